@@ -1,0 +1,39 @@
+import type { JobSpec } from "./spec.ts";
+import type { Admission, JobStatus } from "./status.ts";
+
+/** A job as the record has it: what every decision starts from. */
+export type Job = {
+  /** UUIDv7, ours. */
+  readonly uid: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly project: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+  readonly createdBy: string;
+  readonly createTimeMs: number;
+  /** When DeleteJob was called; the record goes once nothing of the job is left. */
+  readonly deleteTimeMs: number | null;
+  /** A cancel that was acknowledged and is not carried out yet, or was. */
+  readonly cancel: { readonly reason: string; readonly atMs: number } | null;
+  /** Grows by one with every recorded change; shown as the resource version. */
+  readonly version: number;
+  readonly spec: JobSpec;
+  readonly status: JobStatus;
+  /**
+   * The admissions of which something may still be in a cluster or in the ledger, oldest first. The last one is the
+   * current one if its state is `live` or `ended`; an admission with tokens released and nothing left is dropped from here.
+   */
+  readonly admissions: readonly Admission[];
+};
+
+/** The admission that the job runs under or ended under; null while it waits. */
+export function currentAdmission(job: Job): Admission | null {
+  const last = job.admissions.at(-1);
+  return last !== undefined && last.state !== "undone" ? last : null;
+}
+
+/** True while pods of an ended or undone admission may still hold its tokens. */
+export function isDraining(job: Job): boolean {
+  return job.admissions.some((admission) => admission.state !== "live" && admission.tokensReleasedMs === null);
+}

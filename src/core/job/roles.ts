@@ -1,0 +1,46 @@
+import type { JobSpec } from "./spec.ts";
+import type { ReplicaKey } from "./status.ts";
+
+const ROLE_ORDER = ["chief", "master", "launcher", "evaluator", "ps", "worker"];
+
+/** Replica types in our fixed order: chief, master, launcher, evaluator, ps, worker, then by name. */
+export function compareRoles(a: string, b: string): number {
+  const rank = (role: string) => {
+    const at = ROLE_ORDER.indexOf(role.toLowerCase());
+    return at < 0 ? ROLE_ORDER.length : at;
+  };
+  return rank(a) - rank(b) || (a < b ? -1 : a > b ? 1 : 0);
+}
+
+/** The replica types of a job, in our order. */
+export function rolesOf(spec: JobSpec): readonly string[] {
+  return Object.keys(spec.replicaSpecs).sort(compareRoles);
+}
+
+export function replicaKey(role: string, index: number): ReplicaKey {
+  return `${role}/${index}`;
+}
+
+/** Who leads comes first when only some members are admitted: masters, chiefs and launchers, then parameter servers, then the rest. */
+function memberRank(role: string): number {
+  const name = role.toLowerCase();
+  if (name === "master" || name === "chief" || name === "launcher") return 0;
+  return name === "ps" ? 1 : 2;
+}
+
+/** The first `count` members of a gang: leaders, then parameter servers, then the others by index; as counts per replica type. */
+export function firstMembers(spec: JobSpec, count: number): Readonly<Record<string, number>> {
+  const members: Record<string, number> = {};
+  let left = count;
+  const ranked = [...rolesOf(spec)].sort((a, b) => memberRank(a) - memberRank(b) || compareRoles(a, b));
+  for (const role of ranked) {
+    members[role] = Math.min(left, spec.replicaSpecs[role]?.replicas ?? 0);
+    left -= members[role];
+  }
+  return members;
+}
+
+/** How many pods an admission's members are. */
+export function memberCount(members: Readonly<Record<string, number>>): number {
+  return Object.values(members).reduce((sum, count) => sum + count, 0);
+}

@@ -1,0 +1,62 @@
+import type { JsonObject } from "../../runtime/json.ts";
+
+/** Which failed pods of a replica type are started again (Kubeflow common API). ExitCode: 1–127 permanent, 128 and above retryable. */
+export type RestartPolicy = "Always" | "OnFailure" | "Never" | "ExitCode";
+
+/** Which pods are deleted once the job has ended; Running means Running or Pending (Kubeflow common API). */
+export type CleanPodPolicy = "All" | "Running" | "None";
+
+export type ReplicaSpec = {
+  /** How many pods of this type; 0 is none. */
+  readonly replicas: number;
+  readonly restartPolicy: RestartPolicy;
+  /** A Kubernetes PodTemplateSpec as JSON: `metadata` and `spec`. */
+  readonly template: JsonObject;
+};
+
+export type SchedulingPolicy = {
+  /** How many pods of the gang must be admitted together; 1 to the number of all replicas. */
+  readonly minAvailable: number;
+  readonly queue: string;
+  /** Undo an admission that has fewer than `minAvailable` members running for so long; 0: never. */
+  readonly scheduleTimeoutSeconds: number;
+};
+
+export type RunPolicy = {
+  readonly cleanPodPolicy: CleanPodPolicy;
+  /** Forget the job so long after it ended; null: never. */
+  readonly ttlSecondsAfterFinished: number | null;
+  /** Fail the job so long after its start; null: never. */
+  readonly activeDeadlineSeconds: number | null;
+  /** The job fails at this many counted failures, at the first for 0; null: unlimited. */
+  readonly backoffLimit: number | null;
+  readonly schedulingPolicy: SchedulingPolicy;
+};
+
+/** Where a gang may run; empty lists and maps ask for nothing. */
+export type Placement = {
+  /** Names of clusters; empty: any. */
+  readonly clusters: readonly string[];
+  /** Labels that the cluster must carry. */
+  readonly clusterSelector: Readonly<Record<string, string>>;
+  /** Flavors by their short or full name (`h100`, `gpu/h100`); empty: any. */
+  readonly gpuModels: readonly string[];
+};
+
+/** A job's spec after defaulting: nothing is optional any more. Immutable once the job is durable. */
+export type JobSpec = {
+  readonly kind: string;
+  /** By replica type as its kind spells it: Master, Worker, Chief, PS, … */
+  readonly replicaSpecs: Readonly<Record<string, ReplicaSpec>>;
+  readonly runPolicy: RunPolicy;
+  /** What only this kind has: `nprocPerNode`, … */
+  readonly kindSpec: JsonObject;
+  /** Orders a queue, higher first. */
+  readonly priority: number;
+  readonly placement: Placement;
+};
+
+/** How many pods the job has in full. */
+export function totalReplicas(spec: JobSpec): number {
+  return Object.values(spec.replicaSpecs).reduce((sum, replica) => sum + replica.replicas, 0);
+}

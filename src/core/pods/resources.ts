@@ -1,0 +1,63 @@
+import type { Json, JsonObject } from "../../runtime/json.ts";
+import { arrayAt, objectAt, stringAt } from "../../runtime/json.ts";
+import { parseMilli } from "./quantity.ts";
+
+/** Amounts by resource name, in thousandths of the resource's unit; exact, and as numbers because they fit below 2^53. */
+export type Resources = Readonly<Record<string, number>>;
+
+/** Reads a ResourceList; what is no quantity counts as 0. */
+export function readResources(list: JsonObject): Resources {
+  const amounts: Record<string, number> = {};
+  for (const [name, quantity] of Object.entries(list)) {
+    if (typeof quantity !== "string" && typeof quantity !== "number") continue;
+    amounts[name] = Number(parseMilli(String(quantity)) ?? 0n);
+  }
+  return amounts;
+}
+
+export function addResources(a: Resources, b: Resources): Resources {
+  return combine(a, b, (x, y) => x + y);
+}
+
+export function subtractResources(a: Resources, b: Resources): Resources {
+  return combine(a, b, (x, y) => x - y);
+}
+
+/** True if every amount of `wanted` is there; a resource that is not named at all is not there. */
+export function fitsIn(wanted: Resources, free: Resources): boolean {
+  return Object.entries(wanted).every(([name, amount]) => amount <= 0 || amount <= (free[name] ?? 0));
+}
+
+/**
+ * What the scheduler reserves for a pod: the sum of its containers and of its sidecars (init containers that restart always), or the
+ * largest init container beside the sidecars before it, whichever is more, plus overhead, plus one of the resource `pods`.
+ * A limit stands in where a request is absent. Source: Kubernetes `PodRequests`.
+ */
+export function podRequests(podSpec: JsonObject): Resources {
+  let running: Resources = {};
+  let starting: Resources = {};
+  for (const container of arrayAt(podSpec, "initContainers")) {
+    if (stringAt(container, "restartPolicy") === "Always") {
+      running = addResources(running, containerRequests(container));
+      starting = combine(starting, running, Math.max);
+    } else {
+      starting = combine(starting, addResources(running, containerRequests(container)), Math.max);
+    }
+  }
+  for (const container of arrayAt(podSpec, "containers")) {
+    running = addResources(running, containerRequests(container));
+  }
+  const total = addResources(combine(running, starting, Math.max), readResources(objectAt(podSpec, "overhead")));
+  return { ...total, pods: 1000 };
+}
+
+function containerRequests(container: Json): Resources {
+  const resources = objectAt(container, "resources");
+  return { ...readResources(objectAt(resources, "limits")), ...readResources(objectAt(resources, "requests")) };
+}
+
+function combine(a: Resources, b: Resources, pick: (x: number, y: number) => number): Resources {
+  const amounts: Record<string, number> = {};
+  for (const name of new Set([...Object.keys(a), ...Object.keys(b)])) amounts[name] = pick(a[name] ?? 0, b[name] ?? 0);
+  return amounts;
+}
