@@ -6,6 +6,9 @@ export type RestartPolicy = "Always" | "OnFailure" | "Never" | "ExitCode";
 /** Which pods are deleted once the job has ended; Running means Running or Pending (Kubeflow common API). */
 export type CleanPodPolicy = "All" | "Running" | "None";
 
+/** What a failed pod restarts: itself, or every pod of its gang. REPLICA is Kubeflow's way, GANG the default of a plain Job. */
+export type RestartScope = "REPLICA" | "GANG";
+
 export type ReplicaSpec = {
   /** How many pods of this type; 0 is none. */
   readonly replicas: number;
@@ -30,6 +33,9 @@ export type RunPolicy = {
   readonly activeDeadlineSeconds: number | null;
   /** The job fails at this many counted failures, at the first for 0; null: unlimited. */
   readonly backoffLimit: number | null;
+  /** The job fails once the system has failed it this often. */
+  readonly systemBackoffLimit: number;
+  readonly restartScope: RestartScope;
   readonly schedulingPolicy: SchedulingPolicy;
 };
 

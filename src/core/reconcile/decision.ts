@@ -22,7 +22,7 @@ export type ObservedCluster = {
   readonly anchors: readonly ObjectView[];
 };
 
-/** Everything that was seen of a job, one entry for each cluster that its admissions name. */
+/** Everything that was seen of a job, one entry for each cluster that its admissions name or that holds anything of it. */
 export type Observed = readonly ObservedCluster[];
 
 /** One change to a cluster. Each can be derived again from the record, and doing it twice is harmless. */
@@ -51,8 +51,10 @@ export type Decision = {
     readonly status: JobStatus;
     readonly admissions: readonly Admission[];
     readonly events: readonly JobEvent[];
+    /** Set when the job's time to live is over, which deletes it as DeleteJob would; else as it was. */
+    readonly deleteTimeMs: number | null;
   } | null;
-  /** The job is forgotten: TTL, or a delete of which nothing is left. Recorded instead of `record`. */
+  /** A deleted job of which nothing is left: its record goes, instead of `record`. */
   readonly forget: boolean;
   /** In order: anchors before what they own. Pods may be created concurrently. */
   readonly actions: readonly Action[];
