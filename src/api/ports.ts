@@ -1,0 +1,149 @@
+import type { JobFilter } from "../core/job/filter.ts";
+import type { Job } from "../core/job/job.ts";
+import type { FieldNote, SentJob } from "../core/job/sent.ts";
+import type { Refusal } from "../core/plan/plan-types.ts";
+import type { ClusterCapacity, ClusterFlavor, FlavorQuota, QueueStrategy } from "../core/plan/snapshot.ts";
+import type { JobEvent } from "../core/reconcile/decision.ts";
+
+export type SubmitRequest = {
+  readonly job: SentJob;
+  readonly requestId: string;
+  readonly validateOnly: boolean;
+  /** Warnings become errors. */
+  readonly strict: boolean;
+  readonly createdBy: string;
+};
+
+export type SubmitOutcome =
+  | {
+      readonly kind: "created" | "replayed" | "unchanged" | "valid";
+      readonly job: Job;
+      readonly warnings: readonly FieldNote[];
+    }
+  | { readonly kind: "invalid"; readonly violations: readonly FieldNote[]; readonly warnings: readonly FieldNote[] }
+  | { readonly kind: "unknownNamespace"; readonly namespace: string }
+  | { readonly kind: "nameTaken" | "requestIdReused"; readonly difference: string }
+  | { readonly kind: "madeAndDeleted"; readonly uid: string }
+  | { readonly kind: "beingDeleted" };
+
+export type JobIntake = {
+  readonly submit: (request: SubmitRequest) => Promise<SubmitOutcome>;
+  readonly cancel: (which: { namespace: string; name: string }, reason: string) => Promise<EndOutcome>;
+  readonly remove: (which: { namespace: string; name: string }) => Promise<EndOutcome>;
+};
+
+export type EndOutcome =
+  | { readonly kind: "cancelled" | "deleting" | "already"; readonly job: Job }
+  | { readonly kind: "notFound" }
+  | { readonly kind: "terminal"; readonly job: Job };
+
+/** A job as it is shown: its record with what is computed when read. */
+export type ShownJob = {
+  readonly job: Job;
+  /** Place in its queue, 1 is next; null unless it waits. */
+  readonly position: number | null;
+  /** Tokens its current admission holds, by pool. */
+  readonly tokens: readonly { readonly pool: string; readonly amount: number; readonly fence: bigint }[];
+};
+
+export type JobOrder = "create_time" | "create_time desc" | "name" | "priority desc";
+
+export type JobReads = {
+  readonly getJob: (which: { namespace: string; name: string } | { uid: string }) => Promise<ShownJob | null>;
+  /** Keyset pages: `after` is the cursor that the previous page returned. */
+  readonly listJobs: (query: {
+    readonly filter: JobFilter;
+    readonly order: JobOrder;
+    readonly pageSize: number;
+    readonly after: string | null;
+  }) => Promise<
+    { readonly jobs: readonly ShownJob[]; readonly next: string | null; readonly total: number } | "badCursor"
+  >;
+  readonly listEvents: (query: {
+    readonly namespace: string;
+    readonly name: string;
+    readonly pageSize: number;
+    readonly after: string | null;
+  }) => Promise<{ readonly events: readonly ShownEvent[]; readonly next: string | null } | "notFound" | "badCursor">;
+  /** What the planner last found in the way; null if the job does not wait or was not looked at yet. */
+  readonly refusalOf: (jobUid: string) => Promise<{ readonly refusal: Refusal; readonly atMs: number } | null>;
+};
+
+export type ShownEvent = JobEvent & { readonly atMs: number; readonly version: number; readonly jobUid: string };
+
+export type JobWatch = {
+  /** Entries for one stream; ends when `signal` is aborted, ends with a `TOO_SLOW` entry where its bounded buffer overflows. */
+  readonly watch: (
+    request: { readonly filter: JobFilter; readonly cursor: string; readonly full: boolean },
+    signal: AbortSignal,
+  ) => AsyncIterable<
+    | { readonly type: "ADDED" | "MODIFIED" | "DELETED"; readonly job: Job; readonly cursor: string }
+    | { readonly type: "BOOKMARK" | "GAP" | "TOO_SLOW"; readonly cursor: string }
+  >;
+  readonly checkCursor: (cursor: string) => boolean;
+};
+
+export type QueueRecord = {
+  readonly name: string;
+  readonly strategy: QueueStrategy;
+  readonly quotas: readonly FlavorQuota[];
+  readonly version: number;
+  readonly createTimeMs: number;
+  readonly updateTimeMs: number;
+  /** Read only: what is used of each flavor, and how many jobs wait and are admitted. */
+  readonly used: Readonly<Record<string, number>>;
+  readonly waiting: number;
+  readonly admitted: number;
+};
+
+export type NamespaceRecord = {
+  readonly name: string;
+  readonly project: string;
+  readonly defaultQueue: string;
+  readonly version: number;
+  readonly createTimeMs: number;
+};
+
+export type ClusterRecord = {
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly flavors: readonly ClusterFlavor[];
+  readonly cordoned: boolean;
+  readonly simulated: boolean;
+  readonly reachable: boolean;
+  readonly observedMs: number | null;
+  readonly version: number;
+  readonly createTimeMs: number;
+  readonly capacity: ClusterCapacity | null;
+};
+
+/** How a change of an administered record ended; `inUse` says by what. */
+export type ChangeOutcome<T> =
+  | { readonly kind: "done"; readonly record: T }
+  | { readonly kind: "exists" | "notFound" | "stale" }
+  | { readonly kind: "inUse"; readonly by: string };
+
+export type Admin = {
+  readonly createQueue: (
+    queue: Pick<QueueRecord, "name" | "strategy" | "quotas">,
+  ) => Promise<ChangeOutcome<QueueRecord>>;
+  /** `version` 0: whatever it is now. */
+  readonly updateQueue: (
+    queue: Pick<QueueRecord, "name" | "strategy" | "quotas" | "version">,
+  ) => Promise<ChangeOutcome<QueueRecord>>;
+  readonly deleteQueue: (name: string) => Promise<ChangeOutcome<QueueRecord>>;
+  readonly getQueue: (name: string) => Promise<QueueRecord | null>;
+  readonly listQueues: () => Promise<readonly QueueRecord[]>;
+  readonly createNamespace: (
+    namespace: Pick<NamespaceRecord, "name" | "project" | "defaultQueue">,
+  ) => Promise<ChangeOutcome<NamespaceRecord>>;
+  readonly updateNamespace: (
+    namespace: Pick<NamespaceRecord, "name" | "project" | "defaultQueue" | "version">,
+  ) => Promise<ChangeOutcome<NamespaceRecord>>;
+  readonly deleteNamespace: (name: string) => Promise<ChangeOutcome<NamespaceRecord>>;
+  readonly getNamespace: (name: string) => Promise<NamespaceRecord | null>;
+  readonly listNamespaces: () => Promise<readonly NamespaceRecord[]>;
+  readonly getCluster: (name: string) => Promise<ClusterRecord | null>;
+  readonly listClusters: () => Promise<readonly ClusterRecord[]>;
+  readonly setCordoned: (name: string, cordoned: boolean) => Promise<ChangeOutcome<ClusterRecord>>;
+};

@@ -1,0 +1,55 @@
+import type { Job } from "../core/job/job.ts";
+import type { SentJob } from "../core/job/sent.ts";
+import type { Clock } from "../runtime/clock.ts";
+
+/** What validation and defaulting need to know of a namespace and its queues. */
+export type IntakeFacts = {
+  /** Null if there is no such namespace; `open`: it would be made on first use. */
+  readonly namespace: { readonly project: string; readonly defaultQueue: string } | null | "open";
+  /** True if a queue of that name exists. */
+  readonly queueExists: (queue: string) => Promise<boolean>;
+};
+
+/** A job ready to be made durable. `job.version` is 1 and its status WAITING with Created True. */
+export type NewJob = {
+  readonly job: Job;
+  readonly sent: SentJob;
+  /** Empty: none. */
+  readonly requestId: string;
+};
+
+export type CreateOutcome =
+  | { readonly kind: "created" | "replayed" | "unchanged"; readonly job: Job }
+  /** The name is taken by another spec, or the request id was used with another payload; `sent` is what was sent then. */
+  | { readonly kind: "nameTaken" | "requestIdReused"; readonly sent: SentJob }
+  /** The request id made a job that has been deleted since. */
+  | { readonly kind: "madeAndDeleted"; readonly uid: string }
+  /** A job of that name is being deleted. */
+  | { readonly kind: "beingDeleted" };
+
+export type CancelOutcome =
+  | { readonly kind: "cancelled" | "deleting" | "already"; readonly job: Job }
+  | { readonly kind: "notFound" }
+  /** It ended before: cancelling would change nothing of how. */
+  | { readonly kind: "terminal"; readonly job: Job };
+
+export type IntakeStore = {
+  readonly facts: (namespace: string) => Promise<IntakeFacts>;
+  /** One transaction: namespace on first use where that is allowed, request id, job and its first event. Exactly once. */
+  readonly createJob: (job: NewJob) => Promise<CreateOutcome>;
+  readonly requestCancel: (
+    which: { namespace: string; name: string },
+    reason: string,
+    nowMs: number,
+  ) => Promise<CancelOutcome>;
+  readonly requestDelete: (which: { namespace: string; name: string }, nowMs: number) => Promise<CancelOutcome>;
+};
+
+export type IntakePorts = {
+  readonly clock: Clock;
+  readonly store: IntakeStore;
+  /** Random bytes for uids and generated names. */
+  readonly randomBytes: (count: number) => Uint8Array;
+  readonly wakePlanner: () => void;
+  readonly wakeJob: (jobUid: string) => void;
+};

@@ -1,0 +1,49 @@
+import type { Job } from "../core/job/job.ts";
+import type { Action, Decision, JobEvent, Observed } from "../core/reconcile/decision.ts";
+import type { Clock } from "../runtime/clock.ts";
+
+/** A bucket that this worker holds, and the epoch under which it may record. */
+export type BucketLease = { readonly bucket: number; readonly epoch: number };
+
+export type RecordOutcome = "recorded" | "stale" | "leaseLost";
+
+/** How an action ended. Only `failed` wants a look again soon. */
+export type ActOutcome =
+  | { readonly kind: "done" }
+  /** Already so: it exists and is ours, or it is gone. */
+  | { readonly kind: "already" }
+  /** `reason` as Kubernetes says it: `AlreadyExists`, `Forbidden`, `Invalid`, `TooManyRequests`, `Conflict`, …; or `Unreachable`. */
+  | { readonly kind: "failed"; readonly reason: string; readonly message: string };
+
+export type WorkerStore = {
+  /** Takes all buckets (or those that are free) for this worker. */
+  readonly takeBuckets: (worker: string) => Promise<readonly BucketLease[]>;
+  /** Jobs of these buckets whose time to look again has come, most overdue first. */
+  readonly dueJobs: (buckets: readonly number[], nowMs: number, limit: number) => Promise<readonly string[]>;
+  readonly loadJob: (jobUid: string) => Promise<{ readonly job: Job; readonly bucket: number } | null>;
+  /**
+   * One transaction guarded by the job's version and the bucket's epoch: status, admissions, released tokens (ledger rows and sums), events,
+   * or the end of the record where the decision forgets it; and when to look again.
+   */
+  readonly record: (job: Job, decision: Decision, lease: BucketLease, nowMs: number) => Promise<RecordOutcome>;
+  /** Moves only the time to look again, guarded by the bucket's epoch. */
+  readonly recheckAt: (jobUid: string, atMs: number | null, lease: BucketLease) => Promise<void>;
+  /** Appends events that change nothing of the job, such as SuccessfulCreatePod. */
+  readonly note: (job: Job, events: readonly JobEvent[], nowMs: number) => Promise<void>;
+};
+
+export type WorkerClusters = {
+  /** Null until the reflectors of every cluster that the job's admissions name have completed a list. */
+  readonly observe: (job: { readonly uid: string; readonly clusters: readonly string[] }) => Observed | null;
+  readonly act: (action: Action, signal: AbortSignal) => Promise<ActOutcome>;
+  /** Uids of all jobs of this installation of which anything is seen in any cluster. */
+  readonly seenJobs: () => readonly string[];
+};
+
+export type WorkerPorts = {
+  readonly clock: Clock;
+  readonly store: WorkerStore;
+  readonly clusters: WorkerClusters;
+  /** Tells the planner that something may have become free. A hint. */
+  readonly wakePlanner: () => void;
+};
