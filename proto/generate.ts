@@ -1,0 +1,47 @@
+/**
+ * Writes `src/gen` from `proto`: TypeScript for every message and service, and `gangway.binpb`, the self-contained descriptors with comments.
+ * Protos that are not ours come from the registries into the git-ignored `proto/vendor`. With `--breaking-against FILE` it first refuses
+ * changes that break clients of the descriptors in that file.
+ */
+import { execFileSync } from "node:child_process";
+import { copyFileSync, existsSync, mkdirSync, rmSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+
+const PROTOVALIDATE = "github.com/bufbuild/protovalidate@v1.2.2";
+const protoDir = dirname(fileURLToPath(import.meta.url));
+const root = dirname(protoDir);
+
+const { values } = parseArgs({ options: { "breaking-against": { type: "string" } } });
+
+fetchVendored();
+buf("lint");
+const against = values["breaking-against"];
+if (against !== undefined) buf("breaking", "--against", against);
+buf("generate");
+buf("build", "--path", "gangway", "-o", join(root, "src/gen/gangway.binpb"));
+
+function buf(...args: string[]): void {
+  execFileSync(join(root, "node_modules/.bin/buf"), args, { cwd: protoDir, stdio: "inherit" });
+}
+
+function fetchVendored(): void {
+  const validate = join(protoDir, "vendor/buf/validate/validate.proto");
+  if (!existsSync(validate)) {
+    const listing = execFileSync("go", ["mod", "download", "-json", PROTOVALIDATE], { encoding: "utf8", cwd: "/" });
+    const { Dir } = JSON.parse(listing) as { Dir: string };
+    copy(join(Dir, "proto/protovalidate/buf/validate/validate.proto"), validate);
+  }
+  rmSync(join(protoDir, "vendor/google"), { recursive: true, force: true });
+  for (const name of ["code", "status", "error_details"]) {
+    const path = `google/rpc/${name}.proto`;
+    copy(join(root, "node_modules/google-proto-files", path), join(protoDir, "vendor", path));
+  }
+}
+
+function copy(from: string, to: string): void {
+  mkdirSync(dirname(to), { recursive: true });
+  rmSync(to, { force: true });
+  copyFileSync(from, to);
+}
