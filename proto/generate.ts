@@ -33,11 +33,12 @@ function fetchVendored(): void {
     const { Dir } = JSON.parse(listing) as { Dir: string };
     copy(join(Dir, "proto/protovalidate/buf/validate/validate.proto"), validate);
   }
-  rmSync(join(protoDir, "vendor/google"), { recursive: true, force: true });
-  for (const name of ["code", "status", "error_details"]) {
-    const path = `google/rpc/${name}.proto`;
-    copy(join(root, "node_modules/google-proto-files", path), join(protoDir, "vendor", path));
-  }
+  for (const name of ["code", "status", "error_details"]) vendor("google-proto-files", `google/rpc/${name}.proto`);
+  vendor("@grpc/reflection/build/proto", "grpc/reflection/v1/reflection.proto");
+}
+
+function vendor(from: string, path: string): void {
+  copy(join(root, "node_modules", from, path), join(protoDir, "vendor", path));
 }
 
 function copy(from: string, to: string): void {
