@@ -8,6 +8,12 @@ export type SentReplicaSpec = {
   readonly restartPolicy?: RestartPolicy;
 };
 
+export type SentSchedulingPolicy = {
+  readonly minAvailable?: number;
+  readonly queue?: string;
+  readonly scheduleTimeoutSeconds?: number;
+};
+
 export type SentRunPolicy = {
   readonly cleanPodPolicy?: CleanPodPolicy;
   readonly ttlSecondsAfterFinished?: number;
@@ -15,15 +21,12 @@ export type SentRunPolicy = {
   readonly backoffLimit?: number;
   readonly systemBackoffLimit?: number;
   readonly restartScope?: RestartScope;
-  readonly schedulingPolicy?: {
-    readonly minAvailable?: number;
-    readonly queue?: string;
-    readonly scheduleTimeoutSeconds?: number;
-  };
+  readonly schedulingPolicy?: SentSchedulingPolicy;
 };
 
 export type SentSpec = {
   readonly kind: string;
+  /** By replica type as the sender spells it; any case. */
   readonly replicaSpecs: Readonly<Record<string, SentReplicaSpec>>;
   readonly runPolicy?: SentRunPolicy;
   readonly kindSpec?: JsonObject;
