@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../runtime/json.ts";
-import { arrayAt, isJsonObject, objectAt, stringAt, stringMapAt } from "../../runtime/json.ts";
+import { arrayAt, objectAt, stringAt, stringMapAt } from "../../runtime/json.ts";
 import { LABEL } from "../job/labels.ts";
 import type { Taint } from "../pods/node-match.ts";
 import { type PodView, podView } from "../pods/pod-view.ts";
@@ -72,10 +72,10 @@ function readTaint(taint: unknown): Taint {
   };
 }
 
+/** A node that has not said anything of itself yet is kept off by a taint that Kubernetes gives it. */
 function isReady(status: JsonObject): boolean {
-  return arrayAt(status, "conditions").some(
-    (condition) => isJsonObject(condition) && condition["type"] === "Ready" && stringAt(condition, "status") === "True",
-  );
+  const ready = arrayAt(status, "conditions").find((condition) => stringAt(condition, "type") === "Ready");
+  return ready === undefined || stringAt(ready, "status") === "True";
 }
 
 /** What of a pod's spec decides where it may run; the rest would only make the record long. */
