@@ -37,7 +37,6 @@ export async function createJob(db: Db, request: NewJob, opening: Opening): Prom
       if (requestId !== "") await tx.query(NAME_REQUEST, [job.namespace, requestId, found.job.uid]);
       return found;
     }
-    await tx.query("update jobs set recheck_at_ms = $2 where uid = $1", [job.uid, job.createTimeMs]);
     await appendChanges(tx, [{ before: null, after: job, events: [createdEvent(job)] }], job.createTimeMs);
     return { kind: "created", job };
   });

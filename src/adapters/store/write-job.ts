@@ -4,7 +4,7 @@ import type { Admission } from "../../core/job/status.ts";
 import { type Executor, json, storable } from "./db.ts";
 import { bucketOf, clusterOf, statusDocument } from "./job-row.ts";
 
-/** Inserts a job's row; false where its name is taken. */
+/** Inserts a job's row, to be looked at once; false where its name is taken. */
 export async function insertJob(tx: Executor, job: Job, sent: SentJob): Promise<boolean> {
   const rows = await tx.query(INSERT_JOB, [
     job.uid,
@@ -37,7 +37,7 @@ insert into jobs (
   uid, namespace, name, project, kind, queue, priority, phase, completion_ms, cluster, labels, annotations, created_by,
   create_ms, delete_ms, cancel, version, bucket, recheck_at_ms, sent, spec, status
 ) values (
-  $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::jsonb, $12::json, $13, $14, $15, $16::json, $17, $18, null, $19::json, $20::json, $21::json
+  $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::jsonb, $12::json, $13, $14, $15, $16::json, $17, $18, $14, $19::json, $20::json, $21::json
 )
 on conflict (namespace, name) do nothing
 returning uid`;
