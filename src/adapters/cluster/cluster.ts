@@ -51,6 +51,8 @@ export type Cluster = {
   readonly observe: (jobUid: string) => ObservedCluster;
   /** The jobs of this installation of which anything is seen; may repeat. */
   readonly jobUids: () => Iterable<string>;
+  /** The namespace in which something of a job is seen; null where nothing is. */
+  readonly namespaceOf: (jobUid: string) => string | null;
   readonly act: (action: Action, signal: AbortSignal) => Promise<ActOutcome>;
 };
 
@@ -119,6 +121,8 @@ export function connectCluster(options: ClusterOptions): Cluster {
     jobUids: function* () {
       for (const { store } of [parts.pods, parts.services, parts.anchors]) yield* store.jobUids();
     },
+    namespaceOf: (jobUid) =>
+      [parts.pods, parts.services, parts.anchors].map(({ store }) => store.namespaceOf(jobUid)).find(Boolean) ?? null,
     act: (action, signal) => actions.act(action, signal),
   };
 }

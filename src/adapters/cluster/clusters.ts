@@ -10,6 +10,8 @@ export type Clusters = {
   readonly act: (action: Action, signal: AbortSignal) => Promise<ActOutcome>;
   /** Uids of all jobs of this installation of which anything is seen in any cluster. */
   readonly seenJobs: () => readonly string[];
+  /** The namespace in which something of a job is seen; null where nothing is. */
+  readonly namespaceOf: (jobUid: string) => string | null;
   readonly close: () => Promise<void>;
 };
 
@@ -31,6 +33,7 @@ export function createClusters(connected: readonly Cluster[]): Clusters {
       return { kind: "failed", reason: "UnknownCluster", message: `cluster ${action.cluster} is not connected` };
     },
     seenJobs: () => [...new Set(connected.flatMap((cluster) => [...cluster.jobUids()]))],
+    namespaceOf: (jobUid) => connected.map((cluster) => cluster.namespaceOf(jobUid)).find(Boolean) ?? null,
     async close() {
       await Promise.all(connected.map((cluster) => cluster.close()));
     },

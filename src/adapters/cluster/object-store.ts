@@ -25,6 +25,12 @@ export class ObjectStore<T> {
     return this.#keysByJob.keys();
   }
 
+  /** The namespace of what is there of a job; null where nothing is. */
+  namespaceOf(jobUid: string): string | null {
+    const [key] = this.#keysByJob.get(jobUid) ?? [];
+    return key?.split("/")[0] ?? null;
+  }
+
   ofJob(jobUid: string): readonly T[] {
     const found: T[] = [];
     for (const key of this.#keysByJob.get(jobUid) ?? []) {
