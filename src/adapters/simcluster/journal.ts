@@ -1,0 +1,102 @@
+import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import type { KubeObject, PodRun } from "./kube-object.ts";
+import { keyOf } from "./kube-object.ts";
+import type { Change, Snapshot } from "./store.ts";
+
+/** One line of the file: the first is a snapshot, each later one the changes of a moment, or the time alone. */
+type Line =
+  | { readonly snapshot: Snapshot }
+  | { readonly nowMs: number; readonly version: number; readonly changes: readonly Change[] };
+
+const FILE = "cluster.journal";
+/** A file that has grown by so much, and to more than twice its snapshot, is written anew. */
+const GROWTH_BYTES = 8 * 1024 * 1024;
+
+/**
+ * Keeps a cluster's state in a file. What `append` has returned from survives the end of the process, though not of the
+ * machine; a line that a crash tore is as if it had never been written.
+ */
+export class Journal {
+  readonly #path: string;
+  #file = -1;
+  #snapshotBytes = 0;
+  #grownBytes = 0;
+
+  constructor(directory: string) {
+    mkdirSync(directory, { recursive: true });
+    this.#path = join(directory, FILE);
+  }
+
+  /** The state as it was last written; null if there is none yet. Throws if the file is damaged before its last line. */
+  load(): Snapshot | null {
+    let text: string;
+    try {
+      text = readFileSync(this.#path, "utf8");
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
+      throw error;
+    }
+    return replay(text);
+  }
+
+  /** Starts a new file with this state alone, in the place of the old one. */
+  rewrite(snapshot: Snapshot): void {
+    const fresh = `${this.#path}.new`;
+    const file = openSync(fresh, "w");
+    const line: Line = { snapshot };
+    this.#snapshotBytes = writeAll(file, line);
+    this.#grownBytes = 0;
+    fsyncSync(file);
+    renameSync(fresh, this.#path);
+    if (this.#file >= 0) closeSync(this.#file);
+    this.#file = file;
+  }
+
+  /** Adds the changes of a moment, or the time alone. `state` is asked for only if the file is to be written anew. */
+  append(nowMs: number, changes: readonly Change[], state: () => Snapshot): void {
+    const line: Line = { nowMs, version: versionOf(changes), changes };
+    this.#grownBytes += writeAll(this.#file, line);
+    if (this.#grownBytes > Math.max(GROWTH_BYTES, this.#snapshotBytes)) this.rewrite(state());
+  }
+
+  close(): void {
+    if (this.#file >= 0) closeSync(this.#file);
+    this.#file = -1;
+  }
+}
+
+/** Only a change that takes a version of its own counts; what the kubelet remembers takes none. */
+function versionOf(changes: readonly Change[]): number {
+  return changes.reduce((most, { object }) => Math.max(most, Number(object.metadata.resourceVersion)), 0);
+}
+
+function writeAll(file: number, line: Line): number {
+  const bytes = Buffer.from(`${JSON.stringify(line)}\n`);
+  for (let at = 0; at < bytes.length; ) at += writeSync(file, bytes, at);
+  return bytes.length;
+}
+
+/** The state that a journal's text tells of; null if not even its snapshot is whole. */
+export function replay(text: string): Snapshot | null {
+  const whole = text.slice(0, text.lastIndexOf("\n") + 1);
+  const entries = new Map<string, { resource: string; object: KubeObject; run: PodRun | null }>();
+  let nowMs = 0;
+  let version = 0;
+  let any = false;
+  for (const text of whole.split("\n")) {
+    if (text === "") continue;
+    const line = JSON.parse(text) as Line;
+    any = true;
+    const { nowMs: thenMs, version: then } = "snapshot" in line ? line.snapshot : line;
+    nowMs = Math.max(nowMs, thenMs);
+    version = Math.max(version, then);
+    const kept = "snapshot" in line ? line.snapshot.entries : line.changes;
+    for (const { resource, object, run, ...rest } of kept) {
+      const id = `${resource}/${keyOf(object.metadata)}`;
+      if ("gone" in rest && rest.gone === true) entries.delete(id);
+      else entries.set(id, { resource, object, run });
+    }
+  }
+  return any ? { nowMs, version, entries: [...entries.values()] } : null;
+}
