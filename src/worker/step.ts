@@ -30,34 +30,47 @@ export type StepResult =
 const STALE_MAX = 5;
 const STALE_PAUSE_MS = 50;
 
+type Look = { readonly jobUid: string; readonly due: boolean };
+
 /** One step of one job: load, observe, decide, record, act. `due`: the recorded time to look again has come. */
 export async function step(
   ports: WorkerPorts,
   context: StepContext,
-  { jobUid, due }: { readonly jobUid: string; readonly due: boolean },
+  look: Look,
   signal: AbortSignal,
 ): Promise<StepResult> {
   for (let tries = 0; tries < STALE_MAX && !signal.aborted; tries++) {
-    const loaded = await ports.store.loadJob(jobUid);
-    if (loaded === null) return sweepRemains(ports, context, jobUid, signal);
-    const lease = context.leaseOf(loaded.bucket);
-    if (lease === null) return { kind: "notOurs" };
-    const { job } = loaded;
-    const clusters = [...new Set(job.admissions.map(({ cluster }) => cluster))];
-    const observed = ports.clusters.observe({ uid: job.uid, clusters });
-    if (observed === null) return { kind: "unseen" };
-    const decision = reconcile(job, observed, ports.clock.nowMs(), context.config);
-    const outcome = await record(ports, context, { job, decision, lease });
-    if (outcome === "stale") continue;
-    if (outcome === "leaseLost") {
-      context.onLeaseLost(lease.bucket);
-      return { kind: "notOurs" };
-    }
-    const result = await act(ports, context, { job, decision }, signal);
-    await moveRecheck(ports, context, { job, decision, lease, due });
-    return result;
+    const result = await attempt(ports, context, look, signal);
+    if (result !== "stale") return result;
   }
   return { kind: "again", afterMs: STALE_PAUSE_MS };
+}
+
+async function attempt(
+  ports: WorkerPorts,
+  context: StepContext,
+  { jobUid, due }: Look,
+  signal: AbortSignal,
+): Promise<StepResult | "stale"> {
+  const loaded = await ports.store.loadJob(jobUid);
+  if (loaded === null) return sweepRemains(ports, context, jobUid, signal);
+  const { job, bucket } = loaded;
+  const lease = context.leaseOf(bucket);
+  if (lease === null) return { kind: "notOurs" };
+  const clusters = [...new Set(job.admissions.map(({ cluster }) => cluster))];
+  const observed = ports.clusters.observe({ uid: job.uid, clusters });
+  if (observed === null) return { kind: "unseen" };
+  const decision = reconcile(job, observed, ports.clock.nowMs(), context.config);
+  const outcome = await record(ports, context, { job, decision, lease });
+  if (outcome === "stale") return "stale";
+  if (outcome === "leaseLost") {
+    context.onLeaseLost(lease.bucket);
+    return { kind: "notOurs" };
+  }
+  const result = await act(ports, context, { job, decision }, signal);
+  // What was cut short is still to be done: the record keeps saying so.
+  if (!signal.aborted) await moveRecheck(ports, context, { job, decision, lease, due });
+  return result;
 }
 
 /** Makes a decision durable before anything is touched; a decision that changes nothing is not written. */
