@@ -1,4 +1,4 @@
-import { type Job, JobPhase } from "../gen/gangway/v1/job_pb.ts";
+import { type Job, JobPhase, JobPhaseSchema } from "../gen/gangway/v1/job_pb.ts";
 import { type Column, renderTable, type TableOptions } from "./table.ts";
 
 /** How an example should end: the annotation's value is `Succeeded` or `Failed`. */
@@ -92,7 +92,7 @@ function rowOf(job: Job): readonly string[] {
 }
 
 function phaseName(job: Job): string {
-  return JobPhase[job.status?.phase ?? JobPhase.UNSPECIFIED];
+  return JobPhaseSchema.value[job.status?.phase ?? JobPhase.UNSPECIFIED]?.localName ?? "";
 }
 
 function expectation(job: Job): string {
