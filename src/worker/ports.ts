@@ -26,8 +26,11 @@ export type WorkerStore = {
    * or the end of the record where the decision forgets it; and when to look again.
    */
   readonly record: (job: Job, decision: Decision, lease: BucketLease, nowMs: number) => Promise<RecordOutcome>;
-  /** Moves only the time to look again, guarded by the bucket's epoch. */
-  readonly recheckAt: (jobUid: string, atMs: number | null, lease: BucketLease) => Promise<void>;
+  /**
+   * Moves only the time to look again, guarded by the bucket's epoch and by the version that was looked at: a cancel that came since wants
+   * the job looked at now.
+   */
+  readonly recheckAt: (jobUid: string, atMs: number | null, lease: BucketLease, version: number) => Promise<void>;
   /** Appends events that change nothing of the job, such as SuccessfulCreatePod. */
   readonly note: (job: Job, events: readonly JobEvent[], nowMs: number) => Promise<void>;
 };
