@@ -23,10 +23,7 @@ class Undo<T> extends Error {
 }
 
 /** A transaction that may end in `undo(outcome)`: everything is rolled back and the outcome returned. */
-export async function undoable<T>(
-  db: Db,
-  fn: (tx: Executor, undo: (outcome: T) => never) => Promise<T>,
-): Promise<T> {
+export async function undoable<T>(db: Db, fn: (tx: Executor, undo: (outcome: T) => never) => Promise<T>): Promise<T> {
   try {
     return await db.tx((tx) =>
       fn(tx, (outcome) => {

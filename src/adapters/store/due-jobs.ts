@@ -1,5 +1,5 @@
-import type { Executor } from "./db.ts";
 import type { BucketLease } from "./buckets.ts";
+import type { Executor } from "./db.ts";
 
 /** Jobs of these buckets whose time to look again has come, most overdue first. */
 export async function dueJobs(

@@ -2,7 +2,12 @@ import type { AllocationLine, Holder } from "../../core/quota/counters.ts";
 import { type Executor, json } from "./db.ts";
 
 /** One pool's and one queue's share of some lines, in a fixed order so that two transactions never wait for each other. */
-type Charge = { readonly pool: string; readonly scope: "pool" | "queue"; readonly name: string; readonly amount: number };
+type Charge = {
+  readonly pool: string;
+  readonly scope: "pool" | "queue";
+  readonly name: string;
+  readonly amount: number;
+};
 
 /**
  * Writes a grant's lines and adds them to the sums; false where a recorded limit does not allow them, and then the caller must roll back.

@@ -28,25 +28,32 @@ export type AdmissionRecord = {
  */
 export function recordAdmission(db: Db, record: AdmissionRecord): Promise<AdmitOutcome> {
   return undoable<AdmitOutcome>(db, async (tx, undo) => {
-    const { planned, lines, fence, nowMs } = record;
-    if (!(await holdsPlannerLease(tx, record.plannerEpoch))) return undo("stale");
-    const job = await lockPlannedJob(tx, planned);
-    if (job === null) return undo("stale");
-    const next = planned.kind === "admit" ? boarding(job, planned, nowMs) : growth(job, planned);
-    if (next === null || !(await takeCluster(tx, planned))) return undo("stale");
-    if (planned.kind === "admit" && !(await enterCluster(tx, planned))) return undo("stale");
-    if (!(await holdsEpoch(tx, record.quotaEpoch))) return undo("stale");
-    if (lines.length > 0) {
-      if (fence === null) throw new Error("lines were granted without a fence");
-      const holder = { jobUid: planned.jobUid, admission: planned.admission };
-      if (!(await grantLines(tx, { lines, fence, holder, nowMs }))) return undo("refusedByLedger");
-    }
-    await writeAdmissions(tx, job.uid, [next.admission]);
-    await updateJob(tx, next.job, nowMs);
-    await tx.query("delete from refusals where job_uid = $1", [job.uid]);
-    await appendChanges(tx, [{ before: job, after: next.job, events: [next.event] }], nowMs);
+    const next = await take(tx, record);
+    if (next === null) return undo("stale");
+    if (!(await grant(tx, record))) return undo("refusedByLedger");
+    await writeAdmissions(tx, next.job.uid, [next.admission]);
+    await updateJob(tx, next.job, record.nowMs);
+    await tx.query("delete from refusals where job_uid = $1", [next.job.uid]);
+    await appendChanges(tx, [{ before: next.before, after: next.job, events: [next.event] }], record.nowMs);
     return "recorded";
   });
+}
+
+/** Takes every row that guards the admission, until the transaction ends; null where one of them has moved on. */
+async function take(tx: Executor, record: AdmissionRecord): Promise<Next | null> {
+  const { planned } = record;
+  if (!(await holdsPlannerLease(tx, record.plannerEpoch))) return null;
+  const job = await lockPlannedJob(tx, planned);
+  const next = job && nextOf(job, planned, record.nowMs);
+  if (next === null || !(await takeCluster(tx, planned))) return null;
+  if (planned.kind === "admit" && !(await enterCluster(tx, planned))) return null;
+  return (await holdsEpoch(tx, record.quotaEpoch)) ? next : null;
+}
+
+async function grant(tx: Executor, { planned, lines, fence, nowMs }: AdmissionRecord): Promise<boolean> {
+  if (lines.length === 0) return true;
+  if (fence === null) throw new Error("lines were granted without a fence");
+  return grantLines(tx, { lines, fence, holder: { jobUid: planned.jobUid, admission: planned.admission }, nowMs });
 }
 
 /** The job, its row locked; null where it moved on since it was planned. */
@@ -59,7 +66,16 @@ const LOCK_JOB = `
 select 1 from jobs where uid = $1 and version = $2 and cancel is null and delete_ms is null
    for no key update`;
 
-type Next = { readonly job: Job; readonly admission: Admission; readonly event: JobEvent };
+type Next = {
+  readonly before: Job;
+  readonly job: Job;
+  readonly admission: Admission;
+  readonly event: JobEvent;
+};
+
+function nextOf(job: Job, planned: PlannedAdmission, nowMs: number): Next | null {
+  return planned.kind === "admit" ? boarding(job, planned, nowMs) : growth(job, planned);
+}
 
 /** Null where the job does not wait, or has had an admission of that number. */
 function boarding(job: Job, planned: PlannedAdmission, nowMs: number): Next | null {
@@ -78,7 +94,7 @@ function boarding(job: Job, planned: PlannedAdmission, nowMs: number): Next | nu
   };
   const { status, event } = admitted(job, admission, nowMs);
   const after = { ...job, status, admissions: [...job.admissions, admission], version: job.version + 1 };
-  return { job: after, admission, event };
+  return { before: job, job: after, admission, event };
 }
 
 /** Null where that admission is not live any more. */
@@ -92,7 +108,7 @@ function growth(job: Job, planned: PlannedAdmission): Next | null {
     reason: `${job.spec.kind}Grown`,
     message: `${job.spec.kind} ${job.name} has grown to its full size in cluster ${live.cluster}.`,
   };
-  return { job: { ...job, admissions, version: job.version + 1 }, admission, event };
+  return { before: job, job: { ...job, admissions, version: job.version + 1 }, admission, event };
 }
 
 /** Counts this admission to the cluster; false where another came first, or the cluster is cordoned now. */

@@ -84,7 +84,12 @@ function dropped(job: Job, admissions: readonly Admission[], nowMs: number): rea
 }
 
 /** Writes the admissions that changed, releases what they no longer hold, and clears clusters in which nothing of them is left. */
-async function recordAdmissions(tx: Executor, job: Job, admissions: readonly Admission[], nowMs: number): Promise<void> {
+async function recordAdmissions(
+  tx: Executor,
+  job: Job,
+  admissions: readonly Admission[],
+  nowMs: number,
+): Promise<void> {
   const earlier = new Map(job.admissions.map((admission) => [admission.number, admission]));
   const changed = admissions.filter(
     (admission) => canonicalJson(earlier.get(admission.number) ?? null) !== canonicalJson(admission),
