@@ -25,7 +25,7 @@ export async function* watchJobs(
   for await (const entry of watch.watch({ filter: jobFilter(request.filter), cursor, full }, context.signal)) {
     if (entry.type === "TOO_SLOW") throw tooSlow(entry.cursor);
     const type = WatchJobsResponse_Type[entry.type];
-    if (entry.type === "BOOKMARK" || entry.type === "GAP") yield { type, cursor: entry.cursor };
+    if (!("job" in entry)) yield { type, cursor: entry.cursor };
     else yield { type, cursor: entry.cursor, job: toProtoJob(recordOf(entry.job), full ? "FULL" : "BASIC") };
   }
 }
