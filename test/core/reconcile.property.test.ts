@@ -57,7 +57,7 @@ const op = fc.oneof(
     arbitrary: fc.record({ do: fc.constant("fail" as const), pick, exitCode: fc.constantFrom(1, 137, 143) }),
   },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("evict" as const), pick }) },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant("restart" as const), pick }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant("restart" as const), pick }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("deletePod" as const), pick }) },
   { weight: 1, arbitrary: fc.constantFrom({ do: "cancel" as const }, { do: "delete" as const }) },
 );
