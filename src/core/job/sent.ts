@@ -21,6 +21,7 @@ export type SentRunPolicy = {
   readonly backoffLimit?: number;
   readonly systemBackoffLimit?: number;
   readonly restartScope?: RestartScope;
+  readonly suspend?: boolean;
   readonly schedulingPolicy?: SentSchedulingPolicy;
 };
 
@@ -51,3 +52,6 @@ export type SentJob = {
 
 /** Something said about one field of a request: its path in the request's own names, and what is wrong or odd. */
 export type FieldNote = { readonly field: string; readonly message: string };
+
+/** What is wrong with one field of a request or manifest. */
+export type FieldError = { readonly path: string; readonly message: string };
