@@ -12,7 +12,11 @@ export type ConditionChange = Pick<Condition, "type" | "status" | "reason" | "me
  * - Running and Restarting replace each other: the other one leaves the list.
  * - A terminal one that is True sets every other but Created to False; those keep their reasons.
  */
-export function setCondition(conditions: readonly Condition[], change: ConditionChange, nowMs: number): readonly Condition[] {
+export function setCondition(
+  conditions: readonly Condition[],
+  change: ConditionChange,
+  nowMs: number,
+): readonly Condition[] {
   const current = conditions.find((condition) => condition.type === change.type);
   if (current?.status === change.status && current.reason === change.reason) return conditions;
   const ends = TERMINAL.includes(change.type) && change.status === "True";

@@ -17,9 +17,7 @@ export function exampleManifest(example: Example): JsonObject {
     restartPolicy: "OnFailure",
     template: {
       spec: {
-        containers: [
-          { name: example.container, image: example.image, resources: { limits: { "nvidia.com/gpu": 1 } } },
-        ],
+        containers: [{ name: example.container, image: example.image, resources: { limits: { "nvidia.com/gpu": 1 } } }],
       },
     },
   });

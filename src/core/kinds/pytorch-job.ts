@@ -2,8 +2,8 @@ import type { Json, JsonObject } from "../../runtime/json.ts";
 import { arrayAt, objectAt, stringAt } from "../../runtime/json.ts";
 import { replicaName } from "../job/names.ts";
 import { memberCount } from "../job/roles.ts";
-import type { ClusterSpec, EnvVar, Kind, Replica, RoleState } from "./kind.ts";
 import { exampleManifest } from "./example.ts";
+import type { ClusterSpec, EnvVar, Kind, Replica, RoleState } from "./kind.ts";
 import { portOf } from "./port.ts";
 import { boundedRoleName } from "./role-name.ts";
 import { allSucceeded, everyoneVerdict, leaderVerdict } from "./verdicts.ts";
@@ -63,7 +63,11 @@ function verdict(states: readonly RoleState[]) {
 function clusterSpec(replica: Replica): ClusterSpec {
   const hasMaster = (replica.members["Master"] ?? 0) > 0;
   const master = replicaName(replica.jobName, "Master", 0);
-  const env = [{ name: "PYTHONUNBUFFERED", value: "1" }, ...(hasMaster ? masterEnv(replica, master) : []), ...nodeEnv(replica)];
+  const env = [
+    { name: "PYTHONUNBUFFERED", value: "1" },
+    ...(hasMaster ? masterEnv(replica, master) : []),
+    ...nodeEnv(replica),
+  ];
   const podSpec = objectAt(replica.spec.replicaSpecs[replica.role]?.template, "spec");
   const names = arrayAt(podSpec, "containers").map((container) => stringAt(container, "name") ?? "");
   return {

@@ -1,6 +1,5 @@
-import { rolesOf } from "../job/roles.ts";
-import { memberCount } from "../job/roles.ts";
 import { replicaName } from "../job/names.ts";
+import { memberCount, rolesOf } from "../job/roles.ts";
 import { exampleManifest } from "./example.ts";
 import type { ClusterSpec, Kind, Replica, RoleState } from "./kind.ts";
 import { portOf } from "./port.ts";
@@ -69,7 +68,8 @@ function clusterSpec(replica: Replica): ClusterSpec {
   const cluster: Record<string, string[]> = {};
   for (const role of rolesOf(replica.spec)) {
     const count = replica.members[role] ?? 0;
-    if (count > 0) cluster[role.toLowerCase()] = Array.from({ length: count }, (_, index) => address(replica, role, index));
+    if (count > 0)
+      cluster[role.toLowerCase()] = Array.from({ length: count }, (_, index) => address(replica, role, index));
   }
   const task = { type: replica.role.toLowerCase(), index: replica.index };
   const value = JSON.stringify({ cluster, task, environment: "cloud" });
