@@ -19,7 +19,7 @@ const someNode = fc.record({
   gpus: fc.integer({ min: 0, max: 8 }),
   cpu: fc.integer({ min: 0, max: 16 }),
   zone: fc.constantFrom("a", "b"),
-  cordoned: fc.boolean().map((value) => value && Math.abs(1) > 0),
+  cordoned: fc.nat(4).map((n) => n === 0),
   tainted: fc.boolean(),
 });
 const someNodes = fc.array(someNode, { maxLength: 6 }).map((list) =>

@@ -3,7 +3,7 @@ import { currentAdmission } from "../job/job.ts";
 import { firstMembers, memberCount } from "../job/roles.ts";
 import { isTerminal } from "../job/status.ts";
 import { type Berth, barred, chooseCluster } from "./choose-cluster.ts";
-import { place } from "./fit.ts";
+import { placeAll } from "./fit-all.ts";
 import { type FlavorChoice, flavorChoices, flavoredAmounts } from "./flavors.ts";
 import { addedMembers, allMembers, memberGroups, podCount } from "./gang.ts";
 import type { PlannedAdmission, Refusal } from "./plan-types.ts";
@@ -59,7 +59,7 @@ export function grow(job: Job, desk: Desk): PlannedAdmission | null {
     return quota === undefined || desk.book.refusal(queue.name, quota, need) !== null;
   });
   if (refused) return null;
-  const placement = place(room.shapes, groups, admission.nodeLabels);
+  const placement = placeAll(room.shapes, groups, admission.nodeLabels);
   if (placement.placed < podCount(groups)) return null;
   const berth = { room, left: placement.left, nodeLabels: admission.nodeLabels };
   const number = admission.number;

@@ -1,5 +1,5 @@
 import type { Job } from "../job/job.ts";
-import { place } from "./fit.ts";
+import { placeAll } from "./fit-all.ts";
 import type { FlavorChoice } from "./flavors.ts";
 import { type MemberGroup, podCount } from "./gang.ts";
 import type { ClusterRefusal } from "./plan-types.ts";
@@ -87,10 +87,10 @@ function tryRoom(room: Room, groups: readonly MemberGroup[], choice: FlavorChoic
       have: 0,
     };
   }
-  const now = place(room.shapes ?? [], groups, labels.nodeLabels);
+  const now = placeAll(room.shapes ?? [], groups, labels.nodeLabels);
   if (now.placed === need) return { room, left: now.left, nodeLabels: labels.nodeLabels };
   const words = describeNeed(groups, choice);
-  const ever = place(room.empty, groups, labels.nodeLabels);
+  const ever = placeAll(room.empty, groups, labels.nodeLabels);
   if (ever.placed < need) {
     const message = `needs ${words}; ${cluster} takes ${ever.placed} even when it is empty`;
     return { cluster, reason: "TooLarge", message, flavor, need, have: now.placed };
