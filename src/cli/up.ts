@@ -1,4 +1,9 @@
-import { type CreateJobResponse, JobService, WatchJobsResponse_Type } from "../gen/gangway/v1/job_service_pb.ts";
+import {
+  type CreateJobResponse,
+  JobService,
+  type WatchJobsResponse,
+  WatchJobsResponse_Type,
+} from "../gen/gangway/v1/job_service_pb.ts";
 import { connect, type GangwayClient } from "./client.ts";
 import type { CliIo, UpOptions } from "./deps.ts";
 import { EXIT } from "./exit.ts";
@@ -8,8 +13,6 @@ import { Board, keyOf } from "./up-board.ts";
 /** A service that runs in this process. */
 export type RunningService = {
   readonly address: string;
-  /** Where it keeps everything. */
-  readonly directory: string;
   readonly close: () => Promise<void>;
 };
 
@@ -62,27 +65,30 @@ async function showExamples(service: RunningService, options: UpOptions, deps: U
 }
 
 async function submitAll(client: GangwayClient, deps: UpDeps): Promise<readonly string[]> {
-  const { jobs } = await loadManifests([deps.examples], { namespace: { name: "default", isExplicit: false }, io: deps });
+  const { jobs } = await loadManifests([deps.examples], {
+    namespace: { name: "default", isExplicit: false },
+    io: deps,
+  });
   const answers: CreateJobResponse[] = [];
   for (const { job } of jobs) answers.push(await client.call(JobService.method.createJob, { job }));
   return answers.flatMap(({ job }) => (job === undefined ? [] : [keyOf(job)]));
 }
 
 /** Shows every change until the jobs of these keys have ended. */
-async function follow(client: GangwayClient, of: { board: Board; keys: readonly string[] }, deps: UpDeps): Promise<void> {
+async function follow(
+  client: GangwayClient,
+  of: { board: Board; keys: readonly string[] },
+  deps: UpDeps,
+): Promise<void> {
   const screen = new Screen(of.board, deps);
   const stop = new AbortController();
   const redraw = deps.isTty ? setInterval(() => screen.draw(), REDRAW_MS) : undefined;
   let listed = false;
   try {
-    for await (const { type, job } of client.stream(JobService.method.watchJobs, {}, stop.signal)) {
-      if (type === WatchJobsResponse_Type.BOOKMARK) listed = true;
-      if (type === WatchJobsResponse_Type.GAP) of.board.clear();
-      if (job !== undefined) {
-        if (type === WatchJobsResponse_Type.DELETED) of.board.remove(job);
-        else of.board.set(job);
-        screen.tell(job);
-      }
+    for await (const change of client.stream(JobService.method.watchJobs, {}, stop.signal)) {
+      listed ||= change.type === WatchJobsResponse_Type.BOOKMARK;
+      put(of.board, change);
+      if (change.job !== undefined) screen.tell(change.job);
       if (listed && of.board.allEnded(of.keys)) return;
     }
   } finally {
@@ -90,6 +96,13 @@ async function follow(client: GangwayClient, of: { board: Board; keys: readonly 
     stop.abort();
     screen.draw();
   }
+}
+
+function put(board: Board, { type, job }: WatchJobsResponse): void {
+  if (type === WatchJobsResponse_Type.GAP) board.clear();
+  if (job === undefined) return;
+  if (type === WatchJobsResponse_Type.DELETED) board.remove(job);
+  else board.set(job);
 }
 
 /** A terminal shows one table that is drawn again in place; anything else gets a line for each change. */

@@ -7,11 +7,11 @@ import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { startSimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
 import type { GangwayClient } from "../../src/cli/client.ts";
-import { type Job, JobPhase } from "../../src/gen/gangway/v1/job_pb.ts";
+import { CleanPodPolicy, type Job, JobPhase } from "../../src/gen/gangway/v1/job_pb.ts";
 import { JobService } from "../../src/gen/gangway/v1/job_service_pb.ts";
 import { QueueService } from "../../src/gen/gangway/v1/queue_service_pb.ts";
-import { startSimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { seededRandom } from "../support/random.ts";
 import { ServiceProcess } from "../support/service.ts";
@@ -19,7 +19,11 @@ import { ServiceProcess } from "../support/service.ts";
 /** Long enough for the slowest moment of a start and for several rounds of jobs. */
 const KILL_AFTER_MS_MAX = 6_000;
 
-export async function killAndCount(options: { readonly kills: number; readonly seed: number; readonly log: (line: string) => void }): Promise<void> {
+export async function killAndCount(options: {
+  readonly kills: number;
+  readonly seed: number;
+  readonly log: (line: string) => void;
+}): Promise<void> {
   const random = seededRandom(options.seed);
   const directory = mkdtempSync(join(tmpdir(), "gangway-kills-"));
   const acknowledged: string[] = [];
@@ -64,8 +68,10 @@ function smallGang(name: string) {
     metadata: { name },
     spec: {
       kind: "Job",
-      runPolicy: { cleanPodPolicy: 1 },
-      replicaSpecs: { Worker: { replicas: 2, template: { metadata: { annotations }, spec: { containers: [container] } } } },
+      runPolicy: { cleanPodPolicy: CleanPodPolicy.ALL },
+      replicaSpecs: {
+        Worker: { replicas: 2, template: { metadata: { annotations }, spec: { containers: [container] } } },
+      },
     },
   };
 }
@@ -76,12 +82,20 @@ async function countWhatIsLeft(directory: string, acknowledged: readonly string[
     await using client = await service.client();
     const jobs = await whenQuiet(client);
     const names = new Set(jobs.map((job) => job.metadata?.name));
-    assert.deepEqual(acknowledged.filter((name) => !names.has(name)), [], "nothing acknowledged is gone");
+    assert.deepEqual(
+      acknowledged.filter((name) => !names.has(name)),
+      [],
+      "nothing acknowledged is gone",
+    );
     assert.equal(jobs.length, names.size, "no job is there twice");
     for (const job of jobs) await checkEndedOnce(client, job);
     const { queues } = await client.call(QueueService.method.listQueues, {});
     for (const queue of queues) {
-      assert.deepEqual(Object.values(queue.use?.used ?? {}).filter((used) => used !== 0n), [], `all tokens of ${queue.name} are free`);
+      assert.deepEqual(
+        Object.values(queue.use?.used ?? {}).filter((used) => used !== 0n),
+        [],
+        `all tokens of ${queue.name} are free`,
+      );
     }
   } finally {
     await service.kill("SIGINT");
@@ -103,13 +117,20 @@ async function checkEndedOnce(client: GangwayClient, job: Job): Promise<void> {
   const { name = "", namespace = "" } = job.metadata ?? {};
   const { events } = await client.call(JobService.method.listJobEvents, { namespace, name, pageSize: 1000 });
   const kind = job.spec?.kind ?? "";
-  const ends = events.filter((event) => ["Succeeded", "Failed", "Cancelled"].some((end) => event.reason === `${kind}${end}`));
+  const ends = events.filter((event) =>
+    ["Succeeded", "Failed", "Cancelled"].some((end) => event.reason === `${kind}${end}`),
+  );
   assert.equal(ends.length, 1, `${name} ended exactly once: ${ends.map((event) => event.reason).join(", ")}`);
 }
 
 async function checkClustersAreEmpty(directory: string): Promise<void> {
   for (const name of readdirSync(join(directory, "clusters"))) {
-    const cluster = await startSimCluster({ name, nodes: [], directory: join(directory, "clusters", name), clock: systemClock() });
+    const cluster = await startSimCluster({
+      name,
+      nodes: [],
+      directory: join(directory, "clusters", name),
+      clock: systemClock(),
+    });
     const left = await Promise.all(
       ["pods", "services", "configmaps"].map(async (resource) => {
         const answer = await fetch(`${cluster.url}/api/v1/${resource}?labelSelector=gangway.dev/job-uid`);
@@ -123,7 +144,12 @@ async function checkClustersAreEmpty(directory: string): Promise<void> {
 }
 
 if (import.meta.main) {
-  const { values } = parseArgs({ options: { kills: { type: "string", default: "30" }, seed: { type: "string", default: String(Date.now() % 100_000) } } });
+  const { values } = parseArgs({
+    options: {
+      kills: { type: "string", default: "30" },
+      seed: { type: "string", default: String(Date.now() % 100_000) },
+    },
+  });
   console.log(`seed ${values.seed}`);
   await killAndCount({ kills: Number(values.kills), seed: Number(values.seed), log: console.log });
 }

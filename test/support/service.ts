@@ -14,7 +14,11 @@ export class ServiceProcess {
   #waiters: (() => void)[] = [];
 
   constructor(args: readonly string[]) {
-    this.child = spawn("npm", ["start", "--silent", "--", ...args], { cwd: root, detached: true, stdio: ["ignore", "pipe", "pipe"] });
+    this.child = spawn("npm", ["start", "--silent", "--", ...args], {
+      cwd: root,
+      detached: true,
+      stdio: ["ignore", "pipe", "pipe"],
+    });
     this.#exited = once(this.child, "close").then(([code]) => code as number | null);
     for (const stream of [this.child.stdout, this.child.stderr]) {
       stream?.on("data", (chunk: Buffer) => {
