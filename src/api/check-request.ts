@@ -22,7 +22,10 @@ export function mergeNotes(first: readonly FieldNote[], second: readonly FieldNo
 
 function toNote(violation: Violation): FieldNote {
   const about = violation.forKey ? "its key " : "";
-  return { field: pathText(violation.field), message: about + (violation.message || `breaks the rule ${violation.ruleId}`) };
+  return {
+    field: pathText(violation.field),
+    message: about + (violation.message || `breaks the rule ${violation.ruleId}`),
+  };
 }
 
 /** `job.spec.replica_specs[Worker].replicas`. */

@@ -39,7 +39,11 @@ function toProtoCluster(record: ClusterRecord): MessageInitShape<typeof ClusterS
   return {
     name: record.name,
     labels: { ...record.labels },
-    flavors: record.flavors.map(({ name, resource, nodeLabels }) => ({ name, resource, nodeLabels: { ...nodeLabels } })),
+    flavors: record.flavors.map(({ name, resource, nodeLabels }) => ({
+      name,
+      resource,
+      nodeLabels: { ...nodeLabels },
+    })),
     cordoned: record.cordoned,
     reachable: record.reachable,
     simulated: record.simulated,

@@ -1,4 +1,4 @@
-import type { JsonObject as ProtoJson, MessageInitShape } from "@bufbuild/protobuf";
+import type { MessageInitShape, JsonObject as ProtoJson } from "@bufbuild/protobuf";
 import { type Timestamp, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { currentAdmission, isDraining, type Job } from "../core/job/job.ts";
 import { LABEL } from "../core/job/labels.ts";
@@ -126,7 +126,8 @@ function toProtoStatus({ job, position, tokens }: ShownJob): MessageInitShape<ty
     startTime: toTimestamp(status.startTimeMs),
     completionTime: toTimestamp(status.completionTimeMs),
     admission: admission === null ? undefined : toProtoAdmission(admission, tokens),
-    waiting: waiting === null ? undefined : { ...waiting, since: timestampFromMs(waiting.sinceMs), position: position ?? 0 },
+    waiting:
+      waiting === null ? undefined : { ...waiting, since: timestampFromMs(waiting.sinceMs), position: position ?? 0 },
     failure: failure === null ? undefined : toProtoFailure(failure),
     attempts: toProtoAttempts(status.attempts),
     minAvailable: job.spec.runPolicy.schedulingPolicy.minAvailable,

@@ -9,7 +9,9 @@ const BINARY_UNITS = [
 
 /** Amounts in thousandths as Kubernetes quantities: 1500 of cpu is `1500m`, bytes of memory are `64Gi`. Negative amounts show as 0. */
 export function toQuantities(resources: Resources): Record<string, string> {
-  return Object.fromEntries(Object.entries(resources).map(([name, milli]) => [name, toQuantity(name, Math.max(0, milli))]));
+  return Object.fromEntries(
+    Object.entries(resources).map(([name, milli]) => [name, toQuantity(name, Math.max(0, milli))]),
+  );
 }
 
 export function sumResources(all: readonly Resources[]): Resources {

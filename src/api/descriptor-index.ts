@@ -1,10 +1,12 @@
-import { type DescriptorProto, type FileDescriptorProto, FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { toBinary } from "@bufbuild/protobuf";
+import { type DescriptorProto, type FileDescriptorProto, FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 
 /** Proto files by what they declare: what reflection answers from. */
 export type DescriptorIndex = {
   /** The file of that name and then everything it imports; undefined if there is none. */
-  readonly withImports: (fileName: string) => readonly { readonly name: string; readonly bytes: Uint8Array }[] | undefined;
+  readonly withImports: (
+    fileName: string,
+  ) => readonly { readonly name: string; readonly bytes: Uint8Array }[] | undefined;
   /** The file that declares a package member by its full name, without a leading dot. */
   readonly fileOfSymbol: (symbol: string) => string | undefined;
   /** By extended message and field number: the file that declares the extension. */

@@ -3,8 +3,8 @@ import { memberCount } from "../core/job/roles.ts";
 import type { Admission } from "../core/job/status.ts";
 import type { ClusterRefusal, QuotaRefusal, Refusal } from "../core/plan/plan-types.ts";
 import type { ExplainJobRequest } from "../gen/gangway/v1/job_service_pb.ts";
-import { toProtoAdmission, toProtoFailure, toTimestamp } from "./convert-job.ts";
 import { phaseToProto } from "./convert-enums.ts";
+import { toProtoAdmission, toProtoFailure, toTimestamp } from "./convert-job.ts";
 import { namespaceOf } from "./convert-sent.ts";
 import type { JobReads, ShownJob } from "./ports.ts";
 import { notFound } from "./rpc-error.ts";
@@ -51,7 +51,8 @@ function summaryOf(shown: ShownJob, refusal: Refusal | null): string {
   const { job } = shown;
   const name = `${job.namespace}/${job.name}`;
   const cleaning = job.admissions.filter(isCleanedUp).map((admission) => admission.cluster);
-  const still = cleaning.length === 0 ? "" : `; pods of it are still being cleaned up on ${[...new Set(cleaning)].join(", ")}`;
+  const still =
+    cleaning.length === 0 ? "" : `; pods of it are still being cleaned up on ${[...new Set(cleaning)].join(", ")}`;
   const deleted = job.deleteTimeMs === null ? "" : "; it is being deleted";
   return `${name} ${predicate(shown, refusal)}${still}${deleted}`;
 }

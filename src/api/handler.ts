@@ -16,8 +16,8 @@ import type {
   ServerWritableStream,
   UntypedServiceImplementation,
 } from "@grpc/grpc-js";
-import { invariant } from "../runtime/assert.ts";
 import type { FieldNote } from "../core/job/sent.ts";
+import { invariant } from "../runtime/assert.ts";
 import { checkRequest } from "./check-request.ts";
 import { invalidFields, type OnInternalError, toStatus, unavailable, undecodable } from "./rpc-error.ts";
 import { type Decoded, serviceDefinition } from "./service-definition.ts";
@@ -98,7 +98,11 @@ function grpcHandler(method: DescMethod, handler: AnyHandler, environment: CallE
 type UnaryHandler = (request: Message, context: CallContext) => Promise<MessageInitShape<DescMessage>>;
 type StreamHandler = (input: unknown, context: CallContext) => AsyncIterable<MessageInitShape<DescMessage>>;
 
-function unary(method: DescMethod, handler: UnaryHandler, environment: CallEnvironment): handleUnaryCall<Decoded, Message> {
+function unary(
+  method: DescMethod,
+  handler: UnaryHandler,
+  environment: CallEnvironment,
+): handleUnaryCall<Decoded, Message> {
   return (call, callback) => {
     const run = async () => {
       const { request, violations } = accept(method, call.request);
@@ -169,7 +173,10 @@ function runStream({ call, method, start, environment }: StreamRun): void {
       if (!call.write(create(method.output, response))) await drained(call, signal);
     }
   };
-  if (environment.stopping.aborted) return stop();
+  if (environment.stopping.aborted) {
+    stop();
+    return;
+  }
   environment.stopping.addEventListener("abort", stop, { once: true });
   run()
     .then(() => end(), end)

@@ -19,7 +19,9 @@ export function namespaceService(admin: Admin): ServiceHandlers<typeof Namespace
     updateNamespace: async ({ namespace }) => {
       const sent = await sentNamespace(admin, namespace);
       const version = Number(namespace?.resourceVersion ?? "");
-      return { namespace: toProtoNamespace(changed(await admin.updateNamespace({ ...sent, version }), named(sent.name))) };
+      return {
+        namespace: toProtoNamespace(changed(await admin.updateNamespace({ ...sent, version }), named(sent.name))),
+      };
     },
     deleteNamespace: async ({ name }) => {
       changed(await admin.deleteNamespace(name), named(name));

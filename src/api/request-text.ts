@@ -19,26 +19,30 @@ function walkMessage(schema: DescMessage, message: object, path: string, notes: 
 }
 
 function walkField(field: DescField, value: unknown, path: string, notes: FieldNote[]): void {
-  const isMessage = field.fieldKind === "message" || (field.fieldKind !== "scalar" && field.message !== undefined);
-  if (!isMessage || field.message === undefined || field.message.typeName === STRUCT) return walkJson(value, path, notes);
-  const { message } = field;
+  const schema = field.fieldKind === "scalar" || field.fieldKind === "enum" ? undefined : field.message;
+  const walk = (item: unknown, at: string) => {
+    if (schema === undefined || schema.typeName === STRUCT) walkJson(item, at, notes);
+    else walkMessage(schema, item as object, at, notes);
+  };
   if (field.fieldKind === "list") {
-    for (const [at, item] of (value as object[]).entries()) walkMessage(message, item, `${path}[${at}]`, notes);
+    for (const [at, item] of (value as unknown[]).entries()) walk(item, `${path}[${at}]`);
   } else if (field.fieldKind === "map") {
-    for (const [key, item] of Object.entries(value as Record<string, object>)) {
+    for (const [key, item] of Object.entries(value as Record<string, unknown>)) {
       checkKey(key, path, notes);
-      walkMessage(message, item, `${path}[${key}]`, notes);
+      walk(item, `${path}[${key}]`);
     }
   } else {
-    walkMessage(message, value as object, path, notes);
+    walk(value, path);
   }
 }
 
-/** Scalars, lists and maps of them, and the JSON of a Struct. */
+/** A scalar, or the JSON of a Struct. */
 function walkJson(value: unknown, path: string, notes: FieldNote[]): void {
   if (notes.length >= NOTES_MAX) return;
-  if (typeof value === "string" && value.includes("\0")) notes.push({ field: path, message: "must not contain NUL characters" });
-  if (typeof value === "number" && !Number.isFinite(value)) notes.push({ field: path, message: "must be a finite number" });
+  if (typeof value === "string" && value.includes("\0"))
+    notes.push({ field: path, message: "must not contain NUL characters" });
+  if (typeof value === "number" && !Number.isFinite(value))
+    notes.push({ field: path, message: "must be a finite number" });
   if (Array.isArray(value)) {
     for (const [at, item] of value.entries()) walkJson(item, `${path}[${at}]`, notes);
   } else if (typeof value === "object" && value !== null && !ArrayBuffer.isView(value)) {

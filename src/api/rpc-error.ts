@@ -3,8 +3,8 @@ import type { FieldNote } from "../core/job/sent.ts";
 import { UnavailableError } from "../runtime/unavailable-error.ts";
 import {
   badRequest,
-  type Detail,
   DETAILS_BYTES_MAX,
+  type Detail,
   encodeStatus,
   errorInfo,
   preconditionFailure,
@@ -34,7 +34,9 @@ export class RpcError extends Error {
 
 /** INVALID_ARGUMENT with every violation; the message names the first fields, since many clients show nothing else. */
 export function invalidFields(notes: readonly FieldNote[]): RpcError {
-  const first = notes.slice(0, FIELDS_NAMED_MAX).map((note) => (note.field === "" ? note.message : `${note.field}: ${note.message}`));
+  const first = notes
+    .slice(0, FIELDS_NAMED_MAX)
+    .map((note) => (note.field === "" ? note.message : `${note.field}: ${note.message}`));
   const more = notes.length > FIELDS_NAMED_MAX ? [`and ${notes.length - FIELDS_NAMED_MAX} more`] : [];
   const details = [
     badRequest(notes, DETAILS_BYTES_MAX - BESIDE_BAD_REQUEST_BYTES),
@@ -75,7 +77,10 @@ export function unavailable(reason: string, message: string): RpcError {
 /** Ends a watch whose reader is too slow; the cursor says where to continue. */
 export function tooSlow(cursor: string): RpcError {
   const message = "the stream was read too slowly and ends here; watch again with the cursor of the last response";
-  return new RpcError(status.RESOURCE_EXHAUSTED, message, [errorInfo("WATCH_TOO_SLOW", { cursor }), retryInfo(RETRY_MS)]);
+  return new RpcError(status.RESOURCE_EXHAUSTED, message, [
+    errorInfo("WATCH_TOO_SLOW", { cursor }),
+    retryInfo(RETRY_MS),
+  ]);
 }
 
 /** Told of what no client may see: the cause, under the reference that the client got. */
@@ -95,5 +100,7 @@ function toRpcError(cause: unknown, onInternalError: OnInternalError): RpcError 
   if (cause instanceof UnavailableError) return unavailable("STORE_UNAVAILABLE", cause.message);
   const reference = crypto.randomUUID().slice(0, 8);
   onInternalError(reference, cause);
-  return new RpcError(status.INTERNAL, `internal error, reference ${reference}`, [errorInfo("INTERNAL", { reference })]);
+  return new RpcError(status.INTERNAL, `internal error, reference ${reference}`, [
+    errorInfo("INTERNAL", { reference }),
+  ]);
 }

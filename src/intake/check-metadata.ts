@@ -25,7 +25,8 @@ function checkNames({ name, generateName, namespace }: SentJob): readonly FieldN
     notes.push({ field: requestPath(["generateName"]), message: "must not be set beside a name" });
   }
   if (!isDnsLabel(namespace)) {
-    const message = "must be at most 63 lower-case letters, digits and '-', beginning and ending with a letter or digit";
+    const message =
+      "must be at most 63 lower-case letters, digits and '-', beginning and ending with a letter or digit";
     notes.push({ field: requestPath(["namespace"]), message });
   }
   return notes;
