@@ -39,7 +39,8 @@ export function cleanUp(draft: Draft, inputs: Inputs): void {
 function cleanRemains(draft: Draft, inputs: Inputs, remains: Remains): void {
   const of = draft.admissions.find(({ number, cluster }) => number === remains.number && cluster === remains.cluster);
   if (of?.state === "live") return;
-  const actions = deletions(remains, of?.state === "ended" ? keepOf(draft, inputs) : NOTHING, inputs.job.namespace);
+  const keep = of?.state === "ended" ? keepOf(draft, inputs, of) : NOTHING;
+  const actions = deletions(remains, keep, inputs.job.namespace);
   draft.actions.push(...actions);
   const waits = actions.length > 0 || remains.pods.some(({ deleting }) => deleting);
   if (waits) draft.recheckAtMs.push(inputs.nowMs + OUTSTANDING_MS);
@@ -87,17 +88,18 @@ export function removeAll(
 
 /**
  * What stays of an ended admission. A deleted job keeps nothing; a cancelled one no pod that still runs; else the clean-pod policy decides.
- * Policy Running deletes pods that are Running or Pending, no others.
+ * Policy Running deletes pods that are Running or Pending, no others. Where the tokens are released, no pod may run on: a late call made it.
  */
-function keepOf(draft: Draft, { job }: Inputs): Keep {
+function keepOf(draft: Draft, { job }: Inputs, admission: Admission): Keep {
   const policy = job.spec.runPolicy.cleanPodPolicy;
   if (draft.deleteTimeMs !== null || policy === "All") return NOTHING;
   const cancelled = draft.status.phase === "CANCELLED";
   const counts = Object.values(draft.status.replicaStatuses);
   return {
     pod: (pod) => {
-      if (pod.phase === "Running" || pod.phase === "Pending") return policy === "None" && !cancelled;
-      return !(cancelled && pod.phase === "Unknown");
+      if (pod.phase === "Succeeded" || pod.phase === "Failed") return true;
+      if (cancelled || admission.tokensReleasedMs !== null) return false;
+      return policy === "None" || pod.phase === "Unknown";
     },
     others: (policy === "None" && !cancelled) || counts.some(({ succeeded, failed }) => succeeded + failed > 0),
   };
@@ -117,6 +119,7 @@ function settle(draft: Draft, inputs: Inputs, admission: Admission): void {
     const message = `Admission ${admission.number} on ${admission.cluster} has released its tokens.`;
     draft.events.push({ type: "Normal", reason: "TokensReleased", message });
   }
+  if (draft.deleteTimeMs !== null) draft.recheckAtMs.push(inputs.nowMs);
   changeAdmission(draft, { ...admission, tokensReleasedMs: released, goneMs: gone });
 }
 
