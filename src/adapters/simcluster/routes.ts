@@ -31,17 +31,30 @@ const NO_PATH = new StatusError(404, "NotFound", "the server could not find the 
 
 /** Reads a path below `/api/v1`; throws the 404 of a path that nothing serves. */
 export function parseRoute(path: string): Route {
-  const parts = path.split("/").slice(1).map(decodeURIComponent);
-  if (parts[0] !== "api" || parts[1] !== "v1") throw NO_PATH;
-  const rest = parts.slice(2);
+  const [empty, api, version, ...rest] = path.split("/").map(decodeSegment);
+  if (empty !== "" || api !== "api" || version !== "v1") throw NO_PATH;
+  // `namespaces/x/pods` lies inside a namespace, `namespaces/x/status` is about one.
   const inside = rest[0] === "namespaces" && RESOURCE_KINDS.get(rest[2] ?? "")?.namespaced === true;
   const namespace = inside ? (rest[1] ?? "") : null;
-  const [resource = "", name, sub, ...more] = inside ? rest.slice(2) : rest;
+  const [resource = "", name = null, sub = null, ...more] = inside ? rest.slice(2) : rest;
   const kind = RESOURCE_KINDS.get(resource);
   if (kind === undefined || more.length > 0 || name === "") throw NO_PATH;
-  if (kind.namespaced && namespace === null && name !== undefined) throw NO_PATH;
-  if (sub !== undefined && !(sub === "status" && kind.hasStatus)) throw NO_PATH;
-  return { kind, namespace, name: name ?? null, part: sub === "status" ? "status" : "main" };
+  if (name !== null && kind.namespaced !== inside) throw NO_PATH;
+  return { kind, namespace, name, part: partOf(kind, sub) };
+}
+
+function partOf(kind: ResourceKind, sub: string | null): Route["part"] {
+  if (sub === null) return "main";
+  if (sub === "status" && kind.hasStatus) return "status";
+  throw NO_PATH;
+}
+
+function decodeSegment(segment: string): string {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    throw NO_PATH;
+  }
 }
 
 /** Answers everything but watches. Throws a StatusError for a refusal. */
