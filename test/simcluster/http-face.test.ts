@@ -321,6 +321,15 @@ const refused: Record<
     reason: "BadRequest",
     message: /field label not supported: spec.color/,
   },
+  "a service account that is not there": {
+    call: () => {
+      const spec = { serviceAccountName: "nobody" };
+      return api.createNamespacedPod({ namespace: "default", body: podBody("orphan", { spec }) });
+    },
+    code: 403,
+    reason: "Forbidden",
+    message: /error looking up service account default\/nobody: serviceaccount "nobody" not found/,
+  },
   "no name at all": {
     call: () => api.createNamespacedConfigMap({ namespace: "default", body: { data: {} } }),
     code: 422,
@@ -391,18 +400,29 @@ for (const [name, { faults: set, code, applied }] of Object.entries(faults)) {
   });
 }
 
-test("faults: a watch is answered 410, or ends suddenly after an event", async () => {
-  for (const [set, query] of [
-    [{ expireWatch: 1 }, { resourceVersion: String(cluster.model.store.version) }],
-    [{ endWatch: 1 }, { resourceVersion: String(cluster.model.store.version) }],
-  ] as const) {
-    cluster.setFaults(set);
-    const { promise, resolve } = Promise.withResolvers<unknown>();
-    await new Watch(config).watch("/api/v1/configmaps", query, () => {}, resolve);
-    if ("endWatch" in set) {
-      await api.createNamespacedConfigMap({ namespace: "default", body: { metadata: { generateName: "end-" } } });
-    }
-    await promise;
-    cluster.setFaults({});
+test("faults: a watch is answered 410, as HTTP or as an event", async () => {
+  cluster.setFaults({ expireWatch: 1 });
+  const answers = new Set<string>();
+  for (let round = 0; round < 100 && answers.size < 2; round += 1) {
+    const response = await fetch(
+      `${cluster.url}/api/v1/nodes?watch=true&resourceVersion=${cluster.model.store.version}`,
+    );
+    const text = await response.text();
+    const [first = ""] = text.split("\n");
+    const event = JSON.parse(first) as { type?: string; code?: number; object?: { code: number } };
+    answers.add(`${response.status} ${event.type ?? ""} ${event.code ?? event.object?.code}`);
   }
+  cluster.setFaults({});
+  assert.deepEqual([...answers].sort(), ["200 ERROR 410", "410  410"]);
+});
+
+test("faults: a watch ends suddenly after an event, which arrived", async () => {
+  const query = { resourceVersion: String(cluster.model.store.version) };
+  cluster.setFaults({ endWatch: 1, delayWatchMs: 1000 });
+  const { promise, resolve } = Promise.withResolvers<unknown>();
+  await new Watch(config).watch("/api/v1/configmaps", query, () => {}, resolve);
+  await api.createNamespacedConfigMap({ namespace: "default", body: { metadata: { generateName: "end-" } } });
+  const error = await promise;
+  cluster.setFaults({});
+  assert.ok(error instanceof Error, "the stream was cut, not ended");
 });

@@ -21,6 +21,8 @@ export class Journal {
   #file = -1;
   #snapshotBytes = 0;
   #grownBytes = 0;
+  /** The last write failed, perhaps in the middle of a line. */
+  #torn = false;
 
   constructor(directory: string) {
     mkdirSync(directory, { recursive: true });
@@ -46,17 +48,27 @@ export class Journal {
     const line: Line = { snapshot };
     this.#snapshotBytes = writeAll(file, line);
     this.#grownBytes = 0;
+    this.#torn = false;
     fsyncSync(file);
     renameSync(fresh, this.#path);
     if (this.#file >= 0) closeSync(this.#file);
     this.#file = file;
   }
 
-  /** Adds the changes of a moment, or the time alone. `state` is asked for only if the file is to be written anew. */
+  /**
+   * Adds the changes of a moment, or the time alone. `state` is asked for only if the file is to be written anew: when it has
+   * grown, or after a write that failed. Throws what the file system throws; then nothing of the change may be acknowledged.
+   */
   append(nowMs: number, changes: readonly Change[], state: () => Snapshot): void {
     const line: Line = { nowMs, version: versionOf(changes), changes };
+    const full = this.#grownBytes > Math.max(GROWTH_BYTES, this.#snapshotBytes);
+    if (full || this.#torn) {
+      this.rewrite(state());
+      return;
+    }
+    this.#torn = true;
     this.#grownBytes += writeAll(this.#file, line);
-    if (this.#grownBytes > Math.max(GROWTH_BYTES, this.#snapshotBytes)) this.rewrite(state());
+    this.#torn = false;
   }
 
   close(): void {

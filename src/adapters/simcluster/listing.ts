@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../runtime/json.ts";
 import { isJsonObject, numberAt, stringAt } from "../../runtime/json.ts";
 import type { KubeObject } from "./kube-object.ts";
-import { keyOf } from "./kube-object.ts";
+import { keyOf, without } from "./kube-object.ts";
 import type { SimModel } from "./model.ts";
 import type { ResourceKind } from "./resource-kinds.ts";
 import type { Matcher } from "./selectors.ts";
@@ -45,7 +45,7 @@ export function listObjects(model: SimModel, selection: Selection, query: URLSea
     apiVersion: "v1",
     metadata: { resourceVersion: String(from.version), ...continuation(from.version, page.at(-1), left, query) },
     // The items of a list do not repeat their kind.
-    items: page.map(({ apiVersion: _, kind: __, ...item }) => item),
+    items: page.map((object) => without(object, "apiVersion", "kind") as JsonObject),
   };
 }
 

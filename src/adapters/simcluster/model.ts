@@ -4,7 +4,7 @@ import { removeIfReleased } from "./deletion.ts";
 import { DueQueue } from "./due-queue.ts";
 import { readFate } from "./fate.ts";
 import type { Entry, KubeObject } from "./kube-object.ts";
-import { isTerminalPod, keyOf, kubeTime } from "./kube-object.ts";
+import { isTerminalPod, keyOf, kubeTime, without } from "./kube-object.ts";
 import { stepPod } from "./kubelet.ts";
 import { Quotas } from "./quota.ts";
 import { Scheduler } from "./scheduler.ts";
@@ -78,7 +78,7 @@ export class SimModel {
   cordonNode(name: string, unschedulable = true): void {
     const node = this.store.get("nodes", name)?.object;
     if (node === undefined) return;
-    const { unschedulable: _, ...spec } = node.spec ?? {};
+    const spec = without(node.spec ?? {}, "unschedulable");
     this.store.put("nodes", { ...node, spec: unschedulable ? { ...spec, unschedulable } : spec }, null);
   }
 

@@ -2,6 +2,7 @@ import type { Json, JsonObject } from "../../runtime/json.ts";
 import { arrayAt, isJsonObject, numberAt, objectAt, stringAt } from "../../runtime/json.ts";
 import type { Propagation } from "./deletion.ts";
 import type { KubeObject } from "./kube-object.ts";
+import { without } from "./kube-object.ts";
 import { listObjects, selected, selectionOf } from "./listing.ts";
 import type { SimModel } from "./model.ts";
 import { jsonPatch, mergePatch } from "./patch.ts";
@@ -99,10 +100,10 @@ function answerObject(model: SimModel, target: Route & { readonly name: string }
 
 /** The patched object; without a version in the patch no version is demanded. */
 function patched(object: KubeObject, { body, contentType }: ApiRequest): Json {
-  const { resourceVersion: _, ...metadata } = object.metadata;
+  const metadata = without(object.metadata, "resourceVersion");
   switch (contentType) {
     case "application/json-patch+json":
-      return jsonPatch({ ...object, metadata: object.metadata }, body);
+      return jsonPatch(object, body);
     case "application/merge-patch+json":
     case "application/strategic-merge-patch+json":
       if (!isJsonObject(body)) throw badRequest("a merge patch must be an object");

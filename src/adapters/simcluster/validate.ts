@@ -1,6 +1,7 @@
 import { parseMilli } from "../../core/pods/quantity.ts";
 import type { Json, JsonObject } from "../../runtime/json.ts";
 import { arrayAt, canonicalJson, isJsonObject, objectAt, stringAt } from "../../runtime/json.ts";
+import { without } from "./kube-object.ts";
 import { labelCauses, nameCauses } from "./names.ts";
 import type { ResourceKind } from "./resource-kinds.ts";
 import type { StatusCause } from "./status-error.ts";
@@ -184,10 +185,9 @@ export function validatePodUpdate(name: string, before: JsonObject, after: JsonO
 }
 
 function fixedPart(spec: JsonObject): JsonObject {
-  const { activeDeadlineSeconds: _, tolerations: __, schedulingGates: ___, ...rest } = spec;
   const withoutImage = (container: Json) => (isJsonObject(container) ? { ...container, image: "" } : container);
   return {
-    ...rest,
+    ...without(spec, "activeDeadlineSeconds", "tolerations", "schedulingGates"),
     containers: arrayAt(spec, "containers").map(withoutImage),
     initContainers: arrayAt(spec, "initContainers").map(withoutImage),
   };
