@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { CoreV1Api, KubeConfig, PatchStrategy, setHeaderOptions, Watch } from "@kubernetes/client-node";
 import type { V1Pod, V1Status } from "@kubernetes/client-node";
+import { CoreV1Api, KubeConfig, PatchStrategy, setHeaderOptions, Watch } from "@kubernetes/client-node";
 import type { SimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
 import { startSimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
 import type { JsonObject } from "../../src/runtime/json.ts";
@@ -46,7 +46,11 @@ async function namespace(name: string): Promise<string> {
 type Seen = { type: string; name: string; phase: string; version: string; code: number | undefined };
 
 /** Watches until `done` says so of what was seen; returns that. */
-async function watched(path: string, query: Record<string, string | boolean>, done: (seen: readonly Seen[]) => boolean) {
+async function watched(
+  path: string,
+  query: Record<string, string | boolean>,
+  done: (seen: readonly Seen[]) => boolean,
+) {
   const seen: Seen[] = [];
   const { promise, resolve, reject } = Promise.withResolvers<readonly Seen[]>();
   const onEvent = (type: string, object: { metadata?: JsonObject; status?: JsonObject; code?: number }) => {
@@ -87,10 +91,18 @@ test("pages show one moment, and a continue token outlives later changes", async
   }
   const first = await api.listNamespacedConfigMap({ namespace: "pages", labelSelector: "page", limit: 2 });
   await api.deleteNamespacedConfigMap({ namespace: "pages", name: "d" });
-  await api.createNamespacedConfigMap({ namespace: "pages", body: { metadata: { name: "cc", labels: { page: "yes" } } } });
+  await api.createNamespacedConfigMap({
+    namespace: "pages",
+    body: { metadata: { name: "cc", labels: { page: "yes" } } },
+  });
   const names = first.items.map(({ metadata }) => metadata?.name);
   for (let token = first.metadata?._continue; token; ) {
-    const page = await api.listNamespacedConfigMap({ namespace: "pages", labelSelector: "page", limit: 2, _continue: token });
+    const page = await api.listNamespacedConfigMap({
+      namespace: "pages",
+      labelSelector: "page",
+      limit: 2,
+      _continue: token,
+    });
     assert.equal(page.metadata?.resourceVersion, first.metadata?.resourceVersion);
     names.push(...page.items.map(({ metadata }) => metadata?.name));
     token = page.metadata?._continue;
@@ -130,7 +142,10 @@ test("an object that leaves a watch's selection is DELETED there", async () => {
   );
   const query = { labelSelector: "team in (a)", resourceVersion: String(Number(made.metadata?.resourceVersion) - 1) };
   const seen = await watched("/api/v1/namespaces/default/configmaps", query, (all) => all.length === 2);
-  assert.deepEqual(seen.map(({ type }) => type), ["ADDED", "DELETED"]);
+  assert.deepEqual(
+    seen.map(({ type }) => type),
+    ["ADDED", "DELETED"],
+  );
 });
 
 test("a watch ends by itself after timeoutSeconds", async () => {
@@ -155,11 +170,22 @@ test("only the object of that uid is deleted", async () => {
 
 test("what an anchor owns goes with it, also what is made after its end", async () => {
   const anchor = await api.createNamespacedConfigMap({ namespace: "default", body: { metadata: { name: "anchor" } } });
-  const owner = { apiVersion: "v1", kind: "ConfigMap", name: "anchor", uid: anchor.metadata?.uid ?? "", controller: true };
-  const owned = (name: string) => podBody(name, { sim: { run: "forever" }, metadata: { name, ownerReferences: [owner] } });
+  const owner = {
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    name: "anchor",
+    uid: anchor.metadata?.uid ?? "",
+    controller: true,
+  };
+  const owned = (name: string) =>
+    podBody(name, { sim: { run: "forever" }, metadata: { name, ownerReferences: [owner] } });
   const start = { resourceVersion: anchor.metadata?.resourceVersion ?? "" };
   await api.createNamespacedPod({ namespace: "default", body: owned("early") });
-  await api.deleteNamespacedConfigMap({ namespace: "default", name: "anchor", body: { propagationPolicy: "Background" } });
+  await api.deleteNamespacedConfigMap({
+    namespace: "default",
+    name: "anchor",
+    body: { propagationPolicy: "Background" },
+  });
   await api.createNamespacedPod({ namespace: "default", body: owned("late") });
   const seen = await watched("/api/v1/pods", start, (all) => all.filter(({ type }) => type === "DELETED").length === 2);
   const gone = seen.filter(({ type }) => type === "DELETED").map(({ name }) => name);
@@ -170,12 +196,23 @@ test("a namespace that ends takes its content with it and refuses new content me
   await namespace("ending");
   const manifest = podBody("slow", { sim: { run: "forever", "termination-grace": "20s", pull: "0s", start: "0s" } });
   const { metadata } = await api.createNamespacedPod({ namespace: "ending", body: manifest });
-  await watched("/api/v1/namespaces/ending/pods", { resourceVersion: metadata?.resourceVersion ?? "" }, (all) => all.at(-1)?.phase === "Running");
+  await watched(
+    "/api/v1/namespaces/ending/pods",
+    { resourceVersion: metadata?.resourceVersion ?? "" },
+    (all) => all.at(-1)?.phase === "Running",
+  );
   const marked = await api.deleteNamespace({ name: "ending" });
-  const status = await refusal(api.createNamespacedConfigMap({ namespace: "ending", body: { metadata: { name: "x" } } }));
-  assert.deepEqual([status.code, status.reason, status.details?.causes?.[0]?.reason], [403, "Forbidden", "NamespaceTerminating"]);
+  const status = await refusal(
+    api.createNamespacedConfigMap({ namespace: "ending", body: { metadata: { name: "x" } } }),
+  );
+  assert.deepEqual(
+    [status.code, status.reason, status.details?.causes?.[0]?.reason],
+    [403, "Forbidden", "NamespaceTerminating"],
+  );
   const query = { resourceVersion: marked.metadata?.resourceVersion ?? "" };
-  await watched("/api/v1/namespaces", query, (all) => all.some(({ type, name }) => type === "DELETED" && name === "ending"));
+  await watched("/api/v1/namespaces", query, (all) =>
+    all.some(({ type, name }) => type === "DELETED" && name === "ending"),
+  );
 });
 
 test("a resource quota refuses what exceeds it and shows what is used", async () => {
@@ -196,7 +233,10 @@ test("a resource quota refuses what exceeds it and shows what is used", async ()
 });
 
 test("an update of a stale version conflicts, a patch without one does not", async () => {
-  const { metadata } = await api.createNamespacedConfigMap({ namespace: "default", body: { metadata: { name: "shared" } } });
+  const { metadata } = await api.createNamespacedConfigMap({
+    namespace: "default",
+    body: { metadata: { name: "shared" } },
+  });
   const body = { metadata: { name: "shared", resourceVersion: metadata?.resourceVersion ?? "" }, data: { a: "1" } };
   await api.replaceNamespacedConfigMap({ namespace: "default", name: "shared", body });
   const status = await refusal(api.replaceNamespacedConfigMap({ namespace: "default", name: "shared", body }));
@@ -215,7 +255,10 @@ test("a dry run answers as if it had happened, and nothing has", async () => {
   assert.equal((await refusal(api.readNamespacedPod({ namespace: "default", name: "dry" }))).code, 404);
 });
 
-const refused: Record<string, { call: () => Promise<unknown>; code: number; reason: string; fields?: readonly string[]; message?: RegExp }> = {
+const refused: Record<
+  string,
+  { call: () => Promise<unknown>; code: number; reason: string; fields?: readonly string[]; message?: RegExp }
+> = {
   "a name that is taken": {
     call: () => api.createNamespace({ body: { metadata: { name: "default" } } }),
     code: 409,
@@ -234,7 +277,8 @@ const refused: Record<string, { call: () => Promise<unknown>; code: number; reas
     reason: "Forbidden",
   },
   "a bad name and no containers, both at once": {
-    call: () => api.createNamespacedPod({ namespace: "default", body: podBody("Bad_Name", { spec: { containers: [] } }) }),
+    call: () =>
+      api.createNamespacedPod({ namespace: "default", body: podBody("Bad_Name", { spec: { containers: [] } }) }),
     code: 422,
     reason: "Invalid",
     fields: ["metadata.name", "spec.containers"],
@@ -277,6 +321,15 @@ const refused: Record<string, { call: () => Promise<unknown>; code: number; reas
     reason: "BadRequest",
     message: /field label not supported: spec.color/,
   },
+  "a service account that is not there": {
+    call: () => {
+      const spec = { serviceAccountName: "nobody" };
+      return api.createNamespacedPod({ namespace: "default", body: podBody("orphan", { spec }) });
+    },
+    code: 403,
+    reason: "Forbidden",
+    message: /error looking up service account default\/nobody: serviceaccount "nobody" not found/,
+  },
   "no name at all": {
     call: () => api.createNamespacedConfigMap({ namespace: "default", body: { data: {} } }),
     code: 422,
@@ -289,13 +342,22 @@ for (const [name, { call, code, reason, fields, message = /./ }] of Object.entri
   test(`refused as Kubernetes does: ${name}`, async () => {
     const status = await refusal(call());
     assert.deepEqual([status.kind, status.status, status.code, status.reason], ["Status", "Failure", code, reason]);
-    if (fields !== undefined) assert.deepEqual(status.details?.causes?.map(({ field }) => field), fields);
+    if (fields !== undefined)
+      assert.deepEqual(
+        status.details?.causes?.map(({ field }) => field),
+        fields,
+      );
     assert.match(status.message ?? "", message);
   });
 }
 
 test("paths that nothing serves are 404, with a Status", async () => {
-  for (const path of ["/api/v1/unicorns", "/apis/batch/v1/jobs", "/api/v1/namespaces/default/pods/x/exec", "/nothing"]) {
+  for (const path of [
+    "/api/v1/unicorns",
+    "/apis/batch/v1/jobs",
+    "/api/v1/namespaces/default/pods/x/exec",
+    "/nothing",
+  ]) {
     const response = await fetch(cluster.url + path);
     const body = (await response.json()) as V1Status;
     assert.deepEqual([response.status, body.kind, body.reason], [404, "Status", "NotFound"], path);
@@ -303,7 +365,10 @@ test("paths that nothing serves are 404, with a Status", async () => {
   assert.equal(await (await fetch(`${cluster.url}/readyz`)).text(), "ok");
 });
 
-const faults: Record<string, { faults: Parameters<SimCluster["setFaults"]>[0]; code: number | null; applied: boolean }> = {
+const faults: Record<
+  string,
+  { faults: Parameters<SimCluster["setFaults"]>[0]; code: number | null; applied: boolean }
+> = {
   "throttling refuses with 429": { faults: { throttleWrites: 1 }, code: 429, applied: false },
   "a cluster's own error is 500": { faults: { failWrites: 1 }, code: 500, applied: false },
   "an unavailable cluster is 503": { faults: { unavailableWrites: 1 }, code: 503, applied: false },
@@ -327,23 +392,37 @@ for (const [name, { faults: set, code, applied }] of Object.entries(faults)) {
     } finally {
       cluster.setFaults({});
     }
-    const list = await api.listNamespacedConfigMap({ namespace: "default", fieldSelector: `metadata.name=${metadata.name}` });
+    const list = await api.listNamespacedConfigMap({
+      namespace: "default",
+      fieldSelector: `metadata.name=${metadata.name}`,
+    });
     assert.equal(list.items.length, applied ? 1 : 0);
   });
 }
 
-test("faults: a watch is answered 410, or ends suddenly after an event", async () => {
-  for (const [set, query] of [
-    [{ expireWatch: 1 }, { resourceVersion: String(cluster.model.store.version) }],
-    [{ endWatch: 1 }, { resourceVersion: String(cluster.model.store.version) }],
-  ] as const) {
-    cluster.setFaults(set);
-    const { promise, resolve } = Promise.withResolvers<unknown>();
-    await new Watch(config).watch("/api/v1/configmaps", query, () => {}, resolve);
-    if ("endWatch" in set) {
-      await api.createNamespacedConfigMap({ namespace: "default", body: { metadata: { generateName: "end-" } } });
-    }
-    await promise;
-    cluster.setFaults({});
+test("faults: a watch is answered 410, as HTTP or as an event", async () => {
+  cluster.setFaults({ expireWatch: 1 });
+  const answers = new Set<string>();
+  for (let round = 0; round < 100 && answers.size < 2; round += 1) {
+    const response = await fetch(
+      `${cluster.url}/api/v1/nodes?watch=true&resourceVersion=${cluster.model.store.version}`,
+    );
+    const text = await response.text();
+    const [first = ""] = text.split("\n");
+    const event = JSON.parse(first) as { type?: string; code?: number; object?: { code: number } };
+    answers.add(`${response.status} ${event.type ?? ""} ${event.code ?? event.object?.code}`);
   }
+  cluster.setFaults({});
+  assert.deepEqual([...answers].sort(), ["200 ERROR 410", "410  410"]);
+});
+
+test("faults: a watch ends suddenly after an event, which arrived", async () => {
+  const query = { resourceVersion: String(cluster.model.store.version) };
+  cluster.setFaults({ endWatch: 1, delayWatchMs: 1000 });
+  const { promise, resolve } = Promise.withResolvers<unknown>();
+  await new Watch(config).watch("/api/v1/configmaps", query, () => {}, resolve);
+  await api.createNamespacedConfigMap({ namespace: "default", body: { metadata: { generateName: "end-" } } });
+  const error = await promise;
+  cluster.setFaults({});
+  assert.ok(error instanceof Error, "the stream was cut, not ended");
 });

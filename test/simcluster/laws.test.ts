@@ -7,8 +7,8 @@ import { isTerminalPod, keyOf } from "../../src/adapters/simcluster/kube-object.
 import { SimModel } from "../../src/adapters/simcluster/model.ts";
 import { RESOURCE_KINDS } from "../../src/adapters/simcluster/resource-kinds.ts";
 import { StatusError } from "../../src/adapters/simcluster/status-error.ts";
-import { addResources, fitsIn, podRequests, readResources } from "../../src/core/pods/resources.ts";
 import type { Resources } from "../../src/core/pods/resources.ts";
+import { addResources, fitsIn, podRequests, readResources } from "../../src/core/pods/resources.ts";
 import { objectAt, stringAt } from "../../src/runtime/json.ts";
 import { create, destroy, newModel, podManifest, seeded } from "./support.ts";
 
@@ -88,9 +88,11 @@ function apply(model: SimModel, command: Exclude<Command, { kind: "reload" }>): 
       return;
     case "cordon":
     case "uncordon":
-      return model.cordonNode(`n${command.node}`, command.kind === "cordon");
+      model.cordonNode(`n${command.node}`, command.kind === "cordon");
+      return;
     case "loseNode":
-      return model.removeNode(`n${command.node}`);
+      model.removeNode(`n${command.node}`);
+      return;
     case "addNode":
       create(model, "nodes", null, {
         metadata: { name: `n${command.node}` },
@@ -156,7 +158,9 @@ test("whatever happens, the journal tells the whole state at every moment, versi
 
 function byKey(snapshot: ReturnType<typeof replay>) {
   assert.ok(snapshot !== null);
-  const entries = snapshot.entries.map((entry) => [`${entry.resource}/${keyOf(entry.object.metadata)}`, entry] as const);
+  const entries = snapshot.entries.map(
+    (entry) => [`${entry.resource}/${keyOf(entry.object.metadata)}`, entry] as const,
+  );
   return { ...snapshot, entries: Object.fromEntries(entries) };
 }
 

@@ -20,13 +20,13 @@ function seen(object: ReturnType<typeof pod>): string {
 type Case = {
   readonly manifest: Parameters<typeof podManifest>[1];
   /** What is seen after so many milliseconds. */
-  readonly then: Readonly<Record<number, string>>;
+  readonly later: Readonly<Record<number, string>>;
 };
 
 const cases: Record<string, Case> = {
   "a pod without annotations is pulled, started and ends well": {
     manifest: {},
-    then: {
+    later: {
       100: "Pending waiting ContainerCreating 0",
       600: "Running running 0",
       3400: "Running running 0",
@@ -35,29 +35,29 @@ const cases: Record<string, Case> = {
   },
   "an exit code fails the pod": {
     manifest: { sim: { pull: "0s", start: "0s", run: "1s", "exit-code": "3" } },
-    then: { 500: "Running running 0", 1100: "Failed terminated Error:3 0" },
+    later: { 500: "Running running 0", 1100: "Failed terminated Error:3 0" },
   },
   "the attempt's label picks the exit code": {
     manifest: {
       sim: { pull: "0s", start: "0s", run: "1s", "exit-code": "3,0" },
       metadata: { name: "p", labels: { "gangway.dev/attempt": "2" } },
     },
-    then: { 500: "Running running 0" },
+    later: { 500: "Running running 0" },
   },
   "137 is a lack of memory if the annotation says so": {
     manifest: { sim: { run: "0ms", "exit-code": "137", oom: "true" } },
-    then: { 600: "Failed terminated OOMKilled:137 0" },
+    later: { 600: "Failed terminated OOMKilled:137 0" },
   },
   "137 without that is an error": {
     manifest: { sim: { run: "0ms", "exit-code": "137" } },
-    then: { 600: "Failed terminated Error:137 0" },
+    later: { 600: "Failed terminated Error:137 0" },
   },
   "OnFailure restarts in place after a growing pause until it succeeds": {
     manifest: {
       sim: { pull: "0s", start: "0s", run: "1s", "exit-code": "1,1,0" },
       spec: { restartPolicy: "OnFailure" },
     },
-    then: {
+    later: {
       1500: "Running waiting CrashLoopBackOff 0",
       2500: "Running running 1",
       3500: "Running waiting CrashLoopBackOff 1",
@@ -67,27 +67,36 @@ const cases: Record<string, Case> = {
   },
   "Always restarts what ended well, too": {
     manifest: { sim: { pull: "0s", start: "0s", run: "1s" }, spec: { restartPolicy: "Always" } },
-    then: { 1500: "Running waiting CrashLoopBackOff 0", 2500: "Running running 1" },
+    later: { 1500: "Running waiting CrashLoopBackOff 0", 2500: "Running running 1" },
   },
   "init containers run first, one after the other": {
     manifest: {
       sim: { pull: "100ms", start: "100ms" },
-      spec: { initContainers: [{ name: "a", image: "i" }, { name: "b", image: "i" }] },
+      spec: {
+        initContainers: [
+          { name: "a", image: "i" },
+          { name: "b", image: "i" },
+        ],
+      },
     },
-    then: { 90: "Pending waiting PodInitializing 0", 150: "Pending waiting ContainerCreating 0", 350: "Running running 0" },
+    later: {
+      90: "Pending waiting PodInitializing 0",
+      150: "Pending waiting ContainerCreating 0",
+      350: "Running running 0",
+    },
   },
   "a pod that asks for more than there is waits": {
     manifest: { gpus: 9 },
-    then: { 60_000: "Pending none 0" },
+    later: { 60000: "Pending none 0" },
   },
 };
 
-for (const [name, { manifest, then }] of Object.entries(cases)) {
+for (const [name, { manifest, later }] of Object.entries(cases)) {
   test(name, () => {
     const model = newModel(1);
     const start = model.nowMs;
     create(model, "pods", "default", podManifest("p", manifest));
-    for (const [afterMs, expected] of Object.entries(then)) {
+    for (const [afterMs, expected] of Object.entries(later)) {
       model.advance(start + Number(afterMs));
       assert.equal(seen(pod(model, "p")), expected, `after ${afterMs} ms`);
     }
@@ -106,10 +115,13 @@ test("a running pod that is deleted stops with 143 and goes; its deletion time l
   model.advance(at + 2100);
   assert.equal(pod(model, "p"), undefined);
   const phases = model.store.history.after(0)?.filter((event) => event.resource === "pods") ?? [];
-  assert.deepEqual(phases.slice(-2).map((event) => [event.removed, seen(event.object)]), [
-    [false, "Failed terminated Error:143 0"],
-    [true, "Failed terminated Error:143 0"],
-  ]);
+  assert.deepEqual(
+    phases.slice(-2).map((event) => [event.removed, seen(event.object)]),
+    [
+      [false, "Failed terminated Error:143 0"],
+      [true, "Failed terminated Error:143 0"],
+    ],
+  );
 });
 
 test("a pod that outlasts its grace period is killed with 137", () => {
@@ -170,7 +182,9 @@ test("pods of a lost node fail as disrupted and go", () => {
   model.advance(model.nowMs + 1);
   assert.equal(pod(model, "p"), undefined);
   const [, failed] = model.store.history.after(0)?.slice(-3) ?? [];
-  const target = arrayAt(failed?.object.status, "conditions").find((one) => stringAt(one, "type") === "DisruptionTarget");
+  const target = arrayAt(failed?.object.status, "conditions").find(
+    (one) => stringAt(one, "type") === "DisruptionTarget",
+  );
   assert.equal(stringAt(target, "reason"), "DeletionByPodGC");
 });
 
@@ -183,7 +197,8 @@ const unschedulable: Record<string, { spec?: JsonObject; gpus?: number; cordon?:
   "one node cordoned, the other of another model": {
     spec: { nodeSelector: { "gpu-model": "h100" } },
     cordon: "n0",
-    message: "0/2 nodes are available: 1 node(s) didn't match Pod's node affinity/selector, 1 node(s) were unschedulable.",
+    message:
+      "0/2 nodes are available: 1 node(s) didn't match Pod's node affinity/selector, 1 node(s) were unschedulable.",
   },
 };
 
@@ -201,7 +216,8 @@ for (const [name, { message, spec = {}, gpus = 1, cordon }] of Object.entries(un
 
 test("pods are bound in the order of their creation, as room comes free", () => {
   const model = newModel(1);
-  for (const name of ["a", "b", "c"]) create(model, "pods", "default", podManifest(name, { gpus: 8, sim: { run: "1s" } }));
+  for (const name of ["a", "b", "c"])
+    create(model, "pods", "default", podManifest(name, { gpus: 8, sim: { run: "1s" } }));
   const bound = () => ["a", "b", "c"].filter((name) => stringAt(pod(model, name)?.spec, "nodeName") !== undefined);
   model.advance(model.nowMs + 1000);
   assert.deepEqual(bound(), ["a"]);

@@ -3,8 +3,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { CoreV1Api, KubeConfig } from "@kubernetes/client-node";
 import type { V1Pod } from "@kubernetes/client-node";
+import { CoreV1Api, KubeConfig } from "@kubernetes/client-node";
 import type { SimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
 import { startSimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
 import { fastClock, podManifest } from "./support.ts";
@@ -62,7 +62,10 @@ test("what was acknowledged is in the file before the answer, and a torn last li
     const api = client(first);
     for (const name of ["a", "b", "c"]) {
       await api.createNamespacedConfigMap({ namespace: "default", body: { metadata: { name } } });
-      assert.ok(readFileSync(file, "utf8").includes(`"name":"${name}"`), `${name} was acknowledged and is not in the file`);
+      assert.ok(
+        readFileSync(file, "utf8").includes(`"name":"${name}"`),
+        `${name} was acknowledged and is not in the file`,
+      );
     }
     const asKilled = readFileSync(file, "utf8");
     await first.close();
@@ -70,7 +73,10 @@ test("what was acknowledged is in the file before the answer, and a torn last li
 
     const second = await startSimCluster(options);
     const { items } = await client(second).listNamespacedConfigMap({ namespace: "default" });
-    assert.deepEqual(items.map(({ metadata }) => metadata?.name), ["a", "b", "c", "kube-root-ca.crt"]);
+    assert.deepEqual(
+      items.map(({ metadata }) => metadata?.name),
+      ["a", "b", "c", "kube-root-ca.crt"],
+    );
     await second.close();
   }));
 

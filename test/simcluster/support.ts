@@ -78,7 +78,12 @@ export function newModel(nodes: number, options: { seed?: number; historyMax?: n
 /** A pod's manifest; the annotations are those of the prefix `sim.gangway.dev/`. */
 export function podManifest(
   name: string,
-  { gpus = 0, sim = {}, metadata = {}, spec = {} }: { gpus?: number; sim?: JsonObject; metadata?: JsonObject; spec?: JsonObject } = {},
+  {
+    gpus = 0,
+    sim = {},
+    metadata = {},
+    spec = {},
+  }: { gpus?: number; sim?: JsonObject; metadata?: JsonObject; spec?: JsonObject } = {},
 ): JsonObject {
   const annotations = Object.fromEntries(Object.entries(sim).map(([key, value]) => [`sim.gangway.dev/${key}`, value]));
   const resources = gpus === 0 ? {} : { limits: { "nvidia.com/gpu": String(gpus) } };

@@ -90,7 +90,7 @@ export function connectCluster(options: ClusterOptions): Cluster {
     summarize: () => {
       if (!parts.nodes.synced || !parts.pods.synced) return null;
       const pods = [...parts.pods.store.values()].map((kept) => kept.compact);
-      return summarize([...parts.nodes.store.values()], pods, clock.nowMs());
+      return summarize([...parts.nodes.store.values()], pods);
     },
     failingForMs: () => Math.max(...all.map((reflector) => reflector.failingForMs)),
     onCapacity: options.onCapacity,
@@ -179,5 +179,7 @@ function roomOf(kept: KeptPod | undefined): string {
   if (kept === undefined) return "";
   const phase = stringAt(objectAt(kept.compact, "status"), "phase") ?? "";
   const node = stringAt(objectAt(kept.compact, "spec"), "nodeName") ?? "";
-  return `${stringAt(objectAt(kept.compact, "metadata"), "uid")} ${node} ${phase === "Succeeded" || phase === "Failed"}`;
+  const metadata = objectAt(kept.compact, "metadata");
+  const deleting = metadata["deletionTimestamp"] !== undefined;
+  return `${stringAt(metadata, "uid")} ${node} ${phase === "Succeeded" || phase === "Failed"} ${deleting}`;
 }

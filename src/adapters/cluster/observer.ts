@@ -28,6 +28,9 @@ export type ObserverOptions = {
 /** How often the grace is looked at while nothing changes, and how long to wait after a report that was not taken. */
 const IDLE_MS = 1_000;
 
+/** A summary is made no more often than that it takes this part of the time: its cost grows with the cluster's pods. */
+const SHARE_MAX = 0.1;
+
 /** Turns changes of nodes and pods into reports of the cluster's capacity, a few a second at most. */
 export class CapacityObserver {
   readonly #options: ObserverOptions;
@@ -53,6 +56,7 @@ export class CapacityObserver {
 
   /** Something that the capacity is made from has changed. */
   changed(): void {
+    if (this.#dirty) return;
     this.#dirty = true;
     this.#wake.abort();
   }
@@ -63,8 +67,10 @@ export class CapacityObserver {
       if (!this.#dirty) await clock.sleep(IDLE_MS, this.#wake.signal);
       if (this.#closed) return;
       this.#wake = new AbortController();
+      const startedMs = clock.monotonicMs();
       const taken = await this.#report();
-      await this.#pause(taken ? intervalMsMin : IDLE_MS);
+      const tookMs = clock.monotonicMs() - startedMs;
+      await this.#pause(taken ? Math.max(intervalMsMin, tookMs / SHARE_MAX) : IDLE_MS);
     }
   }
 

@@ -13,6 +13,8 @@ const BACKOFF_MS_MAX = 10_000;
 const WATCH_SECONDS_MIN = 300;
 /** A list or watch that took so long was no failure, whatever ended it. */
 const LONG_LIVED_MS = 5_000;
+/** After so many watches that brought nothing a list is the surer way to hear anything. */
+const FRUITLESS_MAX = 5;
 /** An ended watch, a throttled call and an expired version are answers: the cluster is there. */
 const ANSWERS = [200, 410, 429];
 /** Watches end; one that ends at once is asked for again with growing patience, not in a tight loop. */
@@ -101,9 +103,13 @@ export class Reflector<T> {
       if (signal.aborted) return;
       if (this.#options.clock.monotonicMs() - startedMs > LONG_LIVED_MS) this.#failuresInRow = 0;
       if (failure === null) continue;
-      if (needsList(failure)) this.#version = null;
+      if (needsList(failure) || this.#isFruitless(failure)) this.#version = null;
       await this.#backOff(failure, signal);
     }
+  }
+
+  #isFruitless({ reason }: ApiFailure): boolean {
+    return this.#failuresInRow >= FRUITLESS_MAX && (reason === "Ended" || reason === "WatchBroken");
   }
 
   async #list(signal: AbortSignal): Promise<ApiFailure | null> {

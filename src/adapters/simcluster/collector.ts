@@ -101,7 +101,10 @@ export class Collector {
   #judge(at: ObjectKey, nowMs: number): void {
     const entry = this.#store.get(at.resource, at.key);
     if (entry === undefined) return;
-    if (at.resource === "pods" && this.#nodeIsGone(entry.object)) return this.#dropPod(entry, nowMs);
+    if (at.resource === "pods" && this.#nodeIsGone(entry.object)) {
+      this.#dropPod(entry, nowMs);
+      return;
+    }
     const owners = entry.object.metadata.ownerReferences ?? [];
     const absent = owners.filter((owner) => this.#isAbsent(owner, entry.object));
     if (absent.length > 0 && absent.length === owners.length) {

@@ -1,6 +1,5 @@
 import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import type { KubeObject, PodRun } from "./kube-object.ts";
 import { keyOf } from "./kube-object.ts";
 import type { Change, Snapshot } from "./store.ts";
 
@@ -22,6 +21,8 @@ export class Journal {
   #file = -1;
   #snapshotBytes = 0;
   #grownBytes = 0;
+  /** The last write failed, perhaps in the middle of a line. */
+  #torn = false;
 
   constructor(directory: string) {
     mkdirSync(directory, { recursive: true });
@@ -47,17 +48,27 @@ export class Journal {
     const line: Line = { snapshot };
     this.#snapshotBytes = writeAll(file, line);
     this.#grownBytes = 0;
+    this.#torn = false;
     fsyncSync(file);
     renameSync(fresh, this.#path);
     if (this.#file >= 0) closeSync(this.#file);
     this.#file = file;
   }
 
-  /** Adds the changes of a moment, or the time alone. `state` is asked for only if the file is to be written anew. */
+  /**
+   * Adds the changes of a moment, or the time alone. `state` is asked for only if the file is to be written anew: when it has
+   * grown, or after a write that failed. Throws what the file system throws; then nothing of the change may be acknowledged.
+   */
   append(nowMs: number, changes: readonly Change[], state: () => Snapshot): void {
     const line: Line = { nowMs, version: versionOf(changes), changes };
+    const full = this.#grownBytes > Math.max(GROWTH_BYTES, this.#snapshotBytes);
+    if (full || this.#torn) {
+      this.rewrite(state());
+      return;
+    }
+    this.#torn = true;
     this.#grownBytes += writeAll(this.#file, line);
-    if (this.#grownBytes > Math.max(GROWTH_BYTES, this.#snapshotBytes)) this.rewrite(state());
+    this.#torn = false;
   }
 
   close(): void {
@@ -79,24 +90,24 @@ function writeAll(file: number, line: Line): number {
 
 /** The state that a journal's text tells of; null if not even its snapshot is whole. */
 export function replay(text: string): Snapshot | null {
-  const whole = text.slice(0, text.lastIndexOf("\n") + 1);
-  const entries = new Map<string, { resource: string; object: KubeObject; run: PodRun | null }>();
-  let nowMs = 0;
-  let version = 0;
-  let any = false;
-  for (const text of whole.split("\n")) {
-    if (text === "") continue;
-    const line = JSON.parse(text) as Line;
-    any = true;
-    const { nowMs: thenMs, version: then } = "snapshot" in line ? line.snapshot : line;
-    nowMs = Math.max(nowMs, thenMs);
-    version = Math.max(version, then);
-    const kept = "snapshot" in line ? line.snapshot.entries : line.changes;
-    for (const { resource, object, run, ...rest } of kept) {
-      const id = `${resource}/${keyOf(object.metadata)}`;
-      if ("gone" in rest && rest.gone === true) entries.delete(id);
-      else entries.set(id, { resource, object, run });
-    }
+  const whole = text.slice(0, text.lastIndexOf("\n"));
+  if (whole === "" || !text.includes("\n")) return null;
+  const state: State = { nowMs: 0, version: 0, entries: new Map() };
+  for (const line of whole.split("\n")) replayLine(state, JSON.parse(line) as Line);
+  return { ...state, entries: [...state.entries.values()] };
+}
+
+type State = { nowMs: number; version: number; readonly entries: Map<string, Snapshot["entries"][number]> };
+
+function replayLine(state: State, line: Line): void {
+  const { nowMs, version } = "snapshot" in line ? line.snapshot : line;
+  state.nowMs = Math.max(state.nowMs, nowMs);
+  state.version = Math.max(state.version, version);
+  const changes = "snapshot" in line ? line.snapshot.entries : line.changes;
+  for (const change of changes) {
+    const { resource, object, run } = change;
+    const id = `${resource}/${keyOf(object.metadata)}`;
+    if ("gone" in change && change.gone === true) state.entries.delete(id);
+    else state.entries.set(id, { resource, object, run });
   }
-  return any ? { nowMs, version, entries: [...entries.values()] } : null;
 }

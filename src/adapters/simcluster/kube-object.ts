@@ -73,3 +73,10 @@ export function isTerminalPod(pod: KubeObject): boolean {
   const phase = pod.status?.["phase"];
   return phase === "Succeeded" || phase === "Failed";
 }
+
+/** A copy of an object without some of its members. */
+export function without<T extends object, M extends keyof T>(object: T, ...members: readonly M[]): Omit<T, M> {
+  const rest: Partial<T> = { ...object };
+  for (const member of members) delete rest[member];
+  return rest as Omit<T, M>;
+}

@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../runtime/json.ts";
 import { isJsonObject, numberAt, stringAt } from "../../runtime/json.ts";
 import type { KubeObject } from "./kube-object.ts";
-import { keyOf } from "./kube-object.ts";
+import { keyOf, without } from "./kube-object.ts";
 import type { SimModel } from "./model.ts";
 import type { ResourceKind } from "./resource-kinds.ts";
 import type { Matcher } from "./selectors.ts";
@@ -39,20 +39,22 @@ export function listObjects(model: SimModel, selection: Selection, query: URLSea
   const rest = from.after === "" ? all : all.filter((object) => keyOf(object.metadata) > from.after);
   const limit = Number(query.get("limit") ?? "0") || rest.length;
   const page = rest.slice(0, limit);
-  const last = page.at(-1);
-  const more = rest.length > page.length && last !== undefined;
-  const filtered = (query.get("labelSelector") ?? "") !== "" || (query.get("fieldSelector") ?? "") !== "";
+  const left = rest.length - page.length;
   return {
     kind: `${selection.kind.kind}List`,
     apiVersion: "v1",
-    metadata: {
-      resourceVersion: String(from.version),
-      ...(more ? { continue: makeToken(from.version, keyOf(last.metadata)) } : {}),
-      ...(more && !filtered ? { remainingItemCount: rest.length - page.length } : {}),
-    },
+    metadata: { resourceVersion: String(from.version), ...continuation(from.version, page.at(-1), left, query) },
     // The items of a list do not repeat their kind.
-    items: page.map(({ apiVersion: _, kind: __, ...item }) => item),
+    items: page.map((object) => without(object, "apiVersion", "kind") as JsonObject),
   };
+}
+
+/** How much is left is only said where nothing is selected, as counting a selection would cost a whole list. */
+function continuation(version: number, last: KubeObject | undefined, left: number, query: URLSearchParams): JsonObject {
+  if (left === 0 || last === undefined) return {};
+  const token = { continue: makeToken(version, keyOf(last.metadata)) };
+  const selective = ["labelSelector", "fieldSelector"].some((name) => (query.get(name) ?? "") !== "");
+  return selective ? token : { ...token, remainingItemCount: left };
 }
 
 const CONTINUE_EXPIRED =

@@ -4,7 +4,7 @@ import { removeIfReleased } from "./deletion.ts";
 import { DueQueue } from "./due-queue.ts";
 import { readFate } from "./fate.ts";
 import type { Entry, KubeObject } from "./kube-object.ts";
-import { isTerminalPod, keyOf, kubeTime } from "./kube-object.ts";
+import { isTerminalPod, keyOf, kubeTime, without } from "./kube-object.ts";
 import { stepPod } from "./kubelet.ts";
 import { Quotas } from "./quota.ts";
 import { Scheduler } from "./scheduler.ts";
@@ -78,7 +78,7 @@ export class SimModel {
   cordonNode(name: string, unschedulable = true): void {
     const node = this.store.get("nodes", name)?.object;
     if (node === undefined) return;
-    const { unschedulable: _, ...spec } = node.spec ?? {};
+    const spec = without(node.spec ?? {}, "unschedulable");
     this.store.put("nodes", { ...node, spec: unschedulable ? { ...spec, unschedulable } : spec }, null);
   }
 
@@ -107,32 +107,43 @@ export class SimModel {
   }
 
   #runKubelet(key: string, nowMs: number): void {
-    for (let entry = this.store.get("pods", key); entry !== undefined; entry = this.store.get("pods", key)) {
-      const node = this.store.get("nodes", stringAt(entry.object.spec, "nodeName") ?? "")?.object;
-      if (node === undefined) return;
-      const host = { ip: addressOf(node), lacking: this.#scheduler.lacking(entry.object) };
-      if (entry.run === null && !isTerminalPod(entry.object)) this.#warnOfAnnotations(entry.object);
-      const step = stepPod(entry, host, nowMs);
-      if (step.kind === "nothing" || (step.kind === "gone" && !this.#release(entry))) return;
-      if (step.kind === "changed") this.#apply(key, entry, step);
+    let more = true;
+    while (more) {
+      const entry = this.store.get("pods", key);
+      const node = this.store.get("nodes", stringAt(entry?.object.spec, "nodeName") ?? "")?.object;
+      more = entry !== undefined && node !== undefined && this.#stepOnce(entry, node, nowMs);
     }
   }
 
-  /** The kubelet is done with a deleted pod: it goes, unless a finalizer keeps it. True if it went. */
-  #release({ object, run }: Entry): boolean {
+  /** True if there may be more to do for the pod at once. */
+  #stepOnce(entry: Entry, node: KubeObject, nowMs: number): boolean {
+    if (entry.run === null && !isTerminalPod(entry.object)) this.#warnOfAnnotations(entry.object);
+    const step = stepPod(entry, { ip: addressOf(node), lacking: this.#scheduler.lacking(entry.object) }, nowMs);
+    switch (step.kind) {
+      case "nothing":
+        return false;
+      case "gone":
+        this.#release(entry);
+        return false;
+      case "changed":
+        this.#apply(entry, step);
+        return true;
+    }
+  }
+
+  /** The kubelet is done with a deleted pod: it goes, unless a finalizer keeps it. */
+  #release({ object, run }: Entry): void {
     const { metadata } = object;
     if ((metadata.finalizers ?? []).length === 0) {
       this.store.remove("pods", keyOf(metadata));
-      return true;
-    }
-    if ((metadata.deletionGracePeriodSeconds ?? 0) > 0) {
+    } else if ((metadata.deletionGracePeriodSeconds ?? 0) > 0) {
       const released = { ...object, metadata: { ...metadata, deletionGracePeriodSeconds: 0 } };
       removeIfReleased(this.store, "pods", this.store.put("pods", released, run));
     }
-    return false;
   }
 
-  #apply(key: string, entry: Entry, step: { readonly object: KubeObject; readonly run: Entry["run"] }): void {
+  #apply(entry: Entry, step: { readonly object: KubeObject; readonly run: Entry["run"] }): void {
+    const key = keyOf(entry.object.metadata);
     if (step.object !== entry.object) this.store.put("pods", step.object, step.run);
     else if (step.run !== null) this.store.putRun("pods", key, step.run);
     if (step.run?.dueMs !== null && step.run?.dueMs !== undefined) this.#due.push(step.run.dueMs, key);

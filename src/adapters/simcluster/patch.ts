@@ -27,25 +27,30 @@ export function jsonPatch(target: JsonObject, operations: Json): Json {
 function applyOperation(root: { value: unknown }, operation: Json): void {
   const path = stringAt(operation, "path");
   if (!isJsonObject(operation) || path === undefined) throw badRequest("a JSON patch operation needs op and path");
+  const from = stringAt(operation, "from") ?? "";
+  const value = structuredClone(operation["value"]);
   switch (operation["op"]) {
     case "add":
-      return write(root, path, structuredClone(operation["value"]), "insert");
+      write(root, path, value, "insert");
+      break;
     case "replace":
       read(root, path);
-      return write(root, path, structuredClone(operation["value"]), "set");
+      write(root, path, value, "set");
+      break;
     case "remove":
-      return remove(root, path);
+      remove(root, path);
+      break;
     case "test":
-      if (canonicalJson(read(root, path)) !== canonicalJson(operation["value"]))
-        throw refused(`testing path ${path} failed`);
-      return;
+      if (canonicalJson(read(root, path)) !== canonicalJson(value)) throw refused(`testing path ${path} failed`);
+      break;
     case "copy":
-      return write(root, path, structuredClone(read(root, stringAt(operation, "from") ?? "")), "insert");
+      write(root, path, structuredClone(read(root, from)), "insert");
+      break;
     case "move": {
-      const from = stringAt(operation, "from") ?? "";
-      const value = read(root, from);
+      const moved = read(root, from);
       remove(root, from);
-      return write(root, path, value, "insert");
+      write(root, path, moved, "insert");
+      break;
     }
     default:
       throw badRequest(`unexpected kind: ${String(operation["op"])}`);

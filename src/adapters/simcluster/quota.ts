@@ -96,13 +96,16 @@ const COUNTED = ["pods", "services", "configmaps", "secrets", "persistentvolumec
 function usageOf(resource: string, object: KubeObject): Usage {
   const usage: Record<string, number> = { [`count/${resource}`]: 1000 };
   if (resource !== "pods" && COUNTED.includes(resource)) usage[resource] = 1000;
-  if (resource !== "pods" || isTerminalPod(object)) return usage;
-  for (const [name, amount] of Object.entries(podRequests(object.spec ?? {}))) {
-    if (name === "pods") usage["pods"] = amount;
-    else usage[`requests.${name}`] = amount;
+  return resource === "pods" && !isTerminalPod(object) ? { ...usage, ...podUsage(object.spec ?? {}) } : usage;
+}
+
+function podUsage(spec: JsonObject): Usage {
+  const usage: Record<string, number> = {};
+  for (const [name, amount] of Object.entries(podRequests(spec))) {
+    usage[name === "pods" ? name : `requests.${name}`] = amount;
     if (name === "cpu" || name === "memory") usage[name] = amount;
   }
-  for (const container of arrayAt(object.spec, "containers")) {
+  for (const container of arrayAt(spec, "containers")) {
     for (const [name, limit] of Object.entries(objectAt(objectAt(container, "resources"), "limits"))) {
       usage[`limits.${name}`] = (usage[`limits.${name}`] ?? 0) + milli(limit);
     }

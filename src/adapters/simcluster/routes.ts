@@ -2,6 +2,7 @@ import type { Json, JsonObject } from "../../runtime/json.ts";
 import { arrayAt, isJsonObject, numberAt, objectAt, stringAt } from "../../runtime/json.ts";
 import type { Propagation } from "./deletion.ts";
 import type { KubeObject } from "./kube-object.ts";
+import { without } from "./kube-object.ts";
 import { listObjects, selected, selectionOf } from "./listing.ts";
 import type { SimModel } from "./model.ts";
 import { jsonPatch, mergePatch } from "./patch.ts";
@@ -31,17 +32,30 @@ const NO_PATH = new StatusError(404, "NotFound", "the server could not find the 
 
 /** Reads a path below `/api/v1`; throws the 404 of a path that nothing serves. */
 export function parseRoute(path: string): Route {
-  const parts = path.split("/").slice(1).map(decodeURIComponent);
-  if (parts[0] !== "api" || parts[1] !== "v1") throw NO_PATH;
-  const rest = parts.slice(2);
+  const [empty, api, version, ...rest] = path.split("/").map(decodeSegment);
+  if (empty !== "" || api !== "api" || version !== "v1") throw NO_PATH;
+  // `namespaces/x/pods` lies inside a namespace, `namespaces/x/status` is about one.
   const inside = rest[0] === "namespaces" && RESOURCE_KINDS.get(rest[2] ?? "")?.namespaced === true;
   const namespace = inside ? (rest[1] ?? "") : null;
-  const [resource = "", name, sub, ...more] = inside ? rest.slice(2) : rest;
+  const [resource = "", name = null, sub = null, ...more] = inside ? rest.slice(2) : rest;
   const kind = RESOURCE_KINDS.get(resource);
   if (kind === undefined || more.length > 0 || name === "") throw NO_PATH;
-  if (kind.namespaced && namespace === null && name !== undefined) throw NO_PATH;
-  if (sub !== undefined && !(sub === "status" && kind.hasStatus)) throw NO_PATH;
-  return { kind, namespace, name: name ?? null, part: sub === "status" ? "status" : "main" };
+  if (name !== null && kind.namespaced !== inside) throw NO_PATH;
+  return { kind, namespace, name, part: partOf(kind, sub) };
+}
+
+function partOf(kind: ResourceKind, sub: string | null): Route["part"] {
+  if (sub === null) return "main";
+  if (sub === "status" && kind.hasStatus) return "status";
+  throw NO_PATH;
+}
+
+function decodeSegment(segment: string): string {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    throw NO_PATH;
+  }
 }
 
 /** Answers everything but watches. Throws a StatusError for a refusal. */
@@ -86,10 +100,10 @@ function answerObject(model: SimModel, target: Route & { readonly name: string }
 
 /** The patched object; without a version in the patch no version is demanded. */
 function patched(object: KubeObject, { body, contentType }: ApiRequest): Json {
-  const { resourceVersion: _, ...metadata } = object.metadata;
+  const metadata = without(object.metadata, "resourceVersion");
   switch (contentType) {
     case "application/json-patch+json":
-      return jsonPatch({ ...object, metadata: object.metadata }, body);
+      return jsonPatch(object, body);
     case "application/merge-patch+json":
     case "application/strategic-merge-patch+json":
       if (!isJsonObject(body)) throw badRequest("a merge patch must be an object");

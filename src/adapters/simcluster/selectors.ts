@@ -43,22 +43,16 @@ const EQUALITY = new RegExp(`^(${KEY})\\s*(==|=|!=)\\s*([A-Za-z0-9._-]*)$`);
 const EXISTENCE = new RegExp(`^(!?)\\s*(${KEY})$`);
 
 function parseRequirement(text: string): Requirement {
-  const set = SET.exec(text);
-  if (set !== null) {
-    const values = (set[3] ?? "").split(",").map((value) => value.trim());
-    return { key: set[1] ?? "", operator: set[2] === "in" ? "in" : "notin", values };
+  const [, inKey, inOperator, list = ""] = SET.exec(text) ?? [];
+  if (inKey !== undefined) {
+    const values = list.split(",").map((value) => value.trim());
+    return { key: inKey, operator: inOperator === "in" ? "in" : "notin", values };
   }
-  const equality = EQUALITY.exec(text);
-  if (equality !== null) {
-    return {
-      key: equality[1] ?? "",
-      operator: equality[2] === "!=" ? "notin" : "in",
-      values: [equality[3] ?? ""],
-    };
-  }
-  const existence = EXISTENCE.exec(text);
-  if (existence === null) throw badRequest(`unable to parse requirement: ${JSON.stringify(text)}`);
-  return { key: existence[2] ?? "", operator: existence[1] === "!" ? "absent" : "exists", values: [] };
+  const [, key, operator, value = ""] = EQUALITY.exec(text) ?? [];
+  if (key !== undefined) return { key, operator: operator === "!=" ? "notin" : "in", values: [value] };
+  const [, not, plainKey] = EXISTENCE.exec(text) ?? [];
+  if (plainKey === undefined) throw badRequest(`unable to parse requirement: ${JSON.stringify(text)}`);
+  return { key: plainKey, operator: not === "!" ? "absent" : "exists", values: [] };
 }
 
 const COMMON_FIELDS = ["metadata.name", "metadata.namespace"];

@@ -1,6 +1,7 @@
 import { parseMilli } from "../../core/pods/quantity.ts";
 import type { Json, JsonObject } from "../../runtime/json.ts";
 import { arrayAt, canonicalJson, isJsonObject, objectAt, stringAt } from "../../runtime/json.ts";
+import { without } from "./kube-object.ts";
 import { labelCauses, nameCauses } from "./names.ts";
 import type { ResourceKind } from "./resource-kinds.ts";
 import type { StatusCause } from "./status-error.ts";
@@ -75,20 +76,28 @@ function resourceCauses(field: string, resources: JsonObject): readonly StatusCa
   const causes: StatusCause[] = [];
   const limits = objectAt(resources, "limits");
   for (const [name, request] of Object.entries(objectAt(resources, "requests"))) {
-    const at = `${field}.requests`;
-    const limit = limits[name];
-    const extended = isExtended(name);
-    if (extended && milli(request) % 1000n !== 0n)
-      causes.push(CAUSE.invalid(`${at}.${name}`, request, "must be an integer"));
-    if (limit === undefined) {
-      if (extended) {
-        causes.push(CAUSE.required(`${field}.limits`, "Limit must be set for non overcommitable resources"));
-      }
-    } else if (extended && milli(request) !== milli(limit)) {
-      causes.push(CAUSE.invalid(at, request, `must be equal to ${name} limit of ${String(limit)}`));
-    } else if (milli(request) > milli(limit)) {
-      causes.push(CAUSE.invalid(at, request, `must be less than or equal to ${name} limit of ${String(limit)}`));
-    }
+    causes.push(...(isExtended(name) ? extendedCauses : ordinaryCauses)(field, name, request, limits[name]));
+  }
+  return causes;
+}
+
+type Amount = Json | undefined;
+
+function ordinaryCauses(field: string, name: string, request: Amount, limit: Amount): readonly StatusCause[] {
+  if (limit === undefined || milli(request) <= milli(limit)) return [];
+  const why = `must be less than or equal to ${name} limit of ${String(limit)}`;
+  return [CAUSE.invalid(`${field}.requests`, request, why)];
+}
+
+function extendedCauses(field: string, name: string, request: Amount, limit: Amount): readonly StatusCause[] {
+  const causes: StatusCause[] = [];
+  if (milli(request) % 1000n !== 0n) {
+    causes.push(CAUSE.invalid(`${field}.requests.${name}`, request, "must be an integer"));
+  }
+  if (limit === undefined) {
+    causes.push(CAUSE.required(`${field}.limits`, "Limit must be set for non overcommitable resources"));
+  } else if (milli(request) !== milli(limit)) {
+    causes.push(CAUSE.invalid(`${field}.requests`, request, `must be equal to ${name} limit of ${String(limit)}`));
   }
   return causes;
 }
@@ -120,38 +129,46 @@ function serviceCauses(spec: JsonObject): readonly StatusCause[] {
 
 /** Throws a 400 for what a typed decoder of `kind` would not take: wrong shapes and quantities that are none. */
 export function checkShape(kind: string, body: JsonObject): void {
-  const refuse = (why: string) => badRequest(`${kind} in version "v1" cannot be handled as a ${kind}: ${why}`);
-  const expect = (value: Json | undefined, shape: "object" | "array", path: string) => {
-    if (value === undefined || value === null) return;
-    const right = shape === "array" ? Array.isArray(value) : isJsonObject(value);
-    if (!right) throw refuse(`json: cannot unmarshal ${jsonType(value)} into Go struct field ${kind}.${path}`);
-  };
-  const metadata = objectAt(body, "metadata");
-  for (const member of ["metadata", "spec", "status"]) expect(body[member], "object", member);
+  for (const member of ["metadata", "spec", "status"]) expectShape(kind, body, [member], "object");
   for (const map of ["labels", "annotations"]) {
-    expect(metadata[map], "object", `metadata.${map}`);
-    for (const value of Object.values(objectAt(metadata, map))) {
-      if (typeof value !== "string") {
-        throw refuse(
-          `json: cannot unmarshal ${jsonType(value)} into Go struct field ObjectMeta.metadata.${map} of type string`,
-        );
-      }
+    expectShape(kind, body, ["metadata", map], "object");
+    for (const value of Object.values(objectAt(objectAt(body, "metadata"), map))) {
+      if (typeof value !== "string") throw undecodable(kind, value, `ObjectMeta.metadata.${map} of type string`);
     }
   }
-  if (kind !== "Pod") return;
+  if (kind === "Pod") checkPodShape(body);
+}
+
+function checkPodShape(body: JsonObject): void {
+  for (const list of ["containers", "initContainers", "volumes", "tolerations"]) {
+    expectShape("Pod", body, ["spec", list], "array");
+  }
   const spec = objectAt(body, "spec");
-  for (const list of ["containers", "initContainers", "volumes", "tolerations"])
-    expect(spec[list], "array", `spec.${list}`);
   for (const container of [...arrayAt(spec, "initContainers"), ...arrayAt(spec, "containers")]) {
-    expect(container, "object", "spec.containers");
-    for (const list of ["requests", "limits"]) {
-      for (const quantity of Object.values(objectAt(objectAt(container, "resources"), list))) {
-        if (parseMilli(String(quantity)) === null) {
-          throw refuse("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'");
-        }
-      }
+    if (!isJsonObject(container)) throw undecodable("Pod", container, "PodSpec.spec.containers of type v1.Container");
+    const resources = objectAt(container, "resources");
+    const quantities = [
+      ...Object.values(objectAt(resources, "requests")),
+      ...Object.values(objectAt(resources, "limits")),
+    ];
+    if (quantities.some((quantity) => parseMilli(String(quantity)) === null)) {
+      const why = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
+      throw badRequest(`Pod in version "v1" cannot be handled as a Pod: ${why}`);
     }
   }
+}
+
+function expectShape(kind: string, body: JsonObject, path: readonly string[], shape: "object" | "array"): void {
+  let value: Json | undefined = body;
+  for (const member of path) value = isJsonObject(value) ? value[member] : undefined;
+  if (value === undefined || value === null) return;
+  const right = shape === "array" ? Array.isArray(value) : isJsonObject(value);
+  if (!right) throw undecodable(kind, value, `${kind}.${path.join(".")}`);
+}
+
+function undecodable(kind: string, value: Json | undefined, field: string): Error {
+  const why = `json: cannot unmarshal ${jsonType(value)} into Go struct field ${field}`;
+  return badRequest(`${kind} in version "v1" cannot be handled as a ${kind}: ${why}`);
 }
 
 function jsonType(value: Json | undefined): string {
@@ -168,10 +185,9 @@ export function validatePodUpdate(name: string, before: JsonObject, after: JsonO
 }
 
 function fixedPart(spec: JsonObject): JsonObject {
-  const { activeDeadlineSeconds: _, tolerations: __, schedulingGates: ___, ...rest } = spec;
   const withoutImage = (container: Json) => (isJsonObject(container) ? { ...container, image: "" } : container);
   return {
-    ...rest,
+    ...without(spec, "activeDeadlineSeconds", "tolerations", "schedulingGates"),
     containers: arrayAt(spec, "containers").map(withoutImage),
     initContainers: arrayAt(spec, "initContainers").map(withoutImage),
   };

@@ -4,7 +4,7 @@ import { withDefaults } from "./defaults.ts";
 import type { DeletionWishes } from "./deletion.ts";
 import { deleteObject, removeIfReleased } from "./deletion.ts";
 import type { Entry, KubeObject, ObjectMeta } from "./kube-object.ts";
-import { keyOf, kubeTime } from "./kube-object.ts";
+import { keyOf, kubeTime, without } from "./kube-object.ts";
 import type { SimModel } from "./model.ts";
 import type { ResourceKind } from "./resource-kinds.ts";
 import { RESOURCE_KINDS } from "./resource-kinds.ts";
@@ -32,6 +32,7 @@ export function createObject(model: SimModel, target: Omit<Target, "name">, body
   checkNamespaceAccepts(model, target, name);
   const full = withDefaults(kind.resource, sent, name);
   const object = newObject(model, { ...target, name }, full);
+  if (kind.resource === "pods") checkAccount(model, object);
   validateObject(kind, name, object);
   if (model.store.get(kind.resource, keyOf(object.metadata)) !== undefined) throw alreadyExists(kind.resource, name);
   model.quotas.admit(kind.resource, object);
@@ -175,7 +176,7 @@ function newObject(model: SimModel, { kind, namespace, name }: Target, body: Jso
     ...(namespace === null ? {} : { namespace }),
     uid: model.store.newUid(),
     resourceVersion: "",
-    ...(kind.hasStatus && kind.namespaced ? { generation: 1 } : {}),
+    ...(kind.resource === "pods" ? { generation: 1 } : {}),
     creationTimestamp: kubeTime(model.nowMs),
     ...present({ labels, annotations, ownerReferences, finalizers }),
   } as ObjectMeta;
@@ -211,15 +212,22 @@ function withStatus(before: KubeObject, sent: JsonObject): KubeObject {
 
 /** What a client may change of an object: all but its identity, its system metadata and its status. */
 function withMain(kind: ResourceKind, before: KubeObject, sent: JsonObject): KubeObject {
-  const { labels: _, annotations: __, ownerReferences: ___, finalizers: ____, ...system } = before.metadata;
-  const { labels, annotations, ownerReferences, finalizers } = objectAt(sent, "metadata");
-  const deleting = system.deletionTimestamp !== undefined;
+  const system = without(before.metadata, "labels", "annotations", "ownerReferences", "finalizers");
+  const { labels, annotations, ownerReferences, ...meta } = objectAt(sent, "metadata");
   // A finalizer cannot be added any more once the object is being deleted.
+  const deleting = system.deletionTimestamp !== undefined;
   const had = before.metadata.finalizers ?? [];
-  const kept = arrayAt({ finalizers }, "finalizers").filter((one) => !deleting || had.includes(String(one)));
-  const metadata = { ...system, ...present({ labels, annotations, ownerReferences, finalizers: kept }) } as ObjectMeta;
+  const finalizers = arrayAt(meta, "finalizers").filter((one) => !deleting || had.includes(String(one)));
+  const metadata = { ...system, ...present({ labels, annotations, ownerReferences, finalizers }) } as ObjectMeta;
+  const content: KubeObject = { ...without(sent, "status"), apiVersion: "v1", kind: kind.kind, metadata };
   const status = kind.hasStatus ? before.status : sent["status"];
-  const { status: _____, ...rest } = sent;
-  const content = { ...rest, apiVersion: "v1", kind: kind.kind, metadata };
-  return (status === undefined ? content : { ...content, status }) as KubeObject;
+  return status === undefined ? content : { ...content, status: objectAt({ status }, "status") };
+}
+
+/** A pod runs under an account of its namespace. Source: the admission plugin ServiceAccount. */
+function checkAccount(model: SimModel, { metadata, spec }: KubeObject): void {
+  const account = stringAt(spec, "serviceAccountName") ?? "default";
+  if (model.store.get("serviceaccounts", `${metadata.namespace}/${account}`) !== undefined) return;
+  const why = `error looking up service account ${metadata.namespace}/${account}: serviceaccount "${account}" not found`;
+  throw forbidden("pods", metadata.name, why);
 }

@@ -67,8 +67,11 @@ export class WatchStream {
   pump(): void {
     const { clock, faults, random } = this.#context;
     const delayMs = faults().delayWatchMs ?? 0;
-    if (delayMs === 0 && !this.#delayed) return this.#flush();
     if (this.#delayed) return;
+    if (delayMs === 0) {
+      this.#flush();
+      return;
+    }
     this.#delayed = true;
     const flushLate = () => {
       this.#delayed = false;
@@ -115,11 +118,14 @@ export class WatchStream {
     const { model, faults, random } = this.#context;
     if (!this.open) return;
     const events = model.store.history.after(this.#cursor);
-    if (events === null) return this.expire();
-    for (const event of events) {
+    if (events === null) this.expire();
+    for (const event of events ?? []) {
       this.#cursor = event.version;
       if (event.resource !== this.#selection.kind.resource || !this.#sendEvent(event)) continue;
-      if (random() < (faults().endWatch ?? 0)) return this.cut();
+      if (random() < (faults().endWatch ?? 0)) {
+        this.cut();
+        return;
+      }
     }
     if (this.#response.writableLength > BUFFER_BYTES_MAX) this.cut();
   }
