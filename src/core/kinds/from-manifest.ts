@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from "../../runtime/json.ts";
+import { type Json, type JsonObject, objectAt } from "../../runtime/json.ts";
 import type { FieldError, SentReplicaSpec, SentRunPolicy, SentSchedulingPolicy, SentSpec } from "../job/sent.ts";
 import type { CleanPodPolicy, RestartPolicy, RestartScope } from "../job/spec.ts";
 import { KINDS, kindOf, UNSERVED_KINDS } from "./registry.ts";
@@ -32,9 +32,17 @@ const OWN_SPEC_FIELDS = ["kind", "replicaSpecs", "runPolicy", "kindSpec", "prior
 export function fromManifest(doc: JsonObject): ManifestOutcome {
   const reader = new SentReader();
   const apiVersion = reader.text(doc["apiVersion"], "apiVersion");
+  const outerKind = reader.text(doc["kind"], "kind") ?? "";
+  const innerKind =
+    apiVersion === OWN_API_VERSION ? reader.text(objectAt(doc, "spec")["kind"], "spec.kind") : undefined;
+  const kindName = outerKind === "Job" && innerKind ? innerKind : outerKind;
+  const refusal = refusedKind(kindName);
+  if (refusal !== null) {
+    return { kind: "refused", errors: [{ path: kindName === innerKind ? "spec.kind" : "kind", message: refusal }] };
+  }
+  if (innerKind && innerKind !== kindName) reader.fail("spec.kind", `must be ${outerKind}, as the document's kind`);
   const metadata = readMetadata(reader, reader.object(doc["metadata"], "metadata") ?? {});
   const spec = reader.object(doc["spec"], "spec") ?? reader.fail("spec", "is required") ?? {};
-  const kindName = reader.text(doc["kind"], "kind") ?? "";
   const sent =
     apiVersion === OWN_API_VERSION
       ? readOwn(reader, kindName, spec)
@@ -64,9 +72,7 @@ type KubeflowDoc = { readonly apiVersion: string | undefined; readonly kindName:
 
 function readKubeflow(reader: SentReader, { apiVersion, kindName, spec }: KubeflowDoc): SentSpec {
   const kind = kindOf(kindName);
-  const refusal = refusedKind(kindName);
-  if (refusal !== null) reader.fail("kind", refusal);
-  else if (kind?.apiVersion !== apiVersion) {
+  if (kind?.apiVersion !== apiVersion) {
     reader.fail("apiVersion", `must be ${kind?.apiVersion} for kind ${kindName}, not ${apiVersion ?? "absent"}`);
   }
   const field = kind?.replicaSpecsField ?? "replicaSpecs";
@@ -80,12 +86,7 @@ function readKubeflow(reader: SentReader, { apiVersion, kindName, spec }: Kubefl
 }
 
 /** `kind: Job` may name another kind in `spec.kind`, as the API's own JSON does. */
-function readOwn(reader: SentReader, outerKind: string, spec: JsonObject): SentSpec {
-  const inner = reader.text(spec["kind"], "spec.kind");
-  const kindName = outerKind === "Job" && inner ? inner : outerKind;
-  const refusal = refusedKind(kindName);
-  if (refusal !== null) reader.fail(kindName === inner ? "spec.kind" : "kind", refusal);
-  else if (inner && inner !== kindName) reader.fail("spec.kind", `must be ${outerKind}, as the document's kind`);
+function readOwn(reader: SentReader, kindName: string, spec: JsonObject): SentSpec {
   reader.onlyKnown(spec, "spec", OWN_SPEC_FIELDS);
   const sent = withOptional(reader, {
     kind: kindName,

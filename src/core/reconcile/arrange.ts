@@ -51,7 +51,8 @@ export function arrange(job: Job, admission: Admission, observed: Observed): Arr
   const anchor = anchors.find((one) => !one.deleting) ?? anchors[0] ?? null;
   const seen = cluster?.pods ?? [];
   const ours = seen.filter((pod) => isOurs(pod, job, admission) && belongsTo(pod, anchor));
-  const slots = rolesOf(job.spec).flatMap((role) => roleSlots({ job, admission, role, seen, ours }));
+  const byName = Map.groupBy(seen, ({ name }) => name);
+  const slots = rolesOf(job.spec).flatMap((role) => roleSlots({ job, admission, role, byName, ours }));
   const placed = new Set(slots.flatMap(({ pod, stale }) => [pod, ...stale]));
   const services = (cluster?.services ?? []).filter(
     (service) => service.admission === admission.number && belongsTo(service, anchor),
@@ -63,17 +64,18 @@ type Role = {
   readonly job: Job;
   readonly admission: Admission;
   readonly role: string;
-  readonly seen: readonly PodView[];
+  /** Every pod that is seen, ours or not. */
+  readonly byName: ReadonlyMap<string, readonly PodView[]>;
   readonly ours: readonly PodView[];
 };
 
-function roleSlots({ job, admission, role, seen, ours }: Role): readonly Slot[] {
+function roleSlots({ job, admission, role, byName, ours }: Role): readonly Slot[] {
   const members = admission.members[role] ?? 0;
   const slices = podSlices(
     ours.filter((pod) => pod.role === role.toLowerCase()),
     members,
   );
-  return slices.slice(0, members).map((pods, index) => slotOf({ job, role, index, pods, seen, ours }));
+  return slices.slice(0, members).map((pods, index) => slotOf({ job, role, index, pods, byName }));
 }
 
 function isOurs(pod: PodView, job: Job, admission: Admission): boolean {
@@ -85,16 +87,15 @@ type Place = {
   readonly role: string;
   readonly index: number;
   readonly pods: readonly PodView[];
-  readonly seen: readonly PodView[];
-  readonly ours: readonly PodView[];
+  readonly byName: ReadonlyMap<string, readonly PodView[]>;
 };
 
-function slotOf({ job, role, index, pods, seen, ours }: Place): Slot {
+function slotOf({ job, role, index, pods, byName }: Place): Slot {
   const key = replicaKey(role, index);
   const attempt = attemptOf(job.status.attempts, key);
   const name = replicaName(job.name, role, index);
   const [pod = null] = pods.filter((one) => one.attempt === attempt).sort(olderFirst);
-  const holders = seen.filter((one) => one.name === name);
+  const holders = byName.get(name) ?? [];
   return {
     key,
     role,
@@ -104,7 +105,7 @@ function slotOf({ job, role, index, pods, seen, ours }: Place): Slot {
     pod,
     stale: pods.filter((one) => one.attempt < attempt),
     taken: holders.length > 0 || pods.length > 0,
-    foreign: holders.some((one) => !ours.includes(one) && one.jobUid !== job.uid),
+    foreign: holders.some((one) => one.jobUid !== job.uid),
   };
 }
 

@@ -119,6 +119,7 @@ function settle(draft: Draft, inputs: Inputs, admission: Admission): void {
     const message = `Admission ${admission.number} on ${admission.cluster} has released its tokens.`;
     draft.events.push({ type: "Normal", reason: "TokensReleased", message });
   }
+  if (draft.deleteTimeMs !== null) draft.recheckAtMs.push(inputs.nowMs);
   changeAdmission(draft, { ...admission, tokensReleasedMs: released, goneMs: gone });
 }
 

@@ -1,4 +1,5 @@
 import type { Admission, Failure, ReplicaStatus } from "../job/status.ts";
+import type { PodView } from "../pods/pod-view.ts";
 import { type Arrangement, arrange, type Slot } from "./arrange.ts";
 import { countFailures, hasSucceeded, isActive, newFailures, roleStates, type SlotFailure } from "./count.ts";
 import { changeAdmission, changeCondition, type Draft, type Inputs, reasonOf } from "./draft.ts";
@@ -64,17 +65,27 @@ function start(draft: Draft, { job, nowMs }: Inputs): void {
   });
 }
 
-/** Counts Running, Succeeded and Failed pods of each replica type; a pod being deleted is neither active nor failed. */
-function replicaStatuses({ slots }: Arrangement): Record<string, ReplicaStatus> {
+/**
+ * Counts Running, Succeeded and Failed pods of each replica type; a pod being deleted is neither active nor failed. Pods beyond the members
+ * count until they are seen to go (Kubeflow).
+ */
+function replicaStatuses({ slots, strays }: Arrangement): Record<string, ReplicaStatus> {
   const statuses: Record<string, ReplicaStatus> = {};
-  for (const { role, pod, stale } of slots) {
+  const count = (role: string, pod: PodView | null) => {
     const before = statuses[role] ?? { active: 0, succeeded: 0, failed: 0 };
-    const failed = [pod, ...stale].some((one) => one?.phase === "Failed" && !one.deleting);
     statuses[role] = {
       active: before.active + Number(isActive(pod)),
       succeeded: before.succeeded + Number(hasSucceeded(pod)),
-      failed: before.failed + Number(failed),
+      failed: before.failed + Number(pod?.phase === "Failed" && !pod.deleting),
     };
+  };
+  for (const { role, pod, stale } of slots) {
+    for (const one of [pod, ...stale.filter(({ phase }) => phase === "Failed")]) count(role, one);
+  }
+  for (const pod of strays) {
+    const places = slots.filter(({ role }) => role.toLowerCase() === pod.role);
+    const role = places[0]?.role;
+    if (role !== undefined && pod.index !== null && pod.index >= places.length) count(role, pod);
   }
   return statuses;
 }

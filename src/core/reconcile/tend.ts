@@ -27,8 +27,9 @@ function doomedPods(arranged: Arrangement): readonly PodView[] {
 function creations(draft: Draft, boarding: Boarding, arranged: Arrangement, nowMs: number): readonly Action[] {
   if (arranged.anchor?.deleting) return [];
   const anchor = arranged.anchor === null ? [createAnchor(boarding)] : [];
+  const served = new Set(arranged.services.map(({ name }) => name));
   const services = arranged.slots
-    .filter(({ name }) => !arranged.services.some((service) => service.name === name))
+    .filter(({ name }) => !served.has(name))
     .map((slot) => createService(boarding, slot))
     .filter((action) => action !== null);
   const gang = boarding.job.spec.runPolicy.restartScope === "GANG";
