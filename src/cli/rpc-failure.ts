@@ -68,14 +68,16 @@ function detailsOf(error: ServiceError): readonly Any[] {
 
 function detailLines(detail: Any): string[] {
   const badRequest = unpack(detail, BadRequestSchema);
-  if (badRequest) return badRequest.fieldViolations.map((one) => `  ${one.field}: ${one.description}`);
+  if (badRequest)
+    return badRequest.fieldViolations.map((one) =>
+      one.field === "" ? `  ${one.description}` : `  ${one.field}: ${one.description}`,
+    );
   const precondition = unpack(detail, PreconditionFailureSchema);
   if (precondition) return precondition.violations.map((one) => `  ${one.type} ${one.subject}: ${one.description}`);
   const quota = unpack(detail, QuotaFailureSchema);
   if (quota) return quota.violations.map((one) => `  ${one.subject}: ${one.description}`);
   const info = unpack(detail, ErrorInfoSchema);
-  if (info)
-    return [`  reason: ${info.reason}`, ...Object.entries(info.metadata).map(([key, value]) => `  ${key}: ${value}`)];
+  if (info) return Object.entries(info.metadata).map(([key, value]) => `  ${key}: ${value}`);
   const delay = unpack(detail, RetryInfoSchema)?.retryDelay;
   if (delay) return [`  try again in ${formatSpan(Math.max(1000, durationMs(delay)))}`];
   return [];

@@ -12,6 +12,9 @@ export type ManifestOutcome =
   | { readonly kind: "job"; readonly job: Job; readonly warnings: readonly FieldNote[] }
   | { readonly kind: "invalid"; readonly errors: readonly FieldNote[] };
 
+/** The namespace of manifests that name none; explicit if the user asked for it. */
+export type DefaultNamespace = { readonly name: string; readonly isExplicit: boolean };
+
 const KUBEFLOW = "kubeflow.org/v1";
 const OURS = "gangway.dev/v1";
 const SERVED_KINDS = [...KUBEFLOW_KINDS, "Job"];
@@ -26,10 +29,7 @@ const READ_BACK = ["uid", "resourceVersion", "generation", "creationTimestamp", 
  * Reads a manifest: a PyTorchJob or TFJob of kubeflow.org/v1 as Kubeflow's users write it, or a job of gangway.dev/v1, whose spec is the
  * proto's in JSON. `namespace` is for manifests that name none; another one in the manifest is a conflict if it was asked for explicitly.
  */
-export function readManifest(
-  document: Json,
-  namespace: { readonly name: string; readonly isExplicit: boolean },
-): ManifestOutcome {
+export function readManifest(document: Json, namespace: DefaultNamespace): ManifestOutcome {
   if (!isJsonObject(document)) return invalid("", "must be an object with apiVersion, kind, metadata and spec");
   const apiVersion = stringAt(document, "apiVersion") ?? "";
   const kind = stringAt(document, "kind") ?? "";
