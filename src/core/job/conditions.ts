@@ -1,0 +1,42 @@
+import type { Condition, ConditionType } from "./status.ts";
+
+const TERMINAL: readonly ConditionType[] = ["Succeeded", "Failed", "Cancelled"];
+
+/** A condition to be set, without its times. */
+export type ConditionChange = Pick<Condition, "type" | "status" | "reason" | "message">;
+
+/**
+ * The conditions after one more is set. Source: Kubeflow's common API, less its two terminal conditions at once.
+ *
+ * - Same status and reason: nothing changes, not even the message.
+ * - Running and Restarting replace each other: the other one leaves the list.
+ * - A terminal one that is True sets every other but Created to False; those keep their reasons.
+ */
+export function setCondition(
+  conditions: readonly Condition[],
+  change: ConditionChange,
+  nowMs: number,
+): readonly Condition[] {
+  const current = conditions.find((condition) => condition.type === change.type);
+  if (current?.status === change.status && current.reason === change.reason) return conditions;
+  const ends = TERMINAL.includes(change.type) && change.status === "True";
+  const others = conditions
+    .filter((condition) => condition.type !== change.type && !replaces(change.type, condition.type))
+    .map((condition) => (ends && condition.type !== "Created" ? setFalse(condition, nowMs) : condition));
+  const lastTransitionMs = current?.status === change.status ? current.lastTransitionMs : nowMs;
+  return [...others, { ...change, lastUpdateMs: nowMs, lastTransitionMs }];
+}
+
+/** True if the condition is there and True. */
+export function isConditionTrue(conditions: readonly Condition[], type: ConditionType): boolean {
+  return conditions.some((condition) => condition.type === type && condition.status === "True");
+}
+
+function replaces(next: ConditionType, previous: ConditionType): boolean {
+  return (next === "Running" && previous === "Restarting") || (next === "Restarting" && previous === "Running");
+}
+
+function setFalse(condition: Condition, nowMs: number): Condition {
+  if (condition.status === "False") return condition;
+  return { ...condition, status: "False", lastUpdateMs: nowMs, lastTransitionMs: nowMs };
+}
