@@ -125,7 +125,7 @@ function take(
     byPool.set(pool, (byPool.get(pool) ?? 0) + amount);
   }
   for (const [pool, amount] of byPool) desk.book.charge(job, pool, amount);
-  desk.rooms.set(room.cluster.name, { ...room, shapes: left, planned: room.planned + 1 });
+  desk.rooms.set(room.cluster.name, { ...room, shapes: left, planned: room.planned + 1, refused: new Map() });
   const { namespace, project } = job;
   return {
     kind,
