@@ -233,6 +233,7 @@ test("the loop plans again when it is woken, and ends when it is told", { timeou
 test("the loop plans again by itself when a gang's time has come", { timeout: 5_000 }, async () => {
   const waits = gang("a", 1, { backoff: { undone: 1, notBeforeMs: Date.now() + 50, lastCluster: "east" } });
   const { store, planner } = start({ jobs: [waits] });
+  store.numbers.set("uid-a", 1);
   const loop = running(planner);
   await until(() => admitted(store).length === 1);
   assert.equal(store.jobs.get("uid-a")?.admissions.at(-1)?.number, 2);
