@@ -250,7 +250,7 @@ test("a store that is away is reported and waited for", async () => {
   const uid = admitted({ run: "200ms" });
   const { errors } = start();
   await until(() => phaseOf(uid) !== "ADMITTED", "started");
-  store.breakDown(12);
+  store.breakDown(5);
   await reaches(uid, "SUCCEEDED");
   assert.ok(errors.length > 0);
   await isOver(uid);
@@ -258,8 +258,8 @@ test("a store that is away is reported and waited for", async () => {
 
 const faults = {
   "throttled writes": { throttleWrites: 0.2 },
-  "writes that fail or conflict": { failWrites: 0.15, conflictWrites: 0.15, unavailableWrites: 0.1 },
-  "calls whose connection breaks before or after they take effect": { dropBeforeWrite: 0.15, dropAfterWrite: 0.15 },
+  "writes that fail or conflict": { failWrites: 0.1, conflictWrites: 0.1, unavailableWrites: 0.1 },
+  "calls whose connection breaks before or after they take effect": { dropBeforeWrite: 0.1, dropAfterWrite: 0.15 },
   "watches that end, expire and lag": { endWatch: 0.2, expireWatch: 0.3, delayWatchMs: 30 },
 };
 
@@ -277,13 +277,16 @@ test("with faults of every kind a gang still succeeds, is cleaned up and gives i
         here.admit(job.uid, "sim");
         own.setFaults(drawn);
         const one = runWorker(own, here);
-        await until(() => here.released.has(`${job.uid}/1`), "tokens released");
-        assert.equal(here.job(job.uid)?.status.phase, "SUCCEEDED");
-        assert.deepEqual(here.job(job.uid)?.status.attempts.user, 0);
-        await until(async () => count(await leftOf(client, job.uid)) === 0, "nothing is left");
-        await one.stop();
-        await client.close();
-        await own.close();
+        try {
+          await until(() => here.released.has(`${job.uid}/1`), "tokens released");
+          assert.equal(here.job(job.uid)?.status.phase, "SUCCEEDED");
+          assert.equal(here.job(job.uid)?.status.attempts.user, 0);
+          await until(async () => count(await leftOf(client, job.uid)) === 0, "nothing is left");
+        } finally {
+          await one.stop();
+          await client.close();
+          await own.close();
+        }
       }),
     ),
   );
