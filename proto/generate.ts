@@ -1,7 +1,7 @@
 /**
  * Writes `src/gen` from `proto`: TypeScript for every message and service, and `gangway.binpb`, the self-contained descriptors with comments.
- * Protos that are not ours come from the registries into the git-ignored `proto/vendor`. With `--breaking-against FILE` it first refuses
- * changes that break clients of the descriptors in that file.
+ * Protos that are not ours come from the registries into the git-ignored `proto/vendor`. Changes that break clients of `proto/landed.binpb`
+ * are refused; with `--land` the new descriptors then take its place: do that when clients may begin to use what was added.
  */
 import { execFileSync } from "node:child_process";
 import { copyFileSync, existsSync, mkdirSync, rmSync } from "node:fs";
@@ -13,14 +13,16 @@ const PROTOVALIDATE = "github.com/bufbuild/protovalidate@v1.2.2";
 const protoDir = dirname(fileURLToPath(import.meta.url));
 const root = dirname(protoDir);
 
-const { values } = parseArgs({ options: { "breaking-against": { type: "string" } } });
+const { values } = parseArgs({ options: { land: { type: "boolean" } } });
 
 fetchVendored();
 buf("lint");
-const against = values["breaking-against"];
-if (against !== undefined) buf("breaking", "--against", against);
+const landed = join(protoDir, "landed.binpb");
+if (existsSync(landed)) buf("breaking", "--path", "gangway", "--against", landed);
 buf("generate");
-buf("build", "--path", "gangway", "-o", join(root, "src/gen/gangway.binpb"));
+const served = ["gangway", "vendor/grpc", "vendor/google/rpc"].flatMap((path) => ["--path", path]);
+buf("build", ...served, "-o", join(root, "src/gen/gangway.binpb"));
+if (values.land) buf("build", "--path", "gangway", "--exclude-source-info", "-o", landed);
 
 function buf(...args: string[]): void {
   execFileSync(join(root, "node_modules/.bin/buf"), args, { cwd: protoDir, stdio: "inherit" });
@@ -35,6 +37,8 @@ function fetchVendored(): void {
   }
   for (const name of ["code", "status", "error_details"]) vendor("google-proto-files", `google/rpc/${name}.proto`);
   vendor("@grpc/reflection/build/proto", "grpc/reflection/v1/reflection.proto");
+  const health = join(root, "node_modules/grpc-health-check/proto/health/v1/health.proto");
+  copy(health, join(protoDir, "vendor/grpc/health/v1/health.proto"));
 }
 
 function vendor(from: string, path: string): void {

@@ -1,10 +1,5 @@
-import type { FileDescriptorProto } from "@bufbuild/protobuf/wkt";
 import type { Server } from "@grpc/grpc-js";
-import { HealthImplementation, service as healthDefinition } from "grpc-health-check";
-import { readDescriptor } from "./reflection.ts";
-
-/** The name under which the health protocol (grpc.health.v1) is listed. */
-export const HEALTH_SERVICE = "grpc.health.v1.Health";
+import { HealthImplementation } from "grpc-health-check";
 
 const OVERALL = "";
 
@@ -21,12 +16,4 @@ export function addHealth(server: Server, services: readonly string[]): Health {
       for (const name of names) health.setStatus(name, status);
     },
   };
-}
-
-/** The health protocol's own file, for reflection. */
-export function healthDescriptors(): readonly FileDescriptorProto[] {
-  const { requestType } = healthDefinition["Check"] as unknown as {
-    readonly requestType: { readonly fileDescriptorProtos: readonly Uint8Array[] };
-  };
-  return requestType.fileDescriptorProtos.map(readDescriptor);
 }

@@ -1,12 +1,11 @@
 import { readFileSync } from "node:fs";
 import { fromBinary, type MessageInitShape } from "@bufbuild/protobuf";
-import { type FileDescriptorProto, FileDescriptorProtoSchema, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
+import { type FileDescriptorProto, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { status } from "@grpc/grpc-js";
-import {
-  file_grpc_reflection_v1_reflection,
-  type ServerReflection,
-  type ServerReflectionRequest,
-  type ServerReflectionResponseSchema,
+import type {
+  ServerReflection,
+  ServerReflectionRequest,
+  ServerReflectionResponseSchema,
 } from "../gen/grpc/reflection/v1/reflection_pb.ts";
 import { type DescriptorIndex, indexDescriptors } from "./descriptor-index.ts";
 import type { ServiceHandlers } from "./handler.ts";
@@ -15,15 +14,9 @@ const DESCRIPTORS = new URL("../gen/gangway.binpb", import.meta.url);
 
 type Answer = NonNullable<MessageInitShape<typeof ServerReflectionResponseSchema>["messageResponse"]>;
 
-/** Our own files with their comments, and the reflection protocol's own. */
+/** The files of everything that is served, with their comments; google.rpc among them, so that clients can read error details. */
 export function readDescriptors(): readonly FileDescriptorProto[] {
-  const ours = fromBinary(FileDescriptorSetSchema, readFileSync(DESCRIPTORS)).file;
-  return [...ours, file_grpc_reflection_v1_reflection.proto];
-}
-
-/** Reads a file of another library's service, as its serialized descriptor. */
-export function readDescriptor(bytes: Uint8Array): FileDescriptorProto {
-  return fromBinary(FileDescriptorProtoSchema, bytes);
+  return fromBinary(FileDescriptorSetSchema, readFileSync(DESCRIPTORS)).file;
 }
 
 /** The reflection service (grpc/reflection/v1/reflection.proto) over these files; `services` are the ones that are listed. */

@@ -3,11 +3,12 @@ import { ClusterService } from "../gen/gangway/v1/cluster_service_pb.ts";
 import { JobService } from "../gen/gangway/v1/job_service_pb.ts";
 import { NamespaceService } from "../gen/gangway/v1/namespace_service_pb.ts";
 import { QueueService } from "../gen/gangway/v1/queue_service_pb.ts";
+import { Health as HealthService } from "../gen/grpc/health/v1/health_pb.ts";
 import { ServerReflection } from "../gen/grpc/reflection/v1/reflection_pb.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { clusterService } from "./cluster-service.ts";
 import { serve } from "./handler.ts";
-import { addHealth, HEALTH_SERVICE, healthDescriptors } from "./health.ts";
+import { addHealth } from "./health.ts";
 import { jobService } from "./job-service.ts";
 import { formatAddress, isLoopback, parseListenAddress } from "./listen-address.ts";
 import { namespaceService } from "./namespace-service.ts";
@@ -89,9 +90,8 @@ function addServices(server: Server, ports: ApiPorts, stopping: AbortSignal) {
   serve(server, ClusterService, clusterService(ports), environment);
   serve(server, NamespaceService, namespaceService(ports.admin), environment);
   const names: string[] = SERVICES.map((service) => service.typeName);
-  const listed = [...names, HEALTH_SERVICE, ServerReflection.typeName].sort();
-  const descriptors = [...readDescriptors(), ...healthDescriptors()];
-  serve(server, ServerReflection, reflectionService(descriptors, listed), environment);
+  const listed = [...names, HealthService.typeName, ServerReflection.typeName].sort();
+  serve(server, ServerReflection, reflectionService(readDescriptors(), listed), environment);
   return addHealth(server, names);
 }
 

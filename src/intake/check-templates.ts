@@ -1,4 +1,5 @@
-import type { FieldNote, SentJob } from "../core/job/sent.ts";
+import type { FieldError, FieldNote, SentJob } from "../core/job/sent.ts";
+import { checkTemplate } from "../core/pods/validate-template.ts";
 import type { JsonObject } from "../runtime/json.ts";
 import { objectAt } from "../runtime/json.ts";
 import { reservedLabels } from "./check-metadata.ts";
@@ -21,7 +22,10 @@ export function checkTemplates({ spec }: SentJob): TemplateNotes {
       violations.push({ field: at, message });
       continue;
     }
-    violations.push(...checkReserved(template, at));
+    const findings = checkTemplate(template);
+    const within = ({ path, message }: FieldError) => ({ field: path === "" ? at : `${at}.${path}`, message });
+    violations.push(...checkReserved(template, at), ...findings.errors.map(within));
+    warnings.push(...findings.warnings.map(within));
   }
   return { violations, warnings };
 }

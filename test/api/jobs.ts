@@ -1,8 +1,8 @@
-import type { JsonObject, MessageInitShape } from "@bufbuild/protobuf";
+import type { JsonObject, Message, MessageInitShape } from "@bufbuild/protobuf";
 import type { JobSchema } from "../../src/gen/gangway/v1/job_pb.ts";
 import type { CreateJobRequestSchema } from "../../src/gen/gangway/v1/job_service_pb.ts";
 
-export type JobInit = MessageInitShape<typeof JobSchema>;
+export type JobInit = Exclude<MessageInitShape<typeof JobSchema>, Message>;
 export type CreateInit = MessageInitShape<typeof CreateJobRequestSchema>;
 
 export function template(container = "pytorch"): JsonObject {
