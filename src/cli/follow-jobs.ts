@@ -71,13 +71,16 @@ async function pause(run: Run, options: FollowOptions, pauseMs: number): Promise
 /** One stream, from `at.cursor` on; keeps `at` up to date. */
 async function* changes(run: Run, options: FollowOptions, at: Position): AsyncGenerator<JobChange> {
   const request = { filter: options.filter, cursor: at.cursor };
+  let isListing = at.cursor === "";
   for await (const { type, job, cursor } of run.client.stream(JobService.method.watchJobs, request, options.signal)) {
     at.heardAtMs = run.deps.clock.monotonicMs();
     at.backoffMs = BACKOFF_MS_MIN;
     const change = changeOf(type, job);
+    if (change?.kind === "forget") isListing = true;
+    if (change?.kind === "listed") isListing = false;
     if (change !== null) yield change;
-    // Taken over only now: a change that was not dealt with is told again.
-    at.cursor = cursor;
+    // Taken over only now, and not within a listing: what was not told, or not dealt with, is told again.
+    if (!isListing) at.cursor = cursor;
   }
 }
 

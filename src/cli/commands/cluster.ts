@@ -17,7 +17,10 @@ type Output = { output: OutputFormat };
 
 /** `gangway cluster …`: where gangs run. */
 export function registerCluster(registrar: Registrar): void {
-  const program = registrar.program.command("cluster").description("see the clusters, and close them for new gangs");
+  const program = registrar.program
+    .command("cluster")
+    .description("see the clusters, and close them for new gangs")
+    .addHelpText("after", examples("gangway cluster list", "gangway cluster cordon h100-east"));
   const group = { ...registrar, program };
   registerList(group);
   registerGet(group);

@@ -25,14 +25,13 @@ export function registerKinds(registrar: Registrar): void {
       schema: ListKindsResponseSchema,
       message: create(ListKindsResponseSchema, { kinds }),
       names: kinds.map((kind) => kind.name),
-      columns: ["KIND", "API VERSION", "REPLICA TYPES", "CONTAINER", "PORT", "DESCRIPTION"].map((title) => ({ title })),
+      columns: ["KIND", "API VERSION", "REPLICA TYPES", "CONTAINER", "PORT"].map((title) => ({ title })),
       rows: kinds.map((kind) => [
         kind.name,
         kind.apiVersion,
         kind.roles.map(roleText).join(", "),
         kind.defaultContainer === "" ? "the first" : kind.defaultContainer,
         kind.port === 0 ? "" : `${kind.port}`,
-        kind.description,
       ]),
       none: "no kinds",
     });

@@ -16,7 +16,10 @@ type Settings = { project?: string; defaultQueue?: string };
 
 /** `gangway namespace …`: where jobs live. */
 export function registerNamespace(registrar: Registrar): void {
-  const program = registrar.program.command("namespace").description("the namespaces that jobs live in");
+  const program = registrar.program
+    .command("namespace")
+    .description("the namespaces that jobs live in")
+    .addHelpText("after", examples("gangway namespace list", "gangway namespace create team-nlp --project nlp"));
   const group = { ...registrar, program };
   registerList(group);
   registerGet(group);

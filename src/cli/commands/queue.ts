@@ -24,7 +24,10 @@ const QUOTA_HELP = "how much of a flavor the queue may use; flavors are tried in
 
 /** `gangway queue …`: what teams may use. */
 export function registerQueue(registrar: Registrar): void {
-  const program = registrar.program.command("queue").description("share flavors among teams");
+  const program = registrar.program
+    .command("queue")
+    .description("share flavors among teams")
+    .addHelpText("after", examples("gangway queue list", "gangway queue create nlp --quota gpu/h100=nvidia.com/gpu:8"));
   const group = { ...registrar, program };
   registerList(group);
   registerGet(group);

@@ -37,7 +37,8 @@ export function readManifest(document: Json, namespace: DefaultNamespace): Manif
     });
   }
   const read = fromManifest(document);
-  if (read.kind === "refused") return invalid(...read.errors.map(({ path, message }) => ({ field: path === "kind" ? "" : path, message })));
+  if (read.kind === "refused")
+    return invalid(...read.errors.map(({ path, message }) => ({ field: path === "kind" ? "" : path, message })));
   const { metadata, spec } = read.manifest;
   const errors = [...metadataErrors(metadata, namespace), ...specErrors(document, spec)];
   if (errors.length > 0) return invalid(...errors);
