@@ -278,7 +278,8 @@ test("an admission that a decision no longer names gives back what it held", asy
     "recorded",
   );
   assert.equal(await used(), 0);
-  assert.deepEqual((await load(job.uid)).admissions, []);
+  const [ended] = (await load(job.uid)).admissions;
+  assert.deepEqual([ended?.state, ended?.tokensReleasedMs, ended?.goneMs], ["ended", NOW, NOW]);
 });
 
 test("a forgotten job leaves no token behind, and its events stay", async () => {

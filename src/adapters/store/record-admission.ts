@@ -1,5 +1,5 @@
 import { admitted } from "../../core/job/admitted.ts";
-import type { Job } from "../../core/job/job.ts";
+import { isDraining, type Job } from "../../core/job/job.ts";
 import type { Admission } from "../../core/job/status.ts";
 import type { PlannedAdmission } from "../../core/plan/plan-types.ts";
 import type { AllocationLine } from "../../core/quota/counters.ts";
@@ -77,9 +77,10 @@ function nextOf(job: Job, planned: PlannedAdmission, nowMs: number): Next | null
   return planned.kind === "admit" ? boarding(job, planned, nowMs) : growth(job, planned);
 }
 
-/** Null where the job does not wait, or has had an admission of that number. */
+/** Null where the job does not wait, an older admission still holds tokens, or it has had an admission of that number. */
 function boarding(job: Job, planned: PlannedAdmission, nowMs: number): Next | null {
-  if (job.status.phase !== "WAITING" || job.admissions.some(({ number }) => number >= planned.admission)) return null;
+  if (job.status.phase !== "WAITING" || isDraining(job)) return null;
+  if (job.admissions.some(({ number }) => number >= planned.admission)) return null;
   const admission: Admission = {
     number: planned.admission,
     cluster: planned.cluster,
