@@ -175,6 +175,7 @@ describe("failures", () => {
     assert.equal(scene.job.status.attempts.user, 2);
     scene.set("j-worker-0", "Running", { restarts: 3 });
     scene.step();
+    assert.equal(scene.job.status.attempts.user, 3);
     assert.equal(scene.job.status.failure?.code, "BackoffLimitExceeded");
   });
 
@@ -298,6 +299,28 @@ describe("the end", () => {
     assert.notEqual(scene.job.admissions[0]?.tokensReleasedMs, null);
   });
 
+  test("pods that were asked for and are not seen yet hold their tokens until they must have been seen", () => {
+    const scene = new Scene(pytorch());
+    const unseen = [scene.cluster.observe({ nowMs: scene.nowMs, lagMs: 0 })];
+    scene.step();
+    scene.job = { ...scene.job, cancel: { reason: "", atMs: scene.nowMs } };
+    scene.job = recorded(scene.job, reconcile(scene.job, unseen, scene.nowMs, CONFIG));
+    assert.equal(scene.job.status.phase, "CANCELLED");
+    const stale = reconcile(scene.job, unseen, scene.nowMs, CONFIG);
+    assert.deepEqual([stale.record, stale.recheckAtMs], [null, scene.nowMs + 5_000]);
+    const later = reconcile(scene.job, unseen, scene.nowMs + 5_000, CONFIG);
+    assert.equal(later.record?.admissions[0]?.tokensReleasedMs, scene.nowMs + 5_000);
+  });
+
+  test("a pod that a late call makes after the tokens are released is deleted whatever the policy", () => {
+    const scene = new Scene(pytorch({ cleanPodPolicy: "None" })).start();
+    for (const { name } of scene.cluster.pods()) scene.set(name, "Succeeded", { exitCode: 0 });
+    scene.rest();
+    assert.notEqual(scene.job.admissions[0]?.tokensReleasedMs, null);
+    scene.set("j-worker-1", "Running");
+    assert.deepEqual(names(scene.step(), "deletePod"), ["j-worker-1"]);
+  });
+
   test("a deleted job goes with all it has, and is forgotten only then", () => {
     const scene = new Scene(pytorch({ cleanPodPolicy: "None" })).start();
     scene.job = { ...scene.job, deleteTimeMs: scene.nowMs };
@@ -333,6 +356,19 @@ describe("the end", () => {
     scene.rest();
     assert.notEqual(scene.job.deleteTimeMs, null);
   });
+
+  test("a time to live is waited for, then the job is deleted and forgotten", () => {
+    const scene = new Scene(pytorch({ ttlSecondsAfterFinished: 60 })).start();
+    for (const { name } of scene.cluster.pods()) scene.set(name, "Succeeded", { exitCode: 0 });
+    scene.rest();
+    assert.equal(scene.step().recheckAtMs, START_MS + 60_000);
+    scene.nowMs += 60_000;
+    scene.step();
+    assert.equal(scene.job.deleteTimeMs, scene.nowMs);
+    scene.rest();
+    assert.deepEqual(scene.cluster.things, []);
+    assert.equal(scene.step().forget, true);
+  });
 });
 
 describe("the start timeout", () => {
@@ -340,6 +376,8 @@ describe("the start timeout", () => {
     const scene = new Scene(pytorch({ schedulingPolicy: { scheduleTimeoutSeconds: 120 } }));
     assert.equal(scene.step().recheckAtMs, START_MS + 5_000);
     scene.set("j-master-0", "Running");
+    scene.step();
+    assert.equal(scene.step().recheckAtMs, START_MS + 120_000);
     scene.nowMs += 120_000;
     const undone = scene.step();
     assert.equal(scene.job.status.phase, "WAITING");
