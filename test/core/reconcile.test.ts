@@ -192,6 +192,13 @@ describe("failures", () => {
 });
 
 describe("what is not this gang's", () => {
+  test("of a cluster that is not observed only the deadline is known", () => {
+    const scene = new Scene(pytorch({ activeDeadlineSeconds: 60 })).start();
+    const blind = reconcile(scene.job, [], scene.nowMs, CONFIG);
+    assert.deepEqual(blind, { record: null, forget: false, actions: [], recheckAtMs: scene.nowMs + 5_000 });
+    assert.equal(reconcile(scene.job, [], START_MS + 60_000, CONFIG).record?.status.phase, "FAILED");
+  });
+
   test("a foreign pod that holds a name is neither adopted nor deleted, and is reported once", () => {
     const scene = new Scene(pytorch());
     const json = { metadata: { name: "j-worker-0", uid: "foreign" }, status: { phase: "Running" } };
