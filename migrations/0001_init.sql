@@ -231,3 +231,10 @@ create table job_log (
   pruned_to bigint not null check (pruned_to >= 0)
 );
 insert into job_log (head, pruned_to) values (0, 0);
+
+-- Names this database in the labels of everything that it makes in clusters; made once, with it.
+create table installation (
+  id uuid not null default gen_random_uuid(),
+  only_row boolean primary key default true check (only_row)
+);
+insert into installation default values;

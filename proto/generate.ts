@@ -20,7 +20,8 @@ buf("lint");
 const landed = join(protoDir, "landed.binpb");
 if (existsSync(landed)) buf("breaking", "--path", "gangway", "--against", landed);
 buf("generate");
-buf("build", "--path", "gangway", "-o", join(root, "src/gen/gangway.binpb"));
+const served = ["gangway", "vendor/grpc", "vendor/google/rpc"].flatMap((path) => ["--path", path]);
+buf("build", ...served, "-o", join(root, "src/gen/gangway.binpb"));
 if (values.land) buf("build", "--path", "gangway", "--exclude-source-info", "-o", landed);
 
 function buf(...args: string[]): void {
@@ -36,6 +37,8 @@ function fetchVendored(): void {
   }
   for (const name of ["code", "status", "error_details"]) vendor("google-proto-files", `google/rpc/${name}.proto`);
   vendor("@grpc/reflection/build/proto", "grpc/reflection/v1/reflection.proto");
+  const health = join(root, "node_modules/grpc-health-check/proto/health/v1/health.proto");
+  copy(health, join(protoDir, "vendor/grpc/health/v1/health.proto"));
 }
 
 function vendor(from: string, path: string): void {

@@ -35,3 +35,25 @@ export function readConfig(workingDirectory: string, env: NodeJS.ProcessEnv = pr
     plain: Boolean(env["NO_COLOR"]),
   };
 }
+
+const GPU = "nvidia.com/gpu";
+
+/** The queues that the embedded service starts with; what an admin changes of them stays changed. */
+export const EMBEDDED_QUEUES = [
+  {
+    name: "default",
+    strategy: "BEST_EFFORT_FIFO",
+    quotas: [
+      { flavor: "gpu/h100", resource: GPU, nominal: 8 },
+      { flavor: "gpu/a100", resource: GPU, nominal: 8 },
+    ],
+  },
+  {
+    name: "research",
+    strategy: "BEST_EFFORT_FIFO",
+    quotas: [
+      { flavor: "gpu/h100", resource: GPU, nominal: 16 },
+      { flavor: "gpu/a100", resource: GPU, nominal: 12 },
+    ],
+  },
+] as const;

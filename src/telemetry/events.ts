@@ -7,13 +7,8 @@ export type Telemetry = {
   /** A stage's loop failed and goes on after a pause. */
   readonly loopFailed: (facts: { readonly loop: string; readonly error: unknown }) => void;
   /** A call was answered INTERNAL; `reference` is what its caller was told. */
-  readonly callFailed: (facts: {
-    readonly method: string;
-    readonly reference: string;
-    readonly error: unknown;
-  }) => void;
-  readonly clusterFailed: (facts: { readonly cluster: string; readonly error: unknown }) => void;
-  readonly clusterReachable: (facts: { readonly cluster: string; readonly reachable: boolean }) => void;
+  readonly callFailed: (facts: { readonly reference: string; readonly error: unknown }) => void;
+  readonly clusterFailed: (facts: { readonly cluster: string; readonly what: string; readonly error: unknown }) => void;
 };
 
 /** Writes to a file, which is made if it is not there. Lines are written before the call returns, so that a kill loses none. */
@@ -32,6 +27,5 @@ function telemetryOn(log: Logger): Telemetry {
     loopFailed: (facts) => log.error(facts, "loop failed, goes on"),
     callFailed: (facts) => log.error(facts, "call failed"),
     clusterFailed: (facts) => log.warn(facts, "cluster call failed"),
-    clusterReachable: (facts) => log.info(facts, "cluster reachability changed"),
   };
 }

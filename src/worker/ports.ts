@@ -26,10 +26,7 @@ export type WorkerStore = {
    * or the end of the record where the decision forgets it; and when to look again.
    */
   readonly record: (job: Job, decision: Decision, lease: BucketLease, nowMs: number) => Promise<RecordOutcome>;
-  /**
-   * Moves only the time to look again, guarded by the bucket's epoch and by the version that was looked at: a cancel that came since wants
-   * the job looked at now.
-   */
+  /** Moves only the time to look again, guarded by the bucket's epoch and the job's version: who changed the job has said when to look. */
   readonly recheckAt: (jobUid: string, atMs: number | null, lease: BucketLease, version: number) => Promise<void>;
   /** Appends events that change nothing of the job, such as SuccessfulCreatePod. */
   readonly note: (job: Job, events: readonly JobEvent[], nowMs: number) => Promise<void>;
@@ -41,6 +38,8 @@ export type WorkerClusters = {
   readonly act: (action: Action, signal: AbortSignal) => Promise<ActOutcome>;
   /** Uids of all jobs of this installation of which anything is seen in any cluster. */
   readonly seenJobs: () => readonly string[];
+  /** The namespace in which something of a job is seen; null where nothing is. */
+  readonly namespaceOf: (jobUid: string) => string | null;
 };
 
 export type WorkerPorts = {

@@ -8,6 +8,14 @@ export type SentReplicaSpec = {
   readonly restartPolicy?: RestartPolicy;
 };
 
+export type SentSchedulingPolicy = {
+  readonly minAvailable?: number;
+  readonly queue?: string;
+  readonly minResources?: Readonly<Record<string, string>>;
+  readonly priorityClass?: string;
+  readonly scheduleTimeoutSeconds?: number;
+};
+
 export type SentRunPolicy = {
   readonly cleanPodPolicy?: CleanPodPolicy;
   readonly ttlSecondsAfterFinished?: number;
@@ -15,15 +23,13 @@ export type SentRunPolicy = {
   readonly backoffLimit?: number;
   readonly systemBackoffLimit?: number;
   readonly restartScope?: RestartScope;
-  readonly schedulingPolicy?: {
-    readonly minAvailable?: number;
-    readonly queue?: string;
-    readonly scheduleTimeoutSeconds?: number;
-  };
+  readonly suspend?: boolean;
+  readonly schedulingPolicy?: SentSchedulingPolicy;
 };
 
 export type SentSpec = {
   readonly kind: string;
+  /** By replica type as the sender spells it; any case. */
   readonly replicaSpecs: Readonly<Record<string, SentReplicaSpec>>;
   readonly runPolicy?: SentRunPolicy;
   readonly kindSpec?: JsonObject;
@@ -48,3 +54,6 @@ export type SentJob = {
 
 /** Something said about one field of a request: its path in the request's own names, and what is wrong or odd. */
 export type FieldNote = { readonly field: string; readonly message: string };
+
+/** What is wrong with one field of a request or manifest. */
+export type FieldError = { readonly path: string; readonly message: string };

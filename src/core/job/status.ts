@@ -80,7 +80,10 @@ export type Admission = {
   readonly tokensReleasedMs: number | null;
   /** When an observer last saw nothing of it left in its cluster; null while something is or may be there. */
   readonly goneMs: number | null;
-  /** Since when fewer than `minAvailable` members run or ended well; null while enough do. Starts at the admission. */
+  /**
+   * Live: since when fewer than `minAvailable` members run or ended well; null while enough do. Starts at the admission. No longer live:
+   * when it stopped, if pods may have been made by then that had not been seen; null if every member's pod had.
+   */
   readonly belowMinSinceMs: number | null;
 };
 

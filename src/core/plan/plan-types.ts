@@ -9,6 +9,10 @@ export type PlannedAdmission = {
   /** The number of the new admission, or of the live one that grows. */
   readonly admission: number;
   readonly cluster: string;
+  /**
+   * What the cluster's counter stands at when this is recorded in the plan's order: every admission that is recorded, growth
+   * too, raises it by one.
+   */
   readonly admissionCounter: number;
   /** All members that it has afterwards, by replica type. */
   readonly members: Readonly<Record<string, number>>;

@@ -38,6 +38,8 @@ export type PodView = {
   readonly disrupted: boolean;
   readonly nodeName: string;
   readonly containers: readonly ContainerView[];
+  /** Restarts of its init containers, all together. */
+  readonly initRestarts: number;
 };
 
 const PHASES: readonly PodPhase[] = ["Pending", "Running", "Succeeded", "Failed"];
@@ -66,6 +68,9 @@ export function podView(pod: JsonObject): PodView {
     disrupted: conditionTrue(status, "DisruptionTarget"),
     nodeName: stringAt(objectAt(pod, "spec"), "nodeName") ?? "",
     containers: arrayAt(status, "containerStatuses").map(containerView),
+    initRestarts: arrayAt(status, "initContainerStatuses")
+      .map(containerView)
+      .reduce((sum, one) => sum + one.restarts, 0),
   };
 }
 

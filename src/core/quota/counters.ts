@@ -58,7 +58,7 @@ export type Counters = {
   }) => Promise<GrantOutcome>;
   /** Frees the lines of a fence; freeing what is not held succeeds. */
   readonly free: (epoch: number, fence: bigint) => Promise<"freed" | "notHeld" | "closed">;
-  /** A limit below use grants nothing new until use drains, and takes nothing away. */
+  /** Replaces all limits. A limit below use grants nothing new until use drains, and takes nothing away. */
   readonly setLimits: (epoch: number, limits: readonly QueueLimit[]) => Promise<"set" | "closed">;
   /** What is used at every scope with a use above 0; for checks and listings. */
   readonly used: () => Promise<readonly { readonly scope: Scope; readonly used: number }[]>;

@@ -1,0 +1,179 @@
+import { LABEL } from "../../core/job/labels.ts";
+import type { Action } from "../../core/reconcile/decision.ts";
+import { unreachable as ruledOut } from "../../runtime/assert.ts";
+import type { JsonObject } from "../../runtime/json.ts";
+import { arrayAt, objectAt, stringAt, stringMapAt } from "../../runtime/json.ts";
+import { Semaphore } from "../../runtime/semaphore.ts";
+import { type AnchorOptions, Anchors } from "./anchors.ts";
+import type { ApiRequest, ApiResult } from "./client.ts";
+import type { ApiFailure } from "./failure.ts";
+import { objectView, ownJobUid } from "./kept-objects.ts";
+
+/** How an action ended; `already`: it exists and is ours, or it is gone. */
+export type ActOutcome =
+  | { readonly kind: "done" }
+  | { readonly kind: "already" }
+  | { readonly kind: "failed"; readonly reason: string; readonly message: string };
+
+export type ActionsOptions = AnchorOptions & {
+  /** How many writes may be under way at a time. */
+  readonly writeBudget: number;
+  /** Whether a namespace that is absent is made; else the action fails with `NotFound`. */
+  readonly createNamespaces: boolean;
+};
+
+type Creation = { readonly namespace: string; readonly manifest: JsonObject; readonly resource: string };
+type OwnedAction = Extract<Action, { kind: "createPod" | "createService" }>;
+
+/**
+ * Carries out actions on one cluster. Doing one twice is harmless: names are fixed, an object that is there is accepted only if it carries our job, admission and
+ * anchor, and only the object of the named uid is deleted. Nothing is retried here.
+ */
+export class Actions {
+  readonly #options: ActionsOptions;
+  readonly #writes: Semaphore;
+  readonly anchors: Anchors;
+
+  constructor(options: ActionsOptions) {
+    this.#options = options;
+    this.#writes = new Semaphore(options.writeBudget);
+    this.anchors = new Anchors(options);
+  }
+
+  act(action: Action, signal: AbortSignal): Promise<ActOutcome> {
+    switch (action.kind) {
+      case "createAnchor":
+        return this.#createAnchor({ ...action, resource: "configmaps" }, signal);
+      case "createPod":
+        return this.#createOwned(action, "pods", signal);
+      case "createService":
+        return this.#createOwned(action, "services", signal);
+      case "deletePod":
+        return this.#delete(action, "pods", signal);
+      case "deleteService":
+        return this.#delete(action, "services", signal);
+      case "deleteAnchor":
+        return this.#delete(action, "configmaps", signal);
+      default:
+        return ruledOut(action);
+    }
+  }
+
+  async #createAnchor(creation: Creation, signal: AbortSignal): Promise<ActOutcome> {
+    const created = await this.#create(creation, signal);
+    const key = `${creation.namespace}/${nameOf(creation.manifest)}`;
+    if (created.kind === "ok") {
+      this.anchors.created(key, objectView(created.object).uid);
+      return { kind: "done" };
+    }
+    if (created.reason !== "AlreadyExists") return failed(created);
+    const found = await this.#read(creation, signal);
+    if (found.kind === "failed") return failed(found);
+    const stranger = this.#whyNotOurs(creation.manifest, found.object);
+    if (stranger !== null) return taken(creation, stranger);
+    this.anchors.created(key, objectView(found.object).uid);
+    return { kind: "already" };
+  }
+
+  async #createOwned(action: OwnedAction, resource: string, signal: AbortSignal): Promise<ActOutcome> {
+    const { namespace, manifest } = action;
+    const labels = stringMapAt(objectAt(manifest, "metadata"), "labels");
+    const anchor = await this.anchors.find({ namespace, name: action.anchor }, labels);
+    if (anchor.kind === "failed") return failed(anchor);
+    const owner = ownerReference(action.anchor, anchor.uid);
+    const creation = { namespace, resource, manifest: withOwners(manifest, [owner]) };
+    const created = await this.#create(creation, signal);
+    if (created.kind === "ok") return { kind: "done" };
+    if (created.reason !== "AlreadyExists") return failed(created);
+    return this.#accept(creation, owner, signal);
+  }
+
+  /** Decides what an object that holds our name is: ours, ours for the taking, or a stranger's. */
+  async #accept(creation: Creation, owner: JsonObject, signal: AbortSignal): Promise<ActOutcome> {
+    const found = await this.#read(creation, signal);
+    if (found.kind === "failed") return failed(found);
+    const stranger = this.#whyNotOurs(creation.manifest, found.object);
+    if (stranger !== null) return taken(creation, stranger);
+    const { controllerUid } = objectView(found.object);
+    if (controllerUid === owner["uid"]) return { kind: "already" };
+    if (controllerUid !== null) return taken(creation, "is controlled by another object");
+    return this.#adopt(creation, found.object, owner, signal);
+  }
+
+  async #adopt(creation: Creation, object: JsonObject, owner: JsonObject, signal: AbortSignal): Promise<ActOutcome> {
+    const metadata = objectAt(object, "metadata");
+    const guards = { uid: metadata["uid"], resourceVersion: metadata["resourceVersion"] };
+    const ownerReferences = [...arrayAt(metadata, "ownerReferences"), owner];
+    const body = { metadata: { ...guards, ownerReferences } };
+    const patched = await this.#write({ method: "PATCH", path: pathOf(creation), body }, signal);
+    return patched.kind === "ok" ? { kind: "already" } : failed(patched);
+  }
+
+  /** Null where an object is of this installation and of the same job and admission as what we wanted to make, and stays. */
+  #whyNotOurs(wanted: JsonObject, found: JsonObject): string | null {
+    const view = objectView(found);
+    if (view.deleting) return "is being deleted";
+    const labels = stringMapAt(objectAt(wanted, "metadata"), "labels");
+    if (ownJobUid(found, this.#options.installation) !== labels[LABEL.jobUid]) return "belongs to something else";
+    return view.labels[LABEL.admission] === labels[LABEL.admission] ? null : "belongs to another admission";
+  }
+
+  async #delete(
+    target: { readonly namespace: string; readonly name: string; readonly uid: string },
+    resource: string,
+    signal: AbortSignal,
+  ): Promise<ActOutcome> {
+    const path = `/api/v1/namespaces/${target.namespace}/${resource}/${target.name}`;
+    const body = { preconditions: { uid: target.uid }, propagationPolicy: "Background" };
+    const deleted = await this.#write({ method: "DELETE", path, body }, signal);
+    if (deleted.kind === "ok") return { kind: "done" };
+    if (deleted.status === 404) return { kind: "already" };
+    return deleted.status === 409 && UID_MISMATCH.test(deleted.message) ? { kind: "already" } : failed(deleted);
+  }
+
+  async #create(creation: Creation, signal: AbortSignal): Promise<ApiResult> {
+    const path = `/api/v1/namespaces/${creation.namespace}/${creation.resource}`;
+    const request: ApiRequest = { method: "POST", path, body: creation.manifest };
+    const created = await this.#write(request, signal);
+    if (created.kind === "ok" || created.status !== 404 || !this.#options.createNamespaces) return created;
+    const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: creation.namespace } };
+    const made = await this.#write({ method: "POST", path: "/api/v1/namespaces", body: namespace }, signal);
+    return made.kind === "ok" || made.reason === "AlreadyExists" ? this.#write(request, signal) : made;
+  }
+
+  #read(creation: Creation, signal: AbortSignal): Promise<ApiResult> {
+    return this.#options.client.request({ method: "GET", path: pathOf(creation) }, signal);
+  }
+
+  #write(request: ApiRequest, signal: AbortSignal): Promise<ApiResult> {
+    return this.#writes.run(() => this.#options.client.request(request, signal));
+  }
+}
+
+/** How API servers word a uid precondition that does not hold. */
+const UID_MISMATCH = /uid in (the )?precondition/i;
+
+function nameOf(manifest: JsonObject): string {
+  return stringAt(objectAt(manifest, "metadata"), "name") ?? "";
+}
+
+function pathOf({ namespace, resource, manifest }: Creation): string {
+  return `/api/v1/namespaces/${namespace}/${resource}/${nameOf(manifest)}`;
+}
+
+function ownerReference(name: string, uid: string): JsonObject {
+  return { apiVersion: "v1", kind: "ConfigMap", name, uid, controller: true, blockOwnerDeletion: true };
+}
+
+function withOwners(manifest: JsonObject, ownerReferences: readonly JsonObject[]): JsonObject {
+  return { ...manifest, metadata: { ...objectAt(manifest, "metadata"), ownerReferences } };
+}
+
+function failed(failure: ApiFailure): ActOutcome {
+  return { kind: "failed", reason: failure.reason, message: failure.message };
+}
+
+function taken(creation: Creation, why: string): ActOutcome {
+  const message = `${creation.resource} "${nameOf(creation.manifest)}" already exists and ${why}`;
+  return { kind: "failed", reason: "AlreadyExists", message };
+}

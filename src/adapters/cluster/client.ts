@@ -1,0 +1,159 @@
+import { isDeepStrictEqual } from "node:util";
+import { HttpMethod, KubeConfig, RequestContext } from "@kubernetes/client-node";
+import { Agent, type Dispatcher } from "undici";
+import { invariant } from "../../runtime/assert.ts";
+import type { JsonObject } from "../../runtime/json.ts";
+import { isJsonObject } from "../../runtime/json.ts";
+import { type ApiFailure, failureFromStatus, unreachable } from "./failure.ts";
+
+/** One call to the API server; objects travel as plain JSON, so that fields which this client does not know survive. */
+export type ApiRequest = {
+  readonly method: "GET" | "POST" | "PATCH" | "DELETE";
+  /** From the server's root, e.g. `/api/v1/pods`. */
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string>>;
+  /** Sent as JSON, a PATCH as a merge patch. */
+  readonly body?: JsonObject;
+};
+
+export type ApiResult = { readonly kind: "ok"; readonly object: JsonObject } | ApiFailure;
+
+/** An open watch: its lines as JSON, until the server ends it; a broken or silent connection throws. */
+export type OpenWatch = { readonly kind: "open"; readonly events: AsyncIterable<JsonObject> };
+
+export type KubeClient = {
+  /** Asks once and never throws: what went wrong is in the result. */
+  readonly request: (request: ApiRequest, signal?: AbortSignal) => Promise<ApiResult>;
+  /** Opens a watch that fails when nothing was heard for `silenceMsMax`. */
+  readonly watch: (
+    request: { readonly path: string; readonly query: Readonly<Record<string, string>>; readonly silenceMsMax: number },
+    signal: AbortSignal,
+  ) => Promise<OpenWatch | ApiFailure>;
+  /** Ends every connection at once. */
+  readonly close: () => Promise<void>;
+};
+
+export type KubeClientOptions = {
+  /** YAML or JSON text. */
+  readonly kubeconfig: string;
+  readonly connectionsMax: number;
+  readonly requestTimeoutMs: number;
+};
+
+/**
+ * Speaks to one API server with the address, trust and credentials of a kubeconfig. All calls share one pool of kept-alive connections; nothing is
+ * repeated by itself. Throws if the kubeconfig has no current cluster.
+ */
+export function createKubeClient(options: KubeClientOptions): KubeClient {
+  const pool = new ConnectionPool(options);
+  const send = async (request: ApiRequest, timeouts: { bodyMs: number }, signal?: AbortSignal) => {
+    const { dispatcher, headers, base } = await pool.authenticated(request);
+    const query = new URLSearchParams(request.query).toString();
+    const contentType = request.method === "PATCH" ? "application/merge-patch+json" : "application/json";
+    return dispatcher.request({
+      origin: base.origin,
+      path: `${base.pathname.replace(/\/$/, "")}${request.path}${query === "" ? "" : `?${query}`}`,
+      method: request.method,
+      headers: { ...headers, accept: "application/json", "content-type": contentType, "user-agent": "gangway" },
+      body: request.body === undefined ? null : JSON.stringify(request.body),
+      signal: signal ?? null,
+      headersTimeout: options.requestTimeoutMs,
+      bodyTimeout: timeouts.bodyMs,
+    });
+  };
+  return {
+    async request(request, signal) {
+      try {
+        const response = await send(request, { bodyMs: options.requestTimeoutMs }, signal);
+        const object = parseObject(await response.body.text());
+        if (response.statusCode >= 200 && response.statusCode < 300) return { kind: "ok", object };
+        return failureFromStatus(response.statusCode, object, response.headers);
+      } catch (error) {
+        return unreachable(error);
+      }
+    },
+    async watch({ path, query, silenceMsMax }, signal) {
+      try {
+        const request = { method: "GET", path, query: { ...query, watch: "true" } } as const;
+        const response = await send(request, { bodyMs: silenceMsMax }, signal);
+        if (response.statusCode === 200) return { kind: "open", events: jsonLines(response.body) };
+        return failureFromStatus(response.statusCode, parseObject(await response.body.text()), response.headers);
+      } catch (error) {
+        return unreachable(error);
+      }
+    },
+    close: () => pool.close(),
+  };
+}
+
+type PrivateParts = { createDispatcher: (cluster: unknown, agentOptions: Record<string, unknown>) => Dispatcher };
+
+/**
+ * client-node makes a new dispatcher, and with it a new connection, for every call. This remembers one and replaces it only when the credentials
+ * of the connection change; `createDispatcher` is private in the types, hence the definition on the object.
+ */
+class ConnectionPool {
+  readonly #config = new KubeConfig();
+  readonly #base: URL;
+  #remembered: { readonly options: Record<string, unknown>; readonly dispatcher: Dispatcher } | null = null;
+
+  constructor(options: KubeClientOptions) {
+    const config = this.#config;
+    config.loadFromString(options.kubeconfig);
+    const cluster = config.getCurrentCluster();
+    invariant(cluster !== null, "the kubeconfig has a current cluster");
+    this.#base = new URL(cluster.server);
+    const own = (KubeConfig.prototype as unknown as PrivateParts).createDispatcher.bind(config);
+    const create: PrivateParts["createDispatcher"] = (_cluster, agentOptions) => {
+      const remembered = this.#remembered;
+      if (remembered !== null && isDeepStrictEqual(remembered.options, agentOptions)) return remembered.dispatcher;
+      void remembered?.dispatcher.close();
+      const wanted = config.createDispatcherOptions(cluster, agentOptions);
+      const tls = wanted.type === "agent" ? wanted.connect : {};
+      const connect = { ...tls, timeout: options.requestTimeoutMs } as NonNullable<Agent.Options["connect"]>;
+      const dispatcher =
+        wanted.type === "agent" || wanted.type === "none"
+          ? new Agent({ connect, connections: options.connectionsMax, allowH2: false })
+          : own(cluster, agentOptions);
+      this.#remembered = { options: agentOptions, dispatcher };
+      return dispatcher;
+    };
+    Object.defineProperty(config, "createDispatcher", { value: create });
+  }
+
+  async authenticated(request: ApiRequest): Promise<{
+    readonly dispatcher: Dispatcher;
+    readonly headers: Readonly<Record<string, string>>;
+    readonly base: URL;
+  }> {
+    const context = new RequestContext(this.#base.origin, HttpMethod[request.method]);
+    await this.#config.applySecurityAuthentication(context);
+    const dispatcher = context.getDispatcher();
+    invariant(dispatcher !== undefined, "a dispatcher was set");
+    return { dispatcher, headers: context.getHeaders(), base: this.#base };
+  }
+
+  async close(): Promise<void> {
+    await this.#remembered?.dispatcher.destroy();
+  }
+}
+
+function parseObject(text: string): JsonObject {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isJsonObject(value) ? value : {};
+  } catch {
+    return { message: text.slice(0, 1000) };
+  }
+}
+
+/** Splits a stream into lines of JSON; a last line that was cut off is dropped. */
+async function* jsonLines(body: AsyncIterable<Uint8Array>): AsyncGenerator<JsonObject> {
+  const decoder = new TextDecoder();
+  let rest = "";
+  for await (const chunk of body) {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) if (line !== "") yield parseObject(line);
+  }
+}

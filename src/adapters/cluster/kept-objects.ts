@@ -1,0 +1,88 @@
+import { LABEL } from "../../core/job/labels.ts";
+import { controllerUid, type PodView, podView } from "../../core/pods/pod-view.ts";
+import type { ObjectView } from "../../core/reconcile/decision.ts";
+import type { JsonObject } from "../../runtime/json.ts";
+import { arrayAt, objectAt, stringAt, stringMapAt } from "../../runtime/json.ts";
+
+/** What is remembered of a pod. */
+export type KeptPod = {
+  /** Set for pods that this installation made for a job: read once for each version of the object. */
+  readonly view: PodView | null;
+  readonly jobUid: string | null;
+  /** The pod without what neither placement nor capacity reads: a stranger's environment and volumes cost no memory. */
+  readonly compact: JsonObject;
+};
+
+/** What is remembered of a service or config map of this installation. */
+export type KeptObject = { readonly view: ObjectView; readonly jobUid: string | null };
+
+/** Reads one pod; those of others keep only what capacity needs. */
+export function keepPod(pod: JsonObject, installation: string): KeptPod {
+  const jobUid = ownJobUid(pod, installation);
+  return { view: jobUid === null ? null : podView(pod), jobUid, compact: compactPod(pod) };
+}
+
+export function keepObject(object: JsonObject, installation: string): KeptObject {
+  return { view: objectView(object), jobUid: ownJobUid(object, installation) };
+}
+
+/** Reads a service or config map; never throws, whatever the JSON holds. */
+export function objectView(object: JsonObject): ObjectView {
+  const metadata = objectAt(object, "metadata");
+  const labels = stringMapAt(metadata, "labels");
+  return {
+    name: stringAt(metadata, "name") ?? "",
+    uid: stringAt(metadata, "uid") ?? "",
+    labels,
+    controllerUid: controllerUid(metadata),
+    admission: Number.parseInt(labels[LABEL.admission] ?? "0", 10) || 0,
+    deleting: stringAt(metadata, "deletionTimestamp") !== undefined,
+  };
+}
+
+/** The uid of the job that an object belongs to; null for what another installation, or nobody of us, has made. */
+export function ownJobUid(object: JsonObject, installation: string): string | null {
+  const labels = stringMapAt(objectAt(object, "metadata"), "labels");
+  return labels[LABEL.installation] === installation ? (labels[LABEL.jobUid] ?? null) : null;
+}
+
+const SPEC_MEMBERS = [
+  "nodeName",
+  "nodeSelector",
+  "affinity",
+  "tolerations",
+  "overhead",
+  "schedulingGates",
+  "resources",
+];
+const CONTAINER_MEMBERS = ["name", "resources", "restartPolicy"];
+
+function compactPod(pod: JsonObject): JsonObject {
+  const metadata = objectAt(pod, "metadata");
+  const spec = objectAt(pod, "spec");
+  return {
+    metadata: pick(metadata, ["name", "namespace", "uid", "labels", "deletionTimestamp"]),
+    spec: {
+      ...pick(spec, SPEC_MEMBERS),
+      containers: arrayAt(spec, "containers").map((container) => pick(container, CONTAINER_MEMBERS)),
+      initContainers: arrayAt(spec, "initContainers").map((container) => pick(container, CONTAINER_MEMBERS)),
+    },
+    status: { phase: stringAt(objectAt(pod, "status"), "phase") ?? "Pending" },
+  };
+}
+
+/** Nodes carry long lists of images, which nobody reads. */
+export function compactNode(node: JsonObject): JsonObject {
+  return {
+    metadata: pick(objectAt(node, "metadata"), ["name", "uid", "labels", "deletionTimestamp"]),
+    spec: objectAt(node, "spec"),
+    status: pick(objectAt(node, "status"), ["allocatable", "capacity", "conditions"]),
+  };
+}
+
+function pick(value: unknown, members: readonly string[]): JsonObject {
+  const from = objectAt({ value: value as JsonObject }, "value");
+  return Object.fromEntries(
+    members.filter((member) => from[member] !== undefined).map((member) => [member, from[member]]),
+  );
+}

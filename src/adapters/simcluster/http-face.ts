@@ -1,0 +1,182 @@
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Json, JsonObject } from "../../runtime/json.ts";
+import { discovery } from "./discovery.ts";
+import type { WriteFault } from "./faults.ts";
+import { drawWriteFault } from "./faults.ts";
+import { selectionOf } from "./listing.ts";
+import type { ApiRequest, Route } from "./routes.ts";
+import { answer, parseRoute } from "./routes.ts";
+import { badRequest, conflict, StatusError } from "./status-error.ts";
+import type { WatchContext } from "./watch-stream.ts";
+import { WatchStream } from "./watch-stream.ts";
+
+/** As kube-apiserver's limit for a request. */
+const BODY_BYTES_MAX = 3 * 1024 * 1024;
+
+export type FaceContext = WatchContext & {
+  /** Brings the model to the present. */
+  readonly catchUp: () => void;
+  /** Makes what has changed durable and lets watches see it; answers wait for it. */
+  readonly commit: () => void;
+  /** If set, requests must carry it as a bearer token. */
+  readonly token: string | null;
+};
+
+/** The cluster's API over HTTP on the loopback interface. */
+export class HttpFace {
+  readonly #context: FaceContext;
+  readonly #server: Server;
+  readonly #watches = new Set<WatchStream>();
+
+  constructor(context: FaceContext) {
+    this.#context = context;
+    // Longer than clients keep idle connections, so that the side that closes one is never the server.
+    this.#server = createServer({ keepAliveTimeout: 120_000 }, (request, response) => {
+      this.#serve(request, response).catch((error: unknown) => refuse(response, error));
+    });
+  }
+
+  /** Listens on any free port; returns the address. */
+  async listen(): Promise<string> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    this.#server.once("error", reject);
+    this.#server.listen(0, "127.0.0.1", resolve);
+    await promise;
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  /** Lets every open watch send what is new. */
+  pump(): void {
+    for (const watch of this.#watches) {
+      if (watch.open) watch.pump();
+      if (!watch.open) this.#watches.delete(watch);
+    }
+  }
+
+  async close(): Promise<void> {
+    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    for (const watch of this.#watches) watch.cut();
+    this.#server.closeAllConnections();
+    await closed;
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const url = new URL(request.url ?? "/", "http://localhost");
+    const { token } = this.#context;
+    if (token !== null && request.headers.authorization !== `Bearer ${token}`) {
+      throw new StatusError(401, "Unauthorized", "Unauthorized");
+    }
+    if (["/readyz", "/livez", "/healthz"].includes(url.pathname)) {
+      response.writeHead(200, { "content-type": "text/plain; charset=utf-8" }).end("ok");
+      return;
+    }
+    const known = discovery(url.pathname, request.headers.host ?? "");
+    if (known !== undefined) return reply(response, 200, known);
+    const route = parseRoute(url.pathname);
+    const body = await readBody(request);
+    const method = request.method ?? "GET";
+    const contentType = (request.headers["content-type"] ?? "").split(";")[0]?.trim() ?? "";
+    if (method === "GET" && ["true", "1"].includes(url.searchParams.get("watch") ?? "")) {
+      return this.#watch(route, url.searchParams, response);
+    }
+    this.#call(route, { method, query: url.searchParams, contentType, body }, response);
+  }
+
+  #call(route: Route, request: ApiRequest, response: ServerResponse): void {
+    const { model, random, faults, catchUp, commit } = this.#context;
+    const fault = request.method === "GET" ? null : drawWriteFault(faults(), random);
+    if (fault === "dropBefore") return void response.destroy();
+    if (fault === "throttle") response.setHeader("retry-after", "1");
+    refuseByFault(fault, route);
+    catchUp();
+    try {
+      const { code, body } = answer(model, route, request);
+      commit();
+      if (fault === "dropAfter") response.destroy();
+      else reply(response, code, body);
+    } catch (error) {
+      commit();
+      throw error;
+    }
+  }
+
+  #watch(route: Route, query: URLSearchParams, response: ServerResponse): void {
+    const { faults, random, catchUp, commit } = this.#context;
+    const fields = route.name === null ? [] : [`metadata.name=${route.name}`];
+    const given = query.get("fieldSelector");
+    const selector = [...fields, ...(given === null ? [] : [given])].join(",");
+    query.set("fieldSelector", selector);
+    const selection = selectionOf(route.kind, route.namespace, query);
+    const expires = random() < (faults().expireWatch ?? 0);
+    if (expires && random() < 0.5) throw new StatusError(410, "Expired", "too old resource version");
+    catchUp();
+    commit();
+    const watch = new WatchStream(this.#context, selection, query, response);
+    watch.start(query);
+    this.#watches.add(watch);
+    if (expires) watch.expire();
+  }
+}
+
+function refuseByFault(fault: WriteFault, route: Route): void {
+  switch (fault) {
+    case "throttle":
+      throw new StatusError(429, "TooManyRequests", "The apiserver is currently overloaded; please try again later", {
+        retryAfterSeconds: 1,
+      });
+    case "conflict":
+      throw conflict(
+        route.kind.resource,
+        route.name ?? "",
+        "the object has been modified; please apply your changes to the latest version and try again",
+      );
+    case "fail":
+      throw new StatusError(500, "InternalError", "Internal error occurred: injected", {
+        causes: [{ message: "injected" }],
+      });
+    case "unavailable":
+      throw new StatusError(503, "ServiceUnavailable", "the server is currently unable to handle the request");
+    default:
+  }
+}
+
+async function readBody(request: IncomingMessage): Promise<Json> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > BODY_BYTES_MAX) {
+      throw new StatusError(413, "RequestEntityTooLarge", `Request entity too large: limit is ${BODY_BYTES_MAX}`);
+    }
+    chunks.push(chunk);
+  }
+  if (size === 0) return null;
+  try {
+    return JSON.parse(Buffer.concat(chunks).toString()) as Json;
+  } catch (error) {
+    throw badRequest(`couldn't get version/kind; json parse error: ${(error as Error).message}`);
+  }
+}
+
+function reply(response: ServerResponse, code: number, body: JsonObject): void {
+  response.writeHead(code, { "content-type": "application/json" }).end(JSON.stringify(body));
+}
+
+/** The one place where whatever was thrown becomes a Status. */
+function refuse(response: ServerResponse, error: unknown): void {
+  if (response.headersSent || response.destroyed) {
+    response.destroy();
+    return;
+  }
+  const status =
+    error instanceof StatusError
+      ? error
+      : new StatusError(
+          500,
+          "InternalError",
+          `Internal error occurred: ${error instanceof Error ? error.message : String(error)}`,
+        );
+  reply(response, status.code, status.body());
+}

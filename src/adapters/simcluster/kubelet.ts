@@ -1,0 +1,251 @@
+import { LABEL } from "../../core/job/labels.ts";
+import type { Json, JsonObject } from "../../runtime/json.ts";
+import { arrayAt, numberAt, stringAt } from "../../runtime/json.ts";
+import type { Fate } from "./fate.ts";
+import { exitCodeOf, readFate } from "./fate.ts";
+import type { Entry, KubeObject, PodRun } from "./kube-object.ts";
+import { isTerminalPod, kubeTime } from "./kube-object.ts";
+import type { ConditionChange, ContainerFate } from "./pod-status.ts";
+import { containerStatus, restartsOf, startedMsOf, statusOf, withConditions } from "./pod-status.ts";
+
+/** What the kubelet does next with a pod: nothing until its run is due, report a change, or say that it is over. */
+export type Step =
+  | { readonly kind: "nothing" }
+  | { readonly kind: "gone" }
+  | { readonly kind: "changed"; readonly object: KubeObject; readonly run: PodRun | null };
+
+/** What a pod's node tells: its address, and the resource that it lacks for this pod, which only a pod bound by hand can find. */
+export type Host = { readonly ip: string; readonly lacking: string | null };
+
+const INIT_CONTAINER_MS = 50;
+const BACKOFF_MS = 1000;
+const BACKOFF_MS_MAX = 10_000;
+const NOTHING: Step = { kind: "nothing" };
+const TRUE: ConditionChange = { status: "True" };
+
+/**
+ * Moves one bound pod on by at most one stage. Pure; called again until it answers `nothing`.
+ *
+ *   initializing → pulling → starting → running → (ended) | backingOff → running …
+ *   any of these → stopping → (ended) → gone, once the pod is being deleted
+ */
+export function stepPod({ object: pod, run }: Entry, host: Host, nowMs: number): Step {
+  if (stringAt(pod.spec, "nodeName") === undefined) return NOTHING;
+  const deleting = pod.metadata.deletionTimestamp !== undefined;
+  if (isTerminalPod(pod)) return deleting ? { kind: "gone" } : NOTHING;
+  const fate = readFate(pod.metadata.annotations ?? {});
+  if (deleting) return stop(pod, run, fate, nowMs);
+  if (run === null) return admit(pod, host, nowMs);
+  if (run.dueMs === null || run.dueMs > nowMs) return NOTHING;
+  const dueMs = run.dueMs;
+  switch (run.stage) {
+    case "initializing":
+      return initialize(pod, { ...run, initDone: run.initDone + 1 }, fate, dueMs);
+    case "pulling":
+      return {
+        kind: "changed",
+        object: pod,
+        run: { ...run, stage: "starting", sinceMs: dueMs, dueMs: dueMs + fate.startMs },
+      };
+    case "starting":
+      return start(pod, run, fate, dueMs);
+    case "backingOff":
+      return start(pod, { ...run, restarts: run.restarts + 1 }, fate, dueMs);
+    case "running":
+      return end(pod, run, fate, dueMs);
+    case "stopping":
+      return NOTHING;
+  }
+}
+
+/** True for init containers that run beside the others instead of before them. */
+function isSidecar(container: Json): boolean {
+  return stringAt(container, "restartPolicy") === "Always";
+}
+
+function admit(pod: KubeObject, host: Host, nowMs: number): Step {
+  if (host.lacking !== null) {
+    const status = {
+      ...pod.status,
+      phase: "Failed",
+      reason: `OutOf${host.lacking}`,
+      message: `Pod was rejected: Node didn't have enough resource: ${host.lacking}`,
+      startTime: kubeTime(nowMs),
+    };
+    return { kind: "changed", object: { ...pod, status }, run: null };
+  }
+  const status = {
+    ...pod.status,
+    phase: "Pending",
+    hostIP: host.ip,
+    hostIPs: [{ ip: host.ip }],
+    startTime: kubeTime(nowMs),
+  };
+  const run: PodRun = { stage: "initializing", sinceMs: nowMs, dueMs: nowMs, initDone: 0, restarts: 0 };
+  return initialize({ ...pod, status }, run, readFate(pod.metadata.annotations ?? {}), nowMs);
+}
+
+/** Runs the next init container; after the last one the images are pulled. */
+function initialize(pod: KubeObject, run: PodRun, fate: Fate, nowMs: number): Step {
+  const total = arrayAt(pod.spec, "initContainers").length;
+  const done = run.initDone >= total;
+  const next: PodRun = done
+    ? { ...run, stage: "pulling", sinceMs: nowMs, dueMs: nowMs + fate.pullMs }
+    : { ...run, stage: "initializing", sinceMs: nowMs, dueMs: nowMs + INIT_CONTAINER_MS };
+  const waiting: ContainerFate = {
+    kind: "waiting",
+    reason: total > 0 && !done ? "PodInitializing" : "ContainerCreating",
+  };
+  const status = withConditions(
+    withContainers(pod, next, waiting, nowMs),
+    {
+      PodScheduled: TRUE,
+      Initialized: done ? TRUE : notInitialized(pod, run.initDone),
+      ...notReady(pod, "ContainersNotReady"),
+    },
+    nowMs,
+  );
+  return { kind: "changed", object: { ...pod, status }, run: next };
+}
+
+function start(pod: KubeObject, run: PodRun, fate: Fate, nowMs: number): Step {
+  const next: PodRun = {
+    ...run,
+    stage: "running",
+    sinceMs: nowMs,
+    dueMs: fate.runMs === null ? null : nowMs + fate.runMs,
+  };
+  const containers = withContainers(pod, next, { kind: "running", startedMs: nowMs }, nowMs);
+  const podIP = podAddress(pod);
+  const status = withConditions(
+    { ...containers, phase: "Running", podIP, podIPs: [{ ip: podIP }] },
+    { Initialized: TRUE, Ready: TRUE, ContainersReady: TRUE },
+    nowMs,
+  );
+  return { kind: "changed", object: { ...pod, status }, run: next };
+}
+
+/** A run ended by itself: the pod is over, or its containers are started again in place after a pause. */
+function end(pod: KubeObject, run: PodRun, fate: Fate, nowMs: number): Step {
+  const attempt = Number(pod.metadata.labels?.[LABEL.attempt] ?? "1") || 1;
+  const exitCode = exitCodeOf(fate, attempt - 1 + run.restarts);
+  const policy = stringAt(pod.spec, "restartPolicy") ?? "Always";
+  const ended = terminated(run, exitCode, fate.oom, nowMs);
+  if (policy === "Never" || (policy === "OnFailure" && exitCode === 0)) return finish(pod, run, ended, nowMs);
+  const pauseMs = Math.min(BACKOFF_MS * 2 ** run.restarts, BACKOFF_MS_MAX);
+  const next: PodRun = { ...run, stage: "backingOff", sinceMs: nowMs, dueMs: nowMs + pauseMs };
+  const { namespace, name, uid } = pod.metadata;
+  const crashed: KubeObject = { ...pod, status: withContainers(pod, run, ended, nowMs) };
+  const containers = withContainers(
+    crashed,
+    next,
+    {
+      kind: "waiting",
+      reason: "CrashLoopBackOff",
+      message: `back-off ${pauseMs / 1000}s restarting failed container pod=${name}_${namespace}(${uid})`,
+    },
+    nowMs,
+  );
+  const status = withConditions({ ...containers, phase: "Running" }, notReady(pod, "ContainersNotReady"), nowMs);
+  return { kind: "changed", object: { ...pod, status }, run: next };
+}
+
+function terminated(run: PodRun, exitCode: number, oom: boolean, nowMs: number): ContainerFate {
+  const reason = exitCode === 0 ? "Completed" : exitCode === 137 && oom ? "OOMKilled" : "Error";
+  return { kind: "terminated", exitCode, reason, startedMs: run.sinceMs, finishedMs: nowMs };
+}
+
+function finish(pod: KubeObject, run: PodRun, ended: ContainerFate, nowMs: number): Step {
+  const succeeded = ended.kind === "terminated" && ended.exitCode === 0;
+  const reason = succeeded ? "PodCompleted" : "PodFailed";
+  const over: PodRun = { ...run, dueMs: null };
+  const status = withConditions(
+    { ...withContainers(pod, over, ended, nowMs, true), phase: succeeded ? "Succeeded" : "Failed" },
+    {
+      ...(succeeded ? { Initialized: { status: "True", reason } } : {}),
+      Ready: { status: "False", reason },
+      ContainersReady: { status: "False", reason },
+    },
+    nowMs,
+  );
+  return { kind: "changed", object: { ...pod, status }, run: over };
+}
+
+/** SIGTERM, then SIGKILL when the grace period is over: 143 or 137, as programs without a handler end. */
+function stop(pod: KubeObject, run: PodRun | null, fate: Fate, nowMs: number): Step {
+  const graceMs = (numberAt(pod.metadata, "deletionGracePeriodSeconds") ?? 0) * 1000;
+  const before: PodRun = run ?? { stage: "initializing", sinceMs: nowMs, dueMs: nowMs, initDone: 0, restarts: 0 };
+  const runs = before.stage === "running" || before.stage === "stopping";
+  const sinceMs = before.stage === "stopping" ? before.sinceMs : nowMs;
+  const dueMs = runs ? sinceMs + Math.min(fate.stopMs, graceMs) : nowMs;
+  if (dueMs > nowMs) {
+    if (before.stage === "stopping" && before.dueMs === dueMs) return NOTHING;
+    return { kind: "changed", object: pod, run: { ...before, stage: "stopping", sinceMs, dueMs } };
+  }
+  if (!runs) return { kind: "gone" };
+  const startedMs = startedMsOf(arrayAt(pod.status, "containerStatuses")[0], sinceMs);
+  const exitCode = fate.stopMs <= graceMs ? 143 : 137;
+  return finish(pod, before, terminated({ ...before, sinceMs: startedMs }, exitCode, false, nowMs), nowMs);
+}
+
+/** The status with every regular container in the same state, and the init containers as far as they have come. */
+function withContainers(pod: KubeObject, run: PodRun, fate: ContainerFate, nowMs: number, over = false): JsonObject {
+  const statuses = arrayAt(pod.status, "containerStatuses");
+  const initStatuses = arrayAt(pod.status, "initContainerStatuses");
+  const initContainers = arrayAt(pod.spec, "initContainers");
+  const status: JsonObject = {
+    ...pod.status,
+    containerStatuses: arrayAt(pod.spec, "containers").map((container) =>
+      containerStatus(pod, container, fate, { before: statusOf(statuses, container), restarts: run.restarts }),
+    ),
+  };
+  if (initContainers.length === 0) return status;
+  const initContainerStatuses = initContainers.map((container, index) => {
+    const before = statusOf(initStatuses, container);
+    const init = initFate({ container, index, before }, run, nowMs, over);
+    const reported = containerStatus(pod, container, init, { before, restarts: restartsOf(before) });
+    return { ...reported, ready: init.kind === "terminated" || (init.kind === "running" && isSidecar(container)) };
+  });
+  return { ...status, initContainerStatuses };
+}
+
+type InitContainer = { readonly container: Json; readonly index: number; readonly before: Json | undefined };
+
+function initFate(
+  { container, index, before }: InitContainer,
+  run: PodRun,
+  nowMs: number,
+  over: boolean,
+): ContainerFate {
+  const startedMs = startedMsOf(before, nowMs);
+  const sidecar = isSidecar(container);
+  if (index > run.initDone && !over) return { kind: "waiting", reason: "PodInitializing" };
+  if (sidecar ? !over : index === run.initDone && !over) return { kind: "running", startedMs };
+  const finishedMs = sidecar ? nowMs : startedMs + INIT_CONTAINER_MS;
+  return { kind: "terminated", exitCode: 0, reason: "Completed", startedMs, finishedMs };
+}
+
+function namesOf(containers: readonly Json[]): string {
+  return containers.map((container) => stringAt(container, "name") ?? "").join(" ");
+}
+
+function notInitialized(pod: KubeObject, done: number): ConditionChange {
+  const left = namesOf(arrayAt(pod.spec, "initContainers").slice(done));
+  return {
+    status: "False",
+    reason: "ContainersNotInitialized",
+    message: `containers with incomplete status: [${left}]`,
+  };
+}
+
+function notReady(pod: KubeObject, reason: string): Readonly<Record<"Ready" | "ContainersReady", ConditionChange>> {
+  const message = `containers with unready status: [${namesOf(arrayAt(pod.spec, "containers"))}]`;
+  const change: ConditionChange = { status: "False", reason, message };
+  return { Ready: change, ContainersReady: change };
+}
+
+/** An address of its own for each pod, drawn from the version that it was created at. */
+function podAddress(pod: KubeObject): string {
+  const version = Number.parseInt(pod.metadata.uid.slice(-12), 16);
+  return `10.${64 + ((version >> 16) & 63)}.${(version >> 8) & 255}.${version & 255}`;
+}

@@ -1,0 +1,177 @@
+import type { Json, JsonObject } from "../../runtime/json.ts";
+import { arrayAt, isJsonObject, numberAt, objectAt, stringAt } from "../../runtime/json.ts";
+import type { Propagation } from "./deletion.ts";
+import type { KubeObject } from "./kube-object.ts";
+import { without } from "./kube-object.ts";
+import { listObjects, selected, selectionOf } from "./listing.ts";
+import type { SimModel } from "./model.ts";
+import { jsonPatch, mergePatch } from "./patch.ts";
+import type { ResourceKind } from "./resource-kinds.ts";
+import { RESOURCE_KINDS } from "./resource-kinds.ts";
+import { badRequest, StatusError } from "./status-error.ts";
+import { createObject, getObject, removeObject, replaceObject } from "./verbs.ts";
+
+/** A path of the core API, taken apart; `name` is null for a collection. */
+export type Route = {
+  readonly kind: ResourceKind;
+  readonly namespace: string | null;
+  readonly name: string | null;
+  readonly part: "main" | "status";
+};
+
+export type ApiRequest = {
+  readonly method: string;
+  readonly query: URLSearchParams;
+  readonly contentType: string;
+  readonly body: Json;
+};
+
+export type ApiAnswer = { readonly code: number; readonly body: JsonObject };
+
+const NO_PATH = new StatusError(404, "NotFound", "the server could not find the requested resource", {});
+
+/** Reads a path below `/api/v1`; throws the 404 of a path that nothing serves. */
+export function parseRoute(path: string): Route {
+  const [empty, api, version, ...rest] = path.split("/").map(decodeSegment);
+  if (empty !== "" || api !== "api" || version !== "v1") throw NO_PATH;
+  // `namespaces/x/pods` lies inside a namespace, `namespaces/x/status` is about one.
+  const inside = rest[0] === "namespaces" && RESOURCE_KINDS.get(rest[2] ?? "")?.namespaced === true;
+  const namespace = inside ? (rest[1] ?? "") : null;
+  const [resource = "", name = null, sub = null, ...more] = inside ? rest.slice(2) : rest;
+  const kind = RESOURCE_KINDS.get(resource);
+  if (kind === undefined || more.length > 0 || name === "") throw NO_PATH;
+  if (name !== null && kind.namespaced !== inside) throw NO_PATH;
+  return { kind, namespace, name, part: partOf(kind, sub) };
+}
+
+function partOf(kind: ResourceKind, sub: string | null): Route["part"] {
+  if (sub === null) return "main";
+  if (sub === "status" && kind.hasStatus) return "status";
+  throw NO_PATH;
+}
+
+function decodeSegment(segment: string): string {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    throw NO_PATH;
+  }
+}
+
+/** Answers everything but watches. Throws a StatusError for a refusal. */
+export function answer(model: SimModel, route: Route, request: ApiRequest): ApiAnswer {
+  return route.name === null
+    ? answerCollection(model, route, request)
+    : answerObject(model, { ...route, name: route.name }, request);
+}
+
+function answerCollection(model: SimModel, route: Route, request: ApiRequest): ApiAnswer {
+  const { kind, namespace } = route;
+  switch (request.method) {
+    case "GET":
+      return { code: 200, body: listObjects(model, selectionOf(kind, namespace, request.query), request.query) };
+    case "POST":
+      if (kind.namespaced && namespace === null) throw notAllowed();
+      return { code: 201, body: createObject(model, route, request.body, isDryRun(request)) };
+    case "DELETE":
+      if (kind.namespaced && namespace === null) throw notAllowed();
+      return { code: 200, body: deleteCollection(model, route, request) };
+    default:
+      throw notAllowed();
+  }
+}
+
+function answerObject(model: SimModel, target: Route & { readonly name: string }, request: ApiRequest): ApiAnswer {
+  const how = { part: target.part, dryRun: isDryRun(request) };
+  switch (request.method) {
+    case "GET":
+      return { code: 200, body: getObject(model, target).object };
+    case "PUT":
+      return { code: 200, body: replaceObject(model, target, request.body, how) };
+    case "PATCH":
+      return { code: 200, body: replaceObject(model, target, patched(getObject(model, target).object, request), how) };
+    case "DELETE":
+      if (target.part === "status") throw notAllowed();
+      return { code: 200, body: deleted(model, target, request) };
+    default:
+      throw notAllowed();
+  }
+}
+
+/** The patched object; without a version in the patch no version is demanded. */
+function patched(object: KubeObject, { body, contentType }: ApiRequest): Json {
+  const metadata = without(object.metadata, "resourceVersion");
+  switch (contentType) {
+    case "application/json-patch+json":
+      return jsonPatch(object, body);
+    case "application/merge-patch+json":
+    case "application/strategic-merge-patch+json":
+      if (!isJsonObject(body)) throw badRequest("a merge patch must be an object");
+      return mergePatch({ ...object, metadata }, body) ?? null;
+    default:
+      throw new StatusError(
+        415,
+        "UnsupportedMediaType",
+        "the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json, application/strategic-merge-patch+json",
+      );
+  }
+}
+
+function deleted(model: SimModel, target: Route & { readonly name: string }, request: ApiRequest): JsonObject {
+  const { kind, name } = target;
+  const preconditions = objectAt(request.body, "preconditions");
+  const last = removeObject(model, target, {
+    ...deletionWishes(request),
+    preconditions: {
+      uid: stringAt(preconditions, "uid"),
+      resourceVersion: stringAt(preconditions, "resourceVersion"),
+    },
+  });
+  const stays = last.metadata.deletionTimestamp !== undefined;
+  if (kind.returnsDeleted || stays) return last;
+  return {
+    kind: "Status",
+    apiVersion: "v1",
+    metadata: {},
+    status: "Success",
+    details: { name, kind: kind.resource, uid: last.metadata.uid },
+  };
+}
+
+function deleteCollection(model: SimModel, { kind, namespace }: Route, request: ApiRequest): JsonObject {
+  const objects = selected(model, selectionOf(kind, namespace, request.query));
+  const wishes = { ...deletionWishes(request), preconditions: {} };
+  const items = objects.map(({ metadata }) => {
+    return removeObject(model, { kind, namespace: metadata.namespace ?? null, name: metadata.name }, wishes);
+  });
+  const metadata = { resourceVersion: String(model.store.version) };
+  return { kind: `${kind.kind}List`, apiVersion: "v1", metadata, items };
+}
+
+function deletionWishes(request: ApiRequest) {
+  const { query, body } = request;
+  const queried = query.get("gracePeriodSeconds");
+  const orphan = isJsonObject(body) && body["orphanDependents"] === true;
+  const propagation = stringAt(body, "propagationPolicy") ?? query.get("propagationPolicy") ?? undefined;
+  if (propagation !== undefined && !["Background", "Foreground", "Orphan"].includes(propagation)) {
+    throw badRequest(`invalid propagation policy ${propagation}`);
+  }
+  return {
+    graceSeconds: numberAt(body, "gracePeriodSeconds") ?? (queried === null ? undefined : Number(queried) || 0),
+    propagation: orphan ? ("Orphan" as const) : (propagation as Propagation | undefined),
+    dryRun: isDryRun(request),
+  };
+}
+
+function isDryRun({ query, body, method }: ApiRequest): boolean {
+  return query.getAll("dryRun").includes("All") || (method === "DELETE" && arrayAt(body, "dryRun").includes("All"));
+}
+
+function notAllowed(): StatusError {
+  return new StatusError(
+    405,
+    "MethodNotAllowed",
+    "the server does not allow this method on the requested resource",
+    {},
+  );
+}

@@ -1,0 +1,182 @@
+import { History } from "./history.ts";
+import type { Entry, KubeObject, ObjectKey, ObjectMeta, PodRun } from "./kube-object.ts";
+import { createdAtVersion, keyOf } from "./kube-object.ts";
+import { RESOURCE_KINDS } from "./resource-kinds.ts";
+
+/** One change as the journal keeps it: the object as it is now, or its last state if it is gone. */
+export type Change = {
+  readonly resource: string;
+  readonly object: KubeObject;
+  readonly run: PodRun | null;
+  readonly gone: boolean;
+};
+
+/** Is told of every change right after it; `before` is null for a new object, `after` for one that is gone. */
+export type Observer = (resource: string, before: KubeObject | null, after: KubeObject | null) => void;
+
+/** Everything a cluster is, as JSON. */
+export type Snapshot = {
+  readonly nowMs: number;
+  readonly version: number;
+  readonly entries: readonly { readonly resource: string; readonly object: KubeObject; readonly run: PodRun | null }[];
+};
+
+/** The cluster's objects with their versions, indexes and history; knows no rules beyond those of storage. */
+export class Store {
+  nowMs: number;
+  readonly history: History;
+  readonly #random: () => number;
+  readonly #byResource = new Map<string, Map<string, Entry>>();
+  readonly #byUid = new Map<string, ObjectKey>();
+  readonly #dependents = new Map<string, Map<string, ObjectKey>>();
+  readonly #observers: Observer[] = [];
+  #changes: Change[] = [];
+  #version: number;
+
+  constructor(snapshot: Snapshot, random: () => number, historyMax?: number) {
+    this.nowMs = snapshot.nowMs;
+    this.#version = snapshot.version;
+    this.#random = random;
+    this.history = new History(snapshot.version, historyMax);
+    for (const resource of RESOURCE_KINDS.keys()) this.#byResource.set(resource, new Map());
+    for (const { resource, object, run } of snapshot.entries) {
+      this.#entries(resource).set(keyOf(object.metadata), { object, run });
+      this.#index(resource, object);
+    }
+  }
+
+  get version(): number {
+    return this.#version;
+  }
+
+  /** Tells `observer` of all objects, oldest first, and then of every change. */
+  observe(observer: Observer): void {
+    this.#observers.push(observer);
+    const all: { resource: string; object: KubeObject }[] = [];
+    for (const [resource, entries] of this.#byResource) {
+      for (const { object } of entries.values()) all.push({ resource, object });
+    }
+    all.sort((a, b) => createdAtVersion(a.object) - createdAtVersion(b.object));
+    for (const { resource, object } of all) observer(resource, null, object);
+  }
+
+  get(resource: string, key: string): Entry | undefined {
+    return this.#entries(resource).get(key);
+  }
+
+  byUid(uid: string): (ObjectKey & { readonly entry: Entry }) | undefined {
+    const at = this.#byUid.get(uid);
+    const entry = at && this.get(at.resource, at.key);
+    return at && entry && { ...at, entry };
+  }
+
+  /** Whatever names `uid` as an owner. */
+  dependents(uid: string): readonly ObjectKey[] {
+    return [...(this.#dependents.get(uid)?.values() ?? [])];
+  }
+
+  *objects(resource: string): Generator<KubeObject> {
+    for (const { object } of this.#entries(resource).values()) yield object;
+  }
+
+  /** A uid that no object ever had, also if the same randomness is used again after a restart. */
+  newUid(): string {
+    const hex = (digits: number) => {
+      let text = "";
+      while (text.length < digits) text += Math.floor(this.#random() * 16).toString(16);
+      return text;
+    };
+    const version = (this.#version + 1).toString(16).padStart(12, "0");
+    const variant = "89ab"[Math.floor(this.#random() * 4)] ?? "8";
+    return `${hex(8)}-${hex(4)}-4${hex(3)}-${variant}${hex(3)}-${version}`;
+  }
+
+  /** What the server appends to a `generateName`: five letters that make no words. Source: apimachinery `rand.String`. */
+  nameSuffix(): string {
+    const letters = "bcdfghjklmnpqrstvwxz2456789";
+    return Array.from({ length: 5 }, () => letters[Math.floor(this.#random() * letters.length)]).join("");
+  }
+
+  /** Stores an object, new or changed, under the next version; returns it as stored. */
+  put(resource: string, object: KubeObject, run: PodRun | null): KubeObject {
+    const key = keyOf(object.metadata);
+    const before = this.get(resource, key)?.object ?? null;
+    const stored = this.#versioned(object);
+    if (before !== null) this.#unindex(before);
+    this.#entries(resource).set(key, { object: stored, run });
+    this.#index(resource, stored);
+    this.#record({ resource, object: stored, run, gone: false }, before);
+    return stored;
+  }
+
+  /** Changes only what the kubelet remembers of a pod, which nobody sees. */
+  putRun(resource: string, key: string, run: PodRun): void {
+    const entry = this.get(resource, key);
+    if (entry === undefined) return;
+    this.#entries(resource).set(key, { object: entry.object, run });
+    this.#changes.push({ resource, object: entry.object, run, gone: false });
+  }
+
+  /** Takes an object out; returns its last state, under the version of its removal. */
+  remove(resource: string, key: string): KubeObject | null {
+    const entry = this.get(resource, key);
+    if (entry === undefined) return null;
+    this.#entries(resource).delete(key);
+    this.#unindex(entry.object);
+    const last = this.#versioned(entry.object);
+    this.#record({ resource, object: last, run: null, gone: true }, entry.object);
+    return last;
+  }
+
+  /** The changes since the last call, for the journal. */
+  takeChanges(): readonly Change[] {
+    const taken = this.#changes;
+    this.#changes = [];
+    return taken;
+  }
+
+  snapshot(): Snapshot {
+    const entries: Snapshot["entries"][number][] = [];
+    for (const [resource, kept] of this.#byResource) {
+      for (const { object, run } of kept.values()) entries.push({ resource, object, run });
+    }
+    return { nowMs: this.nowMs, version: this.#version, entries };
+  }
+
+  #entries(resource: string): Map<string, Entry> {
+    const entries = this.#byResource.get(resource);
+    if (entries === undefined) throw new Error(`no such resource: ${resource}`);
+    return entries;
+  }
+
+  #versioned(object: KubeObject): KubeObject {
+    this.#version += 1;
+    const metadata: ObjectMeta = { ...object.metadata, resourceVersion: String(this.#version) };
+    return { ...object, metadata };
+  }
+
+  #record(change: Change, before: KubeObject | null): void {
+    const { resource, object, gone } = change;
+    this.#changes.push(change);
+    this.history.add({ version: this.#version, resource, object, before, removed: gone });
+    for (const observer of this.#observers) observer(resource, before, gone ? null : object);
+  }
+
+  #index(resource: string, { metadata }: KubeObject): void {
+    const at = { resource, key: keyOf(metadata) };
+    this.#byUid.set(metadata.uid, at);
+    for (const { uid } of metadata.ownerReferences ?? []) {
+      const of = this.#dependents.get(uid) ?? new Map<string, ObjectKey>();
+      this.#dependents.set(uid, of.set(metadata.uid, at));
+    }
+  }
+
+  #unindex({ metadata }: KubeObject): void {
+    this.#byUid.delete(metadata.uid);
+    for (const { uid } of metadata.ownerReferences ?? []) {
+      const of = this.#dependents.get(uid);
+      of?.delete(metadata.uid);
+      if (of?.size === 0) this.#dependents.delete(uid);
+    }
+  }
+}

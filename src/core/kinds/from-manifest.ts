@@ -1,0 +1,186 @@
+import { type Json, type JsonObject, objectAt } from "../../runtime/json.ts";
+import type { FieldError, SentReplicaSpec, SentRunPolicy, SentSchedulingPolicy, SentSpec } from "../job/sent.ts";
+import type { CleanPodPolicy, RestartPolicy, RestartScope } from "../job/spec.ts";
+import { KINDS, kindOf, UNSERVED_KINDS } from "./registry.ts";
+import { SentReader, sentOnly } from "./sent-reader.ts";
+
+/** The metadata that a manifest may give a job. */
+export type SentMetadata = {
+  readonly name?: string;
+  readonly generateName?: string;
+  readonly namespace?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+};
+
+export type Manifest = { readonly metadata: SentMetadata; readonly spec: SentSpec };
+
+export type ManifestOutcome =
+  | { readonly kind: "read"; readonly manifest: Manifest }
+  | { readonly kind: "refused"; readonly errors: readonly FieldError[] };
+
+const CLEAN_POD_POLICIES: readonly CleanPodPolicy[] = ["All", "Running", "None"];
+const RESTART_POLICIES: readonly RestartPolicy[] = ["Always", "OnFailure", "Never", "ExitCode"];
+const RESTART_SCOPES: readonly RestartScope[] = ["REPLICA", "GANG"];
+const OWN_API_VERSION = "gangway.dev/v1";
+const OWN_SPEC_FIELDS = ["kind", "replicaSpecs", "runPolicy", "kindSpec", "priority", "placement"];
+
+/**
+ * Reads a manifest: Kubeflow's (`kubeflow.org/v1`, whose own members of `spec` become the kind spec) or ours (`gangway.dev/v1`, the
+ * proto's JSON names). Nothing is defaulted. Refused with every wrong field; never throws, whatever the JSON holds.
+ */
+export function fromManifest(doc: JsonObject): ManifestOutcome {
+  const reader = new SentReader();
+  const apiVersion = reader.text(doc["apiVersion"], "apiVersion");
+  const own = apiVersion === OWN_API_VERSION;
+  const kindName = readKindName(reader, doc, own);
+  if (kindName === null) return { kind: "refused", errors: reader.errors };
+  const metadata = readMetadata(reader, reader.object(doc["metadata"], "metadata") ?? {});
+  const spec = reader.object(doc["spec"], "spec") ?? reader.fail("spec", "is required") ?? {};
+  const sent = own ? readOwn(reader, kindName, spec) : readKubeflow(reader, { apiVersion, kindName, spec });
+  if (reader.errors.length > 0) return { kind: "refused", errors: reader.errors };
+  return { kind: "read", manifest: { metadata, spec: sent } };
+}
+
+/** The kind that a document asks for, null if it is not served. `kind: Job` of ours may name another in `spec.kind`, as the API's JSON does. */
+function readKindName(reader: SentReader, doc: JsonObject, own: boolean): string | null {
+  const outer = reader.text(doc["kind"], "kind") ?? "";
+  const inner = own ? (reader.text(objectAt(doc, "spec")["kind"], "spec.kind") ?? "") : "";
+  const name = outer === "Job" && inner !== "" ? inner : outer;
+  const refusal = refusedKind(name);
+  if (refusal !== null) reader.fail(name === outer ? "kind" : "spec.kind", refusal);
+  else if (inner !== "" && inner !== name) reader.fail("spec.kind", `must be ${outer}, as the document's kind`);
+  return refusal === null ? name : null;
+}
+
+/** What to say of a kind that is not served; null for one that is. */
+export function refusedKind(name: string): string | null {
+  if (kindOf(name) !== undefined) return null;
+  if (UNSERVED_KINDS.includes(name)) return `kind ${name} is not served yet`;
+  return `unknown kind ${name === "" ? "(none)" : name}; served are ${KINDS.map((kind) => kind.name).join(", ")}`;
+}
+
+function readMetadata(reader: SentReader, metadata: JsonObject): SentMetadata {
+  return sentOnly({
+    name: reader.text(metadata["name"], "metadata.name"),
+    generateName: reader.text(metadata["generateName"], "metadata.generateName"),
+    namespace: reader.text(metadata["namespace"], "metadata.namespace"),
+    labels: reader.textMap(metadata["labels"], "metadata.labels"),
+    annotations: reader.textMap(metadata["annotations"], "metadata.annotations"),
+  });
+}
+
+type KubeflowDoc = { readonly apiVersion: string | undefined; readonly kindName: string; readonly spec: JsonObject };
+
+function readKubeflow(reader: SentReader, { apiVersion, kindName, spec }: KubeflowDoc): SentSpec {
+  const kind = kindOf(kindName);
+  if (kind?.apiVersion !== apiVersion) {
+    reader.fail("apiVersion", `must be ${kind?.apiVersion} for kind ${kindName}, not ${apiVersion ?? "absent"}`);
+  }
+  const field = kind?.replicaSpecsField ?? "replicaSpecs";
+  const { [field]: replicaSpecs, runPolicy, ...kindSpec } = spec;
+  return withOptional(reader, {
+    kind: kindName,
+    replicaSpecs: readReplicas(reader, replicaSpecs, `spec.${field}`),
+    runPolicy,
+    kindSpec: Object.keys(kindSpec).length === 0 ? undefined : kindSpec,
+  });
+}
+
+function readOwn(reader: SentReader, kindName: string, spec: JsonObject): SentSpec {
+  reader.onlyKnown(spec, "spec", OWN_SPEC_FIELDS);
+  const sent = withOptional(reader, {
+    kind: kindName,
+    replicaSpecs: readReplicas(reader, spec["replicaSpecs"], "spec.replicaSpecs"),
+    runPolicy: spec["runPolicy"],
+    kindSpec: spec["kindSpec"],
+  });
+  const placement = reader.object(spec["placement"], "spec.placement");
+  return {
+    ...sent,
+    ...sentOnly({
+      priority: reader.wholeNumber(spec["priority"], "spec.priority"),
+      placement: placement && readPlacement(reader, placement),
+    }),
+  };
+}
+
+function withOptional(
+  reader: SentReader,
+  sent: {
+    readonly kind: string;
+    readonly replicaSpecs: Readonly<Record<string, SentReplicaSpec>>;
+    readonly runPolicy: Json | undefined;
+    readonly kindSpec: Json | undefined;
+  },
+): SentSpec {
+  const runPolicy = reader.object(sent.runPolicy, "spec.runPolicy");
+  const optional = sentOnly({
+    runPolicy: runPolicy && readRunPolicy(reader, runPolicy),
+    kindSpec: reader.object(sent.kindSpec, "spec.kindSpec"),
+  });
+  return { kind: sent.kind, replicaSpecs: sent.replicaSpecs, ...optional };
+}
+
+function readReplicas(reader: SentReader, value: Json | undefined, path: string): Record<string, SentReplicaSpec> {
+  const replicas: Record<string, SentReplicaSpec> = {};
+  const roles = reader.object(value, path) ?? reader.fail(path, "is required") ?? {};
+  for (const [role, inner] of Object.entries(roles)) {
+    const at = `${path}.${role}`;
+    const spec = reader.object(inner, at) ?? {};
+    reader.onlyKnown(spec, at, ["replicas", "restartPolicy", "template"]);
+    replicas[role] = sentOnly({
+      replicas: reader.wholeNumber(spec["replicas"], `${at}.replicas`),
+      restartPolicy: reader.word(spec["restartPolicy"], `${at}.restartPolicy`, RESTART_POLICIES),
+      template: reader.object(spec["template"], `${at}.template`),
+    });
+  }
+  return replicas;
+}
+
+const RUN_POLICY_FIELDS = [
+  "cleanPodPolicy",
+  "ttlSecondsAfterFinished",
+  "activeDeadlineSeconds",
+  "backoffLimit",
+  "systemBackoffLimit",
+  "restartScope",
+  "suspend",
+  "schedulingPolicy",
+];
+
+function readRunPolicy(reader: SentReader, policy: JsonObject): SentRunPolicy {
+  const at = "spec.runPolicy";
+  reader.onlyKnown(policy, at, RUN_POLICY_FIELDS);
+  const scheduling = reader.object(policy["schedulingPolicy"], `${at}.schedulingPolicy`);
+  return sentOnly({
+    cleanPodPolicy: reader.word(policy["cleanPodPolicy"], `${at}.cleanPodPolicy`, CLEAN_POD_POLICIES),
+    ttlSecondsAfterFinished: reader.wholeNumber(policy["ttlSecondsAfterFinished"], `${at}.ttlSecondsAfterFinished`),
+    activeDeadlineSeconds: reader.wholeNumber(policy["activeDeadlineSeconds"], `${at}.activeDeadlineSeconds`, true),
+    backoffLimit: reader.wholeNumber(policy["backoffLimit"], `${at}.backoffLimit`),
+    systemBackoffLimit: reader.wholeNumber(policy["systemBackoffLimit"], `${at}.systemBackoffLimit`),
+    restartScope: reader.word(policy["restartScope"], `${at}.restartScope`, RESTART_SCOPES),
+    suspend: reader.flag(policy["suspend"], `${at}.suspend`),
+    schedulingPolicy: scheduling && readScheduling(reader, scheduling, `${at}.schedulingPolicy`),
+  });
+}
+
+function readScheduling(reader: SentReader, policy: JsonObject, at: string): SentSchedulingPolicy {
+  reader.onlyKnown(policy, at, ["minAvailable", "queue", "minResources", "priorityClass", "scheduleTimeoutSeconds"]);
+  return sentOnly({
+    minAvailable: reader.wholeNumber(policy["minAvailable"], `${at}.minAvailable`),
+    queue: reader.text(policy["queue"], `${at}.queue`),
+    minResources: reader.textMap(policy["minResources"], `${at}.minResources`, true),
+    priorityClass: reader.text(policy["priorityClass"], `${at}.priorityClass`),
+    scheduleTimeoutSeconds: reader.wholeNumber(policy["scheduleTimeoutSeconds"], `${at}.scheduleTimeoutSeconds`),
+  });
+}
+
+function readPlacement(reader: SentReader, placement: JsonObject): NonNullable<SentSpec["placement"]> {
+  reader.onlyKnown(placement, "spec.placement", ["clusters", "clusterSelector", "gpuModels"]);
+  return sentOnly({
+    clusters: reader.texts(placement["clusters"], "spec.placement.clusters"),
+    clusterSelector: reader.textMap(placement["clusterSelector"], "spec.placement.clusterSelector"),
+    gpuModels: reader.texts(placement["gpuModels"], "spec.placement.gpuModels"),
+  });
+}

@@ -1,0 +1,30 @@
+import { exampleManifest } from "./example.ts";
+import type { Kind } from "./kind.ts";
+import { everyoneVerdict } from "./verdicts.ts";
+
+/** A job of any program: replica types of any name, restarted as one gang, succeeded when every replica has. */
+export const plainJob: Kind = {
+  name: "Job",
+  apiVersion: "gangway.dev/v1",
+  replicaSpecsField: "replicaSpecs",
+  operatorName: "gangway-job",
+  defaultContainer: null,
+  defaultPort: null,
+  roles: null,
+  roleName: (role) => role,
+  defaults: { restartPolicy: "OnFailure", restartScope: "GANG", backoffLimit: 6 },
+  kindSpecFields: {},
+  unservedFields: [],
+  kindSpecSchema: { type: "object", additionalProperties: false, properties: {} },
+  example: exampleManifest({
+    apiVersion: "gangway.dev/v1",
+    kind: "Job",
+    replicaSpecsField: "replicaSpecs",
+    container: "main",
+    image: "busybox:1.36",
+    replicas: { Worker: 2 },
+  }),
+  clusterSpec: () => ({ env: {}, initContainers: [] }),
+  isMaster: () => false,
+  verdict: everyoneVerdict,
+};

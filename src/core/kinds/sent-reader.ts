@@ -1,0 +1,77 @@
+import { isJsonObject, type Json, type JsonObject } from "../../runtime/json.ts";
+import type { FieldError } from "../job/sent.ts";
+
+/** Reads members of untyped JSON, and collects what is wrong with them by field path instead of throwing. */
+export class SentReader {
+  readonly errors: FieldError[] = [];
+
+  fail(path: string, message: string): undefined {
+    this.errors.push({ path, message });
+    return undefined;
+  }
+
+  object(value: Json | undefined, path: string): JsonObject | undefined {
+    if (value === undefined || value === null) return undefined;
+    return isJsonObject(value) ? value : this.fail(path, "must be an object");
+  }
+
+  text(value: Json | undefined, path: string): string | undefined {
+    if (value === undefined || value === null) return undefined;
+    return typeof value === "string" ? value : this.fail(path, "must be text");
+  }
+
+  flag(value: Json | undefined, path: string): boolean | undefined {
+    if (value === undefined || value === null) return undefined;
+    return typeof value === "boolean" ? value : this.fail(path, "must be true or false");
+  }
+
+  /** A whole number within 32 bits, or within 53 for `wide`; as text too, as protobuf's JSON writes 64-bit numbers. */
+  wholeNumber(value: Json | undefined, path: string, wide = false): number | undefined {
+    if (value === undefined || value === null) return undefined;
+    const number = typeof value === "string" && wide && /^-?\d+$/.test(value) ? Number(value) : value;
+    const limit = wide ? Number.MAX_SAFE_INTEGER : 2 ** 31 - 1;
+    if (typeof number !== "number" || !Number.isInteger(number)) return this.fail(path, "must be a whole number");
+    return Math.abs(number) <= limit ? number : this.fail(path, "is out of range");
+  }
+
+  /** One of the given words, whatever their case and with or without their enum's prefix: `All`, `ALL`, `CLEAN_POD_POLICY_ALL`. */
+  word<Word extends string>(value: Json | undefined, path: string, words: readonly Word[]): Word | undefined {
+    const text = this.text(value, path);
+    if (text === undefined || text === "") return undefined;
+    const plain = (word: string) => word.replaceAll("_", "").toLowerCase();
+    const found = words.find((word) => plain(word) === plain(text) || plain(text).endsWith(`policy${plain(word)}`));
+    const scoped = words.find((word) => plain(text).endsWith(`scope${plain(word)}`));
+    return found ?? scoped ?? this.fail(path, `must be one of ${words.join(", ")}, not ${text}`);
+  }
+
+  texts(value: Json | undefined, path: string): readonly string[] | undefined {
+    if (value === undefined || value === null) return undefined;
+    if (Array.isArray(value) && value.every((one) => typeof one === "string")) return value;
+    return this.fail(path, "must be a list of texts");
+  }
+
+  /** Text by text; numbers and booleans are taken as their text where `lenient`, as YAML's authors forget quotes in quantities. */
+  textMap(value: Json | undefined, path: string, lenient = false): Readonly<Record<string, string>> | undefined {
+    const object = this.object(value, path);
+    if (object === undefined) return undefined;
+    const map: Record<string, string> = {};
+    for (const [key, inner] of Object.entries(object)) {
+      if (typeof inner === "string" || (lenient && typeof inner === "number")) map[key] = String(inner);
+      else this.fail(`${path}[${JSON.stringify(key)}]`, "must be text");
+    }
+    return map;
+  }
+
+  /** Fails members that are not in the list. */
+  onlyKnown(object: JsonObject, path: string, known: readonly string[]): void {
+    for (const name of Object.keys(object)) {
+      if (!known.includes(name)) this.fail(path === "" ? name : `${path}.${name}`, "is not a known field");
+    }
+  }
+}
+
+/** The object without its absent members: what was not sent stays absent. */
+export function sentOnly<T extends object>(object: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  const entries = Object.entries(object).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(entries) as { [K in keyof T]?: Exclude<T[K], undefined> };
+}

@@ -1,0 +1,124 @@
+import { nodeAllows } from "../pods/node-match.ts";
+import type { Resources } from "../pods/resources.ts";
+import type { MemberGroup } from "./gang.ts";
+import type { Shape } from "./shapes.ts";
+
+type Labels = Readonly<Record<string, string>>;
+
+/** How many pods found a place, and what is left of the nodes then. */
+export type Placement = { readonly placed: number; readonly left: readonly Shape[] };
+
+/**
+ * Places as many pods as it can, best fit decreasing: groups that ask for most go first, each pod to the node that it leaves with
+ * least. Nodes must carry `nodeLabels` beside what the pods themselves ask. The same inputs give the same placement.
+ */
+export function place(shapes: readonly Shape[], groups: readonly MemberGroup[], nodeLabels: Labels): Placement {
+  let left = shapes;
+  let placed = 0;
+  for (const group of [...groups].sort(compareDemand)) {
+    const step = placeGroup(left, group, nodeLabels);
+    left = step.left;
+    placed += step.placed;
+  }
+  return { placed, left };
+}
+
+export function carries(labels: Labels, wanted: Labels): boolean {
+  return Object.entries(wanted).every(([key, value]) => labels[key] === value);
+}
+
+/** What is left of the nodes that allow a group and take one more of its pods, tightest first; and of the others. */
+export function nodesFor(shapes: readonly Shape[], group: MemberGroup, nodeLabels: Labels) {
+  const usable = (shape: Shape) =>
+    carries(shape.node.labels, nodeLabels) &&
+    podsPerNode(group.requests, shape.free, 1) === 1 &&
+    nodeAllows(group.podSpec, shape.node);
+  const open = shapes.filter(usable);
+  const openSet = new Set(open);
+  return {
+    open: open.sort(compareTightness(group.requests)),
+    closed: shapes.filter((shape) => !openSet.has(shape)),
+  };
+}
+
+/** Fills nodes one shape after another, tightest first: a filled node takes no more of the group, so one pass is enough. */
+function placeGroup(shapes: readonly Shape[], group: MemberGroup, nodeLabels: Labels): Placement {
+  const { open, closed } = nodesFor(shapes, group, nodeLabels);
+  const left: Shape[] = [...closed];
+  let waiting = group.count;
+  for (const shape of open) {
+    const { taken, parts } = fill(shape, group.requests, waiting);
+    left.push(...parts);
+    waiting -= taken;
+  }
+  return { placed: group.count - waiting, left };
+}
+
+/** Puts up to `waiting` pods on the nodes of one shape, node after node, and says what shapes these nodes have then. */
+export function fill(shape: Shape, requests: Resources, waiting: number): { taken: number; parts: readonly Shape[] } {
+  const perNode = podsPerNode(requests, shape.free, waiting);
+  if (perNode === 0) return { taken: 0, parts: [shape] };
+  const full = Math.min(shape.count, Math.floor(waiting / perNode));
+  const rest = full < shape.count ? waiting - full * perNode : 0;
+  const parts = [
+    shrunk(shape, requests, { nodes: full, pods: perNode }),
+    shrunk(shape, requests, { nodes: rest > 0 ? 1 : 0, pods: rest }),
+    { ...shape, count: shape.count - full - (rest > 0 ? 1 : 0) },
+  ];
+  return { taken: full * perNode + rest, parts: parts.filter((part) => part.count > 0) };
+}
+
+/** How many such pods one node takes, at most `max`. */
+function podsPerNode(requests: Resources, free: Resources, max: number): number {
+  return Object.entries(requests).reduce(
+    (least, [name, amount]) =>
+      amount <= 0 ? least : Math.min(least, Math.max(0, Math.floor((free[name] ?? 0) / amount))),
+    max,
+  );
+}
+
+function shrunk(shape: Shape, requests: Resources, by: { readonly nodes: number; readonly pods: number }): Shape {
+  const free: Record<string, number> = { ...shape.free };
+  for (const [name, amount] of Object.entries(requests)) free[name] = (free[name] ?? 0) - amount * by.pods;
+  return { ...shape, free, count: by.nodes };
+}
+
+/** Devices and the like have a domain in their name: `nvidia.com/gpu`. */
+function isExtended(resource: string): boolean {
+  return resource.includes("/");
+}
+
+/** The scarce ones first: extended resources, processors, memory, then the rest by name. */
+function compareResources(a: string, b: string): number {
+  const rank = (name: string) => (isExtended(name) ? 0 : name === "cpu" ? 1 : name === "memory" ? 2 : 3);
+  return rank(a) - rank(b) || (a < b ? -1 : a > b ? 1 : 0);
+}
+
+/** Larger requests first, by the scarcest resource on which two groups differ. */
+export function compareDemand(a: MemberGroup, b: MemberGroup): number {
+  const names = new Set([...Object.keys(a.requests), ...Object.keys(b.requests)]);
+  for (const name of [...names].sort(compareResources)) {
+    const difference = (b.requests[name] ?? 0) - (a.requests[name] ?? 0);
+    if (difference !== 0) return difference;
+  }
+  return compareResources(a.role, b.role);
+}
+
+/** Nodes without devices that the pod does not want come first, then those with least free of what it asks for. */
+function compareTightness(requests: Resources): (a: Shape, b: Shape) => number {
+  const asked = Object.keys(requests)
+    .filter((name) => (requests[name] ?? 0) > 0)
+    .sort(compareResources);
+  const wasted = (shape: Shape) =>
+    Object.entries(shape.free).reduce(
+      (sum, [name, free]) => (isExtended(name) && !asked.includes(name) ? sum + Math.max(0, free) : sum),
+      0,
+    );
+  return (a, b) => {
+    const difference = wasted(a) - wasted(b);
+    if (difference !== 0) return difference;
+    const name = asked.find((resource) => (a.free[resource] ?? 0) !== (b.free[resource] ?? 0));
+    if (name !== undefined) return (a.free[name] ?? 0) - (b.free[name] ?? 0);
+    return a.node.name < b.node.name ? -1 : a.node.name > b.node.name ? 1 : 0;
+  };
+}

@@ -1,0 +1,53 @@
+import type { JsonObject } from "../../runtime/json.ts";
+import { arrayAt, canonicalJson, objectAt, stringAt, stringMapAt } from "../../runtime/json.ts";
+import type { NodeFacts } from "../pods/node-match.ts";
+import type { Resources } from "../pods/resources.ts";
+import type { NodeCapacity } from "./snapshot.ts";
+
+/** Nodes that no pod in play can tell apart: same relevant labels, same taints, as much free. */
+export type Shape = {
+  /** One of the nodes, standing for all of them. */
+  readonly node: NodeFacts;
+  readonly allocatable: Resources;
+  readonly free: Resources;
+  readonly count: number;
+};
+
+/** What of a node the selectors in play look at. */
+export type SelectorKeys = { readonly labels: ReadonlySet<string>; readonly byName: boolean };
+
+/** The label keys that node selectors and required node affinities of these pods name, and whether one names nodes themselves. */
+export function selectorKeys(podSpecs: Iterable<JsonObject>, demanded: Iterable<string>): SelectorKeys {
+  const labels = new Set(demanded);
+  let byName = false;
+  for (const podSpec of podSpecs) {
+    for (const key of Object.keys(stringMapAt(podSpec, "nodeSelector"))) labels.add(key);
+    const required = objectAt(objectAt(podSpec, "affinity"), "nodeAffinity")[
+      "requiredDuringSchedulingIgnoredDuringExecution"
+    ];
+    for (const term of arrayAt(required, "nodeSelectorTerms")) {
+      byName ||= arrayAt(term, "matchFields").length > 0;
+      for (const expression of arrayAt(term, "matchExpressions")) labels.add(stringAt(expression, "key") ?? "");
+    }
+  }
+  return { labels, byName };
+}
+
+/** Groups nodes by what can matter; the cost of a fit follows the number of shapes. */
+export function shapesOf(nodes: readonly NodeCapacity[], keys: SelectorKeys): readonly Shape[] {
+  const shapes = new Map<string, Shape>();
+  const relevant = [...keys.labels].sort();
+  for (const node of nodes) {
+    const { name, taints, unschedulable, allocatable, free } = node;
+    const labels = relevant.map((key) => node.labels[key] ?? null);
+    const key = canonicalJson([keys.byName ? name : null, labels, taints, unschedulable, allocatable, free]);
+    const known = shapes.get(key);
+    shapes.set(key, { node: known?.node ?? node, allocatable, free, count: (known?.count ?? 0) + 1 });
+  }
+  return [...shapes.values()];
+}
+
+/** The same nodes as if nothing ran on them and none were cordoned: what a gang could ever have. */
+export function emptied(nodes: readonly NodeCapacity[]): readonly NodeCapacity[] {
+  return nodes.map((node) => ({ ...node, unschedulable: false, free: node.allocatable }));
+}

@@ -1,0 +1,39 @@
+import type { JsonObject } from "../../runtime/json.ts";
+import { LABEL } from "../job/labels.ts";
+import { replicaName } from "../job/names.ts";
+import { admissionLabels, type Ownership, replicaLabels } from "./build-labels.ts";
+
+/** What a replica's service needs to know beside whose it is. */
+export type ServiceReplica = {
+  readonly role: string;
+  readonly index: number;
+  readonly portName: string;
+  readonly port: number;
+};
+
+/**
+ * The manifest of a replica's headless service, which gives its pod a name. It selects by job uid and admission, so that a name never leads
+ * to a pod of an older admission; pods that are not ready have a name too, since a gang finds itself before it is ready.
+ */
+export function buildService(ownership: Ownership, { role, index, portName, port }: ServiceReplica): JsonObject {
+  const labels = admissionLabels(ownership);
+  return {
+    apiVersion: "v1",
+    kind: "Service",
+    metadata: {
+      name: replicaName(ownership.job.name, role, index),
+      namespace: ownership.job.namespace,
+      labels: { ...labels, ...replicaLabels(role, index) },
+    },
+    spec: {
+      clusterIP: "None",
+      publishNotReadyAddresses: true,
+      selector: {
+        [LABEL.jobUid]: ownership.job.uid,
+        [LABEL.admission]: String(ownership.admission),
+        ...replicaLabels(role, index),
+      },
+      ports: [{ name: portName, port, targetPort: port }],
+    },
+  };
+}

@@ -1,0 +1,26 @@
+import type { AllocationLine, Scope } from "./counters.ts";
+
+/** The scopes that a line is counted in, the one that has a limit first. */
+export function scopesOf(line: Omit<AllocationLine, "token" | "amount">): readonly Scope[] {
+  const { pool, project, namespace, queue } = line;
+  return [
+    { kind: "queue", pool, queue },
+    { kind: "pool", pool },
+    { kind: "project", pool, project },
+    { kind: "namespace", pool, project, namespace },
+  ];
+}
+
+/** Text that two scopes share only if they are the same: no name can run into its neighbour. */
+export function scopeKey(scope: Scope): string {
+  switch (scope.kind) {
+    case "pool":
+      return JSON.stringify([scope.kind, scope.pool]);
+    case "project":
+      return JSON.stringify([scope.kind, scope.pool, scope.project]);
+    case "namespace":
+      return JSON.stringify([scope.kind, scope.pool, scope.project, scope.namespace]);
+    case "queue":
+      return JSON.stringify([scope.kind, scope.pool, scope.queue]);
+  }
+}

@@ -1,0 +1,125 @@
+import type { Job } from "../job/job.ts";
+import { replicaName } from "../job/names.ts";
+import { replicaKey, rolesOf } from "../job/roles.ts";
+import type { Admission, Attempts, ReplicaKey } from "../job/status.ts";
+import type { PodView } from "../pods/pod-view.ts";
+import type { ObjectView, Observed } from "./decision.ts";
+import { podSlices } from "./slices.ts";
+
+/** The place of one replica in a live gang, and who is seen in it. */
+export type Slot = {
+  readonly key: ReplicaKey;
+  readonly role: string;
+  readonly index: number;
+  readonly name: string;
+  /** The attempt that the record names. */
+  readonly attempt: number;
+  /** The pod of that attempt; null where none is seen. */
+  readonly pod: PodView | null;
+  /** Pods of attempts that the record has left behind. */
+  readonly stale: readonly PodView[];
+  /** True if any pod, ours or not, is seen under the name: nothing can be created. */
+  readonly taken: boolean;
+  /** True if a pod that is not ours holds the name. */
+  readonly foreign: boolean;
+};
+
+/** A live admission's pods, each in its place. */
+export type Arrangement = {
+  readonly anchor: ObjectView | null;
+  readonly slots: readonly Slot[];
+  /** Ours, but in no place of the gang: indexes that are not members, duplicates, unknown replica types. */
+  readonly strays: readonly PodView[];
+  readonly services: readonly ObjectView[];
+};
+
+/**
+ * True if an object belongs to an admission of the job. An object without a controller is taken for ours by its labels, and so is one whose
+ * controller cannot be compared because the anchor is not seen.
+ */
+export function belongsTo(
+  object: { readonly labels: Readonly<Record<string, string>>; readonly controllerUid: string | null },
+  anchor: ObjectView | null,
+): boolean {
+  return anchor === null || object.controllerUid === null || object.controllerUid === anchor.uid;
+}
+
+/** Puts the pods of a live admission into their places, with the attempts that the record names. */
+export function arrange(job: Job, admission: Admission, observed: Observed): Arrangement {
+  const cluster = observed.find((one) => one.cluster === admission.cluster);
+  const anchors = (cluster?.anchors ?? []).filter((anchor) => anchor.admission === admission.number);
+  const anchor = anchors.find((one) => !one.deleting) ?? anchors[0] ?? null;
+  const seen = cluster?.pods ?? [];
+  const ours = seen.filter((pod) => isOurs(pod, job, admission) && belongsTo(pod, anchor));
+  const byName = Map.groupBy(seen, ({ name }) => name);
+  const slots = rolesOf(job.spec).flatMap((role) => roleSlots({ job, admission, role, byName, ours }));
+  const placed = new Set(slots.flatMap(({ pod, stale }) => [pod, ...stale]));
+  const services = (cluster?.services ?? []).filter(
+    (service) => service.admission === admission.number && belongsTo(service, anchor),
+  );
+  return { anchor, slots, strays: ours.filter((pod) => !placed.has(pod) && !isAhead(pod, slots)), services };
+}
+
+type Role = {
+  readonly job: Job;
+  readonly admission: Admission;
+  readonly role: string;
+  /** Every pod that is seen, ours or not. */
+  readonly byName: ReadonlyMap<string, readonly PodView[]>;
+  readonly ours: readonly PodView[];
+};
+
+function roleSlots({ job, admission, role, byName, ours }: Role): readonly Slot[] {
+  const members = admission.members[role] ?? 0;
+  const slices = podSlices(
+    ours.filter((pod) => pod.role === role.toLowerCase()),
+    members,
+  );
+  return slices.slice(0, members).map((pods, index) => slotOf({ job, role, index, pods, byName }));
+}
+
+function isOurs(pod: PodView, job: Job, admission: Admission): boolean {
+  return pod.jobUid === job.uid && pod.admission === admission.number;
+}
+
+type Place = {
+  readonly job: Job;
+  readonly role: string;
+  readonly index: number;
+  readonly pods: readonly PodView[];
+  readonly byName: ReadonlyMap<string, readonly PodView[]>;
+};
+
+function slotOf({ job, role, index, pods, byName }: Place): Slot {
+  const key = replicaKey(role, index);
+  const attempt = attemptOf(job.status.attempts, key);
+  const name = replicaName(job.name, role, index);
+  const [pod = null] = pods.filter((one) => one.attempt === attempt).sort(olderFirst);
+  const holders = byName.get(name) ?? [];
+  return {
+    key,
+    role,
+    index,
+    name,
+    attempt,
+    pod,
+    stale: pods.filter((one) => one.attempt < attempt),
+    taken: holders.length > 0 || pods.length > 0,
+    foreign: holders.some((one) => one.jobUid !== job.uid),
+  };
+}
+
+/** The attempt of a replica that the record names; 1 where it names none. */
+export function attemptOf(attempts: Attempts, key: ReplicaKey): number {
+  return attempts.byReplica[key] ?? 1;
+}
+
+/** A pod of an attempt that the record does not know yet means that the record at hand is old: nothing is done to it. */
+function isAhead(pod: PodView, slots: readonly Slot[]): boolean {
+  const slot = slots.find((one) => one.role.toLowerCase() === pod.role && one.index === pod.index);
+  return slot !== undefined && pod.attempt > slot.attempt;
+}
+
+function olderFirst(a: PodView, b: PodView): number {
+  return Number(a.deleting) - Number(b.deleting) || a.createTimeMs - b.createTimeMs || (a.uid < b.uid ? -1 : 1);
+}

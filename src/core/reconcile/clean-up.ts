@@ -1,0 +1,161 @@
+import type { Admission } from "../job/status.ts";
+import { isTerminal } from "../job/status.ts";
+import type { PodView } from "../pods/pod-view.ts";
+import { belongsTo } from "./arrange.ts";
+import type { Action, ObjectView, ObservedCluster } from "./decision.ts";
+import { changeAdmission, type Draft, type Inputs, OUTSTANDING_MS } from "./draft.ts";
+
+/** What may stay of an admission that is not live. */
+type Keep = {
+  readonly pod: (pod: PodView) => boolean;
+  /** Whether services and anchor stay although no pod is seen: pods may be there that the record knows and the cache does not. */
+  readonly others: boolean;
+};
+
+const NOTHING: Keep = { pod: () => false, others: false };
+
+/** Everything of one admission that is seen in one cluster. */
+type Remains = {
+  readonly cluster: string;
+  readonly number: number;
+  readonly pods: readonly PodView[];
+  readonly services: readonly ObjectView[];
+  readonly anchor: ObjectView | null;
+};
+
+/**
+ * Deletes what no live admission owns: all of undone admissions and of ones that the record does not name, of the ended one what the
+ * clean-pod policy says. Then notes which admissions have given back their tokens' pods and of which nothing is left.
+ */
+export function cleanUp(draft: Draft, inputs: Inputs): void {
+  for (const seen of inputs.observed) {
+    for (const remains of remainsIn(seen, inputs.job.uid)) cleanRemains(draft, inputs, remains);
+  }
+  for (const admission of draft.admissions) {
+    if (admission.state !== "live") settle(draft, inputs, admission);
+  }
+}
+
+function cleanRemains(draft: Draft, inputs: Inputs, remains: Remains): void {
+  const of = draft.admissions.find(({ number, cluster }) => number === remains.number && cluster === remains.cluster);
+  if (of?.state === "live") return;
+  const keep = of?.state === "ended" ? keepOf(draft, inputs, of) : NOTHING;
+  const actions = deletions(remains, keep, inputs.job.namespace);
+  draft.actions.push(...actions);
+  const waits = actions.length > 0 || remains.pods.some(({ deleting }) => deleting);
+  if (waits) draft.recheckAtMs.push(inputs.nowMs + OUTSTANDING_MS);
+}
+
+/** Everything of the job that is seen in a cluster, by admission. */
+export function remainsIn(seen: ObservedCluster, jobUid: string): readonly Remains[] {
+  const pods = seen.pods.filter((pod) => pod.jobUid === jobUid);
+  const numbers = new Set([...pods, ...seen.services, ...seen.anchors].map(({ admission }) => admission));
+  return [...numbers]
+    .sort((a, b) => a - b)
+    .map((number) => {
+      const anchor = seen.anchors.find(({ admission }) => admission === number) ?? null;
+      return {
+        cluster: seen.cluster,
+        number,
+        anchor,
+        pods: pods.filter((pod) => pod.admission === number && belongsTo(pod, anchor)),
+        services: seen.services.filter((service) => service.admission === number && belongsTo(service, anchor)),
+      };
+    });
+}
+
+/** Deletes pods, then services, then the anchor; what is being deleted already is left to Kubernetes. */
+function deletions(remains: Remains, keep: Keep, namespace: string): readonly Action[] {
+  const at = { cluster: remains.cluster, namespace };
+  const gone = (kind: "deletePod" | "deleteService" | "deleteAnchor") => (object: PodView | ObjectView) => {
+    return { ...at, kind, name: object.name, uid: object.uid };
+  };
+  const doomed = remains.pods.filter((pod) => !pod.deleting && !keep.pod(pod)).map(gone("deletePod"));
+  const podStays = remains.pods.some((pod) => keep.pod(pod));
+  if (podStays || keep.others) return doomed;
+  const services = remains.services.filter(({ deleting }) => !deleting).map(gone("deleteService"));
+  const anchor = remains.anchor === null || remains.anchor.deleting ? [] : [gone("deleteAnchor")(remains.anchor)];
+  return [...doomed, ...services, ...anchor];
+}
+
+/** Deletes everything that is seen of a job whose record is gone. */
+export function removeAll(
+  seen: ObservedCluster,
+  job: { readonly uid: string; readonly namespace: string },
+): readonly Action[] {
+  return remainsIn(seen, job.uid).flatMap((remains) => deletions(remains, NOTHING, job.namespace));
+}
+
+/**
+ * What stays of an ended admission. A deleted job keeps nothing; a cancelled one no pod that still runs; else the clean-pod policy decides.
+ * Policy Running deletes pods that are Running or Pending, no others. Where the tokens are released, no pod may run on: a late call made it.
+ */
+function keepOf(draft: Draft, { job }: Inputs, admission: Admission): Keep {
+  const policy = job.spec.runPolicy.cleanPodPolicy;
+  if (draft.deleteTimeMs !== null || policy === "All") return NOTHING;
+  const cancelled = draft.status.phase === "CANCELLED";
+  const counts = Object.values(draft.status.replicaStatuses);
+  return {
+    pod: (pod) => {
+      if (pod.phase === "Succeeded" || pod.phase === "Failed") return true;
+      if (cancelled || admission.tokensReleasedMs !== null) return false;
+      return policy === "None" || pod.phase === "Unknown";
+    },
+    others: (policy === "None" && !cancelled) || counts.some(({ succeeded, failed }) => succeeded + failed > 0),
+  };
+}
+
+/** Notes that an admission's pods hold nothing any more, and that nothing of it is left. */
+function settle(draft: Draft, inputs: Inputs, admission: Admission): void {
+  const seen = inputs.observed.find(({ cluster }) => cluster === admission.cluster);
+  if (seen === undefined) return;
+  const settledAtMs = (admission.belowMinSinceMs ?? Number.NEGATIVE_INFINITY) + OUTSTANDING_MS;
+  const remains = remainsIn(seen, inputs.job.uid).find(({ number }) => number === admission.number);
+  const released = releaseTimeMs(draft, inputs, { admission, settledAtMs, pods: remains?.pods ?? [] });
+  const empty = remains === undefined || remains.pods.length + remains.services.length + (remains.anchor ? 1 : 0) === 0;
+  const gone = released === null || !empty ? null : (admission.goneMs ?? inputs.nowMs);
+  if (released === admission.tokensReleasedMs && gone === admission.goneMs) return;
+  if (released !== admission.tokensReleasedMs) {
+    const message = `Admission ${admission.number} on ${admission.cluster} has released its tokens.`;
+    draft.events.push({ type: "Normal", reason: "TokensReleased", message });
+  }
+  if (draft.deleteTimeMs !== null) draft.recheckAtMs.push(inputs.nowMs);
+  changeAdmission(draft, { ...admission, tokensReleasedMs: released, goneMs: gone });
+}
+
+/**
+ * When the tokens were released, now if nothing holds them any more: every pod that is seen has ended, and none can be there unseen.
+ * Never in the record that stops the admission, so that a terminal status is durable first.
+ */
+function releaseTimeMs(
+  draft: Draft,
+  { nowMs }: Inputs,
+  of: { readonly admission: Admission; readonly settledAtMs: number; readonly pods: readonly PodView[] },
+): number | null {
+  if (of.admission.tokensReleasedMs !== null) return of.admission.tokensReleasedMs;
+  if (draft.stopped) return null;
+  if (!of.pods.every(({ phase }) => phase === "Succeeded" || phase === "Failed")) return null;
+  if (nowMs >= of.settledAtMs) return nowMs;
+  draft.recheckAtMs.push(of.settledAtMs);
+  return null;
+}
+
+/** Ends a job's time to live: once it is over and clean-up has nothing left to do, the job is deleted as if its owner had. */
+export function expire(draft: Draft, { job, nowMs }: Inputs): void {
+  const ttlSeconds = job.spec.runPolicy.ttlSecondsAfterFinished;
+  const completedMs = draft.status.completionTimeMs;
+  if (ttlSeconds === null || completedMs === null || draft.deleteTimeMs !== null) return;
+  if (draft.stopped || !isTerminal(draft.status)) return;
+  const atMs = completedMs + ttlSeconds * 1000;
+  if (nowMs < atMs) {
+    draft.recheckAtMs.push(atMs);
+  } else if (draft.actions.length === 0) {
+    draft.deleteTimeMs = nowMs;
+    draft.events.push({
+      type: "Normal",
+      reason: "TTLExpired",
+      message: `${job.spec.kind} ${job.name} has outlived its time to live.`,
+    });
+    draft.recheckAtMs.push(nowMs);
+  }
+}

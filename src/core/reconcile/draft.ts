@@ -1,0 +1,83 @@
+import { canonicalJson } from "../../runtime/json.ts";
+import { type ConditionChange, setCondition } from "../job/conditions.ts";
+import type { Job } from "../job/job.ts";
+import type { Admission, ConditionType, JobStatus } from "../job/status.ts";
+import type { Kind } from "../kinds/kind.ts";
+import type { BuildConfig } from "../pods/build-config.ts";
+import type { Action, Decision, JobEvent, Observed } from "./decision.ts";
+
+/** How long to wait for what was asked of a cluster to be seen there, and how far its watch may lag behind. */
+export const OUTSTANDING_MS = 5_000;
+
+/** What an installation gives to every decision. */
+export type ReconcileConfig = { readonly build: BuildConfig };
+
+/** What a decision is made from. */
+export type Inputs = {
+  readonly job: Job;
+  readonly kind: Kind;
+  readonly observed: Observed;
+  readonly nowMs: number;
+  readonly config: ReconcileConfig;
+};
+
+/** A decision while it is made: starts as the record is, and is changed by the rules in turn. */
+export type Draft = {
+  status: JobStatus;
+  admissions: readonly Admission[];
+  deleteTimeMs: number | null;
+  readonly events: JobEvent[];
+  readonly actions: Action[];
+  /** When to look again; the earliest counts. */
+  readonly recheckAtMs: number[];
+  /** True once this decision ends or undoes the live admission: its tokens are another record's. */
+  stopped: boolean;
+};
+
+export function startDraft(job: Job): Draft {
+  const { status, admissions, deleteTimeMs } = job;
+  return { status, admissions, deleteTimeMs, events: [], actions: [], recheckAtMs: [], stopped: false };
+}
+
+/** The decision that a draft has come to; no record if it leaves the job as it was. */
+export function finishDraft(draft: Draft, job: Job): Decision {
+  const next = { status: draft.status, admissions: draft.admissions, deleteTimeMs: draft.deleteTimeMs };
+  const before = { status: job.status, admissions: job.admissions, deleteTimeMs: job.deleteTimeMs };
+  const changed = canonicalJson(next) !== canonicalJson(before);
+  return {
+    record: changed ? { ...next, events: draft.events } : null,
+    forget: false,
+    actions: draft.actions,
+    recheckAtMs: draft.recheckAtMs.length === 0 ? null : Math.min(...draft.recheckAtMs),
+  };
+}
+
+/** Sets a condition of the draft; true if that changed it. */
+export function changeCondition(draft: Draft, change: ConditionChange, nowMs: number): boolean {
+  const conditions = setCondition(draft.status.conditions, change, nowMs);
+  if (conditions === draft.status.conditions) return false;
+  draft.status = { ...draft.status, conditions };
+  return true;
+}
+
+/** Sets conditions to False that are there and True; absent ones stay absent. */
+export function clearConditions(
+  draft: Draft,
+  cleared: { readonly types: readonly ConditionType[]; readonly reason: string; readonly message: string },
+  nowMs: number,
+): void {
+  for (const { type, status } of draft.status.conditions) {
+    if (!cleared.types.includes(type) || status === "False") continue;
+    changeCondition(draft, { type, status: "False", reason: cleared.reason, message: cleared.message }, nowMs);
+  }
+}
+
+/** Replaces the admission of that number in the draft. */
+export function changeAdmission(draft: Draft, changed: Admission): void {
+  draft.admissions = draft.admissions.map((one) => (one.number === changed.number ? changed : one));
+}
+
+/** The name of a condition's reason or of an event: `PyTorchJobRunning`. */
+export function reasonOf(job: Job, what: string): string {
+  return `${job.spec.kind}${what}`;
+}

@@ -1,0 +1,74 @@
+type Task = (key: string) => Promise<void>;
+
+/**
+ * Runs one task at a time for each key and a bounded number over all keys. Keys that are asked for again while they wait run once;
+ * keys that are asked for while they run, run once more afterwards.
+ */
+export class KeyedQueue {
+  readonly #task: Task;
+  readonly #concurrency: number;
+  readonly #onError: (error: unknown, key: string) => void;
+  readonly #waiting = new Set<string>();
+  /** The keys that run; true where one has been asked for again. */
+  readonly #running = new Map<string, boolean>();
+  #idle: (() => void)[] = [];
+  #closed = false;
+
+  constructor(task: Task, options: { concurrency: number; onError: (error: unknown, key: string) => void }) {
+    this.#task = task;
+    this.#concurrency = options.concurrency;
+    this.#onError = options.onError;
+  }
+
+  /** Runs the key soon; if it runs now, once more after that. */
+  wake(key: string): void {
+    if (this.#closed) return;
+    if (this.#running.has(key)) this.#running.set(key, true);
+    else this.#waiting.add(key);
+    this.#fill();
+  }
+
+  /** Runs the key soon unless it waits or runs already. */
+  offer(key: string): void {
+    if (!this.#running.has(key)) this.wake(key);
+  }
+
+  /** Resolves once nothing waits or runs. */
+  async idle(): Promise<void> {
+    while (this.#waiting.size + this.#running.size > 0) {
+      await new Promise<void>((resolve) => this.#idle.push(resolve));
+    }
+  }
+
+  /** Forgets what waits, takes nothing more, and resolves once what runs has ended. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#waiting.clear();
+    await this.idle();
+  }
+
+  #fill(): void {
+    for (const key of this.#waiting) {
+      if (this.#running.size >= this.#concurrency) return;
+      this.#waiting.delete(key);
+      this.#running.set(key, false);
+      void this.#run(key);
+    }
+  }
+
+  async #run(key: string): Promise<void> {
+    try {
+      await this.#task(key);
+    } catch (error) {
+      this.#onError(error, key);
+    }
+    const again = this.#running.get(key) === true;
+    this.#running.delete(key);
+    if (again && !this.#closed) this.#waiting.add(key);
+    this.#fill();
+    if (this.#waiting.size + this.#running.size > 0) return;
+    const idle = this.#idle;
+    this.#idle = [];
+    for (const resolve of idle) resolve();
+  }
+}

@@ -1,0 +1,93 @@
+/** Failed actions of a job are tried again after 1 s, 2 s, 4 s … up to this. */
+const RETRY_MS_MIN = 1_000;
+const RETRY_MS_MAX = 30_000;
+/** The same complaint about a job is not written down again within this time. */
+const NOTE_AGAIN_MS = 60_000;
+
+type Memory = {
+  failuresInRow: number;
+  retryAtMs: number;
+  /** When each complaint was last written down, by its text. */
+  readonly noted: Map<string, number>;
+  /** What the record says of when to look again, as far as this worker knows; null: no time. */
+  recheckAtMs: number | null;
+};
+
+/**
+ * What a worker remembers of jobs between steps. Losing it costs only a retry that comes early, a complaint written twice, or a look that was not needed.
+ * Times of `retry` and `noted` are monotonic, those of `recheck` the database's.
+ */
+export class JobMemory {
+  readonly #jobs = new Map<string, Memory>();
+
+  /** How many jobs are remembered: for bounds, not for decisions. */
+  get size(): number {
+    return this.#jobs.size;
+  }
+
+  /** True while what failed must not be tried again yet. */
+  holdsBack(jobUid: string, monotonicMs: number): boolean {
+    return monotonicMs < (this.#jobs.get(jobUid)?.retryAtMs ?? 0);
+  }
+
+  /** Remembers a failure and answers how long to wait; where something else went well, no longer than after a first failure. */
+  failed(jobUid: string, monotonicMs: number, { progress }: { readonly progress: boolean }): number {
+    const memory = this.#of(jobUid);
+    if (progress) memory.failuresInRow = 0;
+    const delayMs = Math.min(RETRY_MS_MAX, RETRY_MS_MIN * 2 ** Math.min(memory.failuresInRow, 10));
+    memory.failuresInRow += 1;
+    memory.retryAtMs = monotonicMs + delayMs;
+    return delayMs;
+  }
+
+  succeeded(jobUid: string): void {
+    const memory = this.#jobs.get(jobUid);
+    if (memory === undefined) return;
+    memory.failuresInRow = 0;
+    memory.retryAtMs = 0;
+    this.#forgetIfEmpty(jobUid, memory);
+  }
+
+  /** True once a minute for the same complaint about the same job. */
+  mayNote(jobUid: string, complaint: string, monotonicMs: number): boolean {
+    const { noted } = this.#of(jobUid);
+    for (const [text, atMs] of noted) if (monotonicMs - atMs >= NOTE_AGAIN_MS) noted.delete(text);
+    if (noted.has(complaint)) return false;
+    noted.set(complaint, monotonicMs);
+    return true;
+  }
+
+  recorded(jobUid: string, recheckAtMs: number | null): void {
+    const memory = this.#jobs.get(jobUid);
+    if (memory === undefined && recheckAtMs === null) return;
+    const known = memory ?? this.#of(jobUid);
+    known.recheckAtMs = recheckAtMs;
+    this.#forgetIfEmpty(jobUid, known);
+  }
+
+  /**
+   * True if the wanted time has to be written: the recorded one has come, or is later than wanted. An earlier one is left alone, since a look that
+   * comes early costs less than a write for each.
+   */
+  mustWriteRecheck(jobUid: string, wantedMs: number | null, nowMs: number): boolean {
+    const recordedMs = this.#jobs.get(jobUid)?.recheckAtMs ?? null;
+    if (recordedMs === null) return wantedMs !== null;
+    return recordedMs <= nowMs ? recordedMs !== wantedMs : wantedMs !== null && wantedMs < recordedMs;
+  }
+
+  forget(jobUid: string): void {
+    this.#jobs.delete(jobUid);
+  }
+
+  #of(jobUid: string): Memory {
+    const known = this.#jobs.get(jobUid);
+    if (known !== undefined) return known;
+    const fresh: Memory = { failuresInRow: 0, retryAtMs: 0, noted: new Map(), recheckAtMs: null };
+    this.#jobs.set(jobUid, fresh);
+    return fresh;
+  }
+
+  #forgetIfEmpty(jobUid: string, memory: Memory): void {
+    if (memory.failuresInRow === 0 && memory.noted.size === 0 && memory.recheckAtMs === null) this.#jobs.delete(jobUid);
+  }
+}

@@ -1,0 +1,166 @@
+import type { Job } from "../core/job/job.ts";
+import { isTerminal } from "../core/job/status.ts";
+import type { Decision } from "../core/reconcile/decision.ts";
+import type { ReconcileConfig } from "../core/reconcile/draft.ts";
+import { reconcile, sweep } from "../core/reconcile/reconcile.ts";
+import { type Acted, carryOut, eventOf, hasFailed, isCreate } from "./carry-out.ts";
+import type { JobMemory } from "./job-memory.ts";
+import type { BucketLease, RecordOutcome, WorkerPorts } from "./ports.ts";
+
+/** What a step works with beside its ports. */
+export type StepContext = {
+  readonly config: ReconcileConfig;
+  readonly memory: JobMemory;
+  /** The lease under which a bucket's jobs may be recorded; null for a bucket that is not ours. */
+  readonly leaseOf: (bucket: number) => BucketLease | null;
+  readonly onLeaseLost: (bucket: number) => void;
+};
+
+/**
+ * How a step ended.
+ * `settled`: nothing is left to do for this job until something is heard of it.
+ * `again`: look again after so long, besides what the record says; `unseen` where its clusters have not been listed yet.
+ */
+export type StepResult =
+  | { readonly kind: "settled" | "waiting" | "notOurs" }
+  | { readonly kind: "again"; readonly afterMs: number }
+  | { readonly kind: "unseen" };
+
+/** A record that others keep changing is left alone for a moment after so many tries. */
+const STALE_MAX = 5;
+const STALE_PAUSE_MS = 50;
+
+type Look = { readonly jobUid: string; readonly due: boolean };
+
+/** One step of one job: load, observe, decide, record, act. `due`: the recorded time to look again has come. */
+export async function step(
+  ports: WorkerPorts,
+  context: StepContext,
+  look: Look,
+  signal: AbortSignal,
+): Promise<StepResult> {
+  for (let tries = 0; tries < STALE_MAX && !signal.aborted; tries++) {
+    const result = await attempt(ports, context, look, signal);
+    if (result !== "stale") return result;
+  }
+  return { kind: "again", afterMs: STALE_PAUSE_MS };
+}
+
+async function attempt(
+  ports: WorkerPorts,
+  context: StepContext,
+  { jobUid, due }: Look,
+  signal: AbortSignal,
+): Promise<StepResult | "stale"> {
+  const loaded = await ports.store.loadJob(jobUid);
+  if (loaded === null) return sweepRemains(ports, context, jobUid, signal);
+  const { job, bucket } = loaded;
+  const lease = context.leaseOf(bucket);
+  if (lease === null) return { kind: "notOurs" };
+  const clusters = [...new Set(job.admissions.map(({ cluster }) => cluster))];
+  const observed = ports.clusters.observe({ uid: job.uid, clusters });
+  if (observed === null) return { kind: "unseen" };
+  const decision = reconcile(job, observed, ports.clock.nowMs(), context.config);
+  const outcome = await record(ports, context, { job, decision, lease });
+  if (outcome === "stale") return "stale";
+  if (outcome === "leaseLost") {
+    context.onLeaseLost(lease.bucket);
+    return { kind: "notOurs" };
+  }
+  const result = await act(ports, context, { job, decision }, signal);
+  // What was cut short is still to be done: the record keeps saying so.
+  if (!signal.aborted) await moveRecheck(ports, context, { job, decision, lease, due });
+  return result;
+}
+
+/** Makes a decision durable before anything is touched; a decision that changes nothing is not written. */
+async function record(
+  { store, clock, wakePlanner }: WorkerPorts,
+  { memory }: StepContext,
+  { job, decision, lease }: { readonly job: Job; readonly decision: Decision; readonly lease: BucketLease },
+): Promise<RecordOutcome> {
+  if (decision.record === null && !decision.forget) return "recorded";
+  const outcome = await store.record(job, decision, lease, clock.nowMs());
+  if (outcome !== "recorded") return outcome;
+  if (decision.forget) memory.forget(job.uid);
+  else memory.recorded(job.uid, decision.recheckAtMs);
+  if (frees(job, decision)) wakePlanner();
+  return outcome;
+}
+
+/** True if the record gives tokens back, or a cluster in which nothing of the job is left any more, or sends it back to the line. */
+function frees(job: Job, decision: Decision): boolean {
+  const was = new Map(job.admissions.map((admission) => [admission.number, admission]));
+  return (decision.record?.admissions ?? []).some((admission) => {
+    const before = was.get(admission.number);
+    const released = admission.tokensReleasedMs !== null && before?.tokensReleasedMs === null;
+    const gone = admission.goneMs !== null && before?.goneMs === null;
+    return released || gone || admission.state !== before?.state;
+  });
+}
+
+/** Changes the clusters, tells users what was done, and remembers failures. Creates are held back while a failure is fresh. */
+async function act(
+  { clusters, clock, store }: WorkerPorts,
+  { memory }: StepContext,
+  { job, decision }: { readonly job: Job; readonly decision: Decision },
+  signal: AbortSignal,
+): Promise<StepResult> {
+  const heldBack = memory.holdsBack(job.uid, clock.monotonicMs());
+  const actions = heldBack ? decision.actions.filter((action) => !isCreate(action)) : decision.actions;
+  const acted = await carryOut(clusters.act, actions, signal);
+  if (signal.aborted) return { kind: "waiting" };
+  const events = acted
+    .flatMap((one) => eventOf(one) ?? [])
+    .filter(
+      ({ type, reason, message }) =>
+        type === "Normal" || memory.mayNote(job.uid, `${reason} ${message}`, clock.monotonicMs()),
+    );
+  if (events.length > 0) await store.note(job, events, clock.nowMs());
+  if (acted.some(hasFailed)) return tryAgain(memory, job.uid, { acted, monotonicMs: clock.monotonicMs() });
+  if (!heldBack) memory.succeeded(job.uid);
+  const settled = decision.record === null && decision.actions.length === 0 && decision.recheckAtMs === null;
+  if (settled && isTerminal(job.status)) memory.forget(job.uid);
+  return { kind: settled ? "settled" : "waiting" };
+}
+
+function tryAgain(
+  memory: JobMemory,
+  jobUid: string,
+  { acted, monotonicMs }: { readonly acted: readonly Acted[]; readonly monotonicMs: number },
+): StepResult {
+  const progress = acted.some(({ outcome }) => outcome.kind === "done");
+  return { kind: "again", afterMs: memory.failed(jobUid, monotonicMs, { progress }) };
+}
+
+/** Writes when to look again where the record does not say so already. */
+async function moveRecheck(
+  { store, clock }: WorkerPorts,
+  { memory }: StepContext,
+  moved: { readonly job: Job; readonly decision: Decision; readonly lease: BucketLease; readonly due: boolean },
+): Promise<void> {
+  const { job, decision, lease, due } = moved;
+  if (decision.record !== null || decision.forget) return;
+  if (!due && !memory.mustWriteRecheck(job.uid, decision.recheckAtMs, clock.nowMs())) return;
+  await store.recheckAt(job.uid, decision.recheckAtMs, lease, job.version);
+  memory.recorded(job.uid, decision.recheckAtMs);
+}
+
+/** Deletes whatever is seen of a job that has no record. */
+async function sweepRemains(
+  { clusters, clock }: WorkerPorts,
+  { memory }: StepContext,
+  jobUid: string,
+  signal: AbortSignal,
+): Promise<StepResult> {
+  const namespace = clusters.namespaceOf(jobUid);
+  const observed = clusters.observe({ uid: jobUid, clusters: [] });
+  if (namespace === null || observed === null) {
+    memory.forget(jobUid);
+    return { kind: "settled" };
+  }
+  const acted = await carryOut(clusters.act, sweep(observed, { uid: jobUid, namespace }), signal);
+  if (acted.some(hasFailed)) return tryAgain(memory, jobUid, { acted, monotonicMs: clock.monotonicMs() });
+  memory.forget(jobUid);
+  return { kind: "settled" };
+}

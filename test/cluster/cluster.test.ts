@@ -1,0 +1,194 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import type { KubeClient } from "../../src/adapters/cluster/client.ts";
+import { type Cluster, type ClusterOptions, connectCluster } from "../../src/adapters/cluster/cluster.ts";
+import { createClusters } from "../../src/adapters/cluster/clusters.ts";
+import type { CapacityReport } from "../../src/adapters/cluster/observer.ts";
+import type { SimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
+import { LABEL } from "../../src/core/job/labels.ts";
+import type { JsonObject } from "../../src/runtime/json.ts";
+import {
+  clientOf,
+  clock,
+  configMap,
+  create,
+  deadServer,
+  gpuNodes,
+  INSTALLATION,
+  kubeconfigOf,
+  remove,
+  seededRandom,
+  startProxy,
+  startSim,
+  until,
+} from "./harness.ts";
+
+let sim: SimCluster;
+let direct: KubeClient;
+
+before(async () => {
+  sim = await startSim(gpuNodes(2));
+  direct = clientOf(sim.kubeconfig());
+});
+
+after(async () => {
+  await direct.close();
+  await sim.close();
+});
+
+/** A connected cluster with everything it says. */
+function connect(options: Partial<ClusterOptions> = {}) {
+  const changed: string[] = [];
+  const reports: CapacityReport[] = [];
+  const errors: unknown[] = [];
+  const cluster: Cluster = connectCluster({
+    name: "one",
+    kubeconfig: sim.kubeconfig(),
+    installation: INSTALLATION,
+    clock,
+    random: seededRandom(3),
+    createNamespaces: false,
+    onJobChanged: (jobUid) => changed.push(jobUid),
+    onCapacity: (report) => void reports.push(report),
+    onError: (error) => errors.push(error),
+    ...options,
+  });
+  return { cluster, changed, reports, errors };
+}
+
+function labelsOf(jobUid: string, installation = INSTALLATION): Record<string, string> {
+  return {
+    [LABEL.jobUid]: jobUid,
+    [LABEL.admission]: "1",
+    [LABEL.installation]: installation,
+    [LABEL.replicaType]: "worker",
+    [LABEL.replicaIndex]: "0",
+  };
+}
+
+function pod(name: string, labels: Record<string, string>, gpus: number): JsonObject {
+  const resources = { limits: { "nvidia.com/gpu": String(gpus) } };
+  const annotations = { "sim.gangway.dev/run": "forever" };
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name, labels, annotations },
+    spec: {
+      containers: [{ name: "main", image: "busybox", env: [{ name: "BIG", value: "x".repeat(999) }], resources }],
+    },
+  };
+}
+
+const gpusFree = (report: CapacityReport | undefined) =>
+  (report?.capacity?.nodes ?? []).reduce((sum, { free }) => sum + (free["nvidia.com/gpu"] ?? 0) / 1000, 0);
+
+test("a job is observed by its uid and installation, and every change of it is told", async () => {
+  const { cluster, changed } = connect();
+  cluster.start();
+  await until(() => cluster.synced(), "synced");
+  await create(direct, "configmaps", configMap("a-anchor", labelsOf("job-a")));
+  await create(direct, "pods", pod("a-pod", labelsOf("job-a"), 0));
+  await create(direct, "pods", pod("not-ours", labelsOf("job-a", "another"), 0));
+  await until(() => cluster.observe("job-a").pods.length === 1, "pod seen");
+  await until(() => cluster.observe("job-a").anchors.length === 1, "anchor seen");
+  const seen = cluster.observe("job-a");
+  assert.deepEqual(
+    seen.pods.map(({ name, jobUid, admission, role, index }) => ({ name, jobUid, admission, role, index })),
+    [{ name: "a-pod", jobUid: "job-a", admission: 1, role: "worker", index: 0 }],
+  );
+  assert.equal(seen.anchors[0]?.name, "a-anchor");
+  assert.equal(cluster.namespaceOf("job-a"), "default");
+  assert.ok(changed.includes("job-a"));
+  assert.deepEqual([...new Set(cluster.jobUids())], ["job-a"]);
+  await until(() => cluster.observe("job-a").pods[0]?.ready === true, "ready is seen");
+  for (const [resource, name] of [
+    ["pods", "a-pod"],
+    ["pods", "not-ours"],
+    ["configmaps", "a-anchor"],
+  ] as const) {
+    await remove(direct, resource, name);
+  }
+  await until(() => [...cluster.jobUids()].length === 0, "all gone");
+  await cluster.close();
+});
+
+test("capacity follows pods of ours and of strangers, and is told again if it was not taken", async () => {
+  let refuse = true;
+  const reports: CapacityReport[] = [];
+  const { cluster, errors } = connect({
+    onCapacity: (report) => {
+      if (refuse) {
+        refuse = false;
+        throw new Error("not now");
+      }
+      reports.push(report);
+    },
+  });
+  cluster.start();
+  await until(() => gpusFree(reports.at(-1)) === 16, "all free");
+  assert.equal(errors.length, 1);
+  await create(direct, "pods", pod("b-ours", labelsOf("job-b"), 3));
+  await create(direct, "pods", pod("b-strange", {}, 2));
+  await until(() => gpusFree(reports.at(-1)) === 11, "both are charged");
+  const capacity = reports.at(-1)?.capacity;
+  assert.deepEqual(capacity?.seen, [{ jobUid: "job-b", admission: 1, role: "worker", index: 0 }]);
+  await remove(direct, "pods", "b-ours");
+  await remove(direct, "pods", "b-strange");
+  await until(() => gpusFree(reports.at(-1)) === 16, "all free again");
+  await cluster.close();
+});
+
+test("a cluster is unreachable once it has been tried in vain for the grace, and reachable again when it answers", async () => {
+  let down = false;
+  const proxy = await startProxy(sim.url, () => (down ? "cut" : "pass"));
+  const { cluster, reports } = connect({ kubeconfig: proxy.kubeconfig, unreachableGraceMs: 300 });
+  cluster.start();
+  await until(() => reports.at(-1)?.reachable === true, "reachable");
+  down = true;
+  proxy.cutAll();
+  await until(() => reports.at(-1)?.reachable === false, "unreachable");
+  assert.ok(reports.at(-1)?.capacity !== null, "what was last seen is still told");
+  down = false;
+  await until(() => reports.at(-1)?.reachable === true, "reachable again");
+  await cluster.close();
+  await proxy.close();
+});
+
+test("a cluster that never answered is told of as unreachable, without capacity", async () => {
+  const { cluster, reports } = connect({ kubeconfig: kubeconfigOf(await deadServer()), unreachableGraceMs: 200 });
+  cluster.start();
+  await until(() => reports.length > 0, "told");
+  assert.deepEqual(reports[0], { cluster: "one", capacity: null, reachable: false });
+  assert.equal(cluster.lastHeardMs(), null);
+  await cluster.close();
+});
+
+test("several clusters are observed together, but not before each that is named has been listed", async () => {
+  const second = await startSim(gpuNodes(1), 9);
+  const here = connect();
+  const there = connect({ name: "two", kubeconfig: second.kubeconfig() });
+  const clusters = createClusters([here.cluster, there.cluster]);
+  here.cluster.start();
+  await until(() => here.cluster.synced(), "the first is synced");
+  assert.equal(clusters.observe({ uid: "job-c", clusters: ["one", "two"] }), null);
+  assert.equal(clusters.observe({ uid: "job-c", clusters: ["three"] }), null);
+  assert.deepEqual(
+    clusters.observe({ uid: "job-c", clusters: ["one"] })?.map(({ cluster }) => cluster),
+    ["one"],
+  );
+  there.cluster.start();
+  await until(() => there.cluster.synced(), "the second is synced");
+  const elsewhere = clientOf(second.kubeconfig());
+  await create(elsewhere, "pods", pod("c-pod", labelsOf("job-c"), 0));
+  await until(() => clusters.seenJobs().includes("job-c"), "seen");
+  assert.deepEqual(
+    clusters.observe({ uid: "job-c", clusters: ["one"] })?.map(({ cluster }) => cluster),
+    ["one", "two"],
+  );
+  const nowhere = { cluster: "three", namespace: "default", kind: "deletePod", name: "x", uid: "y" } as const;
+  const outcome = await clusters.act(nowhere, new AbortController().signal);
+  assert.equal(outcome.kind === "failed" && outcome.reason, "UnknownCluster");
+  await elsewhere.close();
+  await clusters.close();
+  await second.close();
+});

@@ -1,0 +1,149 @@
+import assert from "node:assert/strict";
+import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { connect } from "node:net";
+import { createKubeClient, type KubeClient } from "../../src/adapters/cluster/client.ts";
+import { type SimCluster, type SimNode, startSimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
+import { systemClock } from "../../src/runtime/clock.ts";
+import type { JsonObject } from "../../src/runtime/json.ts";
+
+export const INSTALLATION = "test-installation";
+export const clock = systemClock();
+
+/** Numbers from 0 up to 1 that a seed decides (mulberry32). */
+export function seededRandom(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+export function gpuNodes(count: number, gpus = 8): readonly SimNode[] {
+  return Array.from({ length: count }, (_, index) => ({
+    name: `node-${index}`,
+    labels: { "nvidia.com/gpu.product": "h100" },
+    allocatable: { cpu: "96", memory: "512Gi", "nvidia.com/gpu": String(gpus), pods: "1000" },
+  }));
+}
+
+export function startSim(nodes: readonly SimNode[] = gpuNodes(2), seed = 1): Promise<SimCluster> {
+  return startSimCluster({ name: "sim", nodes, directory: null, clock, random: seededRandom(seed) });
+}
+
+export function clientOf(kubeconfig: string, connectionsMax = 66): KubeClient {
+  return createKubeClient({ kubeconfig, connectionsMax, requestTimeoutMs: 5_000 });
+}
+
+/** Waits until something holds; the test's own timeout is the bound. */
+export async function until(holds: () => boolean | Promise<boolean>, what: string): Promise<void> {
+  const endMs = clock.monotonicMs() + 15_000;
+  while (!(await holds())) {
+    assert.ok(clock.monotonicMs() < endMs, `never came to hold: ${what}`);
+    await clock.sleep(5);
+  }
+}
+
+export function configMap(name: string, labels: Record<string, string> = {}): JsonObject {
+  return { apiVersion: "v1", kind: "ConfigMap", metadata: { name, labels } };
+}
+
+export async function create(client: KubeClient, resource: string, body: JsonObject, namespace = "default") {
+  return client.request({ method: "POST", path: `/api/v1/namespaces/${namespace}/${resource}`, body });
+}
+
+export async function remove(client: KubeClient, resource: string, name: string, namespace = "default") {
+  return client.request({ method: "DELETE", path: `/api/v1/namespaces/${namespace}/${resource}/${name}` });
+}
+
+/** What a proxy does with a request: lets it pass, answers itself, says nothing for ever, or cuts the connection. */
+export type Treatment =
+  | "pass"
+  | "hang"
+  | "cut"
+  | { readonly status: number; readonly headers?: Record<string, string> };
+
+export type Proxy = {
+  readonly kubeconfig: string;
+  /** The requests that came, in order. */
+  readonly seen: { readonly method: string; readonly path: string; readonly query: URLSearchParams }[];
+  /** How many connections were ever made to it. */
+  readonly connections: () => number;
+  /** Cuts what is open at present. */
+  readonly cutAll: () => void;
+  readonly close: () => Promise<void>;
+};
+
+/** Stands between a client and a server and mistreats what passes. */
+export async function startProxy(
+  target: string,
+  treat: (request: { path: string; query: URLSearchParams }) => Treatment,
+): Promise<Proxy> {
+  const seen: Proxy["seen"] = [];
+  let connections = 0;
+  const to = new URL(target);
+  const handle = (request: IncomingMessage, response: ServerResponse) => {
+    const url = new URL(request.url ?? "/", target);
+    seen.push({ method: request.method ?? "", path: url.pathname, query: url.searchParams });
+    const treatment = treat({ path: url.pathname, query: url.searchParams });
+    if (treatment === "cut") return void request.socket.destroy();
+    if (treatment === "hang") {
+      response.writeHead(200, { "content-type": "application/json" });
+      return response.flushHeaders();
+    }
+    if (treatment !== "pass") {
+      response.writeHead(treatment.status, { "content-type": "application/json", ...treatment.headers });
+      return void response.end("{}");
+    }
+    const { method, headers } = request;
+    const onward = httpRequest({ host: to.hostname, port: to.port, path: request.url, method, headers }, (answer) => {
+      response.writeHead(answer.statusCode ?? 500, answer.headers);
+      response.flushHeaders();
+      answer.pipe(response);
+      answer.on("error", () => response.destroy());
+    });
+    onward.on("error", () => response.destroy());
+    response.on("close", () => onward.destroy());
+    request.pipe(onward);
+  };
+  const server = createServer({ keepAliveTimeout: 60_000 }, handle);
+  server.on("connection", () => {
+    connections += 1;
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return {
+    kubeconfig: kubeconfigOf(url),
+    seen,
+    connections: () => connections,
+    cutAll: () => server.closeAllConnections(),
+    async close() {
+      server.closeAllConnections();
+      await new Promise<void>((resolve) => server.close(() => resolve()));
+    },
+  };
+}
+
+export function kubeconfigOf(server: string): string {
+  return JSON.stringify({
+    clusters: [{ name: "c", cluster: { server, "insecure-skip-tls-verify": true } }],
+    users: [{ name: "u", user: { token: "t" } }],
+    contexts: [{ name: "c", context: { cluster: "c", user: "u" } }],
+    "current-context": "c",
+  });
+}
+
+/** A port on which nothing listens. */
+export async function deadServer(): Promise<string> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise<void>((resolve) => server.close(() => resolve()));
+  await new Promise<void>((resolve) => {
+    const probe = connect(port, "127.0.0.1").on("error", () => resolve());
+    probe.on("connect", () => probe.destroy());
+  });
+  return `http://127.0.0.1:${port}`;
+}

@@ -1,0 +1,60 @@
+import { setCondition } from "../../src/core/job/conditions.ts";
+import type { Condition, ConditionType } from "../../src/core/job/status.ts";
+import { podView } from "../../src/core/pods/pod-view.ts";
+import { podSlices } from "../../src/core/reconcile/slices.ts";
+import type { JsonObject } from "../../src/runtime/json.ts";
+import { arrayAt, numberAt, objectAt, stringAt, stringMapAt } from "../../src/runtime/json.ts";
+import { equalLoosely } from "./compare.ts";
+import { runPass } from "./pass.ts";
+
+/** One case of a suite, as the format has it. */
+export type Case = {
+  readonly id: string;
+  readonly fn?: string;
+  readonly config?: JsonObject;
+  readonly input: JsonObject;
+  readonly expected: JsonObject;
+};
+
+/** Runs a case on the production functions; the differences found, none if it passed. */
+export function runCase(one: Case): readonly string[] {
+  const op = stringAt(one.input, "op");
+  if (op === "slices") return slices(one);
+  if (op === "conditions") return conditions(one);
+  if (op !== undefined) return [`cannot be run: operation ${op} is not served`];
+  if (stringAt(one.input, "kind") === undefined || one.fn !== undefined)
+    return ["cannot be run: no such function is served"];
+  return runPass(one.input, one.expected);
+}
+
+function slices({ input, expected }: Case): readonly string[] {
+  const pods = arrayAt(input, "pods").map((pod) => podView(objectAt({ pod }, "pod")));
+  const found = podSlices(pods, numberAt(input, "replicas") ?? 0);
+  const result = { size: found.length, slices: found.map((slice) => slice.map(({ name }) => name)) };
+  const wanted = objectAt(expected, "result");
+  return JSON.stringify(result) === JSON.stringify({ size: wanted["size"], slices: wanted["slices"] })
+    ? []
+    : [`result: expected ${JSON.stringify(wanted)}, found ${JSON.stringify(result)}`];
+}
+
+function conditions({ input, expected }: Case): readonly string[] {
+  const read = (value: unknown): Condition => ({
+    type: stringAt(value, "type") as ConditionType,
+    status: stringAt(value, "status") === "True" ? "True" : "False",
+    reason: stringAt(value, "reason") ?? "",
+    message: stringAt(value, "message") ?? "",
+    lastUpdateMs: 0,
+    lastTransitionMs: 0,
+  });
+  let list: readonly Condition[] = arrayAt(input, "start").map(read);
+  for (const step of arrayAt(input, "steps")) list = setCondition(list, read(step), 1);
+  const found = list.map(({ type, status, reason }) => ({ type, status, reason }));
+  const wanted = arrayAt(expected, "conditions").map((one) => stringMapAt({ one }, "one"));
+  return equalLoosely(byType(found), byType(wanted))
+    ? []
+    : [`conditions: expected ${JSON.stringify(wanted)}, found ${JSON.stringify(found)}`];
+}
+
+function byType(list: readonly { readonly type?: string }[]): JsonObject {
+  return Object.fromEntries(list.map((one) => [one.type ?? "", { ...one } as JsonObject]));
+}

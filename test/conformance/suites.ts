@@ -1,0 +1,45 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { type Case, runCase } from "./case.ts";
+
+export type CaseResult = {
+  readonly suite: string;
+  readonly id: string;
+  readonly outcome: "passed" | "failed" | "skipped";
+  /** What differed, or why the case is skipped. */
+  readonly details: readonly string[];
+};
+
+/** Why a case is not expected to pass: we do it differently on purpose. */
+export type Differences = Readonly<Record<string, string>>;
+
+export function readDifferences(): Differences {
+  return JSON.parse(readFileSync(new URL("differences.json", import.meta.url), "utf8")) as Differences;
+}
+
+/** Runs every suite of a folder: each `.json` file that has a suite name and cases. */
+export function runSuites(folder: string, differences: Differences): readonly CaseResult[] {
+  const files = readdirSync(folder).filter((file) => file.endsWith(".json"));
+  return files.sort().flatMap((file) => {
+    const { suite = file, cases = [] } = JSON.parse(readFileSync(join(folder, file), "utf8")) as {
+      suite?: string;
+      cases?: Case[];
+    };
+    return cases.map((one) => runOne(suite, one, differences));
+  });
+}
+
+function runOne(suite: string, one: Case, differences: Differences): CaseResult {
+  const declared = differences[one.id];
+  if (declared !== undefined) return { suite, id: one.id, outcome: "skipped", details: [declared] };
+  const details = tried(one);
+  return { suite, id: one.id, outcome: details.length === 0 ? "passed" : "failed", details };
+}
+
+function tried(one: Case): readonly string[] {
+  try {
+    return runCase(one);
+  } catch (error) {
+    return [`threw ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`];
+  }
+}

@@ -1,0 +1,182 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { CounterState } from "../../src/core/quota/counter-state.ts";
+import type { AllocationLine, GrantOutcome, Holder, LedgerRow, QueueLimit } from "../../src/core/quota/counters.ts";
+import { scopeKey, scopesOf } from "../../src/core/quota/scopes.ts";
+
+const MAX = Number.MAX_SAFE_INTEGER;
+
+/** The same promises, kept naively: a list of held lines that is added up for every question. */
+class Model {
+  held: LedgerRow[] = [];
+  limits: readonly QueueLimit[] = [];
+
+  used(queue: string, pool: string): number {
+    return this.held
+      .filter((row) => row.queue === queue && row.pool === pool)
+      .reduce((sum, row) => sum + row.amount, 0);
+  }
+
+  limit(queue: string, pool: string): number {
+    return this.limits.find((limit) => limit.queue === queue && limit.pool === pool)?.limit ?? 0;
+  }
+
+  expects(holder: Holder, lines: readonly AllocationLine[]): GrantOutcome["kind"] {
+    const found = lines.map((line) => this.held.find((row) => row.pool === line.pool && row.token === line.token));
+    if (found.some((row) => row !== undefined)) {
+      const same = found.every(
+        (row, at) =>
+          row !== undefined &&
+          row.fence === found[0]?.fence &&
+          row.amount === lines[at]?.amount &&
+          row.holder.jobUid === holder.jobUid &&
+          row.holder.admission === holder.admission,
+      );
+      return same ? "granted" : "conflict";
+    }
+    const wanted = [...this.held, ...lines];
+    const sum = (of: (l: AllocationLine) => boolean) =>
+      wanted.filter(of).reduce((total, l) => total + BigInt(l.amount), 0n);
+    const fits = lines.every(
+      ({ queue, pool }) =>
+        sum((l) => l.queue === queue && l.pool === pool) <= BigInt(this.limit(queue, pool)) &&
+        // Sums stay exact: a pool as a whole ends where numbers do.
+        sum((l) => l.pool === pool) <= BigInt(MAX),
+    );
+    return fits ? "granted" : "exhausted";
+  }
+}
+
+const name = (letter: string, count: number) => fc.nat(count - 1).map((at) => `${letter}${at}`);
+const line = fc.record({
+  pool: name("gpu/", 2),
+  token: name("t", 6),
+  amount: fc.oneof(fc.integer({ min: 1, max: 4 }), fc.constant(MAX)),
+  project: fc.constantFrom("team", "team1"),
+  namespace: fc.constantFrom("team", "ns"),
+  queue: name("q", 2),
+});
+const lines = fc.uniqueArray(line, { minLength: 1, maxLength: 3, selector: (l) => `${l.pool}/${l.token}` });
+const holder = fc.record({ jobUid: name("job", 2), admission: fc.integer({ min: 1, max: 2 }) });
+const limits = fc.array(
+  fc.record({ queue: name("q", 2), pool: name("gpu/", 2), limit: fc.oneof(fc.nat(8), fc.constant(MAX)) }),
+  { maxLength: 4 },
+);
+const distinct = (list: readonly QueueLimit[]) => [...new Map(list.map((l) => [`${l.queue}|${l.pool}`, l])).values()];
+const command = fc.oneof(
+  { weight: 5, arbitrary: fc.record({ do: fc.constant("grant" as const), holder, lines }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant("repeat" as const), at: fc.nat(5) }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant("free" as const), at: fc.nat(5) }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant("setLimits" as const), limits }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("open" as const), keep: fc.nat(5) }) },
+);
+
+test("whatever happened, the counters agree with a plain list of the held lines", () => {
+  fc.assert(
+    fc.property(limits, fc.array(command, { maxLength: 40 }), (first, commands) => {
+      const state = new CounterState();
+      const model = new Model();
+      let epoch = 1;
+      const fences = new Set<bigint>();
+      model.limits = distinct(first);
+      state.open(epoch, [], model.limits);
+      for (const step of commands) {
+        if (step.do === "grant") grantBoth(step.holder, step.lines);
+        else if (step.do === "repeat") repeat(step.at);
+        else if (step.do === "free") free(step.at);
+        else if (step.do === "setLimits") {
+          model.limits = distinct(step.limits);
+          assert.equal(state.setLimits(epoch, model.limits), "set");
+        } else {
+          model.held = model.held.slice(0, step.keep);
+          epoch += 1;
+          state.open(epoch, model.held, model.limits);
+          assert.equal(state.setLimits(epoch - 1, []), "closed");
+        }
+        assertSums();
+      }
+
+      function grantBoth(by: Holder, asked: readonly AllocationLine[]) {
+        const before = model.held.length;
+        const expected = model.expects(by, asked);
+        const outcome = state.grant({ epoch, holder: by, lines: asked });
+        assert.equal(outcome.kind, expected);
+        if (outcome.kind === "exhausted")
+          assert.ok(outcome.violation.requested > outcome.violation.limit - outcome.violation.used);
+        if (outcome.kind !== "granted" || outcome.held) return;
+        assert.ok(!fences.has(outcome.fence), "a fence names one grant for ever");
+        assert.equal(outcome.fence >> 32n, BigInt(epoch));
+        fences.add(outcome.fence);
+        for (const l of asked) model.held.push({ ...l, holder: by, fence: outcome.fence });
+        assert.equal(model.held.length, before + asked.length);
+        for (const { queue, pool } of asked) assert.ok(model.used(queue, pool) <= model.limit(queue, pool));
+      }
+
+      function repeat(at: number) {
+        const row = model.held[at % Math.max(1, model.held.length)];
+        if (row === undefined) return;
+        const outcome = state.grant({ epoch, holder: row.holder, lines: [row] });
+        assert.deepEqual(outcome, { kind: "granted", fence: row.fence, held: true });
+      }
+
+      function free(at: number) {
+        const row = model.held[at % Math.max(1, model.held.length)];
+        const fence = row?.fence ?? 99n;
+        assert.equal(state.free(epoch - 1, fence), "closed");
+        assert.equal(state.free(epoch, fence), row === undefined ? "notHeld" : "freed");
+        assert.equal(state.free(epoch, fence), "notHeld");
+        model.held = model.held.filter((held) => held.fence !== fence);
+      }
+
+      function assertSums() {
+        const expected = new Map<string, number>();
+        for (const row of model.held) {
+          for (const scope of scopesOf(row))
+            expected.set(scopeKey(scope), (expected.get(scopeKey(scope)) ?? 0) + row.amount);
+        }
+        assert.deepEqual(new Map(state.used().map(({ scope, used }) => [scopeKey(scope), used])), expected);
+      }
+    }),
+    { numRuns: 300 },
+  );
+});
+
+const ONE: AllocationLine = { pool: "gpu/h100", token: "t", amount: 1, project: "p", namespace: "n", queue: "q" };
+const BY: Holder = { jobUid: "job", admission: 1 };
+
+test("counters are closed until they were opened", () => {
+  assert.deepEqual(new CounterState().grant({ epoch: 1, holder: BY, lines: [ONE] }), { kind: "closed" });
+});
+
+test("an older epoch does not open counters again, and cannot use them", () => {
+  const state = new CounterState();
+  state.open(2, [], [{ queue: "q", pool: "gpu/h100", limit: 1 }]);
+  state.open(1, [], []);
+  assert.equal(state.grant({ epoch: 1, holder: BY, lines: [ONE] }).kind, "closed");
+  assert.deepEqual(state.grant({ epoch: 2, holder: BY, lines: [ONE] }), {
+    kind: "granted",
+    fence: 2n ** 33n + 1n,
+    held: false,
+  });
+});
+
+test("counters opened again under their own epoch give no fence twice", () => {
+  const state = new CounterState();
+  const limits = [{ queue: "q", pool: "gpu/h100", limit: 5 }];
+  const fence = 2n ** 32n + 7n;
+  state.open(1, [{ ...ONE, holder: BY, fence }], limits);
+  assert.deepEqual(state.grant({ epoch: 1, holder: BY, lines: [{ ...ONE, token: "u" }] }), {
+    kind: "granted",
+    fence: fence + 1n,
+    held: false,
+  });
+});
+
+for (const amount of [0, -1, 1.5, Number.NaN, MAX + 1]) {
+  test(`an amount of ${amount} is a caller's bug`, () => {
+    const state = new CounterState();
+    state.open(1, [], [{ queue: "q", pool: "gpu/h100", limit: MAX }]);
+    assert.throws(() => state.grant({ epoch: 1, holder: BY, lines: [{ ...ONE, amount }] }), /the amount of t/);
+  });
+}

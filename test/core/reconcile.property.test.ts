@@ -1,0 +1,332 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { isConditionTrue } from "../../src/core/job/conditions.ts";
+import type { Job } from "../../src/core/job/job.ts";
+import type { SentSpec } from "../../src/core/job/sent.ts";
+import type { CleanPodPolicy, RestartPolicy, RestartScope } from "../../src/core/job/spec.ts";
+import { isTerminal } from "../../src/core/job/status.ts";
+import { podView } from "../../src/core/pods/pod-view.ts";
+import type { Action, Decision, Observed } from "../../src/core/reconcile/decision.ts";
+import { reconcile } from "../../src/core/reconcile/reconcile.ts";
+import { admit, CONFIG, jobOf, podStatus, recorded, START_MS, TinyCluster, template } from "./world.ts";
+
+/** Caches lag and calls linger for less than a decision waits before it takes silence for an answer. */
+const LAG_MS_MAX = 4_000;
+
+const shapes = {
+  pytorch: { kind: "PyTorchJob", container: "pytorch", roles: { Master: 1, Worker: 2 } },
+  workers: { kind: "PyTorchJob", container: "pytorch", roles: { Worker: 2 } },
+  tensorflow: { kind: "TFJob", container: "tensorflow", roles: { PS: 1, Worker: 2 } },
+  plain: { kind: "Job", container: "main", roles: { Driver: 1, Worker: 1 } },
+};
+
+const spec = fc.record({
+  shape: fc.constantFrom(...Object.values(shapes)),
+  restartPolicy: fc.constantFrom<RestartPolicy>("Always", "OnFailure", "Never", "ExitCode"),
+  cleanPodPolicy: fc.constantFrom<CleanPodPolicy>("All", "Running", "None"),
+  restartScope: fc.constantFrom<RestartScope>("REPLICA", "GANG"),
+  backoffLimit: fc.constantFrom(0, 1, 3, 50),
+  minAvailable: fc.constantFrom(1, 2),
+  ttl: fc.constantFrom(undefined, 0, 30),
+});
+
+type Spec = typeof spec extends fc.Arbitrary<infer T> ? T : never;
+
+const pick = fc.nat({ max: 7 });
+const fate = fc.constantFrom("done", "done", "done", "lost", "doubled", "late");
+const op = fc.oneof(
+  {
+    weight: 8,
+    arbitrary: fc.record({
+      do: fc.constant("step" as const),
+      lagMs: fc.constantFrom(0, 0, 1_000, LAG_MS_MAX),
+      crash: fc.constantFrom("no", "no", "no", "no", "beforeRecord", "beforeActs"),
+      fates: fc.array(fate, { minLength: 1, maxLength: 5 }),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({ do: fc.constant("advance" as const), ms: fc.constantFrom(500, 3_000, 20_000, 200_000) }),
+  },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant("collect" as const) }) },
+  { weight: 5, arbitrary: fc.record({ do: fc.constant("run" as const), pick }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant("succeed" as const), pick }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({ do: fc.constant("fail" as const), pick, exitCode: fc.constantFrom(1, 137, 143) }),
+  },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("evict" as const), pick }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant("restart" as const), pick }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("deletePod" as const), pick }) },
+  { weight: 1, arbitrary: fc.constantFrom({ do: "cancel" as const }, { do: "delete" as const }) },
+);
+type Op = typeof op extends fc.Arbitrary<infer T> ? T : never;
+
+/** One job, two clusters and everything that may go wrong between them. */
+class World {
+  readonly clusters = [new TinyCluster("c1"), new TinyCluster("c2")];
+  readonly container: string;
+  job: Job;
+  nowMs = START_MS;
+  forgotten = false;
+  #admitted = 0;
+  #late: { action: Action; untilMs: number }[] = [];
+  #released = new Map<number, number>();
+
+  constructor({ shape, restartPolicy, cleanPodPolicy, restartScope, backoffLimit, minAvailable, ttl }: Spec) {
+    this.container = shape.container;
+    const replicaSpecs = Object.fromEntries(
+      Object.entries(shape.roles).map(([role, replicas]) => [
+        role,
+        { replicas, restartPolicy, template: template(shape.container) },
+      ]),
+    );
+    const sent: SentSpec = {
+      kind: shape.kind,
+      replicaSpecs,
+      runPolicy: {
+        cleanPodPolicy,
+        restartScope,
+        backoffLimit,
+        systemBackoffLimit: 3,
+        activeDeadlineSeconds: 900,
+        ...(ttl === undefined ? {} : { ttlSecondsAfterFinished: ttl }),
+        schedulingPolicy: { minAvailable, scheduleTimeoutSeconds: 120 },
+      },
+    };
+    this.job = jobOf(sent);
+  }
+
+  get objects() {
+    return this.clusters.flatMap((cluster) =>
+      cluster.things.map((thing) => ({ cluster, thing, view: podView(thing.json) })),
+    );
+  }
+
+  apply(one: Op): void {
+    this.advance(100);
+    if (one.do === "step") this.step(one);
+    else if (one.do === "advance") this.advance(one.ms);
+    else if (one.do === "collect") for (const cluster of this.clusters) cluster.collect();
+    else if (one.do === "cancel")
+      this.job = { ...this.job, cancel: this.job.cancel ?? { reason: "r", atMs: this.nowMs } };
+    else if (one.do === "delete") this.job = { ...this.job, deleteTimeMs: this.job.deleteTimeMs ?? this.nowMs };
+    else this.touchPod(one);
+    this.check();
+  }
+
+  advance(ms: number): void {
+    for (const cluster of this.clusters) cluster.remember(this.nowMs);
+    const due = this.#late.filter(({ untilMs }) => untilMs <= this.nowMs + ms);
+    this.#late = this.#late.filter((late) => !due.includes(late));
+    for (const { action } of due) this.act(action);
+    this.nowMs += ms;
+    for (const cluster of this.clusters) cluster.remember(this.nowMs);
+  }
+
+  act(action: Action): void {
+    this.clusters.find(({ name }) => name === action.cluster)?.act(action, this.nowMs);
+  }
+
+  touchPod(one: Extract<Op, { pick: number }>): void {
+    const pods = this.objects.filter(
+      ({ thing, view }) => thing.kind === "pod" && !["Succeeded", "Failed"].includes(view.phase),
+    );
+    const chosen = pods[one.pick % Math.max(pods.length, 1)];
+    if (chosen === undefined) return;
+    const { cluster, thing, view } = chosen;
+    const restarts = view.containers[0]?.restarts ?? 0;
+    const known = cluster.failures.get(thing.uid) ?? 0;
+    if (one.do === "run") cluster.setPod(thing, podStatus("Running", this.container, { restarts }));
+    else if (one.do === "succeed")
+      cluster.setPod(thing, podStatus("Succeeded", this.container, { restarts, exitCode: 0 }));
+    else if (one.do === "deletePod") cluster.change(thing, { deleting: true });
+    else if (one.do === "restart") {
+      cluster.setPod(thing, podStatus("Running", this.container, { restarts: restarts + 1 }));
+      cluster.failures.set(thing.uid, known + 1);
+    } else {
+      const end = one.do === "fail" ? { exitCode: one.exitCode } : { reason: "Evicted" };
+      cluster.setPod(thing, podStatus("Failed", this.container, { restarts, ...end }));
+      cluster.failures.set(thing.uid, known + 1);
+    }
+  }
+
+  step({ lagMs, crash, fates }: { lagMs: number; crash: string; fates: readonly string[] }): Decision | null {
+    if (this.forgotten) return null;
+    this.planner();
+    const observed = this.clusters.map((cluster) => cluster.observe({ nowMs: this.nowMs, lagMs }));
+    const decision = reconcile(this.job, observed, this.nowMs, CONFIG);
+    this.checkRepeats(decision, observed);
+    this.checkDecision(decision, observed);
+    if (crash === "beforeRecord") return decision;
+    this.forgotten = decision.forget;
+    const before = this.job;
+    this.job = recorded(this.job, decision);
+    this.checkTokens(before, decision);
+    if (crash === "beforeActs") return decision;
+    decision.actions.forEach((action, index) => {
+      const how = fates[index % fates.length];
+      if (how === "late") this.#late.push({ action, untilMs: this.nowMs + LAG_MS_MAX });
+      if (how === "done" || how === "doubled") this.act(action);
+      if (how === "doubled") this.act(action);
+    });
+    return decision;
+  }
+
+  /** Admits a waiting gang once its backoff is over and no token of an older admission is held. */
+  planner(): void {
+    const { status, admissions, cancel, deleteTimeMs } = this.job;
+    if (status.phase !== "WAITING" || cancel !== null || deleteTimeMs !== null) return;
+    if ((status.backoff?.notBeforeMs ?? 0) > this.nowMs) return;
+    const cluster = this.clusters[this.#admitted % 2]!.name;
+    if (admissions.some((one) => one.tokensReleasedMs === null || (one.cluster === cluster && one.goneMs === null)))
+      return;
+    this.job = admit(this.job, { cluster, nowMs: this.nowMs, number: ++this.#admitted });
+  }
+
+  /** The same step again, after its record and before anything else was seen, comes to rest and counts nothing twice. */
+  checkRepeats(first: Decision, observed: Observed): void {
+    let job = recorded(this.job, first);
+    const { user, system } = job.status.attempts;
+    for (let round = 0; ; round++) {
+      const again = reconcile(job, observed, this.nowMs, CONFIG);
+      job = recorded(job, again);
+      assert.deepEqual([job.status.attempts.user, job.status.attempts.system], [user, system], "counted twice");
+      if (again.record === null) return;
+      assert.ok(round < 3, "the record does not come to rest");
+    }
+  }
+
+  checkDecision(decision: Decision, observed: Observed): void {
+    const status = decision.record?.status ?? this.job.status;
+    const live = this.job.admissions.find(({ state }) => state === "live");
+    const own = observed.flatMap(({ cluster, pods }) => (cluster === live?.cluster ? pods : []));
+    const active = Object.values(status.replicaStatuses).reduce((sum, counts) => sum + counts.active, 0);
+    const running = own.filter(
+      ({ phase, admission, deleting }) => phase === "Running" && admission === live?.number && !deleting,
+    );
+    if (live !== undefined && this.job.cancel === null && this.job.deleteTimeMs === null) {
+      assert.ok(active <= running.length, "a pod of another admission was counted");
+    }
+    const policy = this.job.spec.runPolicy.cleanPodPolicy;
+    const ended = this.job.admissions.find(({ state }) => state === "ended");
+    if (policy === "All" || this.job.deleteTimeMs !== null || status.phase === "CANCELLED" || ended === undefined)
+      return;
+    for (const action of decision.actions) {
+      if (!("uid" in action) || action.cluster !== ended.cluster) continue;
+      const pod = observed.flatMap(({ pods }) => pods).find(({ uid }) => uid === action.uid);
+      if (pod?.admission !== ended.number) continue;
+      const leftToDo = policy === "Running" || ended.tokensReleasedMs !== null;
+      assert.ok(
+        leftToDo && ["Running", "Pending"].includes(pod.phase),
+        `policy ${policy} keeps a pod that is ${pod.phase}`,
+      );
+    }
+  }
+
+  checkTokens(before: Job, decision: Decision): void {
+    for (const admission of decision.record?.admissions ?? []) {
+      const known = this.#released.get(admission.number);
+      if (admission.tokensReleasedMs === null) {
+        assert.equal(known, undefined, "tokens were taken back");
+        continue;
+      }
+      assert.equal(admission.tokensReleasedMs, known ?? admission.tokensReleasedMs, "tokens were released twice");
+      if (known !== undefined) continue;
+      this.#released.set(admission.number, admission.tokensReleasedMs);
+      const was = before.admissions.find(({ number }) => number === admission.number);
+      assert.notEqual(was?.state, "live", "released in the record that stops the admission");
+      const holding = this.objects.filter(
+        ({ cluster, thing, view }) =>
+          thing.kind === "pod" &&
+          view.admission === admission.number &&
+          !["Succeeded", "Failed"].includes(view.phase) &&
+          !cluster.isOrphan(thing),
+      );
+      assert.deepEqual(
+        holding.map(({ thing }) => thing.name),
+        [],
+        "tokens were released while a pod held them",
+      );
+    }
+  }
+
+  check(): void {
+    const { status } = this.job;
+    const ends = (["Succeeded", "Failed", "Cancelled"] as const).filter((type) =>
+      isConditionTrue(status.conditions, type),
+    );
+    assert.equal(ends.length, isTerminal(status) ? 1 : 0, "terminal conditions");
+    const others = status.conditions.filter(
+      (one) => one.status === "True" && one.type !== "Created" && one.type !== ends[0],
+    );
+    if (isTerminal(status)) assert.deepEqual(others, [], "conditions beside the terminal one");
+    const counted = status.attempts.user + status.attempts.system;
+    const truth = this.clusters
+      .flatMap(({ failures }) => [...failures.values()])
+      .reduce((sum, count) => sum + count, 0);
+    assert.ok(counted <= truth, `${counted} failures counted of ${truth}`);
+    const holders = this.objects.filter(
+      ({ cluster, thing, view }) =>
+        thing.kind === "pod" && !["Succeeded", "Failed"].includes(view.phase) && !cluster.isOrphan(thing),
+    );
+    const replicas = holders.map(({ view }) => `${view.role}/${view.index}`);
+    assert.equal(new Set(replicas).size, replicas.length, "two live pods for one replica");
+  }
+
+  /** From here on nothing goes wrong but the pods themselves: the job has to end, and to be cleaned up. */
+  settle(): void {
+    for (let round = 0; round < 400; round++) {
+      this.step({ lagMs: 0, crash: "no", fates: ["done"] });
+      this.advance(10_000);
+      for (const cluster of this.clusters) cluster.collect();
+      for (const { cluster, thing, view } of this.objects) {
+        if (thing.kind === "pod" && view.phase === "Pending")
+          cluster.setPod(thing, podStatus("Running", this.container));
+      }
+      this.check();
+      if (this.forgotten) return;
+    }
+    assert.ok(isTerminal(this.job.status), `a job with limits ends, not ${this.job.status.phase}`);
+    this.checkLeftovers();
+  }
+
+  checkLeftovers(): void {
+    const { status, admissions } = this.job;
+    const left = this.objects.filter(({ thing }) => thing.kind === "pod");
+    assert.ok(
+      left.every(({ view }) => admissions.some(({ number, state }) => number === view.admission && state === "ended")),
+    );
+    const policy = this.job.spec.runPolicy.cleanPodPolicy;
+    const running = left.filter(({ view }) => view.phase === "Running" || view.phase === "Pending");
+    if (policy !== "None" || status.phase === "CANCELLED") {
+      assert.deepEqual(
+        running.map(({ thing }) => thing.name),
+        [],
+        "pods run on",
+      );
+      assert.ok(
+        admissions.every(({ tokensReleasedMs }) => tokensReleasedMs !== null),
+        "tokens are still held",
+      );
+    }
+    if (policy === "All")
+      assert.deepEqual(
+        this.objects.map(({ thing }) => thing.name),
+        [],
+        "objects are left",
+      );
+  }
+}
+
+test("whatever is lost, doubled, late, stale or crashed, a job ends once, counts once, and holds tokens no longer than pods", () => {
+  fc.assert(
+    fc.property(spec, fc.array(op, { minLength: 5, maxLength: 60 }), (chosen, ops) => {
+      const world = new World(chosen);
+      for (const one of ops) world.apply(one);
+      world.settle();
+    }),
+    { numRuns: Number(process.env["GANGWAY_RUNS"] ?? 300) },
+  );
+});

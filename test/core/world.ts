@@ -1,0 +1,208 @@
+import { defaultSpec } from "../../src/core/job/defaults.ts";
+import type { Job } from "../../src/core/job/job.ts";
+import { LABEL } from "../../src/core/job/labels.ts";
+import { firstMembers } from "../../src/core/job/roles.ts";
+import type { SentSpec } from "../../src/core/job/sent.ts";
+import { totalReplicas } from "../../src/core/job/spec.ts";
+import type { Admission } from "../../src/core/job/status.ts";
+import { kindOf } from "../../src/core/kinds/registry.ts";
+import { podView } from "../../src/core/pods/pod-view.ts";
+import type { Action, Decision, ObjectView, Observed } from "../../src/core/reconcile/decision.ts";
+import type { JsonObject } from "../../src/runtime/json.ts";
+import { objectAt, stringAt, stringMapAt } from "../../src/runtime/json.ts";
+
+export const CONFIG = { build: { installation: "test", clusterDomain: "", initImage: "alpine:3.20" } };
+export const START_MS = 1_700_000_000_000;
+
+/** A job that waits, defaulted as production does. */
+export function jobOf(sent: SentSpec, changed: Partial<Job> = {}): Job {
+  const kind = kindOf(sent.kind)!;
+  const created = { type: "Created", status: "True", reason: `${sent.kind}Created`, message: "created" } as const;
+  return {
+    uid: "job-uid",
+    namespace: "ns",
+    name: "j",
+    project: "p",
+    labels: {},
+    annotations: {},
+    createdBy: "anonymous",
+    createTimeMs: START_MS,
+    deleteTimeMs: null,
+    cancel: null,
+    version: 1,
+    spec: defaultSpec(sent, { kind, labels: {}, namespaceQueue: null, classPriority: null }),
+    status: {
+      phase: "WAITING",
+      conditions: [{ ...created, lastUpdateMs: START_MS, lastTransitionMs: START_MS }],
+      replicaStatuses: {},
+      startTimeMs: null,
+      completionTimeMs: null,
+      waiting: null,
+      failure: null,
+      attempts: { user: 0, system: 0, byReplica: {}, notBeforeMs: {}, restartsSeen: {} },
+      backoff: null,
+    },
+    admissions: [],
+    ...changed,
+  };
+}
+
+/** A pod template with one container. */
+export function template(container: string): JsonObject {
+  return { spec: { containers: [{ name: container, image: "img" }] } };
+}
+
+/** The job as the planner records it once admitted, with all replicas as members. */
+export function admit(job: Job, { cluster, nowMs, number }: { cluster: string; nowMs: number; number: number }): Job {
+  const admission: Admission = {
+    number,
+    cluster,
+    admitTimeMs: nowMs,
+    members: firstMembers(job.spec, totalReplicas(job.spec)),
+    flavors: {},
+    nodeLabels: {},
+    state: "live",
+    tokensReleasedMs: null,
+    goneMs: null,
+    belowMinSinceMs: nowMs,
+  };
+  const status = { ...job.status, phase: "ADMITTED" as const, waiting: null };
+  return { ...job, status, admissions: [...job.admissions, admission], version: job.version + 1 };
+}
+
+/** The job after a decision was recorded, as the store does it: admissions of which nothing is left go, unless they are current. */
+export function recorded(job: Job, decision: Decision): Job {
+  if (decision.record === null) return job;
+  const { status, admissions, deleteTimeMs } = decision.record;
+  const kept = admissions.filter(
+    (one) => one.state !== "undone" || one.tokensReleasedMs === null || one.goneMs === null,
+  );
+  return { ...job, status, admissions: kept, deleteTimeMs, version: job.version + 1 };
+}
+
+type Thing = { kind: "pod" | "service" | "anchor"; name: string; uid: string; json: JsonObject; deleting: boolean };
+
+/** A cluster as far as one job sees it: unique names, uid preconditions, owners, deletion in two steps, and a past to look back into. */
+export class TinyCluster {
+  readonly name: string;
+  things: Thing[] = [];
+  #past: { atMs: number; things: Thing[] }[] = [];
+  #made = 0;
+  /** Counts of true failures, by pod uid: one for a failed pod, and its restarts. */
+  failures = new Map<string, number>();
+
+  constructor(name: string) {
+    this.name = name;
+  }
+
+  /** Carries out an action as an API server would; what cannot be done is ignored, as a worker ignores conflicts. */
+  act(action: Action, nowMs: number): void {
+    if ("uid" in action) {
+      const thing = this.things.find(({ name, uid }) => name === action.name && uid === action.uid);
+      if (thing !== undefined) this.change(thing, { deleting: true });
+      return;
+    }
+    const kind = action.kind === "createAnchor" ? "anchor" : action.kind === "createPod" ? "pod" : "service";
+    const name = stringAt(objectAt(action.manifest, "metadata"), "name")!;
+    if (this.things.some((thing) => thing.kind === kind && thing.name === name)) return;
+    const anchor =
+      "anchor" in action ? this.things.find((thing) => thing.kind === "anchor" && thing.name === action.anchor) : null;
+    if (anchor === undefined || anchor?.deleting) return;
+    const owner = anchor === null ? [] : [{ uid: anchor.uid, controller: true }];
+    const uid = `${this.name}-${++this.#made}`;
+    const metadata = {
+      ...objectAt(action.manifest, "metadata"),
+      uid,
+      ownerReferences: owner,
+      creationTimestamp: new Date(nowMs).toISOString(),
+    };
+    const json = { ...action.manifest, metadata, status: kind === "pod" ? { phase: "Pending" } : {} };
+    this.things.push({ kind, name, uid, json, deleting: false });
+  }
+
+  change(thing: Thing, changed: Partial<Thing>): void {
+    this.things = this.things.map((one) => (one.uid === thing.uid ? { ...one, ...changed } : one));
+  }
+
+  pods(): Thing[] {
+    return this.things.filter(({ kind }) => kind === "pod");
+  }
+
+  setPod(thing: Thing, status: JsonObject): void {
+    this.change(thing, { json: { ...thing.json, status } });
+  }
+
+  /** The kubelet and the garbage collector: what is being deleted goes, and then what its owner left behind. */
+  collect(): void {
+    this.things = this.things.filter(({ deleting }) => !deleting);
+    const owners = new Set(this.things.filter(({ kind }) => kind === "anchor").map(({ uid }) => uid));
+    for (const thing of this.things) {
+      const owner = ownerOf(thing);
+      if (owner !== null && !owners.has(owner)) this.change(thing, { deleting: true });
+    }
+  }
+
+  /** True if nothing but the garbage collector has to do with it any more. */
+  isOrphan(thing: Thing): boolean {
+    const owner = this.things.find(({ uid }) => uid === ownerOf(thing));
+    return owner === undefined || owner.deleting;
+  }
+
+  remember(atMs: number): void {
+    this.#past.push({ atMs, things: this.things });
+  }
+
+  /** What a cache shows that is behind by up to `lagMs`; never further back than it was. */
+  observe({ nowMs, lagMs }: { nowMs: number; lagMs: number }): Observed[number] {
+    const fresh = { atMs: nowMs, things: this.things };
+    const shown = this.#past.findLast(({ atMs }) => atMs <= nowMs - lagMs) ?? this.#past[0] ?? fresh;
+    const { things } = lagMs === 0 ? fresh : shown;
+    this.#past = this.#past.filter(({ atMs }) => atMs >= (lagMs === 0 ? nowMs : shown.atMs));
+    const of = (kind: Thing["kind"]) => things.filter((thing) => thing.kind === kind);
+    return {
+      cluster: this.name,
+      pods: of("pod").map((thing) => podView(withDeletion(thing))),
+      services: of("service").map(objectView),
+      anchors: of("anchor").map(objectView),
+    };
+  }
+}
+
+function withDeletion({ json, deleting }: Thing): JsonObject {
+  if (!deleting) return json;
+  return { ...json, metadata: { ...objectAt(json, "metadata"), deletionTimestamp: "2026-01-01T00:00:00Z" } };
+}
+
+function ownerOf({ json }: Thing): string | null {
+  const owners = objectAt(json, "metadata")["ownerReferences"];
+  const [owner] = Array.isArray(owners) ? owners : [];
+  return stringAt(owner, "uid") ?? null;
+}
+
+function objectView(thing: Thing): ObjectView {
+  const labels = stringMapAt(objectAt(thing.json, "metadata"), "labels");
+  const { name, uid, deleting } = thing;
+  return {
+    name,
+    uid,
+    labels,
+    controllerUid: ownerOf(thing),
+    admission: Number(labels[LABEL.admission] ?? 0),
+    deleting,
+  };
+}
+
+/** A pod's status in a phase, with its container's end or restarts. */
+export function podStatus(
+  phase: string,
+  container: string,
+  of: { exitCode?: number; restarts?: number; reason?: string } = {},
+): JsonObject {
+  const state = of.exitCode === undefined ? { running: {} } : { terminated: { exitCode: of.exitCode } };
+  return {
+    phase,
+    ...(of.reason === undefined ? {} : { reason: of.reason }),
+    conditions: phase === "Running" ? [{ type: "Ready", status: "True" }] : [],
+    containerStatuses: [{ name: container, restartCount: of.restarts ?? 0, ready: phase === "Running", state }],
+  };
+}
