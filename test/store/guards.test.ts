@@ -198,6 +198,24 @@ test("a gang enters a cluster only when nothing of its older admissions is left 
   );
 });
 
+test("the number of an admission is never used twice, also once it has left the record", async () => {
+  const job = await submit();
+  await admit(plannedFor(job));
+  const lease = await leaseOf(job);
+  const admitted = await load(job.uid);
+  const undone = admitted.admissions.map((admission) => ({ ...admission, state: "undone" as const }));
+  await store.worker.record(admitted, decide(admitted, undone, "WAITING"), lease, NOW);
+  const waiting = await load(job.uid);
+  const left = undone.map((admission) => ({ ...admission, tokensReleasedMs: NOW, goneMs: NOW }));
+  await store.worker.record(waiting, decide(waiting, left), lease, NOW);
+  const again = await load(job.uid);
+  assert.deepEqual(again.admissions, []);
+  assert.deepEqual((await store.planner.snapshot()).lastAdmissions, { [job.uid]: 1 });
+  const second = { jobVersion: again.version, admissionCounter: 1 };
+  assert.equal(await admit(plannedFor(job, { ...second, admission: 1 })), "stale");
+  assert.equal(await admit(plannedFor(job, { ...second, admission: 2 })), "recorded");
+});
+
 test("growth adds members and another ledger row under its own fence", async () => {
   const job = await submit();
   await admit(plannedFor(job, { members: { Worker: 2 } }), { amount: 2 });
