@@ -21,8 +21,9 @@ export type Planner = {
   readonly wake: () => void;
 };
 
-/** Hints are collected for so long before a round. */
+/** Hints are collected for so long before a round, or as long as the last round took: under load half of the time is others'. */
 const COLLECT_MS = 10;
+const COLLECT_MS_MAX = 250;
 /** A lost hint costs no more than this. */
 const IDLE_MS_MAX = 1_000;
 const RETRY_MS_MIN = 20;
@@ -56,34 +57,30 @@ export function createPlanner(ports: PlannerPorts, options: PlannerOptions): Pla
     let troubles = 0;
     while (!signal.aborted) {
       bell.hush();
-      const pause = await inTurn(signal).then(
-        (done) => {
-          options.onRound?.(done);
-          troubles = done.missed > 0 ? troubles + 1 : 0;
-          const leastMs = done.missed > 0 ? backoffMs(troubles, MISSED_MS_MAX) : COLLECT_MS;
-          return { leastMs, mostMs: done.missed > 0 ? leastMs : idleMs(done, ports.clock.nowMs()) };
-        },
-        (error: unknown) => {
-          options.onError(error);
-          troubles += 1;
-          const leastMs = backoffMs(troubles, RETRY_MS_MAX);
-          return { leastMs, mostMs: leastMs };
-        },
-      );
-      await bell.wait(pause, signal);
+      const startedMs = ports.clock.monotonicMs();
+      const done = await inTurn(signal).catch((error: unknown) => options.onError(error));
+      if (done) options.onRound?.(done);
+      troubles = done?.missed === 0 ? 0 : troubles + 1;
+      const tookMs = ports.clock.monotonicMs() - startedMs;
+      await bell.wait(pauseAfter(done ?? null, { troubles, tookMs, nowMs: ports.clock.nowMs() }), signal);
     }
   }
 
   return { runOnce: () => inTurn(NEVER), run, wake: () => bell.ring() };
 }
 
-function idleMs(round: Round, nowMs: number): number {
-  const untilMs = round.replanAtMs === null ? IDLE_MS_MAX : round.replanAtMs - nowMs;
-  return Math.min(IDLE_MS_MAX, Math.max(COLLECT_MS, untilMs));
-}
+type Pause = { readonly leastMs: number; readonly mostMs: number };
 
-function backoffMs(troubles: number, mostMs: number): number {
-  return Math.min(mostMs, RETRY_MS_MIN * 2 ** Math.min(troubles - 1, 20));
+/** How long to wait after a round; null for one that threw. Trouble is waited out whoever calls meanwhile. */
+function pauseAfter(round: Round | null, now: { troubles: number; tookMs: number; nowMs: number }): Pause {
+  if (round === null || round.missed > 0) {
+    const mostMs = round === null ? RETRY_MS_MAX : MISSED_MS_MAX;
+    const delayMs = Math.min(mostMs, RETRY_MS_MIN * 2 ** Math.min(now.troubles - 1, 20));
+    return { leastMs: delayMs, mostMs: delayMs };
+  }
+  const leastMs = Math.min(COLLECT_MS_MAX, Math.max(COLLECT_MS, now.tookMs));
+  const untilMs = round.replanAtMs === null ? IDLE_MS_MAX : round.replanAtMs - now.nowMs;
+  return { leastMs, mostMs: Math.min(IDLE_MS_MAX, untilMs) };
 }
 
 /** Remembers that somebody rang, also while nobody waits. */
@@ -106,7 +103,7 @@ class Bell {
   }
 
   /** Waits `leastMs` whoever rings, then until somebody does or has, at most `mostMs` in all; ends at once on abort. */
-  async wait(pause: { readonly leastMs: number; readonly mostMs: number }, signal: AbortSignal): Promise<void> {
+  async wait(pause: Pause, signal: AbortSignal): Promise<void> {
     await this.#clock.sleep(pause.leastMs, signal);
     if (this.#rung || signal.aborted || pause.mostMs <= pause.leastMs) return;
     const stop = new AbortController();

@@ -3,7 +3,7 @@ import { currentAdmission } from "../job/job.ts";
 import { firstMembers, memberCount } from "../job/roles.ts";
 import { isTerminal } from "../job/status.ts";
 import { type Berth, barred, chooseCluster } from "./choose-cluster.ts";
-import { place } from "./fit.ts";
+import { placeAll } from "./fit-all.ts";
 import { type FlavorChoice, flavorChoices, flavoredAmounts } from "./flavors.ts";
 import { addedMembers, allMembers, memberGroups, podCount } from "./gang.ts";
 import type { PlannedAdmission, Refusal } from "./plan-types.ts";
@@ -20,6 +20,7 @@ export type Desk = {
   readonly book: QuotaBook;
   readonly rooms: Map<string, Room>;
   readonly resources: readonly string[];
+  readonly lastAdmissions: Readonly<Record<string, number>>;
   readonly nowMs: number;
 };
 
@@ -59,7 +60,7 @@ export function grow(job: Job, desk: Desk): PlannedAdmission | null {
     return quota === undefined || desk.book.refusal(queue.name, quota, need) !== null;
   });
   if (refused) return null;
-  const placement = place(room.shapes, groups, admission.nodeLabels);
+  const placement = placeAll(room.shapes, groups, admission.nodeLabels);
   if (placement.placed < podCount(groups)) return null;
   const berth = { room, left: placement.left, nodeLabels: admission.nodeLabels };
   const number = admission.number;
@@ -92,16 +93,16 @@ function tryMembers(
   for (const choice of choices) {
     const { berth, refusals } = chooseCluster(job, groups, { rooms, choice });
     if (berth !== null) {
-      return take(job, { kind: "admit", number: nextNumber(job), members, choice, amounts, berth }, desk);
+      return take(job, { kind: "admit", number: nextNumber(job, desk), members, choice, amounts, berth }, desk);
     }
     clusters.push(...refusals);
   }
   return { quotas, clusters, stoppedByQuota: choices.length === 0 };
 }
 
-/** Numbers are never used twice: an admission that has left the record was undone and is counted there. */
-function nextNumber(job: Job): number {
-  return Math.max(job.admissions.at(-1)?.number ?? 0, job.status.backoff?.undone ?? 0) + 1;
+/** Numbers are never used twice: what carries an older one is cleaned up, never adopted. */
+function nextNumber(job: Job, desk: Desk): number {
+  return Math.max(desk.lastAdmissions[job.uid] ?? 0, ...job.admissions.map((admission) => admission.number)) + 1;
 }
 
 /** Books the room and the quota of a gang that boards or grows. */
@@ -125,7 +126,7 @@ function take(
     byPool.set(pool, (byPool.get(pool) ?? 0) + amount);
   }
   for (const [pool, amount] of byPool) desk.book.charge(job, pool, amount);
-  desk.rooms.set(room.cluster.name, { ...room, shapes: left, planned: room.planned + 1 });
+  desk.rooms.set(room.cluster.name, { ...room, shapes: left, planned: room.planned + 1, refused: new Map() });
   const { namespace, project } = job;
   return {
     kind,

@@ -1,6 +1,5 @@
 import type { JsonObject } from "../../runtime/json.ts";
-import { arrayAt, isJsonObject, objectAt, stringAt, stringMapAt } from "../../runtime/json.ts";
-import { LABEL } from "../job/labels.ts";
+import { arrayAt, objectAt, stringAt, stringMapAt } from "../../runtime/json.ts";
 import type { Taint } from "../pods/node-match.ts";
 import { type PodView, podView } from "../pods/pod-view.ts";
 import { podRequests, type Resources, readResources } from "../pods/resources.ts";
@@ -23,7 +22,7 @@ export function summarize(nodes: readonly JsonObject[], pods: readonly JsonObjec
     if (view.nodeName !== "") {
       addTo(used, view.nodeName, requests);
       seen.push(...memberOf(view));
-    } else if (isForeign(view) && !view.deleting) {
+    } else if (view.jobUid === null && !view.deleting) {
       unbound.push({ key: podKey(pod), pod: { podSpec: schedulingPart(podSpec), requests } });
     }
   }
@@ -37,10 +36,6 @@ export function summarize(nodes: readonly JsonObject[], pods: readonly JsonObjec
 /** The member that a pod is; none if it is not one of our pods. */
 function memberOf({ jobUid, admission, role, index }: PodView): readonly SeenMember[] {
   return jobUid === null || role === null || index === null ? [] : [{ jobUid, admission, role, index }];
-}
-
-function isForeign(view: PodView): boolean {
-  return view.jobUid === null && view.labels[LABEL.installation] === undefined;
 }
 
 function nodeCapacity(node: JsonObject, used: ReadonlyMap<string, Resources>): NodeCapacity {
@@ -72,10 +67,10 @@ function readTaint(taint: unknown): Taint {
   };
 }
 
+/** A node that has not said anything of itself yet is kept off by a taint that Kubernetes gives it. */
 function isReady(status: JsonObject): boolean {
-  return arrayAt(status, "conditions").some(
-    (condition) => isJsonObject(condition) && condition["type"] === "Ready" && stringAt(condition, "status") === "True",
-  );
+  const ready = arrayAt(status, "conditions").find((condition) => stringAt(condition, "type") === "Ready");
+  return ready === undefined || stringAt(ready, "status") === "True";
 }
 
 /** What of a pod's spec decides where it may run; the rest would only make the record long. */

@@ -1,7 +1,8 @@
+import { canonicalJson } from "../../runtime/json.ts";
 import type { Job } from "../job/job.ts";
-import { place } from "./fit.ts";
+import { placeAll } from "./fit-all.ts";
 import type { FlavorChoice } from "./flavors.ts";
-import { type MemberGroup, podCount } from "./gang.ts";
+import { kindOf, type MemberGroup, podCount } from "./gang.ts";
 import type { ClusterRefusal } from "./plan-types.ts";
 import { fullness, type Room } from "./rooms.ts";
 import type { Shape } from "./shapes.ts";
@@ -56,10 +57,13 @@ export function chooseCluster(
 ): { readonly berth: Berth | null; readonly refusals: readonly ClusterRefusal[] } {
   const refusals: ClusterRefusal[] = [];
   const berths: Berth[] = [];
+  const asked = canonicalJson([groups.map((group) => [kindOf(group), group.count]), within.choice]);
   for (const room of within.rooms) {
-    const tried = tryRoom(room, groups, within.choice);
-    if ("reason" in tried) refusals.push(tried);
-    else berths.push(tried);
+    const tried = room.refused.get(asked) ?? tryRoom(room, groups, within.choice);
+    if ("reason" in tried) {
+      room.refused.set(asked, tried);
+      refusals.push(tried);
+    } else berths.push(tried);
   }
   const last = job.status.backoff?.lastCluster;
   const resource = Object.keys(within.choice)[0] ?? "cpu";
@@ -87,10 +91,10 @@ function tryRoom(room: Room, groups: readonly MemberGroup[], choice: FlavorChoic
       have: 0,
     };
   }
-  const now = place(room.shapes ?? [], groups, labels.nodeLabels);
+  const now = placeAll(room.shapes ?? [], groups, labels.nodeLabels);
   if (now.placed === need) return { room, left: now.left, nodeLabels: labels.nodeLabels };
   const words = describeNeed(groups, choice);
-  const ever = place(room.empty, groups, labels.nodeLabels);
+  const ever = placeAll(room.empty, groups, labels.nodeLabels);
   if (ever.placed < need) {
     const message = `needs ${words}; ${cluster} takes ${ever.placed} even when it is empty`;
     return { cluster, reason: "TooLarge", message, flavor, need, have: now.placed };

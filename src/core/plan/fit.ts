@@ -27,14 +27,26 @@ export function carries(labels: Labels, wanted: Labels): boolean {
   return Object.entries(wanted).every(([key, value]) => labels[key] === value);
 }
 
+/** What is left of the nodes that allow a group and take one more of its pods, tightest first; and of the others. */
+export function nodesFor(shapes: readonly Shape[], group: MemberGroup, nodeLabels: Labels) {
+  const usable = (shape: Shape) =>
+    carries(shape.node.labels, nodeLabels) &&
+    podsPerNode(group.requests, shape.free, 1) === 1 &&
+    nodeAllows(group.podSpec, shape.node);
+  const open = shapes.filter(usable);
+  const openSet = new Set(open);
+  return {
+    open: open.sort(compareTightness(group.requests)),
+    closed: shapes.filter((shape) => !openSet.has(shape)),
+  };
+}
+
 /** Fills nodes one shape after another, tightest first: a filled node takes no more of the group, so one pass is enough. */
 function placeGroup(shapes: readonly Shape[], group: MemberGroup, nodeLabels: Labels): Placement {
-  const usable = new Set(
-    shapes.filter((shape) => carries(shape.node.labels, nodeLabels) && nodeAllows(group.podSpec, shape.node)),
-  );
-  const left: Shape[] = shapes.filter((shape) => !usable.has(shape));
+  const { open, closed } = nodesFor(shapes, group, nodeLabels);
+  const left: Shape[] = [...closed];
   let waiting = group.count;
-  for (const shape of [...usable].sort(compareTightness(group.requests))) {
+  for (const shape of open) {
     const { taken, parts } = fill(shape, group.requests, waiting);
     left.push(...parts);
     waiting -= taken;
@@ -43,7 +55,7 @@ function placeGroup(shapes: readonly Shape[], group: MemberGroup, nodeLabels: La
 }
 
 /** Puts up to `waiting` pods on the nodes of one shape, node after node, and says what shapes these nodes have then. */
-function fill(shape: Shape, requests: Resources, waiting: number): { taken: number; parts: readonly Shape[] } {
+export function fill(shape: Shape, requests: Resources, waiting: number): { taken: number; parts: readonly Shape[] } {
   const perNode = podsPerNode(requests, shape.free, waiting);
   if (perNode === 0) return { taken: 0, parts: [shape] };
   const full = Math.min(shape.count, Math.floor(waiting / perNode));
@@ -83,7 +95,7 @@ function compareResources(a: string, b: string): number {
 }
 
 /** Larger requests first, by the scarcest resource on which two groups differ. */
-function compareDemand(a: MemberGroup, b: MemberGroup): number {
+export function compareDemand(a: MemberGroup, b: MemberGroup): number {
   const names = new Set([...Object.keys(a.requests), ...Object.keys(b.requests)]);
   for (const name of [...names].sort(compareResources)) {
     const difference = (b.requests[name] ?? 0) - (a.requests[name] ?? 0);

@@ -1,0 +1,139 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { LABEL } from "../../src/core/job/labels.ts";
+import { summarize } from "../../src/core/plan/capacity.ts";
+import type { JsonObject } from "../../src/runtime/json.ts";
+
+const ready = [{ type: "Ready", status: "True" }];
+
+function kubeNode(
+  name: string,
+  parts: { spec?: JsonObject; conditions?: JsonObject[]; allocatable?: JsonObject } = {},
+): JsonObject {
+  return {
+    metadata: { name, labels: { gpu: "h100" } },
+    spec: parts.spec ?? {},
+    status: {
+      conditions: parts.conditions ?? ready,
+      allocatable: parts.allocatable ?? { cpu: "4", "nvidia.com/gpu": "8", pods: "10" },
+    },
+  };
+}
+
+function kubePod(
+  name: string,
+  parts: { node?: string; gpus?: number; phase?: string; labels?: JsonObject; deleting?: boolean },
+): JsonObject {
+  const { node, gpus = 1, phase = "Running", labels = {}, deleting = false } = parts;
+  return {
+    metadata: { name, namespace: "ml", labels, ...(deleting ? { deletionTimestamp: "2026-01-01T00:00:00Z" } : {}) },
+    spec: {
+      ...(node === undefined ? {} : { nodeName: node }),
+      nodeSelector: { gpu: "h100" },
+      containers: [
+        { name: "c", env: [{ name: "SECRET", value: "x" }], resources: { limits: { "nvidia.com/gpu": String(gpus) } } },
+      ],
+    },
+    status: { phase },
+  };
+}
+
+const ours = (index: number) => ({
+  [LABEL.jobUid]: "uid-a",
+  [LABEL.installation]: "here",
+  [LABEL.admission]: "2",
+  [LABEL.replicaType]: "worker",
+  [LABEL.replicaIndex]: String(index),
+});
+
+const free = (nodes: readonly JsonObject[], pods: readonly JsonObject[]) =>
+  summarize(nodes, pods).nodes.map((node) => node.free["nvidia.com/gpu"]);
+
+test("a node has free what is allocatable less what its living pods request, whoever they belong to", () => {
+  const pods = [
+    kubePod("ours", { node: "n", gpus: 2, labels: ours(0) }),
+    kubePod("theirs", { node: "n", gpus: 1 }),
+    kubePod("leaving", { node: "n", gpus: 1, deleting: true }),
+    kubePod("pending", { node: "n", gpus: 1, phase: "Pending" }),
+    kubePod("done", { node: "n", gpus: 3, phase: "Succeeded" }),
+    kubePod("dead", { node: "n", gpus: 3, phase: "Failed" }),
+    kubePod("elsewhere", { node: "m", gpus: 3 }),
+  ];
+  const { nodes } = summarize([kubeNode("n")], pods);
+  assert.deepEqual(nodes[0]?.free, { cpu: 4000, "nvidia.com/gpu": 3000, pods: 6000 });
+});
+
+test("our members are seen once they are bound, as long as they live", () => {
+  const pods = [
+    kubePod("b", { node: "n", labels: ours(1) }),
+    kubePod("a", { node: "n", labels: ours(0), phase: "Pending" }),
+    kubePod("c", { labels: ours(2), phase: "Pending" }),
+    kubePod("d", { node: "n", labels: ours(3), phase: "Failed" }),
+  ];
+  const { seen, unbound } = summarize([kubeNode("n")], pods);
+  const member = (index: number) => ({ jobUid: "uid-a", admission: 2, role: "worker", index });
+  assert.deepEqual(seen, [member(0), member(1)]);
+  assert.deepEqual(unbound, []);
+});
+
+test("a foreign pod without a node waits for one, with only what decides where", () => {
+  const pods = [
+    kubePod("waits", { gpus: 4, phase: "Pending" }),
+    kubePod("leaves", { phase: "Pending", deleting: true }),
+    kubePod("ours", { phase: "Pending", labels: ours(0) }),
+  ];
+  assert.deepEqual(summarize([], pods).unbound, [
+    { podSpec: { nodeSelector: { gpu: "h100" } }, requests: { "nvidia.com/gpu": 4000, pods: 1000 } },
+  ]);
+});
+
+const unusable: Readonly<Record<string, { readonly node: JsonObject; readonly unschedulable: boolean }>> = {
+  "a ready node takes pods": { node: kubeNode("n"), unschedulable: false },
+  "a cordoned node does not": { node: kubeNode("n", { spec: { unschedulable: true } }), unschedulable: true },
+  "a node that is not ready does not": {
+    node: kubeNode("n", { conditions: [{ type: "Ready", status: "False" }] }),
+    unschedulable: true,
+  },
+  "a node that is silent does not": {
+    node: kubeNode("n", { conditions: [{ type: "Ready", status: "Unknown" }] }),
+    unschedulable: true,
+  },
+};
+for (const [name, { node, unschedulable }] of Object.entries(unusable)) {
+  test(name, () => assert.equal(summarize([node], []).nodes[0]?.unschedulable, unschedulable));
+}
+
+test("a node keeps its taints and labels", () => {
+  const taints = [{ key: "dedicated", effect: "NoSchedule" }];
+  const [node] = summarize([kubeNode("n", { spec: { taints } })], []).nodes;
+  assert.deepEqual(node?.taints, [{ key: "dedicated", value: "", effect: "NoSchedule" }]);
+  assert.deepEqual(node?.labels, { gpu: "h100" });
+});
+
+test("what is bound and what is free add up to what is allocatable, in whatever order pods and nodes come", () => {
+  const some = fc.array(fc.record({ node: fc.constantFrom("n", "m"), gpus: fc.integer({ min: 1, max: 3 }) }), {
+    maxLength: 8,
+  });
+  fc.assert(
+    fc.property(some, (list) => {
+      const nodes = [kubeNode("n"), kubeNode("m")];
+      const pods = list.map((parts, at) => kubePod(`pod-${at}`, parts));
+      const sum = list.reduce((total, parts) => total + parts.gpus, 0);
+      assert.equal(
+        free(nodes, pods).reduce<number>((total, amount) => total + (amount ?? 0), 0),
+        (16 - sum) * 1000,
+      );
+      assert.deepEqual(summarize(nodes.toReversed(), pods.toReversed()), summarize(nodes, pods));
+    }),
+  );
+});
+
+test("no JSON makes it throw", () => {
+  fc.assert(
+    fc.property(fc.array(fc.dictionary(fc.constantFrom("metadata", "spec", "status"), fc.jsonValue())), (objects) => {
+      const json = objects as JsonObject[];
+      assert.equal(summarize(json, json).nodes.length, json.length);
+    }),
+  );
+});

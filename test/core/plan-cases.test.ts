@@ -1,0 +1,470 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { plan } from "../../src/core/plan/plan.ts";
+import type { Plan } from "../../src/core/plan/plan-types.ts";
+import type { PlanSnapshot } from "../../src/core/plan/snapshot.ts";
+import { admission, amounts, cluster, flavor, job, NOW, node, nodes, queue, snapshot } from "./plan-world.ts";
+
+const gang = (replicas: number, gpus: number) => ({ Worker: { replicas, gpus } });
+
+/** A plan in short: `name -> cluster members flavor` for who boards, `name: reason` for who waits, in the plan's order. */
+function short(made: Plan): readonly string[] {
+  const boards = made.admissions.map((planned) => {
+    const members = Object.entries(planned.members).map(([role, count]) => `${role}=${count}`);
+    const flavors = Object.values(planned.flavors);
+    const number = planned.admission === 1 ? "" : ` #${planned.admission}`;
+    const grown = planned.kind === "grow" ? " grows" : "";
+    return `${planned.jobUid.slice(4)} -> ${[planned.cluster, ...members, ...flavors].join(" ")}${number}${grown}`;
+  });
+  return [...boards, ...made.refusals.map((refusal) => `${refusal.jobUid.slice(4)}: ${refusal.reason}`)];
+}
+
+const running = (name: string, members: number, parts: { replicas?: number; cluster?: string; queue?: string } = {}) =>
+  job({
+    name,
+    roles: gang(parts.replicas ?? members, 8),
+    minAvailable: members,
+    queue: parts.queue ?? "q",
+    admissions: [
+      admission({
+        cluster: parts.cluster ?? "east",
+        members: { Worker: members },
+        flavors: { "nvidia.com/gpu": "gpu/h100" },
+        nodeLabels: { gpu: "h100" },
+      }),
+    ],
+  });
+
+const cases: Readonly<Record<string, { readonly from: Partial<PlanSnapshot>; readonly made: readonly string[] }>> = {
+  "an empty snapshot asks for nothing": { from: {}, made: [] },
+  "a gang that fits boards with all its members": {
+    from: { waiting: [job({ name: "a", roles: gang(2, 8) })] },
+    made: ["a -> east Worker=2 gpu/h100"],
+  },
+  "a gang that would fit by totals but not by nodes waits": {
+    from: {
+      waiting: [job({ name: "a", roles: gang(1, 8) })],
+      clusters: [cluster("east", { nodes: nodes(4, "h100", { free: amounts(4) }) })],
+    },
+    made: ["a: NoCapacity"],
+  },
+  "where not all fit, the minimum boards, leaders first": {
+    from: {
+      waiting: [
+        job({
+          name: "a",
+          roles: { Worker: { replicas: 3, gpus: 8 }, Master: { replicas: 1, gpus: 8 } },
+          minAvailable: 2,
+        }),
+      ],
+    },
+    made: ["a -> east Master=1 Worker=1 gpu/h100"],
+  },
+  "where the quota does not reach for all, the minimum boards": {
+    from: { waiting: [job({ name: "a", roles: gang(2, 8), minAvailable: 1 })], queues: [queue("q", { h100: 8 })] },
+    made: ["a -> east Worker=1 gpu/h100"],
+  },
+  "a gang that is larger than the empty cluster is too large": {
+    from: { waiting: [job({ name: "a", roles: gang(3, 8) })] },
+    made: ["a: TooLarge"],
+  },
+  "a gang that fits the cluster once it is empty waits for room": {
+    from: {
+      waiting: [job({ name: "a", roles: gang(2, 8) })],
+      clusters: [cluster("east", { nodes: nodes(2, "h100", { free: amounts(0) }) })],
+    },
+    made: ["a: NoCapacity"],
+  },
+  "a cordoned node takes nothing, and still counts for what the cluster could take": {
+    from: {
+      waiting: [job({ name: "a", roles: gang(2, 8) })],
+      clusters: [cluster("east", { nodes: [node("x", "h100"), node("y", "h100", { unschedulable: true })] })],
+    },
+    made: ["a: NoCapacity"],
+  },
+  "higher priority goes first, then the older job, then the smaller uid": {
+    from: {
+      waiting: [
+        job({ name: "c", roles: gang(1, 8), createTimeMs: 1 }),
+        job({ name: "b", roles: gang(1, 8), createTimeMs: 1 }),
+        job({ name: "old", roles: gang(1, 8), createTimeMs: 0 }),
+        job({ name: "high", roles: gang(1, 8), createTimeMs: 2, priority: 1 }),
+      ],
+      clusters: [cluster("east", { nodes: nodes(3, "h100") })],
+    },
+    made: [
+      "high -> east Worker=1 gpu/h100",
+      "old -> east Worker=1 gpu/h100",
+      "b -> east Worker=1 gpu/h100",
+      "c: NoCapacity",
+    ],
+  },
+  "in a best-effort queue a small gang passes a large one": {
+    from: {
+      waiting: [job({ name: "a", roles: gang(3, 8) }), job({ name: "b", roles: gang(1, 8), createTimeMs: 1 })],
+    },
+    made: ["b -> east Worker=1 gpu/h100", "a: TooLarge"],
+  },
+  "in a strict queue nobody passes the head": {
+    from: {
+      waiting: [job({ name: "a", roles: gang(3, 8) }), job({ name: "b", roles: gang(1, 8), createTimeMs: 1 })],
+      queues: [queue("q", { h100: 100 }, { strategy: "STRICT_FIFO" })],
+    },
+    made: ["a: TooLarge", "b: BehindHead"],
+  },
+  "a strict head that only waits for its time is passed": {
+    from: {
+      waiting: [
+        job({ name: "a", roles: gang(1, 8), backoff: { undone: 1, notBeforeMs: NOW + 1, lastCluster: "east" } }),
+        job({ name: "b", roles: gang(1, 8), createTimeMs: 1 }),
+      ],
+      queues: [queue("q", { h100: 100 }, { strategy: "STRICT_FIFO" })],
+    },
+    made: ["b -> east Worker=1 gpu/h100", "a: Backoff"],
+  },
+  "the queue that uses the smaller share of its quota goes first": {
+    from: {
+      waiting: [
+        job({ name: "a", queue: "big", roles: gang(2, 8) }),
+        job({ name: "b", queue: "idle", roles: gang(2, 8) }),
+      ],
+      queues: [
+        queue("big", { h100: 32 }, { used: { "gpu/h100": 16 } }),
+        queue("idle", { h100: 64 }, { used: { "gpu/h100": 16 } }),
+      ],
+    },
+    made: ["b -> east Worker=2 gpu/h100", "a: NoCapacity"],
+  },
+  "queues take turns as they fill": {
+    from: {
+      waiting: ["a", "b", "c"].flatMap((name) =>
+        ["p", "q"].map((q) => job({ name: `${q}${name}`, queue: q, roles: gang(1, 8) })),
+      ),
+      queues: [queue("p", { h100: 64 }), queue("q", { h100: 64 })],
+      clusters: [cluster("east", { nodes: nodes(4, "h100") })],
+    },
+    made: [
+      "pa -> east Worker=1 gpu/h100",
+      "qa -> east Worker=1 gpu/h100",
+      "pb -> east Worker=1 gpu/h100",
+      "qb -> east Worker=1 gpu/h100",
+      "pc: NoCapacity",
+      "qc: NoCapacity",
+    ],
+  },
+  "a job of a queue that does not exist is told so": {
+    from: { waiting: [job({ name: "a", queue: "nowhere", roles: gang(1, 8) })] },
+    made: ["a: UnknownQueue"],
+  },
+  "a queue without a quota for GPUs admits none": {
+    from: { waiting: [job({ name: "a", roles: gang(1, 8) })], queues: [queue("q", {})] },
+    made: ["a: NoQuota"],
+  },
+  "a gang that asks for more than the whole quota is refused until limits change": {
+    from: { waiting: [job({ name: "a", roles: gang(2, 8) })], queues: [queue("q", { h100: 15 })] },
+    made: ["a: AboveQuota"],
+  },
+  "what others of the queue use counts against the quota": {
+    from: {
+      waiting: [job({ name: "a", roles: gang(1, 8) })],
+      queues: [queue("q", { h100: 16 }, { used: { "gpu/h100": 9 } })],
+    },
+    made: ["a: QuotaExhausted"],
+  },
+  "what the plan itself admits counts against the quota": {
+    from: {
+      waiting: [job({ name: "a", roles: gang(1, 8) }), job({ name: "b", roles: gang(1, 8) })],
+      queues: [queue("q", { h100: 15 })],
+    },
+    made: ["a -> east Worker=1 gpu/h100", "b: QuotaExhausted"],
+  },
+  "a gang without GPUs needs no quota and no line": {
+    from: { waiting: [job({ name: "a", roles: { Worker: { replicas: 3, cpu: 2 } } })], queues: [queue("q", {})] },
+    made: ["a -> east Worker=3"],
+  },
+  "flavors are tried in the order of the queue's quotas, before clusters": {
+    from: {
+      waiting: [job({ name: "a", roles: gang(1, 8) })],
+      queues: [queue("q", { a100: 8, h100: 8 })],
+      clusters: [cluster("alpha"), cluster("zulu", { nodes: nodes(1, "a100") })],
+    },
+    made: ["a -> zulu Worker=1 gpu/a100"],
+  },
+  "the second flavor is taken where the first is used up": {
+    from: {
+      waiting: [job({ name: "a", roles: gang(1, 8) })],
+      queues: [queue("q", { a100: 8, h100: 8 }, { used: { "gpu/a100": 1 } })],
+      clusters: [cluster("alpha"), cluster("zulu", { nodes: nodes(1, "a100") })],
+    },
+    made: ["a -> alpha Worker=1 gpu/h100"],
+  },
+  "all members under the second flavor are better than a minimum under the first": {
+    from: {
+      waiting: [job({ name: "a", roles: gang(2, 8), minAvailable: 1 })],
+      queues: [queue("q", { a100: 16, h100: 16 })],
+      clusters: [cluster("alpha"), cluster("zulu", { nodes: nodes(1, "a100") })],
+    },
+    made: ["a -> alpha Worker=2 gpu/h100"],
+  },
+  "one gang never mixes flavors": {
+    from: {
+      waiting: [job({ name: "a", roles: gang(2, 8) })],
+      clusters: [cluster("east", { nodes: [node("x", "h100"), node("y", "a100")] })],
+    },
+    made: ["a: TooLarge"],
+  },
+  "a GPU model may be asked for by its short name": {
+    from: {
+      waiting: [job({ name: "a", roles: gang(1, 8), gpuModels: ["a100"] })],
+      clusters: [cluster("east", { nodes: [node("x", "h100"), node("y", "a100")] })],
+    },
+    made: ["a -> east Worker=1 gpu/a100"],
+  },
+  "a GPU model that the queue has no quota for is refused": {
+    from: { waiting: [job({ name: "a", roles: gang(1, 8), gpuModels: ["gpu/b200"] })] },
+    made: ["a: NoQuota"],
+  },
+  "the cluster that is fullest afterwards is taken": {
+    from: {
+      waiting: [job({ name: "a", roles: gang(1, 4) })],
+      clusters: [cluster("alpha"), cluster("busy", { nodes: nodes(2, "h100", { free: amounts(4) }) }), cluster("zulu")],
+    },
+    made: ["a -> busy Worker=1 gpu/h100"],
+  },
+  "equally full clusters are taken by name": {
+    from: { waiting: [job({ name: "a", roles: gang(1, 4) })], clusters: [cluster("zulu"), cluster("alpha")] },
+    made: ["a -> alpha Worker=1 gpu/h100"],
+  },
+  "the cluster where the gang did not start comes last": {
+    from: {
+      waiting: [job({ name: "a", roles: gang(1, 4), backoff: { undone: 1, notBeforeMs: NOW, lastCluster: "alpha" } })],
+      clusters: [cluster("alpha"), cluster("zulu")],
+    },
+    made: ["a -> zulu Worker=1 gpu/h100"],
+  },
+  "the cluster where the gang did not start is taken if it is the only one": {
+    from: {
+      waiting: [job({ name: "a", roles: gang(1, 4), backoff: { undone: 3, notBeforeMs: NOW, lastCluster: "east" } })],
+      lastAdmissions: { "uid-a": 3 },
+    },
+    made: ["a -> east Worker=1 gpu/h100 #4"],
+  },
+  "a cluster that an older admission has not left is not entered": {
+    from: {
+      waiting: [
+        job({ name: "a", roles: gang(1, 4), admissions: [admission({ cluster: "east", state: "undone", number: 2 })] }),
+        job({
+          name: "b",
+          roles: gang(1, 4),
+          admissions: [admission({ cluster: "east", state: "undone", number: 2, goneMs: 5 })],
+        }),
+      ],
+    },
+    made: ["b -> east Worker=1 gpu/h100 #3", "a: Draining"],
+  },
+  "a cluster that may not be used is no cluster": {
+    from: {
+      waiting: [job({ name: "a", roles: gang(1, 8) })],
+      clusters: [
+        cluster("a", { cordoned: true }),
+        cluster("b", { reachable: false }),
+        cluster("c", { capacity: null }),
+        cluster("d", { flavors: [] }),
+      ],
+    },
+    made: ["a: NoCluster"],
+  },
+  "a placement picks clusters by name and by label": {
+    from: {
+      waiting: [
+        job({ name: "a", roles: gang(1, 8), clusters: ["west"] }),
+        job({ name: "b", roles: gang(1, 8), clusterSelector: { region: "eu" } }),
+        job({ name: "c", roles: gang(1, 8), clusterSelector: { region: "us" } }),
+      ],
+      clusters: [cluster("east", { labels: { region: "eu" } }), cluster("west")],
+    },
+    made: ["a -> west Worker=1 gpu/h100", "b -> east Worker=1 gpu/h100", "c: NoCluster"],
+  },
+  "members that are not seen yet keep their room": {
+    from: { waiting: [job({ name: "b", roles: gang(1, 8) })], admitted: [running("a", 2)] },
+    made: ["b: NoCapacity"],
+  },
+  "members that are seen are not charged twice": {
+    from: {
+      waiting: [job({ name: "b", roles: gang(1, 8) })],
+      admitted: [running("a", 1)],
+      clusters: [
+        cluster("east", {
+          capacity: {
+            nodes: [node("x", "h100", { free: amounts(0) }), node("y", "h100")],
+            seen: [{ jobUid: "uid-a", admission: 1, role: "worker", index: 0 }],
+            unbound: [],
+          },
+        }),
+      ],
+    },
+    made: ["b -> east Worker=1 gpu/h100"],
+  },
+  "a pod of somebody else that waits for a node takes its room": {
+    from: {
+      waiting: [job({ name: "a", roles: gang(2, 8) })],
+      clusters: [
+        cluster("east", {
+          capacity: { nodes: nodes(2, "h100"), seen: [], unbound: [{ podSpec: {}, requests: amounts(1, 1) }] },
+        }),
+      ],
+    },
+    made: ["a: NoCapacity"],
+  },
+  "what runs short grows before anything new of its queue boards": {
+    from: {
+      waiting: [job({ name: "b", roles: gang(1, 8), priority: 9 })],
+      admitted: [running("a", 1, { replicas: 2 })],
+    },
+    made: ["a -> east Worker=2 gpu/h100 grows", "b: NoCapacity"],
+  },
+  "what cannot grow to its full size does not grow at all, and holds up nobody": {
+    from: { waiting: [job({ name: "b", roles: gang(1, 8) })], admitted: [running("a", 1, { replicas: 3 })] },
+    made: ["b -> east Worker=1 gpu/h100"],
+  },
+  "nothing grows on a cordoned cluster or beyond its quota": {
+    from: {
+      admitted: [running("a", 1, { replicas: 2, cluster: "west" }), running("b", 1, { replicas: 2, queue: "full" })],
+      queues: [queue("q", { h100: 99 }), queue("full", { h100: 8 }, { used: { "gpu/h100": 8 } })],
+      clusters: [cluster("east"), cluster("west", { cordoned: true })],
+    },
+    made: [],
+  },
+};
+
+for (const [name, { from, made }] of Object.entries(cases)) {
+  test(name, () => assert.deepEqual(short(plan(snapshot(from), NOW)), made));
+}
+
+test("a refusal for want of room says what is needed and what fits", () => {
+  const east = cluster("h100-east", { nodes: [...nodes(2, "h100"), ...nodes(2, "h100", { free: amounts(0) })] });
+  const full = cluster("h100-full", { nodes: nodes(4, "h100", { free: amounts(0) }) });
+  const made = plan(
+    snapshot({
+      waiting: [job({ name: "a", roles: gang(4, 8) })],
+      clusters: [full, east],
+      queues: [queue("q", { h100: 99 })],
+    }),
+    NOW,
+  );
+  const message = "needs 4 pods of 8 nvidia.com/gpu (gpu/h100); 2 fit now on h100-east";
+  assert.deepEqual(made.refusals, [
+    {
+      jobUid: "uid-a",
+      jobVersion: 3,
+      reason: "NoCapacity",
+      message,
+      clusters: [
+        { cluster: "h100-east", reason: "NoCapacity", message, flavor: "gpu/h100", need: 4, have: 2 },
+        {
+          cluster: "h100-full",
+          reason: "NoCapacity",
+          message: message.replace("2 fit now on h100-east", "0 fit now on h100-full"),
+          flavor: "gpu/h100",
+          need: 4,
+          have: 0,
+        },
+      ],
+      quotas: [],
+      retryAtMs: null,
+    },
+  ]);
+});
+
+test("a refusal for want of quota says who holds it, largest first", () => {
+  const admitted = [running("small", 1), running("large", 2)];
+  const queues = [queue("q", { h100: 24 }, { used: { "gpu/h100": 24 } })];
+  const [refusal] = plan(
+    snapshot({ waiting: [job({ name: "a", roles: gang(1, 8) })], admitted, queues }),
+    NOW,
+  ).refusals;
+  assert.equal(refusal?.message, "needs 8 of gpu/h100; queue q uses 24 of 24 (held by ml/large, ml/small)");
+  assert.deepEqual(refusal?.quotas, [
+    {
+      queue: "q",
+      flavor: "gpu/h100",
+      reason: "QuotaExhausted",
+      need: 8,
+      used: 24,
+      limit: 24,
+      heldBy: ["ml/large", "ml/small"],
+    },
+  ]);
+});
+
+test("a plan says when time alone will change it", () => {
+  const waiting = [5, 3].map((ms) =>
+    job({ name: `in-${ms}`, roles: gang(1, 8), backoff: { undone: 1, notBeforeMs: NOW + ms, lastCluster: "east" } }),
+  );
+  const made = plan(snapshot({ waiting }), NOW);
+  assert.equal(made.replanAtMs, NOW + 3);
+  assert.deepEqual(
+    made.refusals.map((refusal) => refusal.retryAtMs),
+    [NOW + 3, NOW + 5],
+  );
+  assert.match(made.refusals[0]?.message ?? "", /admission to east was undone.* 1970-01-01T00:16:40\.003Z/);
+});
+
+test("an admission carries what its record needs", () => {
+  const [planned] = plan(snapshot({ waiting: [job({ name: "a", roles: gang(2, 4) })] }), NOW).admissions;
+  assert.deepEqual(planned, {
+    kind: "admit",
+    jobUid: "uid-a",
+    jobVersion: 3,
+    admission: 1,
+    cluster: "east",
+    admissionCounter: 7,
+    members: { Worker: 2 },
+    flavors: { "nvidia.com/gpu": "gpu/h100" },
+    nodeLabels: { gpu: "h100" },
+    lines: [{ pool: "gpu/h100", amount: 8, project: "research", namespace: "ml", queue: "q" }],
+  });
+});
+
+test("growth is charged only for what it adds", () => {
+  const [planned] = plan(snapshot({ admitted: [running("a", 1, { replicas: 2 })] }), NOW).admissions;
+  assert.deepEqual(planned?.lines, [{ pool: "gpu/h100", amount: 8, project: "research", namespace: "ml", queue: "q" }]);
+});
+
+test("parts of a device are rounded up for each pod", () => {
+  const made = plan(snapshot({ waiting: [job({ name: "a", roles: gang(2, 1.5) })] }), NOW);
+  assert.deepEqual(
+    made.admissions[0]?.lines.map((line) => line.amount),
+    [4],
+  );
+});
+
+test("two flavored resources get a flavor each, and both demand their nodes", () => {
+  const labels = { gpu: "h100", fabric: "ib" };
+  const all = [
+    node("x", "h100", {
+      labels,
+      allocatable: { ...amounts(8), "rdma/hca": 8000 },
+      free: { ...amounts(8), "rdma/hca": 8000 },
+    }),
+  ];
+  const ib = { name: "rdma/ib", resource: "rdma/hca", nodeLabels: { fabric: "ib" } };
+  const requests = { "nvidia.com/gpu": 8, "rdma/hca": 1 };
+  const both = job({
+    name: "a",
+    roles: { Worker: { replicas: 1, pod: { containers: [{ name: "m", resources: { requests } }] } } },
+    gpuModels: ["h100"],
+  });
+  const q = queue("q", { h100: 8 });
+  const queues = [{ ...q, quotas: [...q.quotas, { flavor: "rdma/ib", resource: "rdma/hca", nominal: 8 }] }];
+  const clusters = [cluster("east", { nodes: all, flavors: [flavor("h100"), ib] })];
+  const [planned] = plan(snapshot({ waiting: [both], queues, clusters }), NOW).admissions;
+  assert.deepEqual(planned?.nodeLabels, labels);
+  assert.deepEqual(
+    planned?.lines.map((line) => [line.pool, line.amount]),
+    [
+      ["gpu/h100", 8],
+      ["rdma/ib", 1],
+    ],
+  );
+});

@@ -1,0 +1,169 @@
+import type { Job } from "../../src/core/job/job.ts";
+import type { ReplicaSpec } from "../../src/core/job/spec.ts";
+import type { Admission } from "../../src/core/job/status.ts";
+import type { NodeCapacity, PlanCluster, PlanQueue, PlanSnapshot } from "../../src/core/plan/snapshot.ts";
+import type { Resources } from "../../src/core/pods/resources.ts";
+import type { JsonObject } from "../../src/runtime/json.ts";
+
+export const NOW = 1_000_000;
+
+export type JobParts = {
+  readonly name: string;
+  readonly queue?: string;
+  readonly priority?: number;
+  readonly createTimeMs?: number;
+  readonly minAvailable?: number;
+  /** GPUs of each pod, and how many pods, by replica type. */
+  readonly roles: Readonly<
+    Record<
+      string,
+      { readonly replicas: number; readonly gpus?: number; readonly cpu?: number; readonly pod?: JsonObject }
+    >
+  >;
+  readonly gpuModels?: readonly string[];
+  readonly clusters?: readonly string[];
+  readonly clusterSelector?: Readonly<Record<string, string>>;
+  readonly admissions?: readonly Admission[];
+  readonly backoff?: Job["status"]["backoff"];
+};
+
+export function job(parts: JobParts): Job {
+  const roles = Object.entries(parts.roles);
+  const total = roles.reduce((sum, [, role]) => sum + role.replicas, 0);
+  const replicaSpecs = roles.map(([role, { replicas, gpus = 0, cpu = 0, pod = {} }]) => {
+    const requests = { ...(gpus > 0 ? { "nvidia.com/gpu": gpus } : {}), ...(cpu > 0 ? { cpu } : {}) };
+    const spec = { containers: [{ name: "main", image: "i", resources: { requests } }], ...pod };
+    return [role, { replicas, restartPolicy: "OnFailure", template: { spec } } satisfies ReplicaSpec] as const;
+  });
+  return {
+    uid: `uid-${parts.name}`,
+    namespace: "ml",
+    name: parts.name,
+    project: "research",
+    labels: {},
+    annotations: {},
+    createdBy: "anonymous",
+    createTimeMs: parts.createTimeMs ?? 0,
+    deleteTimeMs: null,
+    cancel: null,
+    version: 3,
+    spec: {
+      kind: "PyTorchJob",
+      replicaSpecs: Object.fromEntries(replicaSpecs),
+      runPolicy: {
+        cleanPodPolicy: "Running",
+        ttlSecondsAfterFinished: null,
+        activeDeadlineSeconds: null,
+        backoffLimit: null,
+        systemBackoffLimit: 20,
+        restartScope: "REPLICA",
+        schedulingPolicy: {
+          minAvailable: parts.minAvailable ?? total,
+          queue: parts.queue ?? "q",
+          scheduleTimeoutSeconds: 600,
+        },
+      },
+      kindSpec: {},
+      priority: parts.priority ?? 0,
+      placement: {
+        clusters: parts.clusters ?? [],
+        clusterSelector: parts.clusterSelector ?? {},
+        gpuModels: parts.gpuModels ?? [],
+      },
+    },
+    status: {
+      phase: parts.admissions?.some((admission) => admission.state === "live") ? "RUNNING" : "WAITING",
+      conditions: [],
+      replicaStatuses: {},
+      startTimeMs: null,
+      completionTimeMs: null,
+      waiting: null,
+      failure: null,
+      attempts: { user: 0, system: 0, byReplica: {}, notBeforeMs: {}, restartsSeen: {} },
+      backoff: parts.backoff ?? null,
+    },
+    admissions: parts.admissions ?? [],
+  };
+}
+
+export function admission(parts: Partial<Admission> & { readonly cluster: string }): Admission {
+  return {
+    number: 1,
+    admitTimeMs: 0,
+    members: {},
+    flavors: {},
+    nodeLabels: {},
+    state: "live",
+    tokensReleasedMs: null,
+    goneMs: null,
+    belowMinSinceMs: null,
+    ...parts,
+  };
+}
+
+export function amounts(gpus: number, cpu = 64): Resources {
+  return { "nvidia.com/gpu": gpus * 1000, cpu: cpu * 1000, memory: 2 ** 38 * 1000, pods: 110_000 };
+}
+
+export function node(name: string, model: string, parts: Partial<NodeCapacity> = {}): NodeCapacity {
+  return {
+    name,
+    labels: { gpu: model, zone: "a" },
+    taints: [],
+    unschedulable: false,
+    allocatable: amounts(8),
+    free: amounts(8),
+    ...parts,
+  };
+}
+
+export function nodes(count: number, model: string, parts: Partial<NodeCapacity> = {}): readonly NodeCapacity[] {
+  return Array.from({ length: count }, (_, at) => node(`${model}-${at}`, model, parts));
+}
+
+export function flavor(model: string) {
+  return { name: `gpu/${model}`, resource: "nvidia.com/gpu", nodeLabels: { gpu: model } };
+}
+
+export function cluster(
+  name: string,
+  parts: Partial<PlanCluster> & { readonly nodes?: readonly NodeCapacity[] } = {},
+): PlanCluster {
+  const { nodes: all = nodes(2, "h100"), ...rest } = parts;
+  const models = [...new Set(all.map((one) => one.labels["gpu"] ?? ""))];
+  return {
+    name,
+    labels: {},
+    flavors: models.map(flavor),
+    cordoned: false,
+    reachable: true,
+    admissionCounter: 7,
+    capacity: { nodes: all, seen: [], unbound: [] },
+    ...rest,
+  };
+}
+
+export function queue(
+  name: string,
+  nominal: Readonly<Record<string, number>>,
+  parts: Partial<PlanQueue> = {},
+): PlanQueue {
+  const quotas = Object.entries(nominal).map(([model, amount]) => ({
+    flavor: `gpu/${model}`,
+    resource: "nvidia.com/gpu",
+    nominal: amount,
+  }));
+  return { name, strategy: "BEST_EFFORT_FIFO", quotas, used: {}, ...parts };
+}
+
+export function snapshot(parts: Partial<PlanSnapshot>): PlanSnapshot {
+  return {
+    quotaEpoch: 1,
+    waiting: [],
+    lastAdmissions: {},
+    admitted: [],
+    queues: [queue("q", { h100: 1000, a100: 1000 })],
+    clusters: [cluster("east")],
+    ...parts,
+  };
+}

@@ -1,0 +1,336 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { inProcessCounters } from "../../src/adapters/quota/in-process.ts";
+import type { Job } from "../../src/core/job/job.ts";
+import type { Counters } from "../../src/core/quota/counters.ts";
+import { createPlanner, type Planner } from "../../src/planner/planner.ts";
+import type { PlannerStore } from "../../src/planner/ports.ts";
+import { systemClock } from "../../src/runtime/clock.ts";
+import { admission, cluster, job, nodes, queue } from "../core/plan-world.ts";
+import { MemoryStore } from "./memory-store.ts";
+
+const gang = (name: string, replicas: number, parts: Partial<Parameters<typeof job>[0]> = {}) =>
+  job({ name, roles: { Worker: { replicas, gpus: 8 } }, ...parts });
+
+type World = { jobs?: readonly Job[]; quota?: number; nodes?: number; strict?: boolean };
+
+function start(world: World) {
+  const { quota = 16, nodes: count = 8, strict = false } = world;
+  const strategy = strict ? "STRICT_FIFO" : "BEST_EFFORT_FIFO";
+  const store = new MemoryStore({
+    jobs: world.jobs ?? [],
+    clusters: [cluster("east", { nodes: nodes(count, "h100") })],
+    queues: [queue("q", { h100: quota }, { strategy })],
+  });
+  const counters = inProcessCounters();
+  const woken: string[] = [];
+  const errors: unknown[] = [];
+  const ports = { clock: systemClock(), store, counters, wakeJob: (uid: string) => void woken.push(uid) };
+  const planner = createPlanner(ports, { holder: "me", onError: (error) => void errors.push(error) });
+  return { store, counters, planner, woken, errors, ports };
+}
+
+const admitted = (store: MemoryStore) =>
+  [...store.jobs.values()].filter((one) => one.admissions.length > 0).map((one) => one.name);
+
+async function queueUse(counters: Counters): Promise<number> {
+  const sums = await counters.used();
+  return sums.find(({ scope }) => scope.kind === "queue")?.used ?? 0;
+}
+
+function ledgerUse(store: MemoryStore): number {
+  return store.rows.filter((row) => !row.released).reduce((sum, row) => sum + row.amount, 0);
+}
+
+test("a round admits what fits, names its tokens, wakes its workers and tells the others why they wait", async () => {
+  const { store, counters, planner, woken } = start({ jobs: [gang("a", 2), gang("b", 1)] });
+  const round = await planner.runOnce();
+  assert.deepEqual(round, { admitted: 1, grown: 0, refused: 1, missed: 0, replanAtMs: null });
+  assert.deepEqual(woken, ["uid-a"]);
+  assert.deepEqual(
+    store.rows.map((row) => [row.token, row.amount, row.holder.jobUid]),
+    [["job/uid-a/admission/1/step/1/1", 16, "uid-a"]],
+  );
+  assert.equal(store.rows[0]?.fence, 2n ** 32n + 1n);
+  assert.equal(store.refusals.get("uid-b")?.reason, "QuotaExhausted");
+  assert.deepEqual(store.refusals.get("uid-b")?.quotas[0]?.heldBy, ["ml/a"]);
+  assert.equal(await queueUse(counters), 16);
+});
+
+test("several gangs board the same cluster in one round", async () => {
+  const { store, planner } = start({ jobs: [gang("a", 1), gang("b", 1), gang("c", 1)], quota: 99 });
+  assert.equal((await planner.runOnce()).admitted, 3);
+  assert.equal(store.clusters[0]?.admissionCounter, 10);
+});
+
+test("what the ledger has released is freed in the counters and confirmed, then used again", async () => {
+  const { store, counters, planner } = start({ jobs: [gang("a", 2), gang("b", 2)] });
+  await planner.runOnce();
+  store.finish("uid-a");
+  await planner.runOnce();
+  assert.deepEqual(admitted(store), ["b"]);
+  assert.deepEqual(await store.unconfirmedReleases(10), []);
+  assert.equal(await queueUse(counters), 16);
+});
+
+test("a release that comes between settling and planning does not rebuild the counters", async () => {
+  const { store, planner } = start({ jobs: [gang("a", 2), gang("b", 2)] });
+  await planner.runOnce();
+  store.before = (operation) => {
+    if (operation === "snapshot") store.finish("uid-a");
+  };
+  assert.equal((await planner.runOnce()).admitted, 1);
+  assert.equal(store.quotaEpoch, 1);
+});
+
+test("a gang whose job moved on gives its tokens back and is planned again", async () => {
+  const { store, counters, planner } = start({ jobs: [gang("a", 1)] });
+  let moves = 1;
+  store.before = (operation) => {
+    const one = store.jobs.get("uid-a");
+    if (operation === "recordAdmission" && moves-- > 0 && one)
+      store.jobs.set(one.uid, { ...one, version: one.version + 1 });
+  };
+  assert.equal((await planner.runOnce()).missed, 1);
+  assert.equal(await queueUse(counters), 0);
+  assert.equal((await planner.runOnce()).admitted, 1);
+  assert.equal(await queueUse(counters), 8);
+});
+
+test("one gang that moved on does not hold up those behind it", async () => {
+  const { store, planner } = start({ jobs: [gang("a", 1), gang("b", 1)] });
+  store.before = (operation) => {
+    const one = store.jobs.get("uid-a");
+    if (operation === "recordAdmission" && one) store.jobs.set(one.uid, { ...one, version: 9 });
+  };
+  const round = await planner.runOnce();
+  assert.deepEqual([round.admitted, round.missed], [1, 1]);
+  assert.deepEqual(admitted(store), ["b"]);
+});
+
+test("in a strict queue nobody passes a gang that moved on", async () => {
+  const { store, planner } = start({ jobs: [gang("a", 1), gang("b", 1)], strict: true });
+  store.before = (operation) => {
+    const one = store.jobs.get("uid-a");
+    if (operation === "recordAdmission" && one) store.jobs.set(one.uid, { ...one, version: 9 });
+  };
+  assert.equal((await planner.runOnce()).missed, 2);
+  assert.deepEqual(admitted(store), []);
+});
+
+test("an admission that the store cannot record holds up nobody else", async () => {
+  const { store, counters, planner } = start({ jobs: [gang("a", 1), gang("b", 1), gang("c", 1)] });
+  store.before = (operation) => {
+    if (operation === "recordAdmission" && store.rows.length === 0 && poisoned-- > 0) throw new Error("no such row");
+  };
+  let poisoned = 1;
+  await assert.rejects(planner.runOnce(), /no such row/);
+  assert.deepEqual(admitted(store), ["b"]);
+  assert.equal(store.refusals.get("uid-c")?.reason, "QuotaExhausted");
+  await planner.runOnce();
+  assert.deepEqual(admitted(store), ["a", "b"]);
+  assert.equal(await queueUse(counters), 16);
+});
+
+test("an admission whose answer was lost is found in the ledger, not granted twice", async () => {
+  const { store, counters, planner } = start({ jobs: [gang("a", 2), gang("b", 1)] });
+  store.after = (operation) => {
+    store.after = () => undefined;
+    throw new Error(`lost the answer of ${operation}`);
+  };
+  await assert.rejects(planner.runOnce(), /lost the answer/);
+  await planner.runOnce();
+  assert.deepEqual(admitted(store), ["a"]);
+  assert.equal(await queueUse(counters), 16);
+  assert.equal(store.quotaEpoch, 2);
+});
+
+test("counters that refuse what the ledger leaves room for are rebuilt", async () => {
+  const { store, counters, planner } = start({});
+  await planner.runOnce();
+  const line = { pool: "gpu/h100", token: "ghost", amount: 16, project: "p", namespace: "n", queue: "q" };
+  await counters.grant({ epoch: 1, holder: { jobUid: "ghost", admission: 1 }, lines: [line] });
+  store.jobs.set("uid-a", gang("a", 2));
+  assert.equal((await planner.runOnce()).missed, 1);
+  assert.equal((await planner.runOnce()).admitted, 1);
+  assert.equal(await queueUse(counters), 16);
+});
+
+test("a raised limit admits, a lowered one takes nothing away", async () => {
+  const { store, counters, planner } = start({ jobs: [gang("a", 1), gang("b", 1)], quota: 8 });
+  const setQuota = (quota: number) => {
+    store.queues = [queue("q", { h100: quota })];
+  };
+  await planner.runOnce();
+  setQuota(16);
+  await planner.runOnce();
+  assert.deepEqual(admitted(store), ["a", "b"]);
+  setQuota(4);
+  store.jobs.set("uid-c", gang("c", 1));
+  await planner.runOnce();
+  assert.equal(store.refusals.get("uid-c")?.reason, "AboveQuota");
+  assert.equal(await queueUse(counters), 16);
+});
+
+test("a gang that runs short grows under a token of its own", async () => {
+  const running = gang("a", 2, {
+    minAvailable: 1,
+    admissions: [
+      admission({
+        cluster: "east",
+        members: { Worker: 1 },
+        flavors: { "nvidia.com/gpu": "gpu/h100" },
+        nodeLabels: { gpu: "h100" },
+      }),
+    ],
+  });
+  const { store, planner } = start({ jobs: [running] });
+  assert.equal((await planner.runOnce()).grown, 1);
+  assert.equal((await planner.runOnce()).grown, 0);
+  assert.deepEqual(
+    store.rows.map((row) => [row.token, row.amount]),
+    [["job/uid-a/admission/1/step/2/1", 8]],
+  );
+  assert.deepEqual(store.jobs.get("uid-a")?.admissions.at(-1)?.members, { Worker: 2 });
+});
+
+test("a gang without GPUs boards without tokens", async () => {
+  const { store, planner } = start({ jobs: [job({ name: "cpu", roles: { Worker: { replicas: 2, cpu: 1 } } })] });
+  await planner.runOnce();
+  assert.deepEqual(admitted(store), ["cpu"]);
+  assert.deepEqual(store.rows, []);
+});
+
+test("a refusal that says nothing new is not written again", async () => {
+  const { store, planner } = start({ jobs: [gang("a", 3)] });
+  for (let round = 0; round < 5; round += 1) await planner.runOnce();
+  // Once for the reason, and once more because that changed the job's version.
+  assert.equal(store.refusalsWritten, 2);
+});
+
+test("rounds do not overlap", async () => {
+  const { store, planner } = start({ jobs: [gang("a", 1)] });
+  const order: string[] = [];
+  store.before = (operation) => void order.push(operation);
+  await Promise.all([planner.runOnce(), planner.runOnce()]);
+  const second = order.lastIndexOf("unconfirmedReleases");
+  assert.ok(order.indexOf("recordAdmission") < second);
+  assert.equal(order.filter((operation) => operation === "takePlannerLease").length, 1);
+});
+
+async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await new Promise((resolve) => setImmediate(resolve));
+}
+
+function running(planner: Planner) {
+  const stop = new AbortController();
+  const ended = planner.run(stop.signal);
+  return {
+    end: async () => {
+      stop.abort();
+      await ended;
+    },
+  };
+}
+
+test("the loop plans again when it is woken, and ends when it is told", { timeout: 5_000 }, async () => {
+  const { store, planner } = start({ jobs: [gang("a", 1)] });
+  const loop = running(planner);
+  await until(() => admitted(store).length === 1);
+  store.jobs.set("uid-b", gang("b", 1));
+  for (let times = 0; times < 100; times += 1) planner.wake();
+  await until(() => admitted(store).length === 2);
+  await loop.end();
+});
+
+test("the loop plans again by itself when a gang's time has come", { timeout: 5_000 }, async () => {
+  const waits = gang("a", 1, { backoff: { undone: 1, notBeforeMs: Date.now() + 50, lastCluster: "east" } });
+  const { store, planner } = start({ jobs: [waits] });
+  store.numbers.set("uid-a", 1);
+  const loop = running(planner);
+  await until(() => admitted(store).length === 1);
+  assert.equal(store.jobs.get("uid-a")?.admissions.at(-1)?.number, 2);
+  await loop.end();
+});
+
+test("errors of the store are reported, and the loop goes on", { timeout: 5_000 }, async () => {
+  const { store, planner, errors } = start({ jobs: [gang("a", 1)] });
+  const failing: (keyof PlannerStore)[] = [
+    "takePlannerLease",
+    "raiseQuotaEpoch",
+    "snapshot",
+    "recordAdmission",
+    "recordRefusals",
+  ];
+  store.jobs.set("uid-b", gang("b", 9));
+  store.before = (operation) => {
+    if (operation !== failing[0]) return;
+    failing.shift();
+    throw new Error(`${operation} failed`);
+  };
+  const loop = running(planner);
+  await until(() => store.refusals.size === 1 && admitted(store).length === 1);
+  await loop.end();
+  const each = errors.flatMap((error) => (error instanceof AggregateError ? error.errors : [error]));
+  assert.deepEqual(
+    each.map((error: Error) => error.message.split(" ")[0]),
+    ["takePlannerLease", "raiseQuotaEpoch", "snapshot", "recordAdmission", "recordRefusals"],
+  );
+  assert.equal(ledgerUse(store), 8);
+});
+
+test("whatever is lost on the way, counters and ledger agree at the end and no limit is passed", async () => {
+  const step = fc.oneof(
+    fc.record({ do: fc.constant("submit" as const), replicas: fc.integer({ min: 1, max: 3 }) }),
+    fc.record({ do: fc.constant("finish" as const), at: fc.nat(4) }),
+    fc.record({ do: fc.constant("quota" as const), quota: fc.nat(40) }),
+    fc.record({
+      do: fc.constant("fail" as const),
+      when: fc.constantFrom("before" as const, "after" as const),
+      operation: fc.constantFrom<keyof PlannerStore>(
+        "recordAdmission",
+        "confirmReleases",
+        "snapshot",
+        "raiseQuotaEpoch",
+      ),
+    }),
+    fc.record({ do: fc.constant("round" as const) }),
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
+      const { store, counters, planner } = start({ quota: 24 });
+      let limit = 24;
+      let count = 0;
+      const once = (operation: keyof PlannerStore) => {
+        let done = false;
+        return (called: keyof PlannerStore) => {
+          if (done || called !== operation) return;
+          done = true;
+          throw new Error(`${operation} was lost`);
+        };
+      };
+      const round = async () => {
+        const before = ledgerUse(store);
+        await planner.runOnce().catch((error: Error) => assert.match(error.message, /was lost/));
+        if (ledgerUse(store) > before) assert.ok(ledgerUse(store) <= limit);
+      };
+      for (const one of steps) {
+        if (one.do === "submit") {
+          count += 1;
+          store.jobs.set(`uid-${count}`, gang(String(count), one.replicas));
+        } else if (one.do === "finish") {
+          const done = [...store.jobs.values()].filter((j) => j.admissions.length > 0)[one.at];
+          if (done) store.finish(done.uid);
+        } else if (one.do === "quota") {
+          limit = one.quota;
+          store.queues = [queue("q", { h100: limit })];
+        } else if (one.do === "fail") store[one.when] = once(one.operation);
+        else await round();
+      }
+      for (let times = 0; times < 6; times += 1) await round();
+      assert.equal(await queueUse(counters), ledgerUse(store));
+      assert.deepEqual(await store.unconfirmedReleases(1), []);
+    }),
+  );
+});
