@@ -257,9 +257,9 @@ test("a store that is away is reported and waited for", async () => {
 });
 
 const faults = {
-  "throttled writes": { throttleWrites: 0.2 },
-  "writes that fail or conflict": { failWrites: 0.1, conflictWrites: 0.1, unavailableWrites: 0.1 },
-  "calls whose connection breaks before or after they take effect": { dropBeforeWrite: 0.1, dropAfterWrite: 0.15 },
+  "throttled writes": { throttleWrites: 0.1 },
+  "writes that fail or conflict": { failWrites: 0.05, conflictWrites: 0.05, unavailableWrites: 0.05 },
+  "calls whose connection breaks before or after they take effect": { dropBeforeWrite: 0.05, dropAfterWrite: 0.1 },
   "watches that end, expire and lag": { endWatch: 0.2, expireWatch: 0.3, delayWatchMs: 30 },
 };
 
