@@ -5,7 +5,7 @@ import { clientOf, clock, gpuNodes, seededRandom, startSim, until } from "../clu
 import { count, gangOf, leftOf, runWorker } from "./harness.ts";
 import { MemoryStore } from "./memory-store.ts";
 
-test("workers that crash at random moments amid faults lose no job, no pod and no token", async (t) => {
+test("workers that crash in the middle of acting, amid faults, lose no job, no pod and no token", { concurrency: true }, async (t) => {
   await Promise.all([1, 2, 3, 4].map((seed) => t.test(`seed ${seed}`, () => crashAndRecover(seed))));
 });
 
@@ -30,11 +30,28 @@ async function crashAndRecover(seed: number): Promise<void> {
     endWatch: 0.05,
     expireWatch: 0.1,
   });
-  for (let crashes = 0; crashes < 6; crashes++) {
-    const worker = runWorker(sim, store);
-    await clock.sleep(100 + random() * 400);
-    if (crashes === 3) store.cancel(jobs[2]!.uid);
-    await worker.stop();
+  const over = () => jobs.every(({ uid }) => store.released.has(`${uid}/1`));
+  for (let crashes = 0; crashes < 8 && !over(); crashes++) {
+    const crash = { atAct: 1 + Math.floor(random() * 12), before: random() < 0.5, happened: false };
+    const worker = runWorker(sim, store, (clusters, stop) => ({
+      ...clusters,
+      act: async (action, signal) => {
+        crash.atAct -= 1;
+        if (crash.atAct > 0) return clusters.act(action, signal);
+        crash.happened = true;
+        if (crash.before) stop();
+        const outcome = await clusters.act(action, signal);
+        stop();
+        return outcome;
+      },
+    }));
+    if (crashes === 1) store.cancel(jobs[2]!.uid);
+    for (const job of jobs) store.change(job.uid, (one) => one);
+    try {
+      await until(() => crash.happened || over(), "the worker crashes, or has nothing left to do");
+    } finally {
+      await worker.stop();
+    }
   }
   // What a crash interrupted is due again when the record says so; the test moves that moment forward.
   for (const job of jobs) store.change(job.uid, (one) => one);
