@@ -235,6 +235,6 @@ insert into job_log (head, pruned_to) values (0, 0);
 -- Names this database in the labels of everything that it makes in clusters; made once, with it.
 create table installation (
   id uuid not null default gen_random_uuid(),
-  only boolean primary key default true check (only)
+  only_row boolean primary key default true check (only_row)
 );
 insert into installation default values;

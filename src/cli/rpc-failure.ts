@@ -6,7 +6,6 @@ import type { ServiceError } from "@grpc/grpc-js";
 import { status } from "@grpc/grpc-js";
 import {
   BadRequestSchema,
-  ErrorInfoSchema,
   PreconditionFailureSchema,
   QuotaFailureSchema,
   RetryInfoSchema,
@@ -32,7 +31,7 @@ export function isServiceError(error: unknown): error is ServiceError {
 export function rpcFailure(error: ServiceError, address: string): CommandFailure {
   if (error.code === status.CANCELLED) return new CommandFailure(EXIT.interrupted, []);
   const details = detailsOf(error);
-  const lines = [`error: ${codeInWords(error.code)}: ${error.details}`, ...details.flatMap(detailLines)];
+  const lines = [headline(error, details), ...details.flatMap(detailLines)];
   if (error.code === status.UNAVAILABLE && details.length === 0) {
     lines.push(
       `  The address tried is ${address}. Start the service with "gangway up", or name another address with`,
@@ -40,6 +39,13 @@ export function rpcFailure(error: ServiceError, address: string): CommandFailure
     );
   }
   return new CommandFailure(AWAY.includes(error.code) ? EXIT.unavailable : EXIT.refused, lines);
+}
+
+/** Code and message; a message that only repeats the fields below it is left out. */
+function headline(error: ServiceError, details: readonly Any[]): string {
+  const [first] = details.flatMap((detail) => unpack(detail, BadRequestSchema)?.fieldViolations ?? []);
+  const repeats = first !== undefined && error.details.startsWith(`${first.field}: `);
+  return `error: ${codeInWords(error.code)}${repeats ? "" : `: ${error.details}`}`;
 }
 
 /** When the service asks to be tried again, in milliseconds; null where it does not say. */
@@ -68,14 +74,14 @@ function detailsOf(error: ServiceError): readonly Any[] {
 
 function detailLines(detail: Any): string[] {
   const badRequest = unpack(detail, BadRequestSchema);
-  if (badRequest) return badRequest.fieldViolations.map((one) => `  ${one.field}: ${one.description}`);
+  if (badRequest)
+    return badRequest.fieldViolations.map((one) =>
+      one.field === "" ? `  ${one.description}` : `  ${one.field}: ${one.description}`,
+    );
   const precondition = unpack(detail, PreconditionFailureSchema);
   if (precondition) return precondition.violations.map((one) => `  ${one.type} ${one.subject}: ${one.description}`);
   const quota = unpack(detail, QuotaFailureSchema);
   if (quota) return quota.violations.map((one) => `  ${one.subject}: ${one.description}`);
-  const info = unpack(detail, ErrorInfoSchema);
-  if (info)
-    return [`  reason: ${info.reason}`, ...Object.entries(info.metadata).map(([key, value]) => `  ${key}: ${value}`)];
   const delay = unpack(detail, RetryInfoSchema)?.retryDelay;
   if (delay) return [`  try again in ${formatSpan(Math.max(1000, durationMs(delay)))}`];
   return [];

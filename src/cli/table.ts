@@ -2,6 +2,8 @@
 export type Column = {
   readonly title: string;
   readonly align?: "right";
+  /** At least so wide, for tables whose rows come one at a time. */
+  readonly minWidth?: number;
   /** Dresses a cell that is already as wide as its column; must not change how wide it looks. */
   readonly paint?: (cell: string) => string;
 };
@@ -24,7 +26,7 @@ export function renderTable(
 ): string[] {
   const cells = rows.map((row) => columns.map((_, at) => oneLine(row[at] ?? "")));
   const widths = columns.map((column, at) =>
-    Math.max(column.title.length, ...cells.map((row) => (row[at] ?? "").length)),
+    Math.max(column.title.length, column.minWidth ?? 0, ...cells.map((row) => (row[at] ?? "").length)),
   );
   const last = columns.length - 1;
   const before = widths.slice(0, last).reduce((sum, width) => sum + width + GAP.length, 0);

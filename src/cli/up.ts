@@ -6,8 +6,8 @@ import {
 } from "../gen/gangway/v1/job_service_pb.ts";
 import { connect, type GangwayClient } from "./client.ts";
 import type { CliIo, UpOptions } from "./deps.ts";
-import { EXIT } from "./exit.ts";
-import { loadManifests } from "./manifest/load.ts";
+import { CommandFailure, EXIT } from "./exit.ts";
+import { readManifests } from "./manifest/read-manifests.ts";
 import { Board, keyOf } from "./up-board.ts";
 
 /** A service that runs in this process. */
@@ -65,12 +65,11 @@ async function showExamples(service: RunningService, options: UpOptions, deps: U
 }
 
 async function submitAll(client: GangwayClient, deps: UpDeps): Promise<readonly string[]> {
-  const { jobs } = await loadManifests([deps.examples], {
-    namespace: { name: "default", isExplicit: false },
-    io: deps,
-  });
+  const read = { io: deps, namespace: { name: "default", isExplicit: false } };
+  const { ready, errors } = await readManifests([deps.examples], read);
+  if (errors.length > 0) throw new CommandFailure(EXIT.refused, errors);
   const answers: CreateJobResponse[] = [];
-  for (const { job } of jobs) answers.push(await client.call(JobService.method.createJob, { job }));
+  for (const { job } of ready) answers.push(await client.call(JobService.method.createJob, { job }));
   return answers.flatMap(({ job }) => (job === undefined ? [] : [keyOf(job)]));
 }
 

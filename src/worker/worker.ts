@@ -11,9 +11,9 @@ const COLLECT_MS = 20;
 const DUE_PAGE = 500;
 /** How often everything that is seen in clusters and not settled is looked at, whatever was heard of it. */
 const SEEN_MS = 10_000;
-/** A job whose clusters are not listed yet, or whose step threw, is looked at again after this, doubling up to the other. */
+/** What could not be tried at all (clusters not listed yet, a store that is away) is tried again after this, doubling up to the other. */
 const PATIENCE_MS_MIN = 200;
-const PATIENCE_MS_MAX = 5_000;
+const PATIENCE_MS_MAX = 2_000;
 
 export type WorkerOptions = {
   /** This process's name in the store. */

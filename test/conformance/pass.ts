@@ -24,6 +24,10 @@ const ANCHOR_UID = "anchor-1";
 export function runPass(input: JsonObject, expected: JsonObject): readonly string[] {
   const unserved = input["gang"] !== undefined || input["podGroupPhase"] !== undefined;
   if (unserved) return ["cannot be run: gang schedulers are not served"];
+  const suspended = arrayAt(objectAt(objectAt(input, "job"), "status"), "conditions").some(
+    (condition) => stringAt(condition, "type") === "Suspended",
+  );
+  if (suspended) return ["cannot be run: suspension is not served"];
   const outcome = fromManifest(objectAt(input, "job"));
   if (outcome.kind === "refused") return [`cannot be run: ${JSON.stringify(outcome.errors)}`];
   const { spec: sent } = outcome.manifest;

@@ -240,11 +240,12 @@ const cases: Readonly<Record<string, { readonly from: Partial<PlanSnapshot>; rea
       waiting: [job({ name: "a", roles: gang(1, 4), backoff: { undone: 1, notBeforeMs: NOW, lastCluster: "alpha" } })],
       clusters: [cluster("alpha"), cluster("zulu")],
     },
-    made: ["a -> zulu Worker=1 gpu/h100 #2"],
+    made: ["a -> zulu Worker=1 gpu/h100"],
   },
   "the cluster where the gang did not start is taken if it is the only one": {
     from: {
       waiting: [job({ name: "a", roles: gang(1, 4), backoff: { undone: 3, notBeforeMs: NOW, lastCluster: "east" } })],
+      lastAdmissions: { "uid-a": 3 },
     },
     made: ["a -> east Worker=1 gpu/h100 #4"],
   },

@@ -333,3 +333,61 @@ test("members that no node shows yet keep their room", () => {
     }),
   );
 });
+
+test("what grows gets its full size, where it runs, for a line of what it adds, and never beyond room or quota", () => {
+  const someGrowing = fc.array(
+    fc.record({ role: someRole, has: fc.integer({ min: 1, max: 4 }), queue: fc.constantFrom("q", "strict") }),
+    {
+      maxLength: 3,
+    },
+  );
+  fc.assert(
+    fc.property(someSnapshot, someGrowing, (base, growing) => {
+      const admitted = growing.map(({ role, has, queue: name }, at) => {
+        const members = { Worker: Math.min(has, role.replicas) };
+        const flavors: Record<string, string> = role.gpus > 0 ? { "nvidia.com/gpu": "gpu/h100" } : {};
+        const nodeLabels: Record<string, string> = role.gpus > 0 ? { gpu: "h100" } : {};
+        return job({
+          name: `running-${at}`,
+          queue: name,
+          roles: { Worker: role },
+          minAvailable: members.Worker,
+          admissions: [admission({ cluster: "east", members, flavors, nodeLabels })],
+        });
+      });
+      const from = { ...base, admitted };
+      const all = base.clusters[0]!.capacity!.nodes;
+      const held = admitted.flatMap((one) => {
+        const spec = objectAt(one.spec.replicaSpecs["Worker"]?.template, "spec");
+        const { members, nodeLabels } = one.admissions[0]!;
+        return Array.from({ length: members["Worker"]! }, () => ({ spec, requests: podRequests(spec), nodeLabels }));
+      });
+      fc.pre(canPlace(held, all));
+      const made = plan(from, NOW);
+      const grown = made.admissions.filter((planned) => planned.kind === "grow");
+      for (const planned of grown) {
+        const one = jobOf(from, planned);
+        const { replicas } = one.spec.replicaSpecs["Worker"]!;
+        assert.deepEqual([planned.cluster, planned.admission, planned.members], ["east", 1, { Worker: replicas }]);
+        const requests = podRequests(objectAt(one.spec.replicaSpecs["Worker"]?.template, "spec"));
+        const added = (replicas - one.admissions[0]!.members["Worker"]!) * ((requests["nvidia.com/gpu"] ?? 0) / 1000);
+        assert.equal(
+          planned.lines.reduce((sum, l) => sum + l.amount, 0),
+          added,
+        );
+        const limits = from.queues.find((q) => q.name === one.spec.runPolicy.schedulingPolicy.queue)!;
+        for (const l of planned.lines) {
+          const nominal = limits.quotas.find((quota) => quota.flavor === l.pool)!.nominal;
+          assert.ok(l.amount <= nominal - (limits.used[l.pool] ?? 0));
+        }
+      }
+      const still = held.filter(
+        (pod) =>
+          !grown.some(
+            (planned) => objectAt(jobOf(from, planned).spec.replicaSpecs["Worker"]?.template, "spec") === pod.spec,
+          ),
+      );
+      assert.ok(canPlace([...still, ...podsFor(from, made, "east")], all));
+    }),
+  );
+});

@@ -160,6 +160,7 @@ export function snapshot(parts: Partial<PlanSnapshot>): PlanSnapshot {
   return {
     quotaEpoch: 1,
     waiting: [],
+    lastAdmissions: {},
     admitted: [],
     queues: [queue("q", { h100: 1000, a100: 1000 })],
     clusters: [cluster("east")],

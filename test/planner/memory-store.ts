@@ -14,6 +14,8 @@ export class MemoryStore implements PlannerStore {
   queues: Omit<PlanQueue, "used">[];
   rows: Row[] = [];
   refusals = new Map<string, Refusal>();
+  /** The highest number of an admission that each job ever had. */
+  numbers = new Map<string, number>();
   refusalsWritten = 0;
   quotaEpoch = 0;
   plannerEpoch = 0;
@@ -40,6 +42,7 @@ export class MemoryStore implements PlannerStore {
     const snapshot: PlanSnapshot = {
       quotaEpoch: this.quotaEpoch,
       waiting: all.filter((job) => job.status.phase === "WAITING"),
+      lastAdmissions: Object.fromEntries(this.numbers),
       admitted: all.filter(live),
       queues: this.queues.map((queue) => ({ ...queue, used: this.#usedBy(queue.name) })),
       clusters: this.clusters,
@@ -84,6 +87,7 @@ export class MemoryStore implements PlannerStore {
     this.clusters = this.clusters.map((one) =>
       one === cluster ? { ...one, admissionCounter: one.admissionCounter + 1 } : one,
     );
+    this.numbers.set(job.uid, planned.admission);
     const { cluster: name, members, flavors, nodeLabels, admission: number } = planned;
     const fresh: Admission = {
       number,

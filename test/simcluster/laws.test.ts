@@ -213,6 +213,22 @@ test("the events after any version, applied to the list of that version, give th
   );
 });
 
+test("what is too long ago is refused, never told in part", () => {
+  const model = newModel(0, { historyMax: 5 });
+  const start = model.store.version;
+  for (let round = 0; round < 30; round += 1) {
+    create(model, "configmaps", "default", { metadata: { name: `c${round}` } });
+    const { history, version } = model.store;
+    for (let since = start; since <= version; since += 1) {
+      const told = history.after(since);
+      assert.equal(told === null, since < history.floor);
+      if (told !== null) assert.equal(told.length, version - since);
+    }
+    assert.ok(version - history.floor >= Math.min(5, round + 1));
+  }
+  assert.equal(model.store.history.after(start), null);
+});
+
 function lists(model: SimModel): Map<string, Map<string, string>> {
   return new Map([...RESOURCE_KINDS.keys()].map((resource) => [resource, versionsOf(model.store.objects(resource))]));
 }

@@ -1,13 +1,16 @@
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { V1Pod } from "@kubernetes/client-node";
 import { CoreV1Api, KubeConfig } from "@kubernetes/client-node";
+import { Journal } from "../../src/adapters/simcluster/journal.ts";
 import type { SimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
 import { startSimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
-import { fastClock, podManifest } from "./support.ts";
+import { create, destroy, fastClock, newModel, podManifest } from "./support.ts";
 
 const nodes = [{ name: "n1", labels: {}, allocatable: { cpu: "64", "nvidia.com/gpu": "8" } }];
 
@@ -78,6 +81,74 @@ test("what was acknowledged is in the file before the answer, and a torn last li
       ["a", "b", "c", "kube-root-ca.crt"],
     );
     await second.close();
+  }));
+
+/** Serves the directory from a process of its own, and kills that whatever happens. */
+async function served(directory: string, use: (api: CoreV1Api, kill: () => void) => Promise<void>): Promise<void> {
+  const child = spawn(process.execPath, [join(import.meta.dirname, "served.ts"), directory]);
+  const exit = once(child, "exit");
+  try {
+    const [text] = (await once(child.stdout, "data")) as [Buffer];
+    const config = new KubeConfig();
+    config.loadFromString(text.toString());
+    await use(config.makeApiClient(CoreV1Api), () => child.kill("SIGKILL"));
+  } finally {
+    child.kill("SIGKILL");
+    await exit;
+  }
+}
+
+test("a killed process loses nothing that it acknowledged", () =>
+  withDirectory(async (directory) => {
+    const acknowledged: string[] = [];
+    let version = 0;
+    for (let round = 0; round < 3; round += 1) {
+      await served(directory, async (api, kill) => {
+        const { items, metadata } = await api.listNamespacedPod({ namespace: "default" });
+        const present = items.map((pod) => pod.metadata?.name);
+        assert.deepEqual(
+          acknowledged.filter((name) => !present.includes(name)),
+          [],
+        );
+        assert.ok(Number(metadata?.resourceVersion) >= version);
+        for (let index = 0; index < 15; index += 1) {
+          const body = podManifest(`p${round}-${index}`, { gpus: 1, sim: { run: "50ms", pull: "0s" } }) as V1Pod;
+          const call = api.createNamespacedPod({ namespace: "default", body });
+          if (index === 14) kill();
+          const made = await call.catch(() => null);
+          if (made?.metadata?.name === undefined) continue;
+          acknowledged.push(made.metadata.name);
+          version = Number(made.metadata.resourceVersion);
+        }
+      });
+    }
+    assert.ok(acknowledged.length >= 3 * 14, `${acknowledged.length} acknowledged`);
+  }));
+
+test("a file that has grown is written anew, without what is no more", () =>
+  withDirectory(async (directory) => {
+    const model = newModel(1);
+    model.takeChanges();
+    const journal = new Journal(directory);
+    journal.rewrite(model.snapshot());
+    for (let round = 0; round < 12; round += 1) {
+      create(model, "configmaps", "default", {
+        metadata: { name: `big-${round}` },
+        data: { text: "x".repeat(1024 * 1024) },
+      });
+      if (round > 0) destroy(model, "configmaps", "default", `big-${round - 1}`);
+      journal.append(model.nowMs, model.takeChanges(), () => model.snapshot());
+    }
+    journal.close();
+    const bytes = readFileSync(join(directory, "cluster.journal")).length;
+    assert.ok(bytes < 12 * 1024 * 1024, `${bytes} bytes after 23 MiB of changes`);
+    const saved = journal.load();
+    assert.ok(saved !== null);
+    const names = saved.entries
+      .filter(({ resource }) => resource === "configmaps")
+      .map(({ object }) => object.metadata.name);
+    assert.deepEqual(names, ["kube-root-ca.crt", "big-11"]);
+    assert.equal(saved.version, model.store.version);
   }));
 
 test("a file damaged before its last line is not read over", () =>

@@ -75,15 +75,18 @@ export class Collector {
       const owner = this.#store.byUid(uid);
       if (owner?.entry.object.metadata.deletionTimestamp !== undefined) this.#suspect(owner.resource, owner.key);
     }
-    if (resource === "nodes") this.#suspectPodsOf(metadata.name);
+    if (resource === "nodes") this.#dropPodsOf(metadata.name);
     if (metadata.namespace !== undefined && (this.#contents.get(metadata.namespace) ?? 0) === 0) {
       this.#terminating.add(metadata.namespace);
     }
   }
 
-  #suspectPodsOf(node: string): void {
-    for (const pod of this.#store.objects("pods")) {
-      if (stringAt(pod.spec, "nodeName") === node) this.#suspect("pods", keyOf(pod.metadata));
+  /** At once, so that a node that is made anew under the same name does not inherit them. */
+  #dropPodsOf(node: string): void {
+    for (const pod of [...this.#store.objects("pods")]) {
+      if (stringAt(pod.spec, "nodeName") !== node) continue;
+      const entry = this.#store.get("pods", keyOf(pod.metadata));
+      if (entry !== undefined) this.#dropPod(entry, this.#store.nowMs);
     }
   }
 

@@ -114,8 +114,8 @@ export class HttpFace {
     catchUp();
     commit();
     const watch = new WatchStream(this.#context, selection, query, response);
-    this.#watches.add(watch);
     watch.start(query);
+    this.#watches.add(watch);
     if (expires) watch.expire();
   }
 }

@@ -88,6 +88,7 @@ export class WatchStream {
 
   /** Says 410 and ends, as kube-apiserver does on an open watch. */
   expire(): void {
+    if (!this.open) return;
     this.#line({ type: "ERROR", object: tooOld(this.#cursor, this.#context.model).body() });
     this.#end();
   }
@@ -145,7 +146,7 @@ export class WatchStream {
   }
 
   #line(event: { readonly type: string; readonly object: JsonObject }): void {
-    if (!this.#response.destroyed) this.#response.write(`${JSON.stringify(event)}\n`);
+    if (this.open) this.#response.write(`${JSON.stringify(event)}\n`);
   }
 }
 

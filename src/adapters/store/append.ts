@@ -19,7 +19,16 @@ export type JobChange = {
  */
 export async function appendChanges(tx: Executor, changes: readonly JobChange[], nowMs: number): Promise<void> {
   if (changes.length === 0) return;
-  await tx.query(APPEND_CHANGES, [json(changes.map(changeRow)), nowMs]);
+  const rows = changes.map(changeRow);
+  await tx.query(APPEND_CHANGES, [
+    rows.map((row) => row.uid),
+    rows.map((row) => row.version),
+    rows.map((row) => row.change),
+    rows.map((row) => json(row.job)),
+    rows.map((row) => row.previousPhase),
+    rows.map((row) => row.previousCluster),
+    nowMs,
+  ]);
   await appendEvents(
     tx,
     changes.flatMap((change) => {
@@ -32,9 +41,9 @@ export async function appendChanges(tx: Executor, changes: readonly JobChange[],
 
 const APPEND_CHANGES = `
 insert into job_changes (job_uid, version, change, job, previous_phase, previous_cluster, at_ms)
-select job_uid, version, change, job, previous_phase, previous_cluster, $2
-  from json_to_recordset($1::json)
-    as c (job_uid uuid, version bigint, change text, job json, previous_phase text, previous_cluster text)`;
+select job_uid, version, change, job::json, previous_phase, previous_cluster, $7
+  from unnest($1::uuid[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[])
+    as c (job_uid, version, change, job, previous_phase, previous_cluster)`;
 
 /** Appends events that people read; they change nothing of the job. */
 export async function appendEvents(
@@ -72,11 +81,11 @@ function changeRow(change: JobChange) {
   const job = shownJob(change);
   const previous = change.before === null ? null : changingOf(settled(change.before));
   return {
-    job_uid: job.uid,
+    uid: job.uid,
     version: job.version,
     change: change.before === null ? "ADDED" : change.after === null ? "DELETED" : "MODIFIED",
     job: withoutTemplates(job),
-    previous_phase: previous?.phase ?? null,
-    previous_cluster: previous?.cluster ?? null,
+    previousPhase: previous?.phase ?? null,
+    previousCluster: previous?.cluster ?? null,
   };
 }

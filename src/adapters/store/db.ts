@@ -51,7 +51,10 @@ export function onlyRow<R>(rows: readonly R[]): R {
   return row;
 }
 
-/** A value as a parameter of type json or jsonb. Text, so that no driver guesses what an array or a string means. */
+/**
+ * A value as a parameter of type json or jsonb. Text, so that no driver guesses what an array or a string means. Several documents go as an
+ * array of texts: taken apart by SQL, a document must not hold the character NUL.
+ */
 export function json(value: unknown): string {
   return JSON.stringify(value);
 }

@@ -59,7 +59,7 @@ export async function updateNamespace(
 
 const UPDATE_NAMESPACE = `
 update namespaces set project = $2, default_queue = $3, version = version + 1
- where name = $1 and $4 in (0, version)
+ where name = $1 and ($4::bigint = 0 or version = $4)
 returning ${COLUMNS}`;
 
 /** Refused while any job's record is in it. */

@@ -47,7 +47,7 @@ export function updateQueue(
 
 const UPDATE_QUEUE = `
 update queues set strategy = $2, version = version + 1, update_ms = $4
- where name = $1 and $3 in (0, version)
+ where name = $1 and ($3::bigint = 0 or version = $3)
 returning name`;
 
 async function writeQuotas(tx: Executor, queue: QueueSettings): Promise<void> {

@@ -29,17 +29,21 @@ export async function recordRefusals(
 
 async function recordBatch(tx: Executor, refusals: readonly Refusal[], nowMs: number): Promise<void> {
   const keys = json(refusals.map(({ jobUid, jobVersion }) => ({ uid: jobUid, version: jobVersion })));
-  const waiting = await tx.query<{ uid: string; reason: string | null }>(LOCK_WAITING, [keys]);
-  const reasons = new Map(waiting.map((row) => [row.uid, row.reason]));
+  const waiting = await tx.query<Pick<JobRow, "uid" | "status">>(LOCK_WAITING, [keys]);
+  const reasons = new Map(waiting.map((row) => [row.uid, row.status.waiting?.reason ?? null]));
   const current = refusals.filter((refusal) => reasons.has(refusal.jobUid));
   const changed = current.filter((refusal) => reasons.get(refusal.jobUid) !== refusal.reason);
   if (changed.length > 0) await changeReasons(tx, changed, nowMs);
-  const rows = current.map((refusal) => ({ uid: refusal.jobUid, refusal }));
-  if (rows.length > 0) await tx.query(KEEP_REFUSALS, [json(rows), nowMs]);
+  if (current.length === 0) return;
+  await tx.query(KEEP_REFUSALS, [
+    current.map((refusal) => refusal.jobUid),
+    current.map((refusal) => json(refusal)),
+    nowMs,
+  ]);
 }
 
 const LOCK_WAITING = `
-select j.uid, j.status -> 'waiting' ->> 'reason' as reason
+select j.uid, j.status
   from jobs j join json_to_recordset($1::json) as r (uid uuid, version bigint) on r.uid = j.uid and r.version = j.version
  where j.phase = 'WAITING' and j.cancel is null and j.delete_ms is null
  order by j.uid
@@ -54,8 +58,10 @@ async function changeReasons(tx: Executor, refusals: readonly Refusal[], nowMs: 
     const before = jobs.get(refusal.jobUid);
     return before === undefined ? [] : [change(before, refusal, nowMs)];
   });
-  const updates = changes.map(({ after }) => ({ uid: after.uid, status: statusDocument(after.status) }));
-  await tx.query(CHANGE_REASONS, [json(updates)]);
+  await tx.query(CHANGE_REASONS, [
+    changes.map(({ after }) => after.uid),
+    changes.map(({ after }) => json(statusDocument(after.status))),
+  ]);
   await appendChanges(tx, changes, nowMs);
 }
 
@@ -67,12 +73,12 @@ function change(before: Job, refusal: Refusal, nowMs: number) {
 }
 
 const CHANGE_REASONS = `
-update jobs j set version = j.version + 1, status = c.status
-  from json_to_recordset($1::json) as c (uid uuid, status json)
+update jobs j set version = j.version + 1, status = c.status::json
+  from unnest($1::uuid[], $2::text[]) as c (uid, status)
  where j.uid = c.uid`;
 
 const KEEP_REFUSALS = `
 insert into refusals as r (job_uid, refusal, at_ms)
-select uid, refusal, $2 from json_to_recordset($1::json) as k (uid uuid, refusal json) order by uid
+select uid, refusal::json, $3 from unnest($1::uuid[], $2::text[]) as k (uid, refusal) order by uid
 on conflict (job_uid) do update set refusal = excluded.refusal, at_ms = excluded.at_ms
  where r.refusal::text <> excluded.refusal::text`;

@@ -67,34 +67,31 @@ update jobs
 /** Writes admissions of a job whose row the transaction holds, new ones and changed ones. */
 export async function writeAdmissions(tx: Executor, jobUid: string, admissions: readonly Admission[]): Promise<void> {
   if (admissions.length === 0) return;
-  const rows = [...admissions].sort((a, b) => a.number - b.number).map(admissionRow);
-  await tx.query(WRITE_ADMISSIONS, [jobUid, json(rows)]);
-}
-
-function admissionRow(admission: Admission) {
-  return {
-    number: admission.number,
-    cluster: admission.cluster,
-    state: admission.state,
-    members: admission.members,
-    flavors: admission.flavors,
-    node_labels: admission.nodeLabels,
-    admit_ms: admission.admitTimeMs,
-    tokens_released_ms: admission.tokensReleasedMs,
-    gone_ms: admission.goneMs,
-    below_min_since_ms: admission.belowMinSinceMs,
-  };
+  const rows = [...admissions].sort((a, b) => a.number - b.number);
+  await tx.query(WRITE_ADMISSIONS, [
+    jobUid,
+    rows.map((row) => row.number),
+    rows.map((row) => row.cluster),
+    rows.map((row) => row.state),
+    rows.map((row) => json(row.members)),
+    rows.map((row) => json(row.flavors)),
+    rows.map((row) => json(row.nodeLabels)),
+    rows.map((row) => row.admitTimeMs),
+    rows.map((row) => row.tokensReleasedMs),
+    rows.map((row) => row.goneMs),
+    rows.map((row) => row.belowMinSinceMs),
+  ]);
 }
 
 const WRITE_ADMISSIONS = `
 insert into admissions (
   job_uid, number, cluster, state, members, flavors, node_labels, admit_ms, tokens_released_ms, gone_ms, below_min_since_ms
 )
-select $1, number, cluster, state, members, flavors, node_labels, admit_ms, tokens_released_ms, gone_ms, below_min_since_ms
-  from json_to_recordset($2::json) as a (
-    number int, cluster text, state text, members json, flavors json, node_labels json,
-    admit_ms bigint, tokens_released_ms bigint, gone_ms bigint, below_min_since_ms bigint
-  )
+select $1, number, cluster, state, members::json, flavors::json, node_labels::json, admit_ms, tokens_released_ms, gone_ms,
+       below_min_since_ms
+  from unnest(
+    $2::int[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[]
+  ) as a (number, cluster, state, members, flavors, node_labels, admit_ms, tokens_released_ms, gone_ms, below_min_since_ms)
  order by number
 on conflict (job_uid, number) do update
    set state = excluded.state, members = excluded.members, flavors = excluded.flavors, node_labels = excluded.node_labels,

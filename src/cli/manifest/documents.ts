@@ -21,7 +21,12 @@ export function parseDocuments(source: Source): {
       return;
     }
     const value = toJson(() => document.toJS() as Json);
-    if ("error" in value) errors.push(`${where}: ${value.error}`);
+    if ("error" in value) {
+      errors.push(`${where}: ${value.error}`);
+      return;
+    }
+    const notFinite = findNotFinite(value.json, "");
+    if (notFinite !== null) errors.push(`${where}: ${notFinite}: must be a finite number`);
     else if (value.json !== null && value.json !== undefined) documents.push({ where, value: value.json });
   });
   return { documents, errors };
@@ -34,6 +39,17 @@ function toJson(convert: () => Json): { readonly json: Json } | { readonly error
   } catch (error) {
     return { error: firstLine(error instanceof Error ? error.message : String(error)) };
   }
+}
+
+/** Where a number is that YAML knows and JSON does not (.nan, .inf); null where there is none. */
+function findNotFinite(value: Json | undefined, path: string): string | null {
+  if (typeof value === "number") return Number.isFinite(value) ? null : path;
+  if (typeof value !== "object" || value === null) return null;
+  for (const [member, inner] of Object.entries(value)) {
+    const found = findNotFinite(inner, Array.isArray(value) ? `${path}[${member}]` : `${path}${path && "."}${member}`);
+    if (found !== null) return found;
+  }
+  return null;
 }
 
 function firstLine(message: string): string {

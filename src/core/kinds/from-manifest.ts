@@ -32,23 +32,25 @@ const OWN_SPEC_FIELDS = ["kind", "replicaSpecs", "runPolicy", "kindSpec", "prior
 export function fromManifest(doc: JsonObject): ManifestOutcome {
   const reader = new SentReader();
   const apiVersion = reader.text(doc["apiVersion"], "apiVersion");
-  const outerKind = reader.text(doc["kind"], "kind") ?? "";
-  const innerKind =
-    apiVersion === OWN_API_VERSION ? reader.text(objectAt(doc, "spec")["kind"], "spec.kind") : undefined;
-  const kindName = outerKind === "Job" && innerKind ? innerKind : outerKind;
-  const refusal = refusedKind(kindName);
-  if (refusal !== null) {
-    return { kind: "refused", errors: [{ path: kindName === innerKind ? "spec.kind" : "kind", message: refusal }] };
-  }
-  if (innerKind && innerKind !== kindName) reader.fail("spec.kind", `must be ${outerKind}, as the document's kind`);
+  const own = apiVersion === OWN_API_VERSION;
+  const kindName = readKindName(reader, doc, own);
+  if (kindName === null) return { kind: "refused", errors: reader.errors };
   const metadata = readMetadata(reader, reader.object(doc["metadata"], "metadata") ?? {});
   const spec = reader.object(doc["spec"], "spec") ?? reader.fail("spec", "is required") ?? {};
-  const sent =
-    apiVersion === OWN_API_VERSION
-      ? readOwn(reader, kindName, spec)
-      : readKubeflow(reader, { apiVersion, kindName, spec });
+  const sent = own ? readOwn(reader, kindName, spec) : readKubeflow(reader, { apiVersion, kindName, spec });
   if (reader.errors.length > 0) return { kind: "refused", errors: reader.errors };
   return { kind: "read", manifest: { metadata, spec: sent } };
+}
+
+/** The kind that a document asks for, null if it is not served. `kind: Job` of ours may name another in `spec.kind`, as the API's JSON does. */
+function readKindName(reader: SentReader, doc: JsonObject, own: boolean): string | null {
+  const outer = reader.text(doc["kind"], "kind") ?? "";
+  const inner = own ? (reader.text(objectAt(doc, "spec")["kind"], "spec.kind") ?? "") : "";
+  const name = outer === "Job" && inner !== "" ? inner : outer;
+  const refusal = refusedKind(name);
+  if (refusal !== null) reader.fail(name === outer ? "kind" : "spec.kind", refusal);
+  else if (inner !== "" && inner !== name) reader.fail("spec.kind", `must be ${outer}, as the document's kind`);
+  return refusal === null ? name : null;
 }
 
 /** What to say of a kind that is not served; null for one that is. */
@@ -85,7 +87,6 @@ function readKubeflow(reader: SentReader, { apiVersion, kindName, spec }: Kubefl
   });
 }
 
-/** `kind: Job` may name another kind in `spec.kind`, as the API's own JSON does. */
 function readOwn(reader: SentReader, kindName: string, spec: JsonObject): SentSpec {
   reader.onlyKnown(spec, "spec", OWN_SPEC_FIELDS);
   const sent = withOptional(reader, {

@@ -20,6 +20,7 @@ export type Desk = {
   readonly book: QuotaBook;
   readonly rooms: Map<string, Room>;
   readonly resources: readonly string[];
+  readonly lastAdmissions: Readonly<Record<string, number>>;
   readonly nowMs: number;
 };
 
@@ -92,16 +93,16 @@ function tryMembers(
   for (const choice of choices) {
     const { berth, refusals } = chooseCluster(job, groups, { rooms, choice });
     if (berth !== null) {
-      return take(job, { kind: "admit", number: nextNumber(job), members, choice, amounts, berth }, desk);
+      return take(job, { kind: "admit", number: nextNumber(job, desk), members, choice, amounts, berth }, desk);
     }
     clusters.push(...refusals);
   }
   return { quotas, clusters, stoppedByQuota: choices.length === 0 };
 }
 
-/** Numbers are never used twice: an admission that has left the record was undone and is counted there. */
-function nextNumber(job: Job): number {
-  return Math.max(job.admissions.at(-1)?.number ?? 0, job.status.backoff?.undone ?? 0) + 1;
+/** Numbers are never used twice: what carries an older one is cleaned up, never adopted. */
+function nextNumber(job: Job, desk: Desk): number {
+  return Math.max(desk.lastAdmissions[job.uid] ?? 0, ...job.admissions.map((admission) => admission.number)) + 1;
 }
 
 /** Books the room and the quota of a gang that boards or grows. */
@@ -125,7 +126,7 @@ function take(
     byPool.set(pool, (byPool.get(pool) ?? 0) + amount);
   }
   for (const [pool, amount] of byPool) desk.book.charge(job, pool, amount);
-  desk.rooms.set(room.cluster.name, { ...room, shapes: left, planned: room.planned + 1 });
+  desk.rooms.set(room.cluster.name, { ...room, shapes: left, planned: room.planned + 1, refused: new Map() });
   const { namespace, project } = job;
   return {
     kind,

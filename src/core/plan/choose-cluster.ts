@@ -1,7 +1,8 @@
+import { canonicalJson } from "../../runtime/json.ts";
 import type { Job } from "../job/job.ts";
 import { placeAll } from "./fit-all.ts";
 import type { FlavorChoice } from "./flavors.ts";
-import { type MemberGroup, podCount } from "./gang.ts";
+import { kindOf, type MemberGroup, podCount } from "./gang.ts";
 import type { ClusterRefusal } from "./plan-types.ts";
 import { fullness, type Room } from "./rooms.ts";
 import type { Shape } from "./shapes.ts";
@@ -30,8 +31,8 @@ export function barred(job: Job, cluster: PlanCluster): ClusterRefusal | null {
   const missing = Object.entries(clusterSelector).find(([key, value]) => cluster.labels[key] !== value);
   if (missing !== undefined) return no("NotSelected", `it has no label ${missing[0]}=${missing[1]}`);
   if (cluster.cordoned) return no("Cordoned", "it is cordoned");
-  if (!cluster.reachable) return no("Unreachable", "it cannot be reached");
   if (cluster.capacity === null) return no("CapacityUnknown", "its capacity has not been observed yet");
+  if (!cluster.reachable) return no("Unreachable", "it cannot be reached");
   const leaving = job.admissions.find((old) => old.cluster === cluster.name && old.goneMs === null);
   if (leaving !== undefined) return no("Draining", `admission ${leaving.number} of this job has not left it yet`);
   return null;
@@ -56,10 +57,13 @@ export function chooseCluster(
 ): { readonly berth: Berth | null; readonly refusals: readonly ClusterRefusal[] } {
   const refusals: ClusterRefusal[] = [];
   const berths: Berth[] = [];
+  const asked = canonicalJson([groups.map((group) => [kindOf(group), group.count]), within.choice]);
   for (const room of within.rooms) {
-    const tried = tryRoom(room, groups, within.choice);
-    if ("reason" in tried) refusals.push(tried);
-    else berths.push(tried);
+    const tried = room.refused.get(asked) ?? tryRoom(room, groups, within.choice);
+    if ("reason" in tried) {
+      room.refused.set(asked, tried);
+      refusals.push(tried);
+    } else berths.push(tried);
   }
   const last = job.status.backoff?.lastCluster;
   const resource = Object.keys(within.choice)[0] ?? "cpu";

@@ -1,6 +1,6 @@
 import { canonicalJson } from "../../runtime/json.ts";
 import { compareDemand, fill, nodesFor, type Placement, place } from "./fit.ts";
-import { type MemberGroup, podCount } from "./gang.ts";
+import { kindOf, type MemberGroup, podCount } from "./gang.ts";
 import type { Shape } from "./shapes.ts";
 
 type Labels = Readonly<Record<string, string>>;
@@ -33,8 +33,7 @@ export function placeAll(shapes: readonly Shape[], gang: readonly MemberGroup[],
 function merged(groups: readonly MemberGroup[]): MemberGroup[] {
   const kinds = new Map<string, MemberGroup>();
   for (const group of groups) {
-    const { nodeSelector = null, affinity = null, tolerations = null } = group.podSpec;
-    const key = canonicalJson([nodeSelector, affinity, tolerations, group.requests]);
+    const key = canonicalJson(kindOf(group));
     kinds.set(key, { ...group, count: group.count + (kinds.get(key)?.count ?? 0) });
   }
   return [...kinds.values()];

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../runtime/json.ts";
+import type { Json, JsonObject } from "../../runtime/json.ts";
 import { objectAt } from "../../runtime/json.ts";
 import { rolesOf } from "../job/roles.ts";
 import type { JobSpec } from "../job/spec.ts";
@@ -23,6 +23,12 @@ export function memberGroups(spec: JobSpec, members: Members): readonly MemberGr
     const podSpec = objectAt(replica.template, "spec");
     return [{ role, podSpec, requests: podRequests(podSpec), count }];
   });
+}
+
+/** All that a fit looks at, as a value to compare: groups that have it in common are one kind of pods. */
+export function kindOf({ podSpec, requests }: MemberGroup): Json {
+  const { nodeSelector = null, affinity = null, tolerations = null } = podSpec;
+  return [nodeSelector, affinity, tolerations, requests];
 }
 
 /** All members of a job, by replica type. */

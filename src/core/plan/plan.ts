@@ -16,7 +16,8 @@ export function plan(snapshot: PlanSnapshot, nowMs: number): Plan {
   // 1. What is there: quotas with what is used of them, clusters with what is free.
   const book = new QuotaBook(snapshot);
   const rooms = new Map(openRooms(snapshot));
-  const desk: Desk = { book, rooms, resources: flavoredResources(snapshot), nowMs };
+  const { lastAdmissions } = snapshot;
+  const desk: Desk = { book, rooms, resources: flavoredResources(snapshot), lastAdmissions, nowMs };
 
   // 2. Who comes when: a line for each queue; the queue that uses least of its quota has the next turn.
   const lines = openLines(snapshot);

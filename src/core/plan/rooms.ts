@@ -2,6 +2,7 @@ import type { Job } from "../job/job.ts";
 import { currentAdmission } from "../job/job.ts";
 import { carries, place } from "./fit.ts";
 import { allMembers, type MemberGroup, memberGroups } from "./gang.ts";
+import type { ClusterRefusal } from "./plan-types.ts";
 import { emptied, type SelectorKeys, type Shape, selectorKeys, shapesOf } from "./shapes.ts";
 import type { ClusterCapacity, PlanCluster, PlanSnapshot, SeenMember } from "./snapshot.ts";
 
@@ -14,6 +15,8 @@ export type Room = {
   readonly empty: readonly Shape[];
   /** Admissions that this plan has made in the cluster so far. */
   readonly planned: number;
+  /** What was refused as long as just so much was left, by what was asked: gangs that ask for the same get the same answer. */
+  readonly refused: Map<string, ClusterRefusal>;
 };
 
 /** The clusters by name, each charged with what will take room on it although no node shows it yet. */
@@ -39,11 +42,11 @@ export function fullness(
 }
 
 function openRoom(cluster: PlanCluster, admitted: readonly Job[], keys: SelectorKeys): Room {
-  if (cluster.capacity === null) return { cluster, shapes: null, empty: [], planned: 0 };
+  if (cluster.capacity === null) return { cluster, shapes: null, empty: [], planned: 0, refused: new Map() };
   let shapes = shapesOf(cluster.capacity.nodes, keys);
   for (const job of admitted) shapes = chargeUnseen(shapes, job, cluster);
   shapes = place(shapes, unboundGroups(cluster.capacity), {}).left;
-  return { cluster, shapes, empty: shapesOf(emptied(cluster.capacity.nodes), keys), planned: 0 };
+  return { cluster, shapes, empty: shapesOf(emptied(cluster.capacity.nodes), keys), planned: 0, refused: new Map() };
 }
 
 /** Members whose pods no node shows yet get their place before anything new does. */

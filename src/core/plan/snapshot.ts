@@ -64,6 +64,8 @@ export type PlanSnapshot = {
   readonly quotaEpoch: number;
   /** Jobs in phase WAITING without a delete or cancel. */
   readonly waiting: readonly Job[];
+  /** The highest number that an admission of each waiting job ever had, by uid, also once it has left the record; absent: 0. */
+  readonly lastAdmissions: Readonly<Record<string, number>>;
   /** Jobs with a live admission: their members are charged where the observer does not see them, and may grow. */
   readonly admitted: readonly Job[];
   readonly queues: readonly PlanQueue[];

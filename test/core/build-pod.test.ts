@@ -1,0 +1,149 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { requireNodeLabels } from "../../src/core/pods/build-affinity.ts";
+import { buildPod, type PodReplica } from "../../src/core/pods/build-pod.ts";
+import { buildService } from "../../src/core/pods/build-service.ts";
+import { nodeAllows } from "../../src/core/pods/node-match.ts";
+import { type JsonObject, objectAt } from "../../src/runtime/json.ts";
+
+const ownership = {
+  job: { uid: "u", name: "j", namespace: "ns" },
+  operatorName: "pytorchjob-controller",
+  admission: 3,
+  config: { installation: "i" },
+};
+const replica: PodReplica = {
+  role: "Worker",
+  index: 1,
+  attempt: 2,
+  isMaster: false,
+  template: { spec: { containers: [{ name: "main", image: "img", env: [{ name: "A", value: "1" }] }] } },
+  restartPolicy: "OnFailure",
+  restartScope: "REPLICA",
+  nodeLabels: {},
+  env: { main: [{ name: "RANK", value: "2" }] },
+  initContainers: [],
+  port: { container: "main", name: "p", number: 1234 },
+};
+
+const labels = fc.dictionary(fc.constantFrom("a", "b"), fc.constantFrom("1", "2"));
+const requirement = fc.record({
+  key: fc.constantFrom("a", "b", "gpu"),
+  operator: fc.constantFrom("In", "NotIn", "Exists", "DoesNotExist"),
+  values: fc.array(fc.constantFrom("1", "2", "h100"), { minLength: 1 }),
+});
+const terms = fc.array(fc.record({ matchExpressions: fc.array(requirement, { maxLength: 2 }) }), {
+  minLength: 1,
+  maxLength: 3,
+});
+
+test("with required node labels a pod runs where its template allowed and the labels are, nowhere else", () => {
+  fc.assert(
+    fc.property(
+      fc.option(terms, { nil: undefined }),
+      labels,
+      fc.constantFrom("h100", "a100"),
+      (nodeSelectorTerms, extra, gpu) => {
+        const podSpec: JsonObject =
+          nodeSelectorTerms === undefined
+            ? {}
+            : { affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms } } } };
+        const node = { name: "n", labels: { ...extra, gpu }, taints: [], unschedulable: false };
+        const built = { ...podSpec, ...requireNodeLabels(podSpec, { gpu: "h100" }) };
+        assert.equal(nodeAllows(built, node), nodeAllows(podSpec, node) && gpu === "h100");
+      },
+    ),
+  );
+});
+
+test("a pod keeps everything of its template but the restart policy", () => {
+  const template = {
+    metadata: { labels: { mine: "1" }, annotations: { note: "n" }, finalizers: ["f"] },
+    spec: {
+      serviceAccountName: "sa",
+      restartPolicy: "Always",
+      affinity: { podAffinity: { x: 1 } },
+      initContainers: [{ name: "mine", image: "i" }],
+      containers: [
+        { name: "main", image: "img", env: [{ name: "A", value: "1" }], ports: [{ name: "mine", containerPort: 1 }] },
+        { name: "side", image: "img" },
+      ],
+    },
+  };
+  const pod = buildPod(ownership, {
+    ...replica,
+    template,
+    nodeLabels: { gpu: "h100" },
+    initContainers: [{ name: "init" }],
+  });
+  const spec = objectAt(pod, "spec");
+  const metadata = objectAt(pod, "metadata");
+  assert.equal(metadata["name"], "j-worker-1");
+  assert.deepEqual(metadata["annotations"], { note: "n" });
+  assert.deepEqual(metadata["finalizers"], ["f"]);
+  assert.deepEqual(metadata["labels"], {
+    mine: "1",
+    "training.kubeflow.org/job-name": "j",
+    "training.kubeflow.org/operator-name": "pytorchjob-controller",
+    "training.kubeflow.org/replica-type": "worker",
+    "training.kubeflow.org/replica-index": "1",
+    "gangway.dev/job-uid": "u",
+    "gangway.dev/admission": "3",
+    "gangway.dev/attempt": "2",
+    "gangway.dev/installation": "i",
+  });
+  assert.equal(spec["restartPolicy"], "OnFailure");
+  assert.equal(spec["serviceAccountName"], "sa");
+  assert.deepEqual(objectAt(spec, "affinity")["podAffinity"], { x: 1 });
+  assert.deepEqual(spec["initContainers"], [{ name: "mine", image: "i" }, { name: "init" }]);
+  assert.deepEqual(spec["containers"], [
+    {
+      name: "main",
+      image: "img",
+      env: [
+        { name: "A", value: "1" },
+        { name: "RANK", value: "2" },
+      ],
+      ports: [
+        { name: "mine", containerPort: 1 },
+        { name: "p", containerPort: 1234 },
+      ],
+    },
+    { name: "side", image: "img" },
+  ]);
+});
+
+const policies = {
+  "a replica's own policy is the pod's": { restartPolicy: "Always", restartScope: "REPLICA", expected: "Always" },
+  "ExitCode is ours to judge, so the kubelet restarts nothing": {
+    restartPolicy: "ExitCode",
+    restartScope: "REPLICA",
+    expected: "Never",
+  },
+  "a gang is restarted as one, so the kubelet restarts nothing": {
+    restartPolicy: "OnFailure",
+    restartScope: "GANG",
+    expected: "Never",
+  },
+} as const;
+for (const [name, { expected, ...policy }] of Object.entries(policies)) {
+  test(name, () => {
+    assert.equal(objectAt(buildPod(ownership, { ...replica, ...policy }), "spec")["restartPolicy"], expected);
+  });
+}
+
+test("a service selects the pod of its job, admission and replica alone, and gives it a name before it is ready", () => {
+  const service = buildService(ownership, { role: "Worker", index: 1, portName: "p", port: 1234 });
+  assert.deepEqual(service["spec"], {
+    clusterIP: "None",
+    publishNotReadyAddresses: true,
+    selector: {
+      "gangway.dev/job-uid": "u",
+      "gangway.dev/admission": "3",
+      "training.kubeflow.org/replica-type": "worker",
+      "training.kubeflow.org/replica-index": "1",
+    },
+    ports: [{ name: "p", port: 1234, targetPort: 1234 }],
+  });
+});

@@ -1,0 +1,28 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { readDifferences, runSuites } from "../conformance/suites.ts";
+
+const own = new URL("../conformance/suites", import.meta.url).pathname;
+
+for (const { suite, id, outcome, details } of runSuites(own, {})) {
+  test(`${suite}: ${id}`, () => assert.equal(outcome, "passed", details.join("\n")));
+}
+
+test("at most ten differences are declared, each with its reason", () => {
+  const reasons = Object.values(readDifferences());
+  assert.ok(reasons.length <= 10 && reasons.every((reason) => reason.endsWith(".")));
+});
+
+const SERVED = /^kubeflow-(slices|conditions)$/;
+
+test("a folder of cases named by GANGWAY_CONFORMANCE holds for the suites that are served in full", (t) => {
+  const folder = process.env["GANGWAY_CONFORMANCE"];
+  if (folder === undefined) return t.skip("GANGWAY_CONFORMANCE is not set");
+  const results = runSuites(folder, readDifferences());
+  const failed = results.filter(({ suite, outcome }) => SERVED.test(suite) && outcome === "failed");
+  assert.deepEqual(failed, []);
+  const broken = results.filter(
+    ({ outcome, details }) => outcome === "failed" && !details[0]?.startsWith("cannot be run"),
+  );
+  assert.deepEqual(broken, [], "every case that can be run passes");
+});

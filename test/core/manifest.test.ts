@@ -1,0 +1,148 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { defaultSpec } from "../../src/core/job/defaults.ts";
+import { checkSent } from "../../src/core/kinds/check-sent.ts";
+import { fromManifest } from "../../src/core/kinds/from-manifest.ts";
+import { KINDS, kindOf } from "../../src/core/kinds/registry.ts";
+import { checkTemplate } from "../../src/core/pods/validate-template.ts";
+import type { JsonObject } from "../../src/runtime/json.ts";
+
+const template = { spec: { containers: [{ name: "pytorch", image: "img" }] } };
+const pytorch = (spec: JsonObject, replicas: JsonObject = { Worker: { replicas: 2, template } }): JsonObject => ({
+  apiVersion: "kubeflow.org/v1",
+  kind: "PyTorchJob",
+  metadata: { name: "j" },
+  spec: { pytorchReplicaSpecs: replicas, ...spec },
+});
+
+function errorsOf(doc: JsonObject): readonly string[] {
+  const outcome = fromManifest(doc);
+  if (outcome.kind === "refused") return outcome.errors.map(({ path }) => path);
+  const { spec } = outcome.manifest;
+  return checkSent(kindOf(spec.kind)!, spec).map(({ path }) => path);
+}
+
+test("any JSON is read or refused with paths, never with an exception", () => {
+  const kinds = fc.constantFrom("PyTorchJob", "TFJob", "Job", "MPIJob", "X");
+  fc.assert(
+    fc.property(
+      fc.jsonValue({ maxDepth: 5 }),
+      kinds,
+      fc.constantFrom("kubeflow.org/v1", "gangway.dev/v1"),
+      (spec, kind, apiVersion) => {
+        const inner = { pytorchReplicaSpecs: spec, replicaSpecs: spec, runPolicy: spec } as JsonObject;
+        for (const doc of [
+          { apiVersion, kind, metadata: spec, spec },
+          { apiVersion, kind, spec: inner },
+        ]) {
+          const outcome = fromManifest(doc as JsonObject);
+          if (outcome.kind === "read") checkSent(kindOf(outcome.manifest.spec.kind)!, outcome.manifest.spec);
+          else assert.ok(outcome.errors.every(({ path }) => path !== ""));
+        }
+      },
+    ),
+  );
+});
+
+for (const kind of KINDS) {
+  test(`the example of ${kind.name} is accepted as it is`, () => {
+    assert.deepEqual(errorsOf(kind.example), []);
+    const outcome = fromManifest(kind.example);
+    assert.ok(outcome.kind === "read");
+    for (const { template: pod = {} } of Object.values(outcome.manifest.spec.replicaSpecs)) {
+      assert.deepEqual(checkTemplate(pod), { errors: [], warnings: [] });
+    }
+  });
+}
+
+const refused = {
+  "a kind that is known and not served": [{ ...pytorch({}), kind: "MPIJob" }, ["kind"]],
+  "an unknown kind": [{ ...pytorch({}), kind: "MXJob" }, ["kind"]],
+  "an API version that is not the kind's": [{ ...pytorch({}), apiVersion: "kubeflow.org/v2beta1" }, ["apiVersion"]],
+  "no spec": [{ apiVersion: "kubeflow.org/v1", kind: "TFJob" }, ["spec", "spec.tfReplicaSpecs"]],
+  "several wrong fields, all at once": [
+    pytorch({ runPolicy: { backoffLimit: "x", cleanPodPolicy: "Some", typo: 1 } }, { Worker: { replicas: 1.5 } }),
+    [
+      "spec.pytorchReplicaSpecs.Worker.replicas",
+      "spec.runPolicy.typo",
+      "spec.runPolicy.cleanPodPolicy",
+      "spec.runPolicy.backoffLimit",
+    ],
+  ],
+  "elastic training": [pytorch({ elasticPolicy: { maxReplicas: 3 } }), ["spec.kindSpec.elasticPolicy"]],
+  "a suspended job": [pytorch({ runPolicy: { suspend: true } }), ["spec.runPolicy.suspend"]],
+  "a member of the spec that the kind does not know": [pytorch({ nprocPerNod: 1 }), ["spec.kindSpec.nprocPerNod"]],
+  "no processes per node": [pytorch({ nprocPerNode: "0" }), ["spec.kindSpec.nprocPerNode"]],
+  "a replica type of another kind": [pytorch({}, { PS: { template } }), ["spec.replicaSpecs.PS"]],
+  "two masters": [pytorch({}, { Master: { replicas: 2, template } }), ["spec.replicaSpecs.Master.replicas"]],
+  "negative replicas": [
+    pytorch({}, { Master: { template }, Worker: { replicas: -1, template } }),
+    ["spec.replicaSpecs.Worker.replicas"],
+  ],
+  "no replicas at all": [pytorch({}, { Worker: { replicas: 0, template } }), ["spec.replicaSpecs"]],
+  "one replica type in two spellings": [
+    pytorch({}, { Worker: { template }, worker: { template } }),
+    ["spec.replicaSpecs.worker"],
+  ],
+  "a minimum above the replicas": [
+    pytorch({ runPolicy: { schedulingPolicy: { minAvailable: 3 } } }),
+    ["spec.runPolicy.schedulingPolicy.minAvailable"],
+  ],
+  "a template without the kind's container": [
+    pytorch({}, { Worker: { template: { spec: { containers: [{ name: "main", image: "i" }] } } } }),
+    ["spec.replicaSpecs.Worker.template.spec.containers"],
+  ],
+} as const;
+for (const [name, [doc, paths]] of Object.entries(refused)) {
+  test(`${name}: refused at its path`, () => assert.deepEqual(errorsOf(doc), paths));
+}
+
+test("our own manifests carry every field of the API by its JSON name, enums with or without their prefix", () => {
+  const outcome = fromManifest({
+    apiVersion: "gangway.dev/v1",
+    kind: "Job",
+    metadata: { name: "j", namespace: "n", labels: { a: "b" } },
+    spec: {
+      replicaSpecs: { Worker: { replicas: 2, restartPolicy: "RESTART_POLICY_ON_FAILURE", template } },
+      runPolicy: {
+        cleanPodPolicy: "CLEAN_POD_POLICY_ALL",
+        restartScope: "RESTART_SCOPE_REPLICA",
+        activeDeadlineSeconds: "60",
+      },
+      priority: 5,
+      placement: { gpuModels: ["h100"] },
+    },
+  });
+  assert.deepEqual(outcome, {
+    kind: "read",
+    manifest: {
+      metadata: { name: "j", namespace: "n", labels: { a: "b" } },
+      spec: {
+        kind: "Job",
+        replicaSpecs: { Worker: { replicas: 2, restartPolicy: "OnFailure", template } },
+        runPolicy: { cleanPodPolicy: "All", restartScope: "REPLICA", activeDeadlineSeconds: 60 },
+        priority: 5,
+        placement: { gpuModels: ["h100"] },
+      },
+    },
+  });
+});
+
+test("what a job does not say comes from its kind, and replica types are spelt as the kind spells them", () => {
+  const context = { labels: { "kueue.x-k8s.io/queue-name": "team" }, namespaceQueue: "ns-queue", classPriority: 7 };
+  const sent = { kind: "TFJob", replicaSpecs: { ps: { template }, WORKER: { replicas: 3, template } } };
+  const spec = defaultSpec(sent, { ...context, kind: kindOf("TFJob")! });
+  assert.deepEqual(Object.keys(spec.replicaSpecs), ["PS", "Worker"]);
+  assert.equal(spec.replicaSpecs["PS"]?.restartPolicy, "Never");
+  assert.equal(spec.priority, 7);
+  assert.deepEqual(spec.runPolicy, {
+    cleanPodPolicy: "None",
+    ttlSecondsAfterFinished: null,
+    activeDeadlineSeconds: null,
+    backoffLimit: null,
+    systemBackoffLimit: 20,
+    restartScope: "REPLICA",
+    schedulingPolicy: { minAvailable: 4, queue: "team", scheduleTimeoutSeconds: 600 },
+  });
+});

@@ -1,0 +1,11 @@
+import { startSimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
+import { systemClock } from "../../src/runtime/clock.ts";
+
+/** A cluster in a process of its own, so that it can be killed: prints its kubeconfig, then serves the directory it is given. */
+const cluster = await startSimCluster({
+  name: "served",
+  nodes: [{ name: "n1", labels: {}, allocatable: { cpu: "64", "nvidia.com/gpu": "8" } }],
+  directory: process.argv[2] ?? null,
+  clock: systemClock(),
+});
+console.log(cluster.kubeconfig());
