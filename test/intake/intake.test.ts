@@ -6,6 +6,7 @@ import { describeDifference } from "../../src/intake/describe-difference.ts";
 import { createIntake } from "../../src/intake/intake.ts";
 import type { CreateOutcome, IntakeStore, NewJob } from "../../src/intake/ports.ts";
 import type { Submission } from "../../src/intake/submit.ts";
+import { canonicalJson, type JsonObject } from "../../src/runtime/json.ts";
 import { uuidV7 } from "../../src/runtime/uuid-v7.ts";
 
 const NOW_MS = 1_700_000_000_123;
@@ -160,6 +161,10 @@ const differences: Record<string, { readonly here: SentJob; readonly says: strin
     here: sentJob({ spec: { ...base.spec, runPolicy: { ttlSecondsAfterFinished: 5 } } }),
     says: 'job.spec.run_policy is absent there and {"ttlSecondsAfterFinished":5} here',
   },
+  "a member that every object inherits": {
+    here: sentJob({ spec: { ...base.spec, kindSpec: { valueOf: 1 } } }),
+    says: 'job.spec.kind_spec is absent there and {"valueOf":1} here',
+  },
   "more than is worth listing": {
     here: sentJob({ name: "b", generateName: "c", namespace: "d", labels: { e: "f" } }),
     says: 'job.metadata.generate_name is "" there and "c" here; job.metadata.labels[e] is absent there and "f" here; job.metadata.name is "mnist" there and "b" here; and more',
@@ -170,6 +175,23 @@ for (const [name, { here, says }] of Object.entries(differences)) {
     assert.equal(describeDifference(base, here), says);
   });
 }
+
+test("no two jobs make the difference throw, and different ones have one", () => {
+  const key = fc.oneof(fc.constantFrom("valueOf", "toString", "__proto__", "a"), fc.string({ maxLength: 3 }));
+  const kindSpec = fc.object({
+    maxDepth: 3,
+    key,
+    values: [fc.integer(), fc.string(), fc.boolean(), fc.constant(null)],
+  });
+  fc.assert(
+    fc.property(kindSpec, kindSpec, (there, here) => {
+      const of = (members: unknown) => sentJob({ spec: { ...base.spec, kindSpec: members as JsonObject } });
+      const same = canonicalJson(there) === canonicalJson(here);
+      assert.equal(describeDifference(of(there), of(here)) === "", same);
+    }),
+    { numRuns: 500 },
+  );
+});
 
 test("no JSON makes validation throw, and what is refused was never sent to the store", async () => {
   const key = fc.oneof(
