@@ -56,7 +56,11 @@ async function faultyTick(run: Run, tick: number): Promise<void> {
   if (tick < 5 || random() < 0.04) await world.submit(randomJob(random, tick));
   for (const cluster of world.clusters) {
     if (random() < 0.2) cluster.kube.deliver((late) => late.sort(() => random() - 0.5));
-    if (random() < 0.5) world.refresh(cluster);
+    if (random() < 0.6)
+      world.refresh(
+        cluster,
+        (["pods", "services", "anchors"] as const).filter(() => random() < 0.7),
+      );
     if (random() < 0.5) await world.observeCapacity(cluster);
   }
   if (random() < 0.6) await world.planner.runOnce();
