@@ -120,7 +120,12 @@ test("an address that other machines reach is refused unless that is meant", asy
   const store = new MemoryStore();
   const { api } = await startFixture(t);
   const ports = {
-    intake: { submit: () => assert.fail(), cancel: () => assert.fail(), remove: () => assert.fail() },
+    intake: {
+      submit: () => assert.fail(),
+      check: () => assert.fail(),
+      cancel: () => assert.fail(),
+      remove: () => assert.fail(),
+    },
     reads: store.reads,
     watch: store.watch,
     admin: store.admin,
@@ -158,7 +163,12 @@ test("the server listens on IPv6 where the machine has it", async (t) => {
   if (!hasIpv6) return t.skip("no IPv6 loopback here");
   const store = new MemoryStore();
   const { systemClock } = await import("../../src/runtime/clock.ts");
-  const intake = { submit: () => assert.fail(), cancel: () => assert.fail(), remove: () => assert.fail() };
+  const intake = {
+    submit: () => assert.fail(),
+    check: () => assert.fail(),
+    cancel: () => assert.fail(),
+    remove: () => assert.fail(),
+  };
   const { reads, watch, admin } = store;
   const ports = { intake, reads, watch, admin, wakePlanner: () => {}, clock: systemClock(), onInternalError: () => {} };
   const api = await startApi(ports, { listen: "[::1]:0", insecure: false });

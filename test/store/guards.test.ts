@@ -179,6 +179,11 @@ test("a gang enters a cluster only when nothing of its older admissions is left 
   const admitted = await load(job.uid);
   const undone = admitted.admissions.map((admission) => ({ ...admission, state: "undone" as const }));
   await store.worker.record(admitted, decide(admitted, undone, "WAITING"), lease, NOW);
+  const holding = await load(job.uid);
+  const elsewhere = { jobVersion: holding.version, admission: 2, admissionCounter: 0, cluster: "west" };
+  assert.equal(await admit(plannedFor(job, elsewhere)), "stale", "its pods may still run");
+  const released = undone.map((admission) => ({ ...admission, tokensReleasedMs: NOW }));
+  await store.worker.record(holding, decide(holding, released, "WAITING"), lease, NOW);
   const waiting = await load(job.uid);
   const second = { jobVersion: waiting.version, admission: 2 };
   assert.equal(await admit(plannedFor(job, { ...second, admissionCounter: 1 })), "stale");
@@ -296,7 +301,8 @@ test("an admission that a decision no longer names gives back what it held", asy
     "recorded",
   );
   assert.equal(await used(), 0);
-  assert.deepEqual((await load(job.uid)).admissions, []);
+  const [ended] = (await load(job.uid)).admissions;
+  assert.deepEqual([ended?.state, ended?.tokensReleasedMs, ended?.goneMs], ["ended", NOW, NOW]);
 });
 
 test("a forgotten job leaves no token behind, and its events stay", async () => {

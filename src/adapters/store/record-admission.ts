@@ -1,5 +1,5 @@
 import { admitted } from "../../core/job/admitted.ts";
-import type { Job } from "../../core/job/job.ts";
+import { isDraining, type Job } from "../../core/job/job.ts";
 import type { Admission } from "../../core/job/status.ts";
 import type { PlannedAdmission } from "../../core/plan/plan-types.ts";
 import type { AllocationLine } from "../../core/quota/counters.ts";
@@ -77,9 +77,9 @@ function nextOf(job: Job, planned: PlannedAdmission, nowMs: number): Next | null
   return planned.kind === "admit" ? boarding(job, planned, nowMs) : growth(job, planned);
 }
 
-/** Null where the job does not wait. */
+/** Null where the job does not wait, or an older admission still holds tokens. */
 function boarding(job: Job, planned: PlannedAdmission, nowMs: number): Next | null {
-  if (job.status.phase !== "WAITING") return null;
+  if (job.status.phase !== "WAITING" || isDraining(job)) return null;
   const admission: Admission = {
     number: planned.admission,
     cluster: planned.cluster,
