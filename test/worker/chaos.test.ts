@@ -5,7 +5,9 @@ import { clientOf, clock, gpuNodes, seededRandom, startSim, until } from "../clu
 import { count, gangOf, leftOf, runWorker } from "./harness.ts";
 import { MemoryStore } from "./memory-store.ts";
 
-test("workers that crash in the middle of acting, amid faults, lose no job, no pod and no token", { concurrency: true }, async (t) => {
+test("workers that crash in the middle of acting, amid faults, lose no job, no pod and no token", {
+  concurrency: true,
+}, async (t) => {
   await Promise.all([1, 2, 3, 4].map((seed) => t.test(`seed ${seed}`, () => crashAndRecover(seed))));
 });
 
