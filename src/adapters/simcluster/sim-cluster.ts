@@ -147,7 +147,8 @@ class Shell {
   }
 }
 
-function populate(model: SimModel, nodes: readonly SimNode[]): void {
+/** Gives a new cluster its namespaces and nodes. */
+export function populate(model: SimModel, nodes: readonly SimNode[]): void {
   const make = (resource: string, body: JsonObject) => {
     const kind = RESOURCE_KINDS.get(resource);
     if (kind !== undefined) createObject(model, { kind, namespace: null }, body, false);

@@ -1,10 +1,11 @@
 import type { JsonObject } from "../../runtime/json.ts";
-import type { CleanPodPolicy, Placement, RestartPolicy, RestartScope } from "./spec.ts";
+import type { CleanPodPolicy, RestartPolicy, RestartScope } from "./spec.ts";
 
+/** A replica spec as a client sent it: what is absent gets the kind's default. */
 export type SentReplicaSpec = {
   readonly replicas?: number;
-  readonly restartPolicy?: RestartPolicy;
   readonly template?: JsonObject;
+  readonly restartPolicy?: RestartPolicy;
 };
 
 export type SentSchedulingPolicy = {
@@ -26,7 +27,6 @@ export type SentRunPolicy = {
   readonly schedulingPolicy?: SentSchedulingPolicy;
 };
 
-/** A job's spec as its sender wrote it, before defaults: what a create is compared by, so nothing is filled in here. */
 export type SentSpec = {
   readonly kind: string;
   /** By replica type as the sender spells it; any case. */
@@ -34,14 +34,11 @@ export type SentSpec = {
   readonly runPolicy?: SentRunPolicy;
   readonly kindSpec?: JsonObject;
   readonly priority?: number;
-  readonly placement?: Partial<Placement>;
-};
-
-/** What is wrong with one field of a request or manifest. */
-export type FieldError = {
-  /** From the document's root: `spec.containers[0].image`. */
-  readonly path: string;
-  readonly message: string;
+  readonly placement?: {
+    readonly clusters?: readonly string[];
+    readonly clusterSelector?: Readonly<Record<string, string>>;
+    readonly gpuModels?: readonly string[];
+  };
 };
 
 /** A job as a client sent it, before defaults: what exactly-once creation compares, as canonical JSON. */
@@ -57,3 +54,6 @@ export type SentJob = {
 
 /** Something said about one field of a request: its path in the request's own names, and what is wrong or odd. */
 export type FieldNote = { readonly field: string; readonly message: string };
+
+/** What is wrong with one field of a request or manifest. */
+export type FieldError = { readonly path: string; readonly message: string };

@@ -1,0 +1,50 @@
+import type { SimNode } from "./sim-cluster.ts";
+
+/** A simulated cluster as the embedded service starts and registers it. */
+export type DemoCluster = {
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly flavors: readonly {
+    readonly name: string;
+    readonly resource: string;
+    readonly nodeLabels: Readonly<Record<string, string>>;
+  }[];
+  readonly nodes: readonly SimNode[];
+};
+
+const GPU = "nvidia.com/gpu";
+const PRODUCT = "nvidia.com/gpu.product";
+
+/** Two clusters with different GPUs; each also has a node without any. */
+export const DEMO_CLUSTERS: readonly DemoCluster[] = [
+  gpuCluster({ name: "h100-east", region: "east", model: "h100", product: "NVIDIA-H100-80GB-HBM3", nodes: 2, gpus: 8 }),
+  gpuCluster({ name: "a100-west", region: "west", model: "a100", product: "NVIDIA-A100-SXM4-80GB", nodes: 3, gpus: 4 }),
+];
+
+function gpuCluster(of: {
+  readonly name: string;
+  readonly region: string;
+  readonly model: string;
+  readonly product: string;
+  readonly nodes: number;
+  /** GPUs of a node. */
+  readonly gpus: number;
+}): DemoCluster {
+  const nodeLabels = { [PRODUCT]: of.product };
+  const gpuNodes = Array.from({ length: of.nodes }, (_, at) => ({
+    name: `${of.model}-${at}`,
+    labels: { ...nodeLabels, "kubernetes.io/hostname": `${of.model}-${at}` },
+    allocatable: { cpu: "96", memory: "768Gi", pods: "110", [GPU]: String(of.gpus) },
+  }));
+  const cpuNode = {
+    name: "cpu-0",
+    labels: { "kubernetes.io/hostname": "cpu-0" },
+    allocatable: { cpu: "32", memory: "128Gi", pods: "110" },
+  };
+  return {
+    name: of.name,
+    labels: { region: of.region },
+    flavors: [{ name: `gpu/${of.model}`, resource: GPU, nodeLabels }],
+    nodes: [...gpuNodes, cpuNode],
+  };
+}

@@ -1,0 +1,91 @@
+import { changingOf } from "../../core/job/filter.ts";
+import type { Job } from "../../core/job/job.ts";
+import type { JobEvent } from "../../core/reconcile/decision.ts";
+import { type Executor, json, storable } from "./db.ts";
+import { settled, withoutTemplates } from "./job-row.ts";
+
+/** One change of one job: what it was, what it is, and what people read about it. */
+export type JobChange = {
+  /** Null where the job is new. */
+  readonly before: Job | null;
+  /** Null where its record goes. */
+  readonly after: Job | null;
+  readonly events: readonly JobEvent[];
+};
+
+/**
+ * Appends a change to the log and its events, in the transaction that makes the change and after the statement that took the job's row:
+ * only so do a job's entries get ids in the order of its versions.
+ */
+export async function appendChanges(tx: Executor, changes: readonly JobChange[], nowMs: number): Promise<void> {
+  if (changes.length === 0) return;
+  const rows = changes.map(changeRow);
+  await tx.query(APPEND_CHANGES, [
+    rows.map((row) => row.uid),
+    rows.map((row) => row.version),
+    rows.map((row) => row.change),
+    rows.map((row) => json(row.job)),
+    rows.map((row) => row.previousPhase),
+    rows.map((row) => row.previousCluster),
+    nowMs,
+  ]);
+  await appendEvents(
+    tx,
+    changes.flatMap((change) => {
+      const job = shownJob(change);
+      return change.events.map((event) => ({ job, event }));
+    }),
+    nowMs,
+  );
+}
+
+const APPEND_CHANGES = `
+insert into job_changes (job_uid, version, change, job, previous_phase, previous_cluster, at_ms)
+select job_uid, version, change, job::json, previous_phase, previous_cluster, $7
+  from unnest($1::uuid[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[])
+    as c (job_uid, version, change, job, previous_phase, previous_cluster)`;
+
+/** Appends events that people read; they change nothing of the job. */
+export async function appendEvents(
+  executor: Executor,
+  events: readonly { readonly job: Job; readonly event: JobEvent }[],
+  nowMs: number,
+): Promise<void> {
+  if (events.length === 0) return;
+  const rows = events.map(({ job, event }) => ({
+    job_uid: job.uid,
+    namespace: job.namespace,
+    name: job.name,
+    version: job.version,
+    type: event.type,
+    reason: storable(event.reason),
+    message: storable(event.message),
+  }));
+  await executor.query(APPEND_EVENTS, [json(rows), nowMs]);
+}
+
+const APPEND_EVENTS = `
+insert into job_events (job_uid, namespace, name, version, type, reason, message, at_ms)
+select job_uid, namespace, name, version, type, reason, message, $2
+  from json_to_recordset($1::json)
+    as e (job_uid uuid, namespace text, name text, version bigint, type text, reason text, message text)`;
+
+/** The job as the entry shows it: after the change, or the last that was seen of it, one version on. */
+function shownJob(change: JobChange): Job {
+  if (change.after !== null) return settled(change.after);
+  if (change.before === null) throw new Error("a change of nothing into nothing");
+  return { ...settled(change.before), version: change.before.version + 1 };
+}
+
+function changeRow(change: JobChange) {
+  const job = shownJob(change);
+  const previous = change.before === null ? null : changingOf(settled(change.before));
+  return {
+    uid: job.uid,
+    version: job.version,
+    change: change.before === null ? "ADDED" : change.after === null ? "DELETED" : "MODIFIED",
+    job: withoutTemplates(job),
+    previousPhase: previous?.phase ?? null,
+    previousCluster: previous?.cluster ?? null,
+  };
+}

@@ -1,0 +1,116 @@
+import type { ClusterCapacity, ClusterFlavor } from "../../core/plan/snapshot.ts";
+import { type Db, type Executor, json, onlyRow } from "./db.ts";
+import type { ChangeOutcome } from "./namespaces.ts";
+import { ensurePools } from "./pools.ts";
+
+export type ClusterRecord = {
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly flavors: readonly ClusterFlavor[];
+  readonly cordoned: boolean;
+  readonly simulated: boolean;
+  readonly reachable: boolean;
+  readonly observedMs: number | null;
+  readonly version: number;
+  readonly createTimeMs: number;
+  readonly capacity: ClusterCapacity | null;
+};
+
+const COLUMNS = `
+  name, labels, flavors, cordoned, simulated, reachable, observed_ms as "observedMs", version,
+  create_ms as "createTimeMs", capacity`;
+
+/** Registers a cluster, or changes what it is; what was observed of it and its cordon stay. Its flavors become pools. */
+export function upsertCluster(
+  db: Db,
+  cluster: Pick<ClusterRecord, "name" | "labels" | "flavors" | "simulated">,
+  nowMs: number,
+): Promise<ClusterRecord> {
+  return db.tx(async (tx) => {
+    await ensurePools(
+      tx,
+      cluster.flavors.map((flavor) => flavor.name),
+    );
+    await tx.query(UPSERT_CLUSTER, [
+      cluster.name,
+      json(cluster.labels),
+      json(cluster.flavors),
+      cluster.simulated,
+      nowMs,
+    ]);
+    return onlyRow(await selectClusters(tx, cluster.name));
+  });
+}
+
+const UPSERT_CLUSTER = `
+insert into clusters as c (name, labels, flavors, simulated, create_ms) values ($1, $2::jsonb, $3::json, $4, $5)
+on conflict (name) do update
+   set labels = excluded.labels, flavors = excluded.flavors, simulated = excluded.simulated, version = c.version + 1
+ where c.labels <> excluded.labels or c.flavors::jsonb <> excluded.flavors::jsonb or c.simulated <> excluded.simulated`;
+
+/** Keeps what an observer sees of a cluster; written only where it differs. True if it was written. */
+export async function recordCapacity(
+  executor: Executor,
+  seen: {
+    readonly cluster: string;
+    readonly capacity: ClusterCapacity;
+    readonly reachable: boolean;
+    readonly nowMs: number;
+  },
+): Promise<boolean> {
+  const rows = await executor.query(RECORD_CAPACITY, [seen.cluster, json(seen.capacity), seen.reachable, seen.nowMs]);
+  return rows.length === 1;
+}
+
+const RECORD_CAPACITY = `
+update clusters set capacity = $2::json, reachable = $3, observed_ms = $4
+ where name = $1 and (capacity is null or capacity::text <> $2::json::text or reachable <> $3)
+returning 1`;
+
+/** Its observer cannot reach it: no gang is admitted there until it can. True if that is news. */
+export async function markUnreachable(executor: Executor, cluster: string): Promise<boolean> {
+  const rows = await executor.query("update clusters set reachable = false where name = $1 and reachable returning 1", [
+    cluster,
+  ]);
+  return rows.length === 1;
+}
+
+/** An observer has seen nothing left of an admission in a cluster; for those whose job is gone, which no worker records any more. */
+export async function clearAdmissionCluster(
+  executor: Executor,
+  left: { readonly jobUid: string; readonly admission: number; readonly cluster: string },
+): Promise<void> {
+  await executor.query("delete from admission_clusters where job_uid = $1 and admission = $2 and cluster = $3", [
+    left.jobUid,
+    left.admission,
+    left.cluster,
+  ]);
+}
+
+export async function setCordoned(
+  executor: Executor,
+  name: string,
+  cordoned: boolean,
+): Promise<ChangeOutcome<ClusterRecord>> {
+  await executor.query(SET_CORDONED, [name, cordoned]);
+  const record = await getCluster(executor, name);
+  return record === null ? { kind: "notFound" } : { kind: "done", record };
+}
+
+const SET_CORDONED = "update clusters set cordoned = $2, version = version + 1 where name = $1 and cordoned <> $2";
+
+export async function getCluster(executor: Executor, name: string): Promise<ClusterRecord | null> {
+  const [record] = await selectClusters(executor, name);
+  return record ?? null;
+}
+
+export function listClusters(executor: Executor): Promise<readonly ClusterRecord[]> {
+  return selectClusters(executor, null);
+}
+
+function selectClusters(executor: Executor, name: string | null): Promise<readonly ClusterRecord[]> {
+  return executor.query<ClusterRecord>(
+    `select ${COLUMNS} from clusters where $1::text is null or name = $1 order by name`,
+    [name],
+  );
+}

@@ -1,0 +1,99 @@
+import type { Job } from "../../core/job/job.ts";
+import type { SentJob } from "../../core/job/sent.ts";
+import type { JobEvent } from "../../core/reconcile/decision.ts";
+import { canonicalJson } from "../../runtime/json.ts";
+import { appendChanges } from "./append.ts";
+import { type Db, type Executor, json, undoable } from "./db.ts";
+import { loadJob } from "./load-job.ts";
+import { ensureNamespace } from "./namespaces.ts";
+import { insertJob } from "./write-job.ts";
+
+export type NewJob = {
+  readonly job: Job;
+  readonly sent: SentJob;
+  readonly requestId: string;
+  readonly dryRun?: boolean;
+};
+
+export type CreateOutcome =
+  | { readonly kind: "created" | "replayed" | "unchanged"; readonly job: Job }
+  | { readonly kind: "nameTaken" | "requestIdReused"; readonly sent: SentJob }
+  | { readonly kind: "madeAndDeleted"; readonly uid: string }
+  | { readonly kind: "beingDeleted" };
+
+/** The namespace that an open installation makes on first use. */
+type Opening = { readonly project: string; readonly defaultQueue: string } | null;
+
+/**
+ * Makes a job durable exactly once. The request id goes first: of two calls with one id the second waits for the first's row and then reads
+ * what it left; the same holds for two calls with one name. A dry run does the same and undoes it.
+ */
+export async function createJob(db: Db, request: NewJob, opening: Opening): Promise<CreateOutcome> {
+  return undoable<CreateOutcome>(db, async (tx, undo) => {
+    const outcome = await create(tx, request, opening);
+    const changed = outcome.kind === "created" || outcome.kind === "unchanged";
+    return request.dryRun || !changed ? undo(outcome) : outcome;
+  });
+}
+
+async function create(tx: Executor, request: NewJob, opening: Opening): Promise<CreateOutcome> {
+  const { job, sent, requestId } = request;
+  const replay = await claimRequestId(tx, request);
+  if (replay !== null) return replay;
+  if (opening !== null) await ensureNamespace(tx, { name: job.namespace, ...opening }, job.createTimeMs);
+  if (!(await insertJob(tx, job, sent))) {
+    const found = await existing(tx, request);
+    if (found.kind === "unchanged" && requestId !== "") {
+      await tx.query(NAME_REQUEST, [job.namespace, requestId, found.job.uid]);
+    }
+    return found;
+  }
+  await appendChanges(tx, [{ before: null, after: job, events: [createdEvent(job)] }], job.createTimeMs);
+  return { kind: "created", job };
+}
+
+/** Null if the id is this call's now, or none was given; else what the call that had it before made. */
+async function claimRequestId(tx: Executor, request: NewJob): Promise<CreateOutcome | null> {
+  const { job, sent, requestId } = request;
+  if (requestId === "") return null;
+  const claimed = await tx.query(CLAIM_REQUEST, [job.namespace, requestId, json(sent), job.uid, job.createTimeMs]);
+  if (claimed.length === 1) return null;
+  const [earlier] = await tx.query<{ sent: SentJob; job_uid: string }>(
+    "select sent, job_uid from request_ids where namespace = $1 and request_id = $2",
+    [job.namespace, requestId],
+  );
+  if (earlier === undefined) throw new Error("a request id that was there has gone");
+  if (canonicalJson(earlier.sent) !== canonicalJson(sent)) return { kind: "requestIdReused", sent: earlier.sent };
+  const made = await loadJob(tx, earlier.job_uid);
+  return made === null ? { kind: "madeAndDeleted", uid: earlier.job_uid } : { kind: "replayed", job: made.job };
+}
+
+const CLAIM_REQUEST = `
+insert into request_ids (namespace, request_id, sent, job_uid, create_ms) values ($1, $2, $3::json, $4, $5)
+on conflict (namespace, request_id) do nothing
+returning job_uid`;
+
+const NAME_REQUEST = "update request_ids set job_uid = $3 where namespace = $1 and request_id = $2";
+
+/** What stands in the way of a name. A generated name that is taken is taken, however alike the jobs are: each call wants one of its own. */
+async function existing(tx: Executor, { job, sent }: NewJob): Promise<CreateOutcome> {
+  const [taken] = await tx.query<{ uid: string; sent: SentJob }>(
+    "select uid, sent from jobs where namespace = $1 and name = $2",
+    [job.namespace, job.name],
+  );
+  const found = taken === undefined ? null : await loadJob(tx, taken.uid);
+  if (taken === undefined || found === null) return { kind: "beingDeleted" };
+  if (found.job.deleteTimeMs !== null) return { kind: "beingDeleted" };
+  const same = sent.name !== "" && canonicalJson(taken.sent) === canonicalJson(sent);
+  return same ? { kind: "unchanged", job: found.job } : { kind: "nameTaken", sent: taken.sent };
+}
+
+/** The condition Created says it already; without one, in the words of Kubeflow. */
+function createdEvent(job: Job): JobEvent {
+  const created = job.status.conditions.find((condition) => condition.type === "Created");
+  return {
+    type: "Normal",
+    reason: created?.reason ?? `${job.spec.kind}Created`,
+    message: created?.message ?? `${job.spec.kind} ${job.name} is created.`,
+  };
+}

@@ -1,0 +1,159 @@
+import type { JobFilter } from "../../core/job/filter.ts";
+import { currentAdmission, type Job } from "../../core/job/job.ts";
+import { decodeCursor, encodeCursor } from "./cursor.ts";
+import { type Db, type Executor, onlyRow, readSnapshot } from "./db.ts";
+import { FILTER_CONDITION, FILTER_PARAMS, filterParams } from "./job-filter.ts";
+import { JOB_COLUMNS, type JobRow, jobOf } from "./job-row.ts";
+
+export type ShownJob = {
+  readonly job: Job;
+  readonly position: number | null;
+  readonly tokens: readonly { readonly pool: string; readonly amount: number; readonly fence: bigint }[];
+};
+
+export type JobOrder = "create_time" | "create_time desc" | "name" | "priority desc";
+
+type Query = {
+  readonly filter: JobFilter;
+  readonly order: JobOrder;
+  readonly pageSize: number;
+  readonly after: string | null;
+};
+
+type Page = { readonly jobs: readonly ShownJob[]; readonly next: string | null; readonly total: number };
+
+/** Totals are counted no further: a list says "10,000 or more". */
+const TOTAL_MAX = 10_000;
+
+type Order = {
+  /** Holds for rows after the key, whose parameters come after the filter's. */
+  readonly condition: (at: number) => string;
+  readonly orderBy: string;
+  readonly types: readonly ("string" | "number")[];
+  readonly key: (job: Job) => readonly (string | number)[];
+};
+
+const ORDERS: Readonly<Record<JobOrder, Order>> = {
+  create_time: {
+    condition: (at) => `(j.create_ms, j.uid) > ($${at}::bigint, $${at + 1}::uuid)`,
+    orderBy: "j.create_ms, j.uid",
+    types: ["number", "string"],
+    key: (job) => [job.createTimeMs, job.uid],
+  },
+  "create_time desc": {
+    condition: (at) => `(j.create_ms, j.uid) < ($${at}::bigint, $${at + 1}::uuid)`,
+    orderBy: "j.create_ms desc, j.uid desc",
+    types: ["number", "string"],
+    key: (job) => [job.createTimeMs, job.uid],
+  },
+  name: {
+    condition: (at) => `(j.namespace, j.name) > ($${at}, $${at + 1})`,
+    orderBy: "j.namespace, j.name",
+    types: ["string", "string"],
+    key: (job) => [job.namespace, job.name],
+  },
+  "priority desc": {
+    condition: (at) =>
+      `(-j.priority::bigint, j.create_ms, j.uid) > (-$${at}::bigint, $${at + 1}::bigint, $${at + 2}::uuid)`,
+    orderBy: "j.priority desc, j.create_ms, j.uid",
+    types: ["number", "number", "string"],
+    key: (job) => [job.spec.priority, job.createTimeMs, job.uid],
+  },
+};
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+
+/** One page of jobs; the next one starts after the last row of this, whatever was made or deleted in between. */
+export function listJobs(db: Db, query: Query): Promise<Page | "badCursor"> {
+  const order = ORDERS[query.order];
+  const key = query.after === null ? [] : decodeCursor(query.after, query.order, order.types);
+  if (key === null || (query.order !== "name" && key.length > 0 && !UUID.test(String(key.at(-1))))) {
+    return Promise.resolve("badCursor");
+  }
+  return readSnapshot(db, async (tx) => {
+    const params = [...filterParams(query.filter), ...key];
+    const after = key.length === 0 ? "" : `and ${order.condition(FILTER_PARAMS + 1)}`;
+    const rows = await tx.query<JobRow>(
+      `select ${JOB_COLUMNS} from jobs j where ${FILTER_CONDITION} ${after}
+        order by ${order.orderBy} limit ${Math.trunc(query.pageSize) + 1}`,
+      params,
+    );
+    const counted = await tx.query<{ total: number }>(COUNT, filterParams(query.filter));
+    const jobs = rows.slice(0, query.pageSize).map(jobOf);
+    const last = jobs.at(-1);
+    return {
+      jobs: await shown(tx, jobs),
+      next: rows.length > query.pageSize && last !== undefined ? encodeCursor(query.order, order.key(last)) : null,
+      total: onlyRow(counted).total,
+    };
+  });
+}
+
+const COUNT = `
+select count(*) as total from (select 1 from jobs j where ${FILTER_CONDITION} limit ${TOTAL_MAX}) counted`;
+
+/** One job as it is shown; null if there is none of that name or uid. */
+export function getJob(db: Db, which: { namespace: string; name: string } | { uid: string }): Promise<ShownJob | null> {
+  if ("uid" in which && !UUID.test(which.uid)) return Promise.resolve(null);
+  const [condition, params] =
+    "uid" in which ? ["j.uid = $1", [which.uid]] : ["j.namespace = $1 and j.name = $2", [which.namespace, which.name]];
+  return readSnapshot(db, async (tx) => {
+    const rows = await tx.query<JobRow>(`select ${JOB_COLUMNS} from jobs j where ${condition}`, params);
+    const [only] = await shown(tx, rows.map(jobOf));
+    return only ?? null;
+  });
+}
+
+async function shown(tx: Executor, jobs: readonly Job[]): Promise<readonly ShownJob[]> {
+  const positions = await positionsOf(tx, jobs);
+  const tokens = await tokensOf(tx, jobs);
+  return jobs.map((job) => ({ job, position: positions.get(job.uid) ?? null, tokens: tokens.get(job.uid) ?? [] }));
+}
+
+/** Places in their queues of those that wait; one pass over the queues that they wait in. */
+async function positionsOf(tx: Executor, jobs: readonly Job[]): Promise<ReadonlyMap<string, number>> {
+  const waiting = jobs.filter((job) => job.status.phase === "WAITING");
+  if (waiting.length === 0) return new Map();
+  const queues = new Set(waiting.map((job) => job.spec.runPolicy.schedulingPolicy.queue));
+  const rows = await tx.query<{ uid: string; position: number }>(POSITIONS, [
+    waiting.map((job) => job.uid),
+    [...queues],
+  ]);
+  return new Map(rows.map((row) => [row.uid, row.position]));
+}
+
+const POSITIONS = `
+select uid, position
+  from (
+    select uid, row_number() over (partition by queue order by priority desc, create_ms, uid) as position
+      from jobs
+     where phase = 'WAITING' and cancel is null and delete_ms is null and queue = any($2::text[])
+  ) line
+ where uid = any($1::uuid[])`;
+
+/** Tokens that current admissions hold. */
+async function tokensOf(tx: Executor, jobs: readonly Job[]): Promise<ReadonlyMap<string, ShownJob["tokens"]>> {
+  const numbers = new Map(jobs.map((job) => [job.uid, currentAdmission(job)?.number]));
+  const holders = jobs.map((job) => job.uid).filter((uid) => numbers.get(uid) !== undefined);
+  const held = new Map<string, ShownJob["tokens"]>();
+  if (holders.length === 0) return held;
+  const rows = await tx.query<TokenRow>(TOKENS, [holders]);
+  for (const row of rows.filter(({ job_uid, admission }) => numbers.get(job_uid) === admission)) {
+    const token = { pool: row.pool, amount: row.amount, fence: BigInt(row.fence) };
+    held.set(row.job_uid, [...(held.get(row.job_uid) ?? []), token]);
+  }
+  return held;
+}
+
+type TokenRow = {
+  readonly job_uid: string;
+  readonly admission: number;
+  readonly pool: string;
+  readonly amount: number;
+  readonly fence: string;
+};
+
+const TOKENS = `
+select job_uid, admission, pool, amount, fence::text
+  from allocations where job_uid = any($1::uuid[]) and released_ms is null
+ order by id`;

@@ -1,0 +1,66 @@
+import { mkdirSync } from "node:fs";
+import { PGlite, type Transaction, types } from "@electric-sql/pglite";
+import { UnavailableError } from "../../runtime/unavailable-error.ts";
+import type { Db, Executor } from "./db.ts";
+import { type DirectoryLock, lockDirectory } from "./directory-lock.ts";
+import { migrate } from "./migrate.ts";
+
+/** Times, versions and amounts are at most 2^53-1; fences, which are not, are selected as text. */
+function parseInt8(text: string): number {
+  const value = Number(text);
+  if (!Number.isSafeInteger(value)) throw new Error(`a bigint beyond 2^53-1 was read as a number: ${text}`);
+  return value;
+}
+
+/**
+ * Opens PGlite on a directory, or in memory for null, and migrates it. The directory is locked until `close`;
+ * throws `DirectoryHeldError` while another process holds it.
+ */
+export async function openPglite(directory: string | null): Promise<Db> {
+  if (directory === null) return start(null, null);
+  mkdirSync(directory, { recursive: true });
+  const lock = lockDirectory(directory);
+  try {
+    return await start(directory, lock);
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
+}
+
+async function start(directory: string | null, lock: DirectoryLock | null): Promise<Db> {
+  const pglite = await PGlite.create({
+    dataDir: directory ?? "memory://",
+    parsers: { [types.INT8]: parseInt8 },
+  });
+  await migrate({
+    query: async (text, params) => {
+      if (params !== undefined) return pglite.query(text, [...params]);
+      const results = await pglite.exec(text);
+      return { rows: results.at(-1)?.rows ?? [] };
+    },
+  });
+  let closing = false;
+  const open = () => {
+    if (closing) throw new UnavailableError("the database is closed");
+    return pglite;
+  };
+  return {
+    query: async (text, params) => executor(open()).query(text, params),
+    tx: async (fn) => open().transaction((tx) => fn(executor(tx))),
+    close: async () => {
+      closing = true;
+      await pglite.close();
+      lock?.release();
+    },
+  };
+}
+
+function executor(target: PGlite | Transaction): Executor {
+  return {
+    query: async <R>(text: string, params: readonly unknown[] = []) => {
+      const results = await target.query<R>(text, [...params]);
+      return results.rows;
+    },
+  };
+}

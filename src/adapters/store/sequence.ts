@@ -1,0 +1,33 @@
+import { type Db, onlyRow } from "./db.ts";
+
+/** So many changes get their positions in one transaction. */
+const BATCH = 5_000;
+
+type Sequenced = { readonly head: number; readonly given: number };
+
+/**
+ * Gives committed changes without a position the next ones, in the order of their ids. Whoever holds the head's row is the only one who does;
+ * its second statement sees everything that was given before it got the row. Looks first, so that an idle log costs one read.
+ */
+export async function sequence(db: Db): Promise<Sequenced> {
+  const idle = onlyRow(await db.query<{ head: number; waiting: boolean }>(LOOK));
+  if (!idle.waiting) return { head: idle.head, given: 0 };
+  return db.tx(async (tx) => {
+    const before = onlyRow(await tx.query<{ head: number }>("select head from job_log for update")).head;
+    const given = onlyRow(await tx.query<{ given: number }>(GIVE, [before, BATCH])).given;
+    if (given > 0) await tx.query("update job_log set head = $1", [before + given]);
+    return { head: before + given, given };
+  });
+}
+
+const LOOK = `
+select head, exists (select from job_changes where position is null) as waiting from job_log`;
+
+const GIVE = `
+with next as (
+  select id, $1::bigint + row_number() over (order by id) as position
+    from (select id from job_changes where position is null order by id limit $2) waiting
+), given as (
+  update job_changes c set position = next.position from next where c.id = next.id returning 1
+)
+select count(*) as given from given`;

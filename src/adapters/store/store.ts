@@ -1,0 +1,162 @@
+import type { Clock } from "../../runtime/clock.ts";
+import { appendEvents } from "./append.ts";
+import { takeBuckets } from "./buckets.ts";
+import * as clusters from "./clusters.ts";
+import { createJob, type NewJob } from "./create-job.ts";
+import type { Db } from "./db.ts";
+import { dueJobs, recheckAt } from "./due-jobs.ts";
+import { requestCancel, requestDelete } from "./end-job.ts";
+import { listEvents, refusalOf } from "./list-events.ts";
+import { getJob, listJobs } from "./list-jobs.ts";
+import { loadJob, loadJobs } from "./load-job.ts";
+import * as namespaces from "./namespaces.ts";
+import { planSnapshot } from "./plan-snapshot.ts";
+import { takePlannerLease } from "./planner-lease.ts";
+import * as queues from "./queues.ts";
+import { confirmReleases, queueLimits, raiseQuotaEpoch, unconfirmedReleases } from "./quota-epoch.ts";
+import { recordAdmission } from "./record-admission.ts";
+import { recordRefusals } from "./record-refusals.ts";
+import { recordStep } from "./record-step.ts";
+import { sequence } from "./sequence.ts";
+import { entriesAfter, prune, watchSnapshot } from "./watch-log.ts";
+
+export type StoreOptions = {
+  readonly clock: Pick<Clock, "nowMs">;
+  /** Any valid namespace is made on first use, in project `default`. */
+  readonly openNamespaces: boolean;
+  /** The default queue of namespaces that are made on first use. */
+  readonly defaultQueue: string;
+  /** Called after every transaction that may have appended to the log: the sequencer's hint. */
+  readonly onAppended: () => void;
+};
+
+const OPEN_PROJECT = "default";
+
+/** Everything that the stages ask of the database, each in its own words. */
+export function createStore(db: Db, options: StoreOptions) {
+  return {
+    intake: intakeStore(db, options),
+    planner: plannerStore(db, options),
+    worker: workerStore(db, options),
+    watch: watchStore(db),
+    reads: jobReads(db),
+    admin: admin(db, options),
+    clusters: clusterStore(db, options),
+  };
+}
+
+/** Passes a result on, after the hint that the log has grown. */
+async function hinted<T>(options: StoreOptions, work: Promise<T>): Promise<T> {
+  const result = await work;
+  options.onAppended();
+  return result;
+}
+
+function intakeStore(db: Db, options: StoreOptions) {
+  const opening = options.openNamespaces ? { project: OPEN_PROJECT, defaultQueue: options.defaultQueue } : null;
+  return {
+    facts: async (namespace: string) => {
+      const found = await namespaces.getNamespace(db, namespace);
+      const known = found && { project: found.project, defaultQueue: found.defaultQueue };
+      return {
+        namespace: known ?? (options.openNamespaces ? ("open" as const) : null),
+        queueExists: (queue: string) => queues.queueExists(db, queue),
+      };
+    },
+    createJob: (job: NewJob) => hinted(options, createJob(db, job, opening)),
+    requestCancel: (which: { namespace: string; name: string }, reason: string, nowMs: number) =>
+      hinted(options, requestCancel(db, which, reason, nowMs)),
+    requestDelete: (which: { namespace: string; name: string }, nowMs: number) =>
+      hinted(options, requestDelete(db, which, nowMs)),
+  };
+}
+
+function plannerStore(db: Db, options: StoreOptions) {
+  return {
+    snapshot: () => planSnapshot(db),
+    recordAdmission: (record: Parameters<typeof recordAdmission>[1]) => hinted(options, recordAdmission(db, record)),
+    recordRefusals: (refusals: Parameters<typeof recordRefusals>[1], plannerEpoch: number, nowMs: number) =>
+      hinted(options, recordRefusals(db, refusals, plannerEpoch, nowMs)),
+    unconfirmedReleases: (limit: number) => unconfirmedReleases(db, limit),
+    confirmReleases: (fences: readonly bigint[]) => confirmReleases(db, fences),
+    raiseQuotaEpoch: () => raiseQuotaEpoch(db),
+    /** The ceilings as they are now, for counters whose limits an admin has changed. */
+    limits: () => queueLimits(db),
+    takePlannerLease: (holder: string) => takePlannerLease(db, holder),
+  };
+}
+
+function workerStore(db: Db, options: StoreOptions) {
+  type Step = Parameters<typeof recordStep>;
+  type Note = { readonly type: "Normal" | "Warning"; readonly reason: string; readonly message: string };
+  return {
+    takeBuckets: (worker: string) => takeBuckets(db, worker),
+    dueJobs: (buckets: readonly number[], nowMs: number, limit: number) => dueJobs(db, buckets, nowMs, limit),
+    loadJob: (jobUid: string) => loadJob(db, jobUid),
+    record: (job: Step[1], decision: Step[2], lease: Step[3], nowMs: number) =>
+      hinted(options, recordStep(db, job, decision, lease, nowMs)),
+    recheckAt: (jobUid: string, atMs: number | null, lease: Step[3], version: number) =>
+      recheckAt(db, jobUid, atMs, lease, version),
+    note: (job: Step[1], events: readonly Note[], nowMs: number) =>
+      appendEvents(
+        db,
+        events.map((event) => ({ job, event })),
+        nowMs,
+      ),
+  };
+}
+
+function watchStore(db: Db) {
+  return {
+    sequence: () => sequence(db),
+    snapshot: (filter: Parameters<typeof watchSnapshot>[1]) => watchSnapshot(db, filter),
+    entriesAfter: (position: number, limit: number) => entriesAfter(db, position, limit),
+    loadJobs: (uids: readonly string[]) => loadJobs(db, uids),
+    prune: (beforeMs: number) => prune(db, beforeMs),
+  };
+}
+
+function jobReads(db: Db) {
+  return {
+    getJob: (which: Parameters<typeof getJob>[1]) => getJob(db, which),
+    listJobs: (query: Parameters<typeof listJobs>[1]) => listJobs(db, query),
+    listEvents: (query: Parameters<typeof listEvents>[1]) => listEvents(db, query),
+    refusalOf: (jobUid: string) => refusalOf(db, jobUid),
+  };
+}
+
+function admin(db: Db, { clock }: StoreOptions) {
+  type Queue = Parameters<typeof queues.createQueue>[1];
+  type Namespace = Parameters<typeof namespaces.createNamespace>[1];
+  return {
+    createQueue: (queue: Queue) => queues.createQueue(db, queue, clock.nowMs()),
+    updateQueue: (queue: Queue & { readonly version: number }) => queues.updateQueue(db, queue, clock.nowMs()),
+    deleteQueue: (name: string) => queues.deleteQueue(db, name),
+    getQueue: (name: string) => queues.getQueue(db, name),
+    listQueues: () => queues.listQueues(db),
+    createNamespace: (namespace: Namespace) => namespaces.createNamespace(db, namespace, clock.nowMs()),
+    updateNamespace: (namespace: Namespace & { readonly version: number }) => namespaces.updateNamespace(db, namespace),
+    deleteNamespace: (name: string) => namespaces.deleteNamespace(db, name),
+    getNamespace: (name: string) => namespaces.getNamespace(db, name),
+    listNamespaces: () => namespaces.listNamespaces(db),
+    getCluster: (name: string) => clusters.getCluster(db, name),
+    listClusters: () => clusters.listClusters(db),
+    setCordoned: (name: string, cordoned: boolean) => clusters.setCordoned(db, name, cordoned),
+    /** Makes a queue unless there is one of that name, which stays as it is. */
+    ensureQueue: (queue: Queue) => queues.createQueue(db, queue, clock.nowMs()).then(() => undefined),
+    /** Makes a namespace unless there is one of that name, which stays as it is. */
+    ensureNamespace: (namespace: Namespace) =>
+      namespaces.ensureNamespace(db, namespace, clock.nowMs()).then(() => undefined),
+  };
+}
+
+function clusterStore(db: Db, { clock }: StoreOptions) {
+  return {
+    upsertCluster: (cluster: Parameters<typeof clusters.upsertCluster>[1]) =>
+      clusters.upsertCluster(db, cluster, clock.nowMs()),
+    recordCapacity: (seen: Parameters<typeof clusters.recordCapacity>[1]) => clusters.recordCapacity(db, seen),
+    markUnreachable: (cluster: string) => clusters.markUnreachable(db, cluster),
+    clearAdmissionCluster: (left: Parameters<typeof clusters.clearAdmissionCluster>[1]) =>
+      clusters.clearAdmissionCluster(db, left),
+  };
+}

@@ -1,0 +1,62 @@
+import type { CleanPodPolicy, RestartPolicy, RestartScope } from "../core/job/spec.ts";
+import type { FailureKind, JobPhase } from "../core/job/status.ts";
+import type { QueueStrategy } from "../core/plan/snapshot.ts";
+import * as jobPb from "../gen/gangway/v1/job_pb.ts";
+import * as queuePb from "../gen/gangway/v1/queue_service_pb.ts";
+
+const RESTART_POLICY: Readonly<Record<RestartPolicy, jobPb.RestartPolicy>> = {
+  Always: jobPb.RestartPolicy.ALWAYS,
+  OnFailure: jobPb.RestartPolicy.ON_FAILURE,
+  Never: jobPb.RestartPolicy.NEVER,
+  ExitCode: jobPb.RestartPolicy.EXIT_CODE,
+};
+
+const RESTART_SCOPE: Readonly<Record<RestartScope, jobPb.RestartScope>> = {
+  REPLICA: jobPb.RestartScope.REPLICA,
+  GANG: jobPb.RestartScope.GANG,
+};
+
+const CLEAN_POD_POLICY: Readonly<Record<CleanPodPolicy, jobPb.CleanPodPolicy>> = {
+  All: jobPb.CleanPodPolicy.ALL,
+  Running: jobPb.CleanPodPolicy.RUNNING,
+  None: jobPb.CleanPodPolicy.NONE,
+};
+
+const PHASE: Readonly<Record<JobPhase, jobPb.JobPhase>> = {
+  WAITING: jobPb.JobPhase.WAITING,
+  ADMITTED: jobPb.JobPhase.ADMITTED,
+  STARTING: jobPb.JobPhase.STARTING,
+  RUNNING: jobPb.JobPhase.RUNNING,
+  RESTARTING: jobPb.JobPhase.RESTARTING,
+  SUCCEEDED: jobPb.JobPhase.SUCCEEDED,
+  FAILED: jobPb.JobPhase.FAILED,
+  CANCELLED: jobPb.JobPhase.CANCELLED,
+};
+
+const FAILURE_KIND: Readonly<Record<FailureKind, jobPb.FailureKind>> = {
+  USER: jobPb.FailureKind.USER,
+  SYSTEM: jobPb.FailureKind.SYSTEM,
+};
+
+const QUEUE_STRATEGY: Readonly<Record<QueueStrategy, queuePb.QueueStrategy>> = {
+  STRICT_FIFO: queuePb.QueueStrategy.STRICT_FIFO,
+  BEST_EFFORT_FIFO: queuePb.QueueStrategy.BEST_EFFORT_FIFO,
+};
+
+export const restartPolicyToProto = (value: RestartPolicy) => RESTART_POLICY[value];
+export const restartScopeToProto = (value: RestartScope) => RESTART_SCOPE[value];
+export const cleanPodPolicyToProto = (value: CleanPodPolicy) => CLEAN_POD_POLICY[value];
+export const phaseToProto = (value: JobPhase) => PHASE[value];
+export const failureKindToProto = (value: FailureKind) => FAILURE_KIND[value];
+export const queueStrategyToProto = (value: QueueStrategy) => QUEUE_STRATEGY[value];
+
+/** Undefined for UNSPECIFIED, and for numbers that the proto does not define. */
+export const restartPolicyFromProto = (value: number) => keyOf(RESTART_POLICY, value);
+export const restartScopeFromProto = (value: number) => keyOf(RESTART_SCOPE, value);
+export const cleanPodPolicyFromProto = (value: number) => keyOf(CLEAN_POD_POLICY, value);
+export const phaseFromProto = (value: number) => keyOf(PHASE, value);
+export const queueStrategyFromProto = (value: number) => keyOf(QUEUE_STRATEGY, value);
+
+function keyOf<Key extends string>(table: Readonly<Record<Key, number>>, value: number): Key | undefined {
+  return (Object.keys(table) as Key[]).find((key) => table[key] === value);
+}

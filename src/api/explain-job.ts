@@ -1,0 +1,109 @@
+import { currentAdmission, type Job } from "../core/job/job.ts";
+import { memberCount } from "../core/job/roles.ts";
+import type { Admission } from "../core/job/status.ts";
+import type { ClusterRefusal, QuotaRefusal, Refusal } from "../core/plan/plan-types.ts";
+import type { ExplainJobRequest } from "../gen/gangway/v1/job_service_pb.ts";
+import { phaseToProto } from "./convert-enums.ts";
+import { toProtoAdmission, toProtoFailure, toTimestamp } from "./convert-job.ts";
+import { namespaceOf } from "./convert-sent.ts";
+import type { JobReads, ShownJob } from "./ports.ts";
+import { notFound } from "./rpc-error.ts";
+
+/** Why a job waits, runs where it runs, or failed: from its record and what the planner last found in its way. */
+export async function explainJob(reads: JobReads, request: ExplainJobRequest) {
+  const which = { namespace: namespaceOf(request), name: request.name };
+  const shown = await reads.getJob(which);
+  if (shown === null) throw notFound({ type: "job", name: `${which.namespace}/${which.name}` });
+  const { job, position, tokens } = shown;
+  const waits = job.status.phase === "WAITING";
+  const found = waits ? await reads.refusalOf(job.uid) : null;
+  const refusal = found?.refusal ?? null;
+  const admission = currentAdmission(job);
+  return {
+    summary: summaryOf(shown, refusal),
+    phase: phaseToProto(job.status.phase),
+    position: waits ? (position ?? 0) : 0,
+    reason: reasonOf(job, refusal),
+    evaluatedAt: toTimestamp(found?.atMs ?? null),
+    clusters: refusal?.clusters.map(toProtoClusterRefusal) ?? [],
+    quotas: refusal?.quotas.map(toProtoQuotaRefusal) ?? [],
+    admission: admission === null ? undefined : toProtoAdmission(admission, tokens),
+    failure: job.status.failure === null ? undefined : toProtoFailure(job.status.failure),
+    retryAt: toTimestamp(refusal?.retryAtMs ?? null),
+    draining: job.admissions.filter(isCleanedUp).map((undone) => toProtoAdmission(undone, [])),
+  };
+}
+
+/** True while something of an admission that is over may hold tokens or, if it was undone, be in its cluster. */
+function isCleanedUp(admission: Admission): boolean {
+  if (admission.state === "live") return false;
+  return admission.tokensReleasedMs === null || (admission.state === "undone" && admission.goneMs === null);
+}
+
+function reasonOf(job: Job, refusal: Refusal | null): string {
+  const { status } = job;
+  if (status.phase === "WAITING") return refusal?.reason ?? status.waiting?.reason ?? "NotEvaluated";
+  return status.failure?.code ?? status.conditions.findLast((condition) => condition.status === "True")?.reason ?? "";
+}
+
+/** One sentence that stands for itself. */
+function summaryOf(shown: ShownJob, refusal: Refusal | null): string {
+  const { job } = shown;
+  const name = `${job.namespace}/${job.name}`;
+  const cleaning = job.admissions.filter(isCleanedUp).map((admission) => admission.cluster);
+  const still =
+    cleaning.length === 0 ? "" : `; pods of it are still being cleaned up on ${[...new Set(cleaning)].join(", ")}`;
+  const deleted = job.deleteTimeMs === null ? "" : "; it is being deleted";
+  return `${name} ${predicate(shown, refusal)}${still}${deleted}`;
+}
+
+function predicate({ job, position }: ShownJob, refusal: Refusal | null): string {
+  const { status, spec } = job;
+  const on = `on cluster ${currentAdmission(job)?.cluster ?? "unknown"}`;
+  const { queue, minAvailable } = spec.runPolicy.schedulingPolicy;
+  switch (status.phase) {
+    case "WAITING": {
+      const place = position === null ? "" : `, number ${position} in line`;
+      const why = refusal?.message || status.waiting?.message || "the planner has not looked at it yet";
+      return `waits in queue ${queue}${place}: ${why}`;
+    }
+    case "ADMITTED":
+      return `was admitted ${on}; its pods are about to be created`;
+    case "STARTING":
+      return `starts ${on}: ${podsOf(job)}, at least ${minAvailable} must run together`;
+    case "RUNNING":
+      return `runs ${on}: ${podsOf(job)}`;
+    case "RESTARTING":
+      return `starts failed pods again ${on}: ${podsOf(job)}, ${status.attempts.user} failures counted`;
+    case "SUCCEEDED":
+      return `succeeded ${on}`;
+    case "FAILED":
+      return `failed: ${failureText(job)}`;
+    case "CANCELLED":
+      return `was cancelled${job.cancel?.reason ? `: ${job.cancel.reason}` : ""}`;
+  }
+}
+
+function podsOf(job: Job): string {
+  const members = memberCount(currentAdmission(job)?.members ?? {});
+  const counts = Object.values(job.status.replicaStatuses);
+  const active = counts.reduce((sum, count) => sum + count.active, 0);
+  const succeeded = counts.reduce((sum, count) => sum + count.succeeded, 0);
+  return `${active} of ${members} pods active${succeeded > 0 ? `, ${succeeded} succeeded` : ""}`;
+}
+
+function failureText(job: Job): string {
+  const { failure } = job.status;
+  if (failure === null) return "no reason was recorded";
+  const whose = failure.kind === "USER" ? "the program's failure" : "the system's failure";
+  return `${failure.code} (${whose}): ${failure.message}`;
+}
+
+function toProtoClusterRefusal(refusal: ClusterRefusal) {
+  return { ...refusal, flavor: refusal.flavor ?? "" };
+}
+
+function toProtoQuotaRefusal({ queue, flavor, reason, need, used, limit, heldBy }: QuotaRefusal) {
+  const amounts = { need: BigInt(need), used: BigInt(used), limit: BigInt(limit) };
+  return { queue, flavor, reason, ...amounts, heldBy: [...heldBy] };
+}

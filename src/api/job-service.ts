@@ -1,0 +1,25 @@
+import type { JobService } from "../gen/gangway/v1/job_service_pb.ts";
+import { createJob } from "./create-job.ts";
+import { cancelJob, deleteJob } from "./end-job.ts";
+import { explainJob } from "./explain-job.ts";
+import type { ServiceHandlers } from "./handler.ts";
+import { listKinds } from "./list-kinds.ts";
+import type { JobIntake, JobReads, JobWatch } from "./ports.ts";
+import { getJob, listJobEvents, listJobs } from "./read-jobs.ts";
+import { watchJobs } from "./watch-jobs.ts";
+
+export type JobPorts = { readonly intake: JobIntake; readonly reads: JobReads; readonly watch: JobWatch };
+
+export function jobService({ intake, reads, watch }: JobPorts): ServiceHandlers<typeof JobService> {
+  return {
+    createJob: (request, context) => createJob(intake, request, context),
+    getJob: (request) => getJob(reads, request),
+    listJobs: (request) => listJobs(reads, request),
+    watchJobs: (request, context) => watchJobs(watch, request, context),
+    cancelJob: (request) => cancelJob(intake, request),
+    deleteJob: (request) => deleteJob(intake, request),
+    explainJob: (request) => explainJob(reads, request),
+    listJobEvents: (request) => listJobEvents(reads, request),
+    listKinds: async () => listKinds(),
+  };
+}

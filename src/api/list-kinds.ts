@@ -1,0 +1,27 @@
+import type { JsonObject as ProtoJson } from "@bufbuild/protobuf";
+import type { Kind } from "../core/kinds/kind.ts";
+import { KINDS } from "../core/kinds/registry.ts";
+import { restartPolicyToProto, restartScopeToProto } from "./convert-enums.ts";
+
+/** The kinds that are served, with what they default to. */
+export function listKinds() {
+  return { kinds: KINDS.map(toProtoKind) };
+}
+
+function toProtoKind(kind: Kind) {
+  const roles = kind.roles?.map(({ name, max }) => ({ name, maxReplicas: max ?? undefined })) ?? [{ name: "" }];
+  return {
+    name: kind.name,
+    apiVersion: kind.apiVersion,
+    replicaSpecsField: kind.replicaSpecsField,
+    roles,
+    defaultContainer: kind.defaultContainer ?? "",
+    portName: kind.defaultPort?.name ?? "",
+    port: kind.defaultPort?.number ?? 0,
+    defaultRestartPolicy: restartPolicyToProto(kind.defaults.restartPolicy),
+    defaultRestartScope: restartScopeToProto(kind.defaults.restartScope),
+    defaultBackoffLimit: kind.defaults.backoffLimit ?? undefined,
+    kindSpecSchema: kind.kindSpecSchema as ProtoJson,
+    example: kind.example as ProtoJson,
+  };
+}

@@ -1,0 +1,31 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import {
+  JobView,
+  type WatchJobsRequest,
+  WatchJobsResponse_Type,
+  type WatchJobsResponseSchema,
+} from "../gen/gangway/v1/job_service_pb.ts";
+import { recordOf, toProtoJob } from "./convert-job.ts";
+import { jobFilter } from "./convert-sent.ts";
+import type { CallContext } from "./handler.ts";
+import type { JobWatch } from "./ports.ts";
+import { invalidFields, tooSlow } from "./rpc-error.ts";
+
+/** Streams what matches and its changes until the caller leaves; a reader that is too slow is told where to continue. */
+export async function* watchJobs(
+  watch: JobWatch,
+  request: WatchJobsRequest,
+  context: CallContext,
+): AsyncIterable<MessageInitShape<typeof WatchJobsResponseSchema>> {
+  const { cursor } = request;
+  if (cursor !== "" && !watch.checkCursor(cursor)) {
+    throw invalidFields([{ field: "cursor", message: "is not a cursor that a watch returned" }]);
+  }
+  const full = request.view === JobView.FULL;
+  for await (const entry of watch.watch({ filter: jobFilter(request.filter), cursor, full }, context.signal)) {
+    if (entry.type === "TOO_SLOW") throw tooSlow(entry.cursor);
+    const type = WatchJobsResponse_Type[entry.type];
+    if (!("job" in entry)) yield { type, cursor: entry.cursor };
+    else yield { type, cursor: entry.cursor, job: toProtoJob(recordOf(entry.job), full ? "FULL" : "BASIC") };
+  }
+}

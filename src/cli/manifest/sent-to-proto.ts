@@ -1,0 +1,70 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { SentReplicaSpec, SentRunPolicy, SentSpec } from "../../core/job/sent.ts";
+import {
+  CleanPodPolicy,
+  type JobSpecSchema,
+  type ReplicaSpecSchema,
+  RestartPolicy,
+  RestartScope,
+  type RunPolicySchema,
+} from "../../gen/gangway/v1/job_pb.ts";
+
+const CLEAN_POD_POLICY = { All: CleanPodPolicy.ALL, Running: CleanPodPolicy.RUNNING, None: CleanPodPolicy.NONE };
+const RESTART_POLICY = {
+  Always: RestartPolicy.ALWAYS,
+  OnFailure: RestartPolicy.ON_FAILURE,
+  Never: RestartPolicy.NEVER,
+  ExitCode: RestartPolicy.EXIT_CODE,
+};
+const RESTART_SCOPE = { REPLICA: RestartScope.REPLICA, GANG: RestartScope.GANG };
+
+type Init<D extends typeof JobSpecSchema | typeof ReplicaSpecSchema | typeof RunPolicySchema> = MessageInitShape<D>;
+
+/** A spec as the API takes it; what was not sent stays absent. */
+export function sentToProto(spec: SentSpec): Init<typeof JobSpecSchema> {
+  const replicaSpecs = Object.entries(spec.replicaSpecs).map(([role, replica]) => [role, replicaToProto(replica)]);
+  return {
+    kind: spec.kind,
+    replicaSpecs: Object.fromEntries(replicaSpecs),
+    ...(spec.runPolicy && { runPolicy: runPolicyToProto(spec.runPolicy) }),
+    ...(spec.kindSpec && { kindSpec: spec.kindSpec as JsonInit }),
+    ...(spec.priority !== undefined && { priority: spec.priority }),
+    ...(spec.placement && {
+      placement: {
+        clusters: [...(spec.placement.clusters ?? [])],
+        clusterSelector: { ...spec.placement.clusterSelector },
+        gpuModels: [...(spec.placement.gpuModels ?? [])],
+      },
+    }),
+  };
+}
+
+/** protobuf-es's name for a JSON object that may be written to. */
+type JsonInit = NonNullable<Init<typeof JobSpecSchema>["kindSpec"]>;
+
+function replicaToProto(replica: SentReplicaSpec): Init<typeof ReplicaSpecSchema> {
+  return {
+    ...(replica.replicas !== undefined && { replicas: replica.replicas }),
+    ...(replica.restartPolicy && { restartPolicy: RESTART_POLICY[replica.restartPolicy] }),
+    ...(replica.template && { template: replica.template as JsonInit }),
+  };
+}
+
+function runPolicyToProto(policy: SentRunPolicy): Init<typeof RunPolicySchema> {
+  const {
+    cleanPodPolicy,
+    restartScope,
+    activeDeadlineSeconds,
+    schedulingPolicy,
+    suspend: _suspend,
+    ...numbers
+  } = policy;
+  const { minResources: _resources, priorityClass: _class, ...scheduling } = schedulingPolicy ?? {};
+  return {
+    ...numbers,
+    ...(cleanPodPolicy && { cleanPodPolicy: CLEAN_POD_POLICY[cleanPodPolicy] }),
+    ...(restartScope && { restartScope: RESTART_SCOPE[restartScope] }),
+    ...(activeDeadlineSeconds !== undefined && { activeDeadlineSeconds: BigInt(activeDeadlineSeconds) }),
+    ...(schedulingPolicy && { schedulingPolicy: scheduling }),
+  };
+}

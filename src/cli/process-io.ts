@@ -1,0 +1,37 @@
+import { readdir, readFile, stat } from "node:fs/promises";
+import { text } from "node:stream/consumers";
+import type { CliIo, PathEntry } from "./deps.ts";
+
+/** The part of a process that the command line reads and writes. */
+export type ProcessStreams = Pick<NodeJS.Process, "stdin" | "stdout" | "stderr">;
+
+const COLUMNS = 80;
+
+/** The streams and files of this process. A reader of stdout that went away (`gangway list | head`) is no error. */
+export function processIo(streams: ProcessStreams): CliIo {
+  const { stdin, stdout, stderr } = streams;
+  for (const stream of [stdout, stderr]) stream.on("error", ignoreClosedPipe);
+  return {
+    stdout: (chunk) => void stdout.write(chunk),
+    stderr: (chunk) => void stderr.write(chunk),
+    readStdin: () => text(stdin),
+    readFile: (path) => readFile(path, "utf8"),
+    lookUp,
+    isTty: stdout.isTTY === true,
+    columns: stdout.columns ?? COLUMNS,
+    color: stdout.isTTY === true && stdout.hasColors(),
+  };
+}
+
+function ignoreClosedPipe(error: NodeJS.ErrnoException) {
+  if (error.code !== "EPIPE") throw error;
+}
+
+async function lookUp(path: string): Promise<PathEntry | null> {
+  const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT" || error.code === "ENOTDIR") return null;
+    throw error;
+  });
+  if (found === null) return null;
+  return found.isDirectory() ? { kind: "directory", names: await readdir(path) } : { kind: "file" };
+}

@@ -1,0 +1,86 @@
+import type { Command } from "commander";
+import { InvalidArgumentError, Option } from "commander";
+import { connect, type GangwayClient } from "./client.ts";
+import type { CliDeps } from "./deps.ts";
+import { parseDurationMs } from "./duration.ts";
+import { usageFailure } from "./exit.ts";
+import { isServiceError, rpcFailure } from "./rpc-failure.ts";
+
+/** What every command is registered with. */
+export type Registrar = {
+  readonly program: Command;
+  readonly deps: CliDeps;
+  /** Takes the exit status of the command that ran. */
+  readonly finish: (exitCode: number) => void;
+};
+
+/** What a command that talks to the service runs with. */
+export type Run = { readonly deps: CliDeps; readonly client: GangwayClient };
+
+const DEFAULT_ADDRESS = "127.0.0.1:7443";
+const ADDRESS = /^(?:\[[0-9a-fA-F:.]+\]|[^:[\]/\s]+):\d{1,5}$/;
+
+/** Gives a command its body; the client it gets is closed after it. Options include the program's own. */
+export function onRun<O extends object>(
+  { deps, finish }: Registrar,
+  command: Command,
+  body: (run: Run, args: readonly string[], options: O) => Promise<number>,
+): void {
+  command.action(async () => {
+    const options = command.optsWithGlobals<O & { address?: string }>();
+    const client = connect(addressOf(options.address, deps), deps.signal);
+    try {
+      finish(await body({ deps, client }, command.args, options));
+    } catch (error) {
+      throw isServiceError(error) ? rpcFailure(error, client.address) : error;
+    } finally {
+      client.close();
+    }
+  });
+}
+
+function addressOf(option: string | undefined, deps: CliDeps): string {
+  const [address, origin] =
+    option === undefined ? [deps.address || DEFAULT_ADDRESS, "GANGWAY_ADDRESS"] : [option, "--address"];
+  if (!ADDRESS.test(address)) throw usageFailure(`${origin} must be HOST:PORT, not ${address}`);
+  return address;
+}
+
+export type OutputFormat = "table" | "json" | "yaml" | "name";
+
+/** `-o` of commands that show something. */
+export function outputOption(): Option {
+  return new Option("-o, --output <format>", "how to show it")
+    .choices(["table", "json", "yaml", "name"])
+    .default("table");
+}
+
+/** `-n` of commands about jobs. */
+export function namespaceOption(): Option {
+  return new Option("-n, --namespace <name>", "the jobs' namespace").default("default");
+}
+
+/** `--timeout` of commands that wait; its value is in milliseconds. */
+export function timeoutOption(): Option {
+  return new Option("--timeout <duration>", "wait no longer than, e.g. 90s, 10m or 1h30m").argParser((text) => {
+    const timeoutMs = parseDurationMs(text);
+    if (timeoutMs === null)
+      throw new InvalidArgumentError("It must be a duration with its unit, e.g. 90s, 10m or 1h30m.");
+    return timeoutMs;
+  });
+}
+
+/** Collects an option that may be given more than once. */
+export function repeated(value: string, before: readonly string[] | undefined): readonly string[] {
+  return [...(before ?? []), value];
+}
+
+/** Examples below a command's help. */
+export function examples(...lines: readonly string[]): string {
+  return `\nExamples:\n${lines.map((line) => `  ${line}`).join("\n")}\n`;
+}
+
+/** A job's name as given: `llama` or, as `-o name` prints it, `pytorchjob/llama`. */
+export function jobName(given: string): string {
+  return given.slice(given.lastIndexOf("/") + 1);
+}

@@ -1,0 +1,51 @@
+import type { FieldNote, SentJob } from "../core/job/sent.ts";
+import { requestPath } from "./request-path.ts";
+
+const DNS_LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
+/** As Kubernetes allows an object. */
+const ANNOTATIONS_BYTES_MAX = 256 * 1024;
+const OUR_PREFIX = "gangway.dev/";
+
+/** True for what may name a namespace, a queue or a cluster: at most 63 lower-case letters, digits and dashes. */
+export function isDnsLabel(name: string): boolean {
+  return DNS_LABEL.test(name);
+}
+
+/** What is wrong with a job's name, namespace, labels and annotations. */
+export function checkMetadata(sent: SentJob): readonly FieldNote[] {
+  return [...checkNames(sent), ...checkLabels(sent), ...checkAnnotations(sent)];
+}
+
+function checkNames({ name, generateName, namespace }: SentJob): readonly FieldNote[] {
+  const notes: FieldNote[] = [];
+  if (name === "" && generateName === "") {
+    notes.push({ field: requestPath(["name"]), message: "must be set, or generate_name instead" });
+  }
+  if (name !== "" && generateName !== "") {
+    notes.push({ field: requestPath(["generateName"]), message: "must not be set beside a name" });
+  }
+  if (!isDnsLabel(namespace)) {
+    const message =
+      "must be at most 63 lower-case letters, digits and '-', beginning and ending with a letter or digit";
+    notes.push({ field: requestPath(["namespace"]), message });
+  }
+  return notes;
+}
+
+function checkLabels({ labels }: SentJob): readonly FieldNote[] {
+  return Object.keys(labels)
+    .filter((key) => key.startsWith(OUR_PREFIX))
+    .map((key) => ({ field: requestPath(["labels", key]), message: `labels of ${OUR_PREFIX} are Gangway's own` }));
+}
+
+function checkAnnotations({ annotations }: SentJob): readonly FieldNote[] {
+  const size = Object.entries(annotations).reduce((sum, [key, value]) => sum + Buffer.byteLength(key + value), 0);
+  if (size <= ANNOTATIONS_BYTES_MAX) return [];
+  const message = `must be at most ${ANNOTATIONS_BYTES_MAX} bytes together, keys and values; these are ${size}`;
+  return [{ field: requestPath(["annotations"]), message }];
+}
+
+/** Labels in a pod template that would pass for ours. */
+export function reservedLabels(labels: Readonly<Record<string, unknown>>): readonly string[] {
+  return Object.keys(labels).filter((key) => key.startsWith(OUR_PREFIX));
+}

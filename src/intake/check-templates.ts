@@ -1,0 +1,38 @@
+import type { FieldError, FieldNote, SentJob } from "../core/job/sent.ts";
+import { checkTemplate } from "../core/pods/validate-template.ts";
+import type { JsonObject } from "../runtime/json.ts";
+import { objectAt } from "../runtime/json.ts";
+import { reservedLabels } from "./check-metadata.ts";
+import { requestPath } from "./request-path.ts";
+
+const TEMPLATE_BYTES_MAX = 1024 * 1024;
+
+/** What is wrong with a job's templates, and what is merely odd. */
+export type TemplateNotes = { readonly violations: readonly FieldNote[]; readonly warnings: readonly FieldNote[] };
+
+/** Checks every pod template: its size, labels that would pass for ours, and what it holds. */
+export function checkTemplates({ spec }: SentJob): TemplateNotes {
+  const violations: FieldNote[] = [];
+  const warnings: FieldNote[] = [];
+  for (const [role, { template = {} }] of Object.entries(spec.replicaSpecs)) {
+    const at = requestPath(["spec", "replicaSpecs", role, "template"]);
+    const bytes = Buffer.byteLength(JSON.stringify(template));
+    if (bytes > TEMPLATE_BYTES_MAX) {
+      const message = `must be at most ${TEMPLATE_BYTES_MAX} bytes of JSON; this one has ${bytes}`;
+      violations.push({ field: at, message });
+      continue;
+    }
+    const findings = checkTemplate(template);
+    const within = ({ path, message }: FieldError) => ({ field: path === "" ? at : `${at}.${path}`, message });
+    violations.push(...checkReserved(template, at), ...findings.errors.map(within));
+    warnings.push(...findings.warnings.map(within));
+  }
+  return { violations, warnings };
+}
+
+function checkReserved(template: JsonObject, at: string): readonly FieldNote[] {
+  return reservedLabels(objectAt(objectAt(template, "metadata"), "labels")).map((key) => ({
+    field: `${at}.metadata.labels.${key}`,
+    message: "labels of gangway.dev/ are Gangway's own",
+  }));
+}

@@ -1,0 +1,108 @@
+import type { Job } from "../core/job/job.ts";
+import type { FieldNote, SentJob } from "../core/job/sent.ts";
+import { kindOf } from "../core/kinds/registry.ts";
+import { invariant } from "../runtime/assert.ts";
+import { uuidV7 } from "../runtime/uuid-v7.ts";
+import { isDnsLabel } from "./check-metadata.ts";
+import { describeDifference } from "./describe-difference.ts";
+import { generatedName, newJob, SUFFIX_LENGTH } from "./new-job.ts";
+import type { CreateOutcome, IntakeFacts, IntakePorts } from "./ports.ts";
+import { type Findings, namespaceQueueOf, validate } from "./validate.ts";
+
+export type Submission = {
+  readonly job: SentJob;
+  /** Empty: none. */
+  readonly requestId: string;
+  /** Answers as it would, and changes nothing. */
+  readonly validateOnly: boolean;
+  /** Warnings become errors. */
+  readonly strict: boolean;
+  readonly createdBy: string;
+};
+
+/** How a submission ended; violations and warnings name fields as the request does. */
+export type Submitted =
+  | {
+      readonly kind: "created" | "replayed" | "unchanged" | "valid";
+      readonly job: Job;
+      readonly warnings: readonly FieldNote[];
+    }
+  | { readonly kind: "invalid"; readonly violations: readonly FieldNote[]; readonly warnings: readonly FieldNote[] }
+  | { readonly kind: "unknownNamespace"; readonly namespace: string }
+  | { readonly kind: "nameTaken" | "requestIdReused"; readonly difference: string }
+  | { readonly kind: "madeAndDeleted"; readonly uid: string }
+  | { readonly kind: "beingDeleted" };
+
+/** 27^6 suffixes: five collisions in a row mean that something else is wrong. */
+const NAMES_TRIED_MAX = 5;
+const UUID_BYTES = 10;
+const PROJECT_DEFAULT = "default";
+
+/** Validates a job, defaults it and makes it durable, exactly once; then lets the planner know. */
+export async function submit(ports: IntakePorts, submission: Submission): Promise<Submitted> {
+  const { job: sent, strict, validateOnly } = submission;
+  const facts = await factsOf(ports, sent);
+  const { violations, warnings } = await findings(sent, facts, strict);
+  if (violations.length > 0) return { kind: "invalid", violations, warnings };
+  if (facts === null || facts.namespace === null) return { kind: "unknownNamespace", namespace: sent.namespace };
+  const outcome = await create(ports, submission, facts);
+  if (outcome.kind === "created" && validateOnly) return { kind: "valid", job: outcome.job, warnings };
+  if (outcome.kind === "created") ports.wakePlanner();
+  return toSubmitted(outcome, sent, warnings);
+}
+
+/** Everything that is wrong with a job that is refused anyway; the store is only asked what its namespace and queues are. */
+export async function check(ports: IntakePorts, sent: SentJob, strict: boolean): Promise<readonly FieldNote[]> {
+  return (await findings(sent, await factsOf(ports, sent), strict)).violations;
+}
+
+/** Null where the namespace's name cannot be one: the store is not asked with it. */
+async function factsOf(ports: IntakePorts, { namespace }: SentJob): Promise<IntakeFacts | null> {
+  return isDnsLabel(namespace) ? await ports.store.facts(namespace) : null;
+}
+
+async function findings(sent: SentJob, facts: IntakeFacts | null, strict: boolean): Promise<Findings> {
+  const { violations, warnings } = await validate(sent, facts);
+  return strict ? { violations: [...violations, ...warnings], warnings: [] } : { violations, warnings };
+}
+
+/** A generated name that is taken says nothing to the caller: another one is tried. */
+async function create(ports: IntakePorts, submission: Submission, facts: IntakeFacts): Promise<CreateOutcome> {
+  const { job: sent, requestId, validateOnly: dryRun } = submission;
+  for (let tried = 1; ; tried++) {
+    const outcome = await ports.store.createJob({ job: makeJob(ports, submission, facts), sent, requestId, dryRun });
+    const takenByChance = sent.name === "" && (outcome.kind === "nameTaken" || outcome.kind === "beingDeleted");
+    if (!takenByChance || tried === NAMES_TRIED_MAX) return outcome;
+  }
+}
+
+function makeJob(ports: IntakePorts, { job: sent, createdBy }: Submission, facts: IntakeFacts): Job {
+  const kind = kindOf(sent.spec.kind);
+  invariant(kind !== undefined, "a validated job has a kind that is served");
+  const nowMs = ports.clock.nowMs();
+  const { namespace } = facts;
+  return newJob(sent, {
+    kind,
+    project: namespace === null || namespace === "open" ? PROJECT_DEFAULT : namespace.project,
+    namespaceQueue: namespaceQueueOf(facts),
+    uid: uuidV7(nowMs, ports.randomBytes(UUID_BYTES)),
+    name: sent.name || generatedName(sent.generateName, ports.randomBytes(SUFFIX_LENGTH)),
+    createdBy,
+    nowMs,
+  });
+}
+
+function toSubmitted(outcome: CreateOutcome, sent: SentJob, warnings: readonly FieldNote[]): Submitted {
+  switch (outcome.kind) {
+    case "created":
+    case "replayed":
+    case "unchanged":
+      return { kind: outcome.kind, job: outcome.job, warnings };
+    case "nameTaken":
+    case "requestIdReused":
+      return { kind: outcome.kind, difference: describeDifference(outcome.sent, sent) };
+    case "madeAndDeleted":
+    case "beingDeleted":
+      return outcome;
+  }
+}

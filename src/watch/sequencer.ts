@@ -1,0 +1,80 @@
+import type { Telemetry } from "../telemetry/events.ts";
+import type { WatchPorts } from "./ports.ts";
+
+/** Looked at so often even if no hint came: hints may be lost. */
+const POLL_MS = 500;
+/** Hints that come this close together are one. */
+const COLLECT_MS = 5;
+/** Events are kept for 14 days. */
+const RETENTION_MS = 14 * 24 * 3_600_000;
+const PRUNE_EVERY_MS = 3_600_000;
+
+export type Sequencer = {
+  /** Something was committed: positions may be wanted. */
+  readonly hint: () => void;
+  /** Gives positions to everything that is committed now, and passes the log's head on. */
+  readonly runOnce: () => Promise<void>;
+  /** Runs until `signal` is aborted; a failure is told and tried again. */
+  readonly run: (signal: AbortSignal) => Promise<void>;
+};
+
+/** Gives committed changes their positions; `advance` is told the log's head after each look. */
+export function createSequencer(
+  { clock, store }: WatchPorts,
+  advance: (head: number) => Promise<void>,
+  telemetry: Pick<Telemetry, "loopFailed">,
+): Sequencer {
+  let hinted = false;
+  let wake = new AbortController();
+  let prunedMs = Number.NEGATIVE_INFINITY;
+
+  async function runOnce(): Promise<void> {
+    for (;;) {
+      const { head, given } = await store.sequence(clock.nowMs());
+      await advance(head);
+      if (given === 0) return;
+    }
+  }
+
+  async function pruneInTime(): Promise<void> {
+    if (clock.monotonicMs() - prunedMs < PRUNE_EVERY_MS) return;
+    await store.prune(clock.nowMs() - RETENTION_MS);
+    prunedMs = clock.monotonicMs();
+  }
+
+  async function pause(): Promise<void> {
+    if (!hinted) {
+      wake = new AbortController();
+      await clock.sleep(POLL_MS, wake.signal);
+    }
+    if (hinted) await clock.sleep(COLLECT_MS);
+    hinted = false;
+  }
+
+  async function look(signal: AbortSignal): Promise<void> {
+    try {
+      await runOnce();
+      await pruneInTime();
+    } catch (error) {
+      if (!signal.aborted) telemetry.loopFailed({ loop: "sequencer", error });
+    }
+  }
+
+  function hint(): void {
+    hinted = true;
+    wake.abort();
+  }
+
+  return {
+    hint,
+    runOnce,
+    run: async (signal) => {
+      signal.addEventListener("abort", hint, { once: true });
+      while (!signal.aborted) {
+        await look(signal);
+        await pause();
+      }
+      signal.removeEventListener("abort", hint);
+    },
+  };
+}

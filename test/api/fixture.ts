@@ -1,0 +1,130 @@
+import { randomBytes } from "node:crypto";
+import type { TestContext } from "node:test";
+import {
+  create,
+  type DescMessage,
+  type DescMethod,
+  fromBinary,
+  type MessageInitShape,
+  type MessageShape,
+  toBinary,
+} from "@bufbuild/protobuf";
+import { anyUnpack } from "@bufbuild/protobuf/wkt";
+import { Client, type ClientReadableStream, credentials, type ServiceError, status } from "@grpc/grpc-js";
+import { type ApiPorts, startApi } from "../../src/api/server.ts";
+import {
+  BadRequestSchema,
+  ErrorInfoSchema,
+  PreconditionFailureSchema,
+  ResourceInfoSchema,
+  RetryInfoSchema,
+} from "../../src/gen/google/rpc/error_details_pb.ts";
+import { StatusSchema } from "../../src/gen/google/rpc/status_pb.ts";
+import { createIntake } from "../../src/intake/intake.ts";
+import { systemClock } from "../../src/runtime/clock.ts";
+import { MemoryStore } from "./memory-store.ts";
+
+/** What a client can read of an error: the standard details, and how large they were. */
+export type Refusal = {
+  readonly code: string;
+  readonly message: string;
+  readonly fields: readonly { readonly field: string; readonly description: string }[];
+  readonly reason: string;
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly resource: string;
+  readonly precondition: string;
+  readonly retries: boolean;
+  readonly detailBytes: number;
+};
+
+export type Outcome<T> = { readonly ok: T; readonly error: null } | { readonly ok: null; readonly error: Refusal };
+
+type MethodOf<Input extends DescMessage, Output extends DescMessage> = DescMethod & { input: Input; output: Output };
+
+/** A served API over memory, a client of it, and what reached neither. */
+export async function startFixture(t: TestContext, overrides: Partial<ApiPorts> = {}) {
+  const store = new MemoryStore();
+  const clock = systemClock();
+  const woken = { planner: 0, jobs: [] as string[] };
+  const internal: unknown[] = [];
+  const wakePlanner = () => {
+    woken.planner++;
+  };
+  const wakeJob = (uid: string) => void woken.jobs.push(uid);
+  const intake = createIntake({ clock, store: store.intakeStore, randomBytes, wakePlanner, wakeJob });
+  const { reads, watch, admin } = store;
+  const onInternalError = (_reference: string, cause: unknown) => void internal.push(cause);
+  const ports = { intake, reads, watch, admin, wakePlanner, clock, onInternalError, ...overrides };
+  const api = await startApi(ports, { listen: "127.0.0.1:0", insecure: false });
+  const client = new Client(api.address, credentials.createInsecure());
+  t.after(async () => {
+    client.close();
+    await api.close();
+  });
+  return { store, api, client, woken, internal, ...callsOf(client) };
+}
+
+export function callsOf(client: Client) {
+  /** Sends bytes that may be no message at all. */
+  const sendBytes = <I extends DescMessage, O extends DescMessage>(
+    method: MethodOf<I, O>,
+    bytes: Uint8Array,
+    deadlineMs = 10_000,
+  ): Promise<Outcome<MessageShape<O>>> =>
+    new Promise((resolve) => {
+      client.makeUnaryRequest(
+        pathOf(method),
+        (sent: Uint8Array) => Buffer.from(sent),
+        (received: Buffer) => fromBinary(method.output, received),
+        bytes,
+        { deadline: Date.now() + deadlineMs },
+        (error, response) => {
+          if (error) resolve({ ok: null, error: readRefusal(error) });
+          else resolve({ ok: response as MessageShape<O>, error: null });
+        },
+      );
+    });
+  const call = <I extends DescMessage, O extends DescMessage>(method: MethodOf<I, O>, request: MessageInitShape<I>) =>
+    sendBytes(method, toBinary(method.input, create(method.input, request)));
+  const stream = <I extends DescMessage, O extends DescMessage>(
+    method: MethodOf<I, O>,
+    request: MessageInitShape<I>,
+  ): ClientReadableStream<MessageShape<O>> =>
+    client.makeServerStreamRequest(
+      pathOf(method),
+      (sent: MessageShape<I>) => Buffer.from(toBinary(method.input, sent)),
+      (received: Buffer) => fromBinary(method.output, received),
+      create(method.input, request),
+    );
+  const bidi = <I extends DescMessage, O extends DescMessage>(method: MethodOf<I, O>) =>
+    client.makeBidiStreamRequest(
+      pathOf(method),
+      (sent: MessageShape<I>) => Buffer.from(toBinary(method.input, sent)),
+      (received: Buffer) => fromBinary(method.output, received),
+    );
+  return { call, sendBytes, stream, bidi };
+}
+
+function pathOf(method: DescMethod): string {
+  return `/${method.parent.typeName}/${method.name}`;
+}
+
+export function readRefusal(error: ServiceError): Refusal {
+  const [bytes] = error.metadata.get("grpc-status-details-bin");
+  const details = bytes === undefined ? [] : fromBinary(StatusSchema, bytes as Buffer).details;
+  const detail = <Desc extends DescMessage>(schema: Desc) =>
+    details.map((any) => anyUnpack(any, schema)).find((message) => message !== undefined);
+  const info = detail(ErrorInfoSchema);
+  const violations = detail(BadRequestSchema)?.fieldViolations ?? [];
+  return {
+    code: status[error.code] ?? "",
+    message: error.details,
+    fields: violations.map(({ field, description }) => ({ field, description })),
+    reason: info?.reason ?? "",
+    metadata: info?.metadata ?? {},
+    resource: detail(ResourceInfoSchema)?.resourceName ?? "",
+    precondition: detail(PreconditionFailureSchema)?.violations[0]?.type ?? "",
+    retries: detail(RetryInfoSchema) !== undefined,
+    detailBytes: (bytes as Buffer | undefined)?.length ?? 0,
+  };
+}

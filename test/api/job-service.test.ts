@@ -1,0 +1,292 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { CleanPodPolicy, JobPhase, RestartPolicy, RestartScope } from "../../src/gen/gangway/v1/job_pb.ts";
+import { CreateJobResponse_Outcome, JobService, JobView } from "../../src/gen/gangway/v1/job_service_pb.ts";
+import { startFixture } from "./fixture.ts";
+import { pytorchJob, template } from "./jobs.ts";
+
+const { method } = JobService;
+
+test("a created job comes back with everything that its kind defaults to, and is found by name and by uid", async (t) => {
+  const { call, woken } = await startFixture(t);
+  const created = await call(method.createJob, { job: pytorchJob() });
+  assert.equal(created.error, null);
+  assert.equal(created.ok.outcome, CreateJobResponse_Outcome.CREATED);
+  const { job } = created.ok;
+  assert.equal(job?.metadata?.namespace, "default");
+  assert.match(job?.metadata?.uid ?? "", /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+  assert.equal(job?.spec?.replicaSpecs["Worker"]?.restartPolicy, RestartPolicy.ON_FAILURE);
+  assert.equal(job?.spec?.runPolicy?.cleanPodPolicy, CleanPodPolicy.NONE);
+  assert.equal(job?.spec?.runPolicy?.restartScope, RestartScope.REPLICA);
+  assert.equal(job?.spec?.runPolicy?.backoffLimit, undefined);
+  assert.equal(job?.spec?.runPolicy?.schedulingPolicy?.minAvailable, 3);
+  assert.equal(job?.spec?.runPolicy?.schedulingPolicy?.queue, "default");
+  assert.equal(job?.status?.phase, JobPhase.WAITING);
+  assert.deepEqual([job?.status?.minAvailable, job?.status?.totalReplicas], [3, 3]);
+  assert.equal(job?.status?.conditions[0]?.reason, "PyTorchJobCreated");
+  assert.equal(woken.planner, 1);
+
+  const byName = await call(method.getJob, { name: "mnist" });
+  assert.deepEqual(byName.ok?.job?.spec, job?.spec);
+  assert.equal(byName.ok?.job?.status?.waiting?.position, 1);
+  const byUid = await call(method.getJob, { uid: job!.metadata!.uid, view: JobView.BASIC });
+  assert.equal(byUid.ok?.job?.metadata?.name, "mnist");
+  assert.equal(byUid.ok?.job?.spec?.replicaSpecs["Worker"]?.template, undefined);
+});
+
+test("a request id makes a job exactly once, and names what differs when it is used for another", async (t) => {
+  const { call, store } = await startFixture(t);
+  const first = await call(method.createJob, { job: pytorchJob(), requestId: "r1" });
+  const again = await call(method.createJob, { job: pytorchJob(), requestId: "r1" });
+  assert.equal(again.ok?.outcome, CreateJobResponse_Outcome.REPLAYED);
+  assert.equal(again.ok?.job?.metadata?.uid, first.ok?.job?.metadata?.uid);
+  const other = pytorchJob("mnist", {
+    replicaSpecs: { Master: { replicas: 1, template: template() }, Worker: { replicas: 3, template: template() } },
+  });
+  const reused = await call(method.createJob, { job: other, requestId: "r1" });
+  assert.deepEqual([reused.error?.code, reused.error?.reason], ["ALREADY_EXISTS", "REQUEST_ID_REUSED"]);
+  assert.match(reused.error!.message, /job\.spec\.replica_specs\[Worker\]\.replicas is 2 there and 3 here/);
+  store.forget(store.jobs.get("default/mnist")!.job);
+  const gone = await call(method.createJob, { job: pytorchJob(), requestId: "r1" });
+  assert.equal(gone.error?.reason, "JOB_MADE_AND_DELETED");
+});
+
+test("the same name with the same spec is unchanged, with another spec it is taken", async (t) => {
+  const { call, store } = await startFixture(t);
+  await call(method.createJob, { job: pytorchJob() });
+  const same = await call(method.createJob, { job: pytorchJob() });
+  assert.equal(same.ok?.outcome, CreateJobResponse_Outcome.UNCHANGED);
+  const taken = await call(method.createJob, { job: pytorchJob("mnist", { priority: 7 }) });
+  assert.deepEqual([taken.error?.code, taken.error?.reason], ["ALREADY_EXISTS", "JOB_NAME_TAKEN"]);
+  assert.match(taken.error!.message, /job\.spec\.priority is absent there and 7 here/);
+  await call(method.deleteJob, { name: "mnist" });
+  const deleting = await call(method.createJob, { job: pytorchJob() });
+  assert.deepEqual([deleting.error?.reason, deleting.error?.retries], ["JOB_BEING_DELETED", true]);
+  assert.equal(store.jobs.size, 1);
+});
+
+test("a dry run answers with the job that would be, and makes none", async (t) => {
+  const { call, store, woken } = await startFixture(t);
+  const valid = await call(method.createJob, { job: pytorchJob(), validateOnly: true });
+  assert.equal(valid.ok?.outcome, CreateJobResponse_Outcome.VALID);
+  assert.equal(valid.ok?.job?.spec?.runPolicy?.schedulingPolicy?.queue, "default");
+  assert.deepEqual([store.jobs.size, woken.planner], [0, 0]);
+});
+
+test("a dry run answers as the create would where the name or the request id is taken", async (t) => {
+  const { call, store } = await startFixture(t);
+  await call(method.createJob, { job: pytorchJob(), requestId: "r1" });
+  const dry = { validateOnly: true };
+  const replayed = await call(method.createJob, { ...dry, job: pytorchJob(), requestId: "r1" });
+  assert.equal(replayed.ok?.outcome, CreateJobResponse_Outcome.REPLAYED);
+  const unchanged = await call(method.createJob, { ...dry, job: pytorchJob() });
+  assert.equal(unchanged.ok?.outcome, CreateJobResponse_Outcome.UNCHANGED);
+  const taken = await call(method.createJob, { ...dry, job: pytorchJob("mnist", { priority: 1 }) });
+  assert.equal(taken.error?.reason, "JOB_NAME_TAKEN");
+  assert.deepEqual([store.jobs.size, store.requestIds.size], [1, 1]);
+});
+
+test("a generated name is its prefix and a suffix, different each time", async (t) => {
+  const { call } = await startFixture(t);
+  const job = { ...pytorchJob(), metadata: { generateName: "run-" } };
+  const names = await Promise.all(
+    [1, 2].map(async () => (await call(method.createJob, { job })).ok?.job?.metadata?.name),
+  );
+  for (const name of names) assert.match(name ?? "", /^run-[a-z0-9]{6}$/);
+  assert.notEqual(names[0], names[1]);
+});
+
+test("a closed namespace that does not exist is not found", async (t) => {
+  const { call, store } = await startFixture(t);
+  store.open = false;
+  const job = { ...pytorchJob(), metadata: { name: "mnist", namespace: "nowhere" } };
+  const { error } = await call(method.createJob, { job });
+  assert.deepEqual([error?.code, error?.reason, error?.resource], ["NOT_FOUND", "NAMESPACE_NOT_FOUND", "nowhere"]);
+});
+
+test("lists page through every job once, in the order asked for", async (t) => {
+  const { call } = await startFixture(t);
+  for (const name of ["c", "a", "d", "b"]) await call(method.createJob, { job: pytorchJob(name) });
+  const names: string[] = [];
+  let pageToken = "";
+  do {
+    const page = await call(method.listJobs, { orderBy: "name", pageSize: 3, pageToken });
+    names.push(...(page.ok?.jobs.map((job) => job.metadata?.name ?? "") ?? []));
+    assert.equal(page.ok?.totalEstimate, 4);
+    pageToken = page.ok?.nextPageToken ?? "";
+  } while (pageToken !== "");
+  assert.deepEqual(names, ["a", "b", "c", "d"]);
+  const none = await call(method.listJobs, { filter: { kinds: ["TFJob"] } });
+  assert.deepEqual(none.ok?.jobs, []);
+});
+
+test("a page with large templates is cut so that any client can receive it", async (t) => {
+  const { call } = await startFixture(t);
+  const large = { spec: { containers: [{ name: "main", image: "x", args: ["y".repeat(900_000)] }] } };
+  const spec = { kind: "Job", replicaSpecs: { Worker: { replicas: 1, template: large } } };
+  for (const name of ["a", "b", "c", "d", "e"]) await call(method.createJob, { job: { metadata: { name }, spec } });
+  const names: string[] = [];
+  let pageToken = "";
+  do {
+    const page = await call(method.listJobs, { view: JobView.FULL, orderBy: "name", pageToken });
+    assert.equal(page.error, null);
+    names.push(...page.ok.jobs.map((job) => job.metadata?.name ?? ""));
+    pageToken = page.ok.nextPageToken;
+  } while (pageToken !== "");
+  assert.deepEqual(names, ["a", "b", "c", "d", "e"]);
+});
+
+test("cancelling wakes the worker, again is the same, and a job that ended by itself is not cancelled", async (t) => {
+  const { call, store, woken } = await startFixture(t);
+  const created = await call(method.createJob, { job: pytorchJob() });
+  const uid = created.ok!.job!.metadata!.uid;
+  const cancelled = await call(method.cancelJob, { name: "mnist", reason: "enough" });
+  assert.equal(cancelled.ok?.job?.metadata?.resourceVersion, "2");
+  assert.deepEqual(woken.jobs, [uid]);
+  assert.equal((await call(method.cancelJob, { name: "mnist" })).ok?.job?.metadata?.resourceVersion, "2");
+  const { job } = store.jobs.get("default/mnist")!;
+  store.put({ ...job, status: { ...job.status, phase: "SUCCEEDED" } });
+  const late = await call(method.cancelJob, { name: "mnist" });
+  assert.deepEqual([late.error?.code, late.error?.precondition], ["FAILED_PRECONDITION", "JOB_TERMINAL"]);
+  const deleted = await call(method.deleteJob, { name: "mnist" });
+  assert.notEqual(deleted.ok?.job?.metadata?.deleteTime, undefined);
+  const missing = await call(method.cancelJob, { name: "other" });
+  assert.deepEqual([missing.error?.code, missing.error?.resource], ["NOT_FOUND", "default/other"]);
+});
+
+test("explain says in one sentence why a job waits, and in detail what is in the way", async (t) => {
+  const { call, store } = await startFixture(t);
+  const created = await call(method.createJob, { job: pytorchJob() });
+  const uid = created.ok!.job!.metadata!.uid;
+  const unseen = await call(method.explainJob, { name: "mnist" });
+  assert.equal(
+    unseen.ok?.summary,
+    "default/mnist waits in queue default, number 1 in line: the planner has not looked at it yet",
+  );
+  assert.equal(unseen.ok?.evaluatedAt, undefined);
+  const message = "queue default has 2 of gpu/h100 left and the gang needs 3";
+  const quota = {
+    queue: "default",
+    flavor: "gpu/h100",
+    reason: "QuotaExhausted",
+    need: 3,
+    used: 6,
+    limit: 8,
+    heldBy: ["a/b"],
+  };
+  const cluster = { cluster: "west", reason: "NoCapacity", message: "full", flavor: null, need: 3, have: 1 };
+  store.refusals.set(uid, {
+    atMs: 5000,
+    refusal: {
+      jobUid: uid,
+      jobVersion: 1,
+      reason: "QuotaExhausted",
+      message,
+      clusters: [cluster],
+      quotas: [quota],
+      retryAtMs: 9000,
+    },
+  });
+  const { ok } = await call(method.explainJob, { name: "mnist" });
+  assert.equal(ok?.summary, `default/mnist waits in queue default, number 1 in line: ${message}`);
+  assert.deepEqual([ok?.reason, ok?.position, ok?.phase], ["QuotaExhausted", 1, JobPhase.WAITING]);
+  assert.deepEqual([ok?.quotas[0]?.limit, ok?.quotas[0]?.heldBy], [8n, ["a/b"]]);
+  assert.deepEqual([ok?.clusters[0]?.cluster, ok?.clusters[0]?.have], ["west", 1]);
+  assert.deepEqual([ok?.evaluatedAt?.seconds, ok?.retryAt?.seconds], [5n, 9n]);
+});
+
+test("explain says where a job runs, why it failed, and what is still cleaned up", async (t) => {
+  const { call, store } = await startFixture(t);
+  await call(method.createJob, { job: pytorchJob() });
+  const { job } = store.jobs.get("default/mnist")!;
+  const admission = {
+    number: 2,
+    cluster: "west",
+    admitTimeMs: 4000,
+    members: { Master: 1, Worker: 2 },
+    flavors: { "nvidia.com/gpu": "gpu/h100" },
+    nodeLabels: {},
+    tokensReleasedMs: null,
+    goneMs: null,
+    belowMinSinceMs: null,
+  };
+  const replicaStatuses = {
+    Master: { active: 1, succeeded: 0, failed: 0 },
+    Worker: { active: 1, succeeded: 0, failed: 0 },
+  };
+  const running = { ...job.status, phase: "RUNNING" as const, replicaStatuses, waiting: null };
+  store.put({ ...job, status: running, admissions: [{ ...admission, state: "live" }] });
+  const runs = await call(method.explainJob, { name: "mnist" });
+  assert.equal(runs.ok?.summary, "default/mnist runs on cluster west: 2 of 3 pods active");
+  assert.deepEqual([runs.ok?.admission?.number, runs.ok?.admission?.members["Worker"]], [2, 2]);
+  const shown = await call(method.getJob, { name: "mnist" });
+  assert.equal(
+    shown.ok?.job?.status?.replicaStatuses["Worker"]?.selector,
+    "training.kubeflow.org/job-name=mnist,training.kubeflow.org/replica-type=worker",
+  );
+  const failure = {
+    code: "OOMKilled",
+    kind: "USER" as const,
+    message: "Worker/1 ran out of memory",
+    container: "pytorch",
+    exitCode: 137,
+  };
+  store.put({
+    ...job,
+    status: { ...running, phase: "FAILED", failure },
+    admissions: [{ ...admission, state: "ended" }],
+  });
+  const failed = await call(method.explainJob, { name: "mnist" });
+  assert.equal(
+    failed.ok?.summary,
+    "default/mnist failed: OOMKilled (the program's failure): Worker/1 ran out of memory; pods of it are still being cleaned up on west",
+  );
+  assert.deepEqual(
+    [failed.ok?.reason, failed.ok?.failure?.exitCode, failed.ok?.draining.length],
+    ["OOMKilled", 137, 1],
+  );
+  assert.equal((await call(method.getJob, { name: "mnist" })).ok?.job?.status?.draining, true);
+});
+
+test("events of a job come in pages, oldest first", async (t) => {
+  const { call, store } = await startFixture(t);
+  const created = await call(method.createJob, { job: pytorchJob() });
+  const jobUid = created.ok!.job!.metadata!.uid;
+  for (let version = 1; version <= 3; version++) {
+    store.events.push({ type: "Normal", reason: `R${version}`, message: "m", atMs: version * 1000, version, jobUid });
+  }
+  const first = await call(method.listJobEvents, { name: "mnist", pageSize: 2 });
+  assert.deepEqual(
+    first.ok?.events.map((event) => event.reason),
+    ["R1", "R2"],
+  );
+  const second = await call(method.listJobEvents, { name: "mnist", pageSize: 2, pageToken: first.ok!.nextPageToken });
+  assert.deepEqual(
+    second.ok?.events.map((event) => [event.reason, event.resourceVersion]),
+    [["R3", "3"]],
+  );
+  assert.equal((await call(method.listJobEvents, { name: "none" })).error?.code, "NOT_FOUND");
+});
+
+test("the kinds that are served are listed with roles, defaults and an example that can be submitted", async (t) => {
+  const { call } = await startFixture(t);
+  const { ok } = await call(method.listKinds, {});
+  assert.deepEqual(
+    ok?.kinds.map((kind) => kind.name),
+    ["PyTorchJob", "TFJob", "Job"],
+  );
+  const [pytorch, , plain] = ok!.kinds;
+  assert.deepEqual(
+    pytorch?.roles.map(({ name, maxReplicas }) => [name, maxReplicas]),
+    [
+      ["Master", 1],
+      ["Worker", undefined],
+    ],
+  );
+  assert.deepEqual(
+    [pytorch?.port, pytorch?.defaultContainer, pytorch?.defaultBackoffLimit],
+    [23456, "pytorch", undefined],
+  );
+  assert.deepEqual([plain?.defaultBackoffLimit, plain?.defaultRestartScope], [6, RestartScope.GANG]);
+  assert.equal(pytorch?.example?.["kind"], "PyTorchJob");
+});

@@ -1,0 +1,257 @@
+import type {
+  Admin,
+  ChangeOutcome,
+  ClusterRecord,
+  JobReads,
+  JobWatch,
+  NamespaceRecord,
+  QueueRecord,
+  ShownEvent,
+} from "../../src/api/ports.ts";
+import { type JobFilter, matchesFilter } from "../../src/core/job/filter.ts";
+import type { Job } from "../../src/core/job/job.ts";
+import type { SentJob } from "../../src/core/job/sent.ts";
+import { isTerminal } from "../../src/core/job/status.ts";
+import type { Refusal } from "../../src/core/plan/plan-types.ts";
+import type { CancelOutcome, CreateOutcome, IntakeStore, NewJob } from "../../src/intake/ports.ts";
+import { canonicalJson } from "../../src/runtime/json.ts";
+
+type Entry = { readonly type: "ADDED" | "MODIFIED" | "DELETED"; readonly job: Job; readonly cursor: string };
+const BUFFER_MAX = 100;
+
+/** Jobs, queues, namespaces and clusters in memory, under the contracts of the ports of `api` and `intake`. */
+export class MemoryStore {
+  readonly jobs = new Map<string, { job: Job; sent: SentJob }>();
+  readonly requestIds = new Map<string, { sent: SentJob; uid: string }>();
+  readonly queues = new Map<string, QueueRecord>();
+  readonly namespaces = new Map<string, NamespaceRecord>();
+  readonly clusters = new Map<string, ClusterRecord>();
+  readonly refusals = new Map<string, { refusal: Refusal; atMs: number }>();
+  readonly events: ShownEvent[] = [];
+  readonly #watchers = new Set<(entry: Entry) => void>();
+  readonly #log: Entry[] = [];
+  open = true;
+
+  constructor() {
+    this.queues.set("default", queueRecord("default"));
+    this.namespaces.set("default", namespaceRecord("default"));
+  }
+
+  readonly intakeStore: IntakeStore = {
+    facts: async (name) => ({
+      namespace: this.namespaces.get(name) ?? (this.open ? "open" : null),
+      queueExists: async (queue) => this.queues.has(queue),
+    }),
+    createJob: async (created) => this.#create(created),
+    requestCancel: async (which, reason, atMs) => this.#cancel(which, (job) => ({ ...job, cancel: { reason, atMs } })),
+    requestDelete: async (which, atMs) => this.#delete(which, atMs),
+  };
+
+  #create({ job, sent, requestId, dryRun }: NewJob): CreateOutcome {
+    const idKey = `${job.namespace}/${requestId}`;
+    const earlier = requestId === "" ? undefined : this.requestIds.get(idKey);
+    if (earlier !== undefined) {
+      if (canonicalJson(earlier.sent) !== canonicalJson(sent)) return { kind: "requestIdReused", sent: earlier.sent };
+      const made = [...this.jobs.values()].find((entry) => entry.job.uid === earlier.uid);
+      return made ? { kind: "replayed", job: made.job } : { kind: "madeAndDeleted", uid: earlier.uid };
+    }
+    const there = this.jobs.get(`${job.namespace}/${job.name}`);
+    if (there?.job.deleteTimeMs) return { kind: "beingDeleted" };
+    if (there !== undefined) {
+      const same = sent.name !== "" && canonicalJson(there.sent) === canonicalJson(sent);
+      return same ? { kind: "unchanged", job: there.job } : { kind: "nameTaken", sent: there.sent };
+    }
+    if (dryRun) return { kind: "created", job };
+    if (requestId !== "") this.requestIds.set(idKey, { sent, uid: job.uid });
+    if (!this.namespaces.has(job.namespace)) this.namespaces.set(job.namespace, namespaceRecord(job.namespace));
+    this.put(job, sent);
+    return { kind: "created", job };
+  }
+
+  /** Records a job as it is now, and tells watchers. */
+  put(job: Job, sent?: SentJob): void {
+    const key = `${job.namespace}/${job.name}`;
+    const before = this.jobs.get(key);
+    this.jobs.set(key, { job, sent: sent ?? before!.sent });
+    this.#append(before === undefined ? "ADDED" : "MODIFIED", job);
+  }
+
+  forget(job: Job): void {
+    this.jobs.delete(`${job.namespace}/${job.name}`);
+    this.#append("DELETED", job);
+  }
+
+  #append(type: Entry["type"], job: Job): void {
+    const entry: Entry = { type, job, cursor: String(this.#log.length + 1) };
+    this.#log.push(entry);
+    for (const watcher of this.#watchers) watcher(entry);
+  }
+
+  #cancel(which: { namespace: string; name: string }, change: (job: Job) => Job): CancelOutcome {
+    const found = this.jobs.get(`${which.namespace}/${which.name}`)?.job;
+    if (found === undefined) return { kind: "notFound" };
+    if (isTerminal(found.status)) return { kind: "terminal", job: found };
+    if (found.cancel !== null) return { kind: "already", job: found };
+    const job = { ...change(found), version: found.version + 1 };
+    this.put(job);
+    return { kind: "cancelled", job };
+  }
+
+  #delete(which: { namespace: string; name: string }, deleteTimeMs: number): CancelOutcome {
+    const found = this.jobs.get(`${which.namespace}/${which.name}`)?.job;
+    if (found === undefined) return { kind: "notFound" };
+    if (found.deleteTimeMs !== null) return { kind: "already", job: found };
+    const job = { ...found, deleteTimeMs, version: found.version + 1 };
+    this.put(job);
+    return { kind: "deleting", job };
+  }
+
+  readonly reads: JobReads = {
+    getJob: async (which) => {
+      const all = [...this.jobs.values()].map((entry) => entry.job);
+      const job = all.find((one) =>
+        "uid" in which ? one.uid === which.uid : one.namespace === which.namespace && one.name === which.name,
+      );
+      return job === undefined ? null : this.#shown(job);
+    },
+    listJobs: async ({ filter, order, pageSize, after }) => {
+      if (after !== null && !/^\d+$/.test(after)) return "badCursor";
+      const jobs = this.#matching(filter).sort((a, b) => {
+        if (order === "name") return a.name < b.name ? -1 : 1;
+        if (order === "priority desc") return b.spec.priority - a.spec.priority;
+        return order === "create_time" ? a.createTimeMs - b.createTimeMs : b.createTimeMs - a.createTimeMs;
+      });
+      const from = Number(after ?? 0);
+      const page = jobs.slice(from, from + pageSize);
+      const next = from + page.length < jobs.length ? String(from + page.length) : null;
+      return { jobs: page.map((job) => this.#shown(job)), next, total: jobs.length };
+    },
+    listEvents: async ({ namespace, name, pageSize, after }) => {
+      if (after !== null && !/^\d+$/.test(after)) return "badCursor";
+      const job = this.jobs.get(`${namespace}/${name}`)?.job;
+      if (job === undefined) return "notFound";
+      const from = Number(after ?? 0);
+      const events = this.events.filter((event) => event.jobUid === job.uid);
+      const next = from + pageSize < events.length ? String(from + pageSize) : null;
+      return { events: events.slice(from, from + pageSize), next };
+    },
+    refusalOf: async (uid) => this.refusals.get(uid) ?? null,
+  };
+
+  #shown(job: Job) {
+    const waiting = this.#matching({ ...ANY, phases: ["WAITING"] });
+    const at = waiting.findIndex((one) => one.uid === job.uid);
+    return { job, position: at < 0 ? null : at + 1, tokens: [] };
+  }
+
+  #matching(filter: JobFilter): Job[] {
+    return [...this.jobs.values()].map((entry) => entry.job).filter((job) => matchesFilter(filter, job));
+  }
+
+  readonly watch: JobWatch = {
+    checkCursor: (cursor) => /^\d+$/.test(cursor),
+    watch: (request, signal) => this.#watch(request, signal),
+  };
+
+  get watching(): number {
+    return this.#watchers.size;
+  }
+
+  async *#watch({ filter, cursor }: { filter: JobFilter; cursor: string }, signal: AbortSignal) {
+    const buffer: Entry[] = [];
+    let overflow = false;
+    let wake = () => {};
+    const hear = (entry: Entry) => {
+      if (!matchesFilter(filter, entry.job)) return;
+      if (buffer.length < BUFFER_MAX) buffer.push(entry);
+      else overflow = true;
+      wake();
+    };
+    const stop = () => wake();
+    this.#watchers.add(hear);
+    signal.addEventListener("abort", stop);
+    try {
+      let last = cursor || String(this.#log.length);
+      if (cursor === "") for (const job of this.#matching(filter)) yield { type: "ADDED" as const, job, cursor: last };
+      else for (const entry of this.#log.slice(Number(cursor))) if (matchesFilter(filter, entry.job)) yield entry;
+      yield { type: "BOOKMARK" as const, cursor: last };
+      while (!signal.aborted) {
+        const entry = buffer.shift();
+        if (entry !== undefined) {
+          last = entry.cursor;
+          yield entry;
+        } else if (overflow) {
+          yield { type: "TOO_SLOW" as const, cursor: last };
+          return;
+        } else {
+          await new Promise<void>((resolve) => {
+            wake = resolve;
+          });
+        }
+      }
+    } finally {
+      this.#watchers.delete(hear);
+      signal.removeEventListener("abort", stop);
+    }
+  }
+
+  readonly admin: Admin = {
+    createQueue: async (queue) =>
+      this.queues.has(queue.name) ? { kind: "exists" } : keep(this.queues, { ...queueRecord(queue.name), ...queue }),
+    updateQueue: async (queue) => {
+      const there = this.queues.get(queue.name);
+      if (there === undefined) return { kind: "notFound" };
+      if (queue.version !== 0 && queue.version !== there.version) return { kind: "stale" };
+      return keep(this.queues, { ...there, ...queue, version: there.version + 1 });
+    },
+    deleteQueue: async (name) => {
+      const user = [...this.jobs.values()].find(({ job }) => job.spec.runPolicy.schedulingPolicy.queue === name);
+      if (user !== undefined) return { kind: "inUse", by: `job ${user.job.namespace}/${user.job.name}` };
+      return drop(this.queues, name);
+    },
+    getQueue: async (name) => this.queues.get(name) ?? null,
+    listQueues: async () => [...this.queues.values()],
+    createNamespace: async (namespace) =>
+      this.namespaces.has(namespace.name)
+        ? { kind: "exists" }
+        : keep(this.namespaces, { ...namespaceRecord(namespace.name), ...namespace }),
+    updateNamespace: async (namespace) => {
+      const there = this.namespaces.get(namespace.name);
+      if (there === undefined) return { kind: "notFound" };
+      if (namespace.version !== 0 && namespace.version !== there.version) return { kind: "stale" };
+      return keep(this.namespaces, { ...there, ...namespace, version: there.version + 1 });
+    },
+    deleteNamespace: async (name) => drop(this.namespaces, name),
+    getNamespace: async (name) => this.namespaces.get(name) ?? null,
+    listNamespaces: async () => [...this.namespaces.values()],
+    getCluster: async (name) => this.clusters.get(name) ?? null,
+    listClusters: async () => [...this.clusters.values()],
+    setCordoned: async (name, cordoned) => {
+      const there = this.clusters.get(name);
+      return there === undefined ? { kind: "notFound" } : keep(this.clusters, { ...there, cordoned });
+    },
+  };
+}
+
+const ANY: JobFilter = { namespace: "", names: [], kinds: [], phases: [], queue: "", cluster: "", labels: {} };
+
+function keep<T extends { readonly name: string }>(map: Map<string, T>, record: T): ChangeOutcome<T> {
+  map.set(record.name, record);
+  return { kind: "done", record };
+}
+
+function drop<T>(map: Map<string, T>, name: string): ChangeOutcome<T> {
+  const record = map.get(name);
+  if (record === undefined) return { kind: "notFound" };
+  map.delete(name);
+  return { kind: "done", record };
+}
+
+export function queueRecord(name: string): QueueRecord {
+  const times = { createTimeMs: 1000, updateTimeMs: 1000 };
+  return { name, strategy: "BEST_EFFORT_FIFO", quotas: [], version: 1, used: {}, waiting: 0, admitted: 0, ...times };
+}
+
+function namespaceRecord(name: string): NamespaceRecord {
+  return { name, project: "default", defaultQueue: "default", version: 1, createTimeMs: 1000 };
+}

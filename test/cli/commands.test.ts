@@ -1,0 +1,209 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:net";
+import { type TestContext, test } from "node:test";
+import type { UpOptions } from "../../src/cli/deps.ts";
+import { startFixture } from "../api/fixture.ts";
+import { pytorchManifest, type Ran, run, type World } from "./harness.ts";
+
+const MANIFESTS = {
+  "job.yaml": pytorchManifest("mnist"),
+  "changed.yaml": pytorchManifest("mnist").replace("replicas: 2", "replicas: 3"),
+  "typo.yaml": pytorchManifest("typo").replace("image:", "imagePullPolcy: Always, image:"),
+  "wrong.yaml": pytorchManifest("Wrong_Name", "  runPolicy: {schedulingPolicy: {queue: nowhere}}"),
+  "mpi.yaml": "apiVersion: kubeflow.org/v1\nkind: MPIJob\nmetadata: {name: a}\nspec: {}",
+  "empty.yaml": "# nothing\n",
+  "jobs/b.yml": pytorchManifest("b"),
+  "jobs/a.yaml": pytorchManifest("a"),
+  "jobs/notes.txt": "not a manifest",
+  "twice/a.yaml": pytorchManifest("a"),
+  "twice/b.yaml": `${pytorchManifest("c")}---\n${pytorchManifest("a")}`,
+};
+
+async function served(t: TestContext) {
+  const fixture = await startFixture(t);
+  const world: World = { address: fixture.api.address, files: MANIFESTS };
+  const gangway = (line: string, more: World = {}) => run(line.split(" "), { ...world, ...more });
+  return { ...fixture, gangway };
+}
+
+/** Lines of commands with what each must answer; they share one service. */
+type Step = { run: string; exit: number; out?: RegExp; err?: RegExp };
+
+async function play(t: TestContext, steps: readonly Step[]): Promise<Awaited<ReturnType<typeof served>>> {
+  const fixture = await served(t);
+  for (const step of steps) {
+    const ran = await fixture.gangway(step.run);
+    check(step, ran);
+  }
+  return fixture;
+}
+
+function check(step: Step, ran: Ran): void {
+  const shown = `$ gangway ${step.run}\n${ran.stdout}${ran.stderr}[${ran.exitCode}]`;
+  assert.equal(ran.exitCode, step.exit, shown);
+  if (step.out === undefined) assert.equal(ran.stdout, "", shown);
+  else assert.match(ran.stdout, step.out, shown);
+  if (step.err === undefined) assert.equal(ran.stderr, "", shown);
+  else assert.match(ran.stderr, step.err, shown);
+}
+
+const stories: Record<string, readonly Step[]> = {
+  "submitting again is unchanged, a request id replays, another spec is refused": [
+    { run: "submit -f job.yaml --dry-run", exit: 0, out: /^pytorchjob\/mnist valid\n$/ },
+    { run: "get mnist", exit: 3, err: /^error: not found: job default\/mnist does not exist\n$/ },
+    { run: "submit -f job.yaml --request-id one", exit: 0, out: /^pytorchjob\/mnist created\n$/ },
+    { run: "submit -f job.yaml --request-id one", exit: 0, out: /^pytorchjob\/mnist replayed\n$/ },
+    { run: "submit -f job.yaml", exit: 0, out: /^pytorchjob\/mnist unchanged\n$/ },
+    { run: "submit -f changed.yaml", exit: 3, err: /^changed.yaml, document 1:\nerror: already exists: / },
+  ],
+  "every manifest of a folder is submitted by name": [
+    { run: "submit -f jobs/", exit: 0, out: /^pytorchjob\/a created\npytorchjob\/b created\n$/ },
+    { run: "list -o name --order-by name", exit: 0, out: /^pytorchjob\/a\npytorchjob\/b\n$/ },
+  ],
+  "nothing is submitted if one manifest is wrong": [
+    {
+      run: "submit -f job.yaml -f mpi.yaml",
+      exit: 3,
+      err: /^error: mpi.yaml, document 1: kind MPIJob is not served yet\nnothing was submitted\n$/,
+    },
+    {
+      run: "submit -f twice",
+      exit: 3,
+      err: /twice\/b.yaml, document 2: metadata.name: a is also the name of twice\/a.yaml, document 1/,
+    },
+    { run: "list", exit: 0, err: /^no jobs\n$/ },
+  ],
+  "the service's refusal names each field on a line of its own": [
+    { run: "submit -f wrong.yaml", exit: 3, err: /error: invalid argument\n( {2}job\.[^\n]+: [^\n]+\n){2,}$/ },
+  ],
+  "an odd field is a warning, and an error if strict": [
+    {
+      run: "submit -f typo.yaml --dry-run",
+      exit: 0,
+      out: /valid/,
+      err: /^warning: typo.yaml, document 1: .*did you mean imagePullPolicy/,
+    },
+    { run: "submit -f typo.yaml --strict", exit: 3, err: /did you mean imagePullPolicy/ },
+  ],
+  "a job is found by what it is": [
+    { run: "submit -f job.yaml -n nlp", exit: 0, out: /created/ },
+    { run: "list", exit: 0, err: /no jobs/ },
+    {
+      run: "list -n nlp --phase waiting --kind pytorchjob --queue default",
+      exit: 0,
+      out: /^NAME .*\nmnist +PyTorchJob +default +0 +WAITING +- +0\/3 /,
+    },
+    { run: "list -A -l a=b", exit: 0, err: /no jobs/ },
+    { run: "list -A", exit: 0, out: /^NAMESPACE .*\nnlp +mnist / },
+    { run: "get pytorchjob/mnist -n nlp -o json", exit: 0, out: /^\{\n {2}"metadata": \{\n {4}"name": "mnist"/ },
+    { run: "explain mnist -n nlp", exit: 0, out: /waits[\s\S]*Phase: +WAITING/ },
+    { run: "events mnist -n nlp", exit: 0, err: /no events/ },
+    { run: "cancel mnist -n nlp --reason enough", exit: 0, out: /^pytorchjob\/mnist cancelled\n$/ },
+    { run: "delete mnist -n nlp", exit: 0, out: /^pytorchjob\/mnist deleted\n$/ },
+  ],
+  "a queue is made, changed in part, and deleted": [
+    {
+      run: "queue create nlp --quota gpu/h100=nvidia.com/gpu:8 --strategy strict",
+      exit: 0,
+      out: /^queue\/nlp created\n$/,
+    },
+    { run: "queue create nlp", exit: 3, err: /error: already exists/ },
+    { run: "queue update nlp --strategy best-effort", exit: 0, out: /updated/ },
+    { run: "queue get nlp", exit: 0, out: /nlp +best-effort +0 +0 +gpu\/h100 0\/8/ },
+    { run: "queue update nlp", exit: 2, err: /--quota or --strategy/ },
+    { run: "queue update nlp --quota 8", exit: 2, err: /FLAVOR=RESOURCE:COUNT/ },
+    { run: "queue delete nlp", exit: 0, out: /deleted/ },
+    { run: "queue get nlp", exit: 3, err: /not found/ },
+  ],
+  "a namespace keeps what an update does not name": [
+    { run: "namespace create nlp --project text", exit: 0, out: /created/ },
+    { run: "queue create research", exit: 0, out: /created/ },
+    { run: "namespace update nlp --default-queue research", exit: 0, out: /updated/ },
+    { run: "namespace get nlp -o yaml", exit: 0, out: /project: text\ndefaultQueue: research/ },
+    { run: "namespace delete nlp", exit: 0, out: /deleted/ },
+    { run: "namespace list -o name", exit: 0, out: /^namespace\/default\n$/ },
+  ],
+  "a command line that cannot be meant is a matter of usage": [
+    { run: "sumbit", exit: 2, err: /unknown command 'sumbit'/ },
+    { run: "submit", exit: 2, err: /required option '-f, --filename <path>'/ },
+    { run: "submit -f nowhere.yaml", exit: 2, err: /nowhere.yaml does not exist/ },
+    { run: "submit -f empty.yaml", exit: 2, err: /no manifest in empty.yaml/ },
+    { run: "submit -f job.yaml --wait --timeout 5", exit: 2, err: /a duration with its unit/ },
+    { run: "submit -f job.yaml --wait --dry-run", exit: 2, err: /nothing to wait for/ },
+    { run: "list --phase sleeping", exit: 2, err: /no phase sleeping/ },
+    { run: "list -o xml", exit: 2, err: /Allowed choices are table, json, yaml, name/ },
+    { run: "--address nowhere list", exit: 2, err: /--address must be HOST:PORT/ },
+    { run: "up --exit --no-examples", exit: 2, err: /--exit waits for the examples/ },
+  ],
+  "kinds are listed, and an example can be submitted": [
+    { run: "kinds", exit: 0, out: /PyTorchJob +kubeflow.org\/v1 +Master \(at most 1\), Worker/ },
+    { run: "kinds --example tfjob", exit: 0, out: /^apiVersion: kubeflow.org\/v1\nkind: TFJob/ },
+  ],
+  "a cluster that is not there is not found": [
+    { run: "cluster list", exit: 0, err: /no clusters/ },
+    { run: "cluster capacity h100-east", exit: 3, err: /not found/ },
+    { run: "cluster cordon h100-east", exit: 3, err: /not found/ },
+  ],
+};
+
+for (const [name, steps] of Object.entries(stories)) {
+  test(name, async (t) => {
+    await play(t, steps);
+  });
+}
+
+test("a manifest comes from stdin, and --address goes before the environment's", async (t) => {
+  const { api } = await served(t);
+  const world = { stdin: pytorchManifest("piped"), address: "127.0.0.1:1" };
+  const ran = await run(["submit", "-f", "-", "--address", api.address, "-o", "name"], world);
+  assert.deepEqual(ran, { exitCode: 0, stdout: "pytorchjob/piped\n", stderr: "" });
+});
+
+test("a service that is away is said with the address that was tried", async () => {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  assert.ok(typeof address === "object" && address !== null);
+  server.close();
+  for (const command of ["list", "watch"]) {
+    const ran = await run([command], { address: `127.0.0.1:${address.port}` });
+    assert.equal(ran.exitCode, 4);
+    assert.match(ran.stderr, new RegExp(`^error: unavailable: .*\n.*127.0.0.1:${address.port}.*gangway up`));
+  }
+});
+
+test("cordoning a cluster is one word", async (t) => {
+  const { store, gangway } = await served(t);
+  const capacity = { labels: {}, flavors: [], cordoned: false, simulated: true, reachable: true };
+  const times = { observedMs: null, version: 1, createTimeMs: 1000, capacity: null };
+  store.clusters.set("h100-east", { name: "h100-east", ...capacity, ...times });
+  assert.equal((await gangway("cluster cordon h100-east")).stdout, "cluster/h100-east cordoned\n");
+  assert.match((await gangway("cluster list")).stdout, /h100-east +cordoned, simulated/);
+  assert.equal((await gangway("cluster uncordon h100-east")).stdout, "cluster/h100-east uncordoned\n");
+});
+
+test("up gets its options, and its exit status is the command's", async () => {
+  const asked: UpOptions[] = [];
+  const up = async (options: UpOptions) => asked.push(options) && 7;
+  assert.equal((await run(["up"], { up })).exitCode, 7);
+  await run(["up", "--no-examples", "--listen", "127.0.0.1:0", "--data", "/tmp/x"], { up });
+  assert.deepEqual(asked, [
+    { exit: false, examples: true, listen: null, data: null },
+    { exit: false, examples: false, listen: "127.0.0.1:0", data: "/tmp/x" },
+  ]);
+});
+
+test("every command has help with examples", async () => {
+  const top = await run(["--help"]);
+  assert.equal(top.exitCode, 0);
+  const commands = [...top.stdout.matchAll(/^ {2}([a-z]+)(?: |$)/gm)]
+    .map(([, name = ""]) => name)
+    .filter((name) => !["help", "gangway"].includes(name));
+  assert.ok(commands.length >= 14, commands.join());
+  for (const command of commands) {
+    const ran = await run([command, "--help"]);
+    assert.equal(ran.exitCode, 0);
+    assert.match(ran.stdout, /Examples:\n {2}\S/, command);
+  }
+});

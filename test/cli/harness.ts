@@ -1,0 +1,60 @@
+import { runCli } from "../../src/cli/cli.ts";
+import type { CliDeps, PathEntry, UpOptions } from "../../src/cli/deps.ts";
+import { systemClock } from "../../src/runtime/clock.ts";
+
+export type Ran = { readonly exitCode: number; readonly stdout: string; readonly stderr: string };
+
+export type World = Partial<Omit<CliDeps, "stdout" | "stderr">> & {
+  /** Text by path; folders are what their paths say. */
+  readonly files?: Readonly<Record<string, string>>;
+  readonly stdin?: string;
+  /** Told of everything that is written, as it is written. */
+  readonly onOutput?: (text: string) => void;
+};
+
+/** Runs a command line in a world of its own, and returns what it wrote. */
+export async function run(argv: readonly string[], world: World = {}): Promise<Ran> {
+  const { files = {}, stdin = "", onOutput = () => {}, ...overrides } = world;
+  const written = { stdout: "", stderr: "" };
+  const write = (stream: keyof typeof written) => (text: string) => {
+    written[stream] += text;
+    onOutput(text);
+  };
+  const deps: CliDeps = {
+    stdout: write("stdout"),
+    stderr: write("stderr"),
+    readStdin: async () => stdin,
+    readFile: async (path) => files[path] ?? Promise.reject(new Error(`no file ${path}`)),
+    lookUp: async (path) => lookUp(files, path),
+    isTty: false,
+    columns: 80,
+    color: false,
+    clock: systemClock(),
+    address: undefined,
+    signal: new AbortController().signal,
+    up: async (_options: UpOptions) => 0,
+    ...overrides,
+  };
+  return { exitCode: await runCli(argv, deps), ...written };
+}
+
+function lookUp(files: Readonly<Record<string, string>>, path: string): PathEntry | null {
+  if (path in files) return { kind: "file" };
+  const prefix = `${path.replace(/\/+$/, "")}/`;
+  const names = Object.keys(files)
+    .filter((file) => file.startsWith(prefix))
+    .map((file) => file.slice(prefix.length));
+  return names.length === 0 ? null : { kind: "directory", names };
+}
+
+/** A manifest that nothing is wrong with, as YAML. */
+export function pytorchManifest(name: string, members = ""): string {
+  return `apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: ${name}}
+spec:
+  pytorchReplicaSpecs:
+    Master: {replicas: 1, template: {spec: {containers: [{name: pytorch, image: example.com/train}]}}}
+    Worker: {replicas: 2, template: {spec: {containers: [{name: pytorch, image: example.com/train}]}}}
+${members}`;
+}

@@ -1,0 +1,204 @@
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { toJson } from "@bufbuild/protobuf";
+import fc from "fast-check";
+import { parseDocuments } from "../../src/cli/manifest/documents.ts";
+import { readManifest } from "../../src/cli/manifest/manifest.ts";
+import { readManifests } from "../../src/cli/manifest/read-manifests.ts";
+import { processIo } from "../../src/cli/process-io.ts";
+import { JobSchema } from "../../src/gen/gangway/v1/job_pb.ts";
+import { type Json, objectAt } from "../../src/runtime/json.ts";
+import { pytorchManifest } from "./harness.ts";
+
+const EXAMPLES = join(import.meta.dirname, "../../examples");
+
+/** What one manifest file says: `field: message` of every error, or of every warning of what can be sent. */
+function judge(text: string, namespace = { name: "default", isExplicit: false }) {
+  const { documents, errors } = parseDocuments({ name: "job.yaml", text });
+  const jobs: unknown[] = [];
+  const warnings: string[] = [];
+  const refused = [...errors];
+  for (const { where, value } of documents) {
+    const outcome = readManifest(value, namespace);
+    if (outcome.kind === "invalid")
+      refused.push(...outcome.errors.map((note) => `${where}: ${note.field}: ${note.message}`));
+    else {
+      jobs.push(toJson(JobSchema, outcome.job));
+      warnings.push(...outcome.warnings.map((note) => note.field));
+    }
+  }
+  return { jobs, warnings, refused };
+}
+
+const ours = (spec: string, kind = "Job") =>
+  `apiVersion: gangway.dev/v1\nkind: ${kind}\nmetadata: {name: a}\nspec:\n  replicaSpecs: {Worker: {template: {spec: {containers: [{name: pytorch, image: i}]}}}}\n${spec}`;
+
+const refused: Record<string, { text: string; errors: RegExp[] }> = {
+  "a kind that is not served yet is refused by its name": {
+    text: "apiVersion: kubeflow.org/v1\nkind: MPIJob\nmetadata: {name: a}\nspec: {}",
+    errors: [/document 1: : kind MPIJob is not served yet/],
+  },
+  "an unknown kind is refused with those that are served": {
+    text: "apiVersion: kubeflow.org/v1\nkind: MXJob\nmetadata: {name: a}\nspec: {}",
+    errors: [/unknown kind MXJob; served are PyTorchJob, TFJob, Job/],
+  },
+  "another API is refused": {
+    text: "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\nspec: {}",
+    errors: [/apiVersion: must be kubeflow.org\/v1 or gangway.dev\/v1, not "batch\/v1"/],
+  },
+  "a second document is called by its number": {
+    text: `${pytorchManifest("a")}---\nkind: [`,
+    errors: [/^job.yaml, document 2: .*line/],
+  },
+  "a document that is no object is refused": { text: "- a\n- b", errors: [/document 1: : must be an object/] },
+  "a name is required": {
+    text: pytorchManifest("a").replace("name: a", "labels: {}"),
+    errors: [/metadata.name: is required/],
+  },
+  "suspend is refused": {
+    text: pytorchManifest("a", "  runPolicy: {suspend: true}"),
+    errors: [/spec.runPolicy.suspend: suspend is not served yet/],
+  },
+  "managedBy is refused": {
+    text: pytorchManifest("a", "  runPolicy: {managedBy: x}"),
+    errors: [/spec.runPolicy.managedBy: /],
+  },
+  "elasticPolicy is refused as the manifest spells it": {
+    text: pytorchManifest("a", "  elasticPolicy: {minReplicas: 1}"),
+    errors: [/: spec.elasticPolicy: elasticPolicy is not served yet/],
+  },
+  "successPolicy and enableDynamicWorker of a TFJob are refused together": {
+    text: pytorchManifest("a", "  successPolicy: AllWorkers\n  enableDynamicWorker: true")
+      .replace("PyTorchJob", "TFJob")
+      .replace("pytorchReplicaSpecs", "tfReplicaSpecs")
+      .replaceAll("name: pytorch", "name: tensorflow"),
+    errors: [/spec.successPolicy: .*not served yet/, /spec.enableDynamicWorker: .*not served yet/],
+  },
+  "a wrong enum value names those that there are": {
+    text: pytorchManifest("a", "  runPolicy: {cleanPodPolicy: Some}"),
+    errors: [/spec.runPolicy.cleanPodPolicy: must be one of All, Running, None/],
+  },
+  "negative replicas are found at their field": {
+    text: pytorchManifest("a").replace("replicas: 2", "replicas: -2"),
+    errors: [/spec.pytorchReplicaSpecs.Worker.replicas: must not be negative/],
+  },
+  "a number that JSON does not have is refused": {
+    text: pytorchManifest("a").replace("image: example.com/train", "image: .nan"),
+    errors: [/^job.yaml, document 1: spec.*image: must be a finite number/],
+  },
+  "another kind inside than outside is refused": {
+    text: ours("  kind: TFJob", "PyTorchJob"),
+    errors: [/spec.kind: must be PyTorchJob/],
+  },
+  "an unknown field of our own form is refused": {
+    text: ours("  prioritty: 5"),
+    errors: [/spec.prioritty: is not a known field/],
+  },
+};
+
+for (const [name, { text, errors }] of Object.entries(refused)) {
+  test(name, () => {
+    const judged = judge(text);
+    assert.deepEqual(judged.jobs.length, text.includes("---") ? 1 : 0);
+    assert.equal(judged.refused.length, errors.length, judged.refused.join("\n"));
+    for (const [at, error] of errors.entries()) assert.match(judged.refused[at] ?? "", error);
+  });
+}
+
+const accepted: Record<string, { text: string; warnings?: string[]; spec: object }> = {
+  "Kubeflow's replica specs become ours": {
+    text: pytorchManifest("a", "  nprocPerNode: auto"),
+    spec: { kind: "PyTorchJob", kindSpec: { nprocPerNode: "auto" } },
+  },
+  "what only steers Kubeflow's gang scheduling is ignored with a warning": {
+    text: pytorchManifest(
+      "a",
+      "  runPolicy: {schedulingPolicy: {minAvailable: 2, minResources: {cpu: 1}, priorityClass: high}}",
+    ),
+    warnings: ["spec.runPolicy.schedulingPolicy.minResources", "spec.runPolicy.schedulingPolicy.priorityClass"],
+    spec: { runPolicy: { schedulingPolicy: { minAvailable: 2 } } },
+  },
+  "what was read back from a cluster is ignored with a warning": {
+    text: `${pytorchManifest("a").replace("{name: a}", "{name: a, uid: x}")}status: {}`,
+    warnings: ["status", "metadata.uid"],
+    spec: { kind: "PyTorchJob" },
+  },
+  "suspend: false asks for what happens anyway": {
+    text: pytorchManifest("a", "  runPolicy: {suspend: false, activeDeadlineSeconds: 9}"),
+    spec: { runPolicy: { activeDeadlineSeconds: "9" } },
+  },
+  "enum values of our own form are taken in both forms": {
+    text: ours(
+      "  runPolicy: {cleanPodPolicy: CLEAN_POD_POLICY_ALL, restartScope: GANG}\n  priority: 7\n  placement: {gpuModels: [h100]}",
+    ),
+    spec: {
+      kind: "Job",
+      priority: 7,
+      runPolicy: { cleanPodPolicy: "CLEAN_POD_POLICY_ALL", restartScope: "RESTART_SCOPE_GANG" },
+      placement: { gpuModels: ["h100"] },
+    },
+  },
+  "any kind has our own form": { text: ours("  priority: 1", "PyTorchJob"), spec: { kind: "PyTorchJob", priority: 1 } },
+};
+
+for (const [name, { text, warnings = [], spec }] of Object.entries(accepted)) {
+  test(name, () => {
+    const judged = judge(text);
+    assert.deepEqual(judged.refused, []);
+    assert.deepEqual(judged.warnings, warnings);
+    const read = objectAt(judged.jobs[0], "spec");
+    assert.deepEqual(Object.fromEntries(Object.keys(spec).map((member) => [member, read[member]])), spec);
+  });
+}
+
+test("several documents in a file are read in their order, empty ones are passed over", () => {
+  const { jobs } = judge(`${pytorchManifest("a")}---\n# nothing\n---\n${pytorchManifest("b")}`);
+  assert.deepEqual(
+    jobs.map((job) => objectAt(job, "metadata")["name"]),
+    ["a", "b"],
+  );
+});
+
+test("a manifest's namespace goes before the default, and conflicts with one that was asked for", () => {
+  const text = pytorchManifest("a").replace("{name: a}", "{name: a, namespace: nlp}");
+  assert.equal(objectAt(judge(text).jobs[0], "metadata")["namespace"], "nlp");
+  assert.deepEqual(judge(text, { name: "nlp", isExplicit: true }).refused, []);
+  assert.match(
+    judge(text, { name: "other", isExplicit: true }).refused[0] ?? "",
+    /metadata.namespace: is nlp, but --namespace says other/,
+  );
+});
+
+test("no JSON is too strange to be judged", () => {
+  fc.assert(
+    fc.property(fc.jsonValue(), fc.jsonValue(), (spec, metadata) => {
+      for (const kind of ["PyTorchJob", "TFJob", "Job"]) {
+        const apiVersion = kind === "Job" ? "gangway.dev/v1" : "kubeflow.org/v1";
+        const outcome = readManifest({ apiVersion, kind, metadata, spec } as Json, {
+          name: "default",
+          isExplicit: false,
+        });
+        assert.ok(outcome.kind === "job" || outcome.errors.length > 0);
+      }
+    }),
+  );
+});
+
+test("every example can be sent and says how it should end", async () => {
+  const read = await readManifests([EXAMPLES], {
+    io: processIo(process),
+    namespace: { name: "default", isExplicit: true },
+  });
+  assert.deepEqual({ errors: read.errors, warnings: read.warnings }, { errors: [], warnings: [] });
+  const files = readdirSync(EXAMPLES).filter((name) => name.endsWith(".yaml"));
+  assert.equal(read.ready.length, files.length);
+  for (const { job } of read.ready)
+    assert.match(job.metadata?.annotations["gangway.dev/expect"] ?? "", /^(Succeeded|Failed)$/);
+  const readme = readFileSync(join(EXAMPLES, "README.md"), "utf8");
+  assert.deepEqual(
+    files.filter((name) => !readme.includes(name)),
+    [],
+  );
+});

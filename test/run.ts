@@ -1,0 +1,57 @@
+/**
+ * Runs every suite that this machine can, and names each one that it left out and what would enable it.
+ * Arguments are passed on to node's test runner; file names among them replace the usual list.
+ */
+import { spawnSync } from "node:child_process";
+import { readdirSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const root = dirname(here);
+
+/** Suites that need something beyond Node and npm. */
+const conditional: readonly { readonly name: string; readonly available: () => boolean; readonly enable: string }[] = [
+  {
+    name: "conformance cases from elsewhere",
+    available: () => process.env["GANGWAY_CONFORMANCE"] !== undefined,
+    enable: "set GANGWAY_CONFORMANCE to a folder of cases",
+  },
+  {
+    name: "the command line started by an older node",
+    available: () => Number(pathNodeMajor()) < 24,
+    enable: "put a node older than 24 on the PATH",
+  },
+];
+
+const args = process.argv.slice(2);
+const named = args.filter((arg) => arg.endsWith(".test.ts"));
+const files = named.length > 0 ? named : testFiles();
+const flags = args.filter((arg) => !named.includes(arg));
+const run = spawnSync(process.execPath, ["--test", "--test-concurrency=2", ...flags, ...files], {
+  cwd: root,
+  stdio: "inherit",
+});
+for (const suite of conditional.filter((suite) => !suite.available())) {
+  console.log(`left out: ${suite.name} (to run it, ${suite.enable})`);
+}
+process.exitCode = run.status ?? 1;
+
+function testFiles(): readonly string[] {
+  return readdirSync(here, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith(".test.ts"))
+    .map((entry) => relative(root, join(entry.parentPath, entry.name)))
+    .sort();
+}
+
+/** Major version of the node that a plain shell finds: npm puts ours first, so folders of packages are passed over. */
+function pathNodeMajor(): string {
+  const path = (process.env["PATH"] ?? "")
+    .split(":")
+    .filter((part) => !part.includes("node_modules"))
+    .join(":");
+  return (
+    spawnSync("node", ["-p", "process.versions.node.split('.')[0]"], { encoding: "utf8", env: { PATH: path } })
+      .stdout || "99"
+  );
+}

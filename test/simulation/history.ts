@@ -1,0 +1,263 @@
+import assert from "node:assert/strict";
+import type { Db } from "../../src/adapters/store/db.ts";
+import { currentAdmission, isDraining } from "../../src/core/job/job.ts";
+import { memberCount } from "../../src/core/job/roles.ts";
+import type { SentJob } from "../../src/core/job/sent.ts";
+import { isTerminal } from "../../src/core/job/status.ts";
+import { podView } from "../../src/core/pods/pod-view.ts";
+import { seededRandom } from "../support/random.ts";
+import type { Fate } from "./sim-kube.ts";
+import { GPU, World } from "./world.ts";
+
+const TICKS = 60;
+/** Faults end after this; then everything must come to rest within as many ticks again. */
+const REST_TICKS_MAX = 400;
+/** What only an admin or a larger cluster could mend: these wait for ever, and rightly so. */
+const NEVER = ["AboveQuota", "TooLarge"];
+
+type Run = { readonly world: World; readonly random: () => number; readonly trace: string[] };
+
+/** One random history. Everything in it depends on the seed alone; throws with what happened where a law is broken. */
+export async function runHistory(db: Db, seed: number): Promise<void> {
+  const random = seededRandom(seed);
+  const faults = { share: random() * 0.4 };
+  const fateOf = (): Fate =>
+    random() < faults.share ? pick(random, ["lost", "answerLost", "doubled", "late"]) : "arrives";
+  const world = await World.create({
+    db,
+    random,
+    fateOf,
+    clusters: [
+      { name: "east", flavor: "h100", nodes: 2, gpus: 4 },
+      { name: "west", flavor: "a100", nodes: 1 + Math.floor(random() * 3), gpus: 2 },
+    ],
+    queues: [
+      { name: "default", quotas: { h100: 8, a100: 4 } },
+      { name: "small", quotas: { a100: 4, h100: 4 } },
+    ],
+  });
+  const run: Run = { world, random, trace: [] };
+  try {
+    for (let tick = 0; tick < TICKS; tick += 1) await faultyTick(run, tick);
+    faults.share = 0;
+    await comeToRest(run);
+    await checkTheEnd(run);
+    assert.deepEqual(world.errors, [], "no loop has thrown");
+  } catch (error) {
+    throw new Error(`seed ${seed}, before it broke:\n${run.trace.slice(-40).join("\n")}`, { cause: error });
+  }
+}
+
+async function faultyTick(run: Run, tick: number): Promise<void> {
+  const { world, random, trace } = run;
+  const passes = pick(random, [0, 20, 100, 500, 2_000, 8_000]);
+  world.pass(passes);
+  trace.push(`tick ${tick}: ${passes} ms pass`);
+  if (tick < 8 || random() < 0.05) await world.submit(randomJob(random, tick));
+  for (const cluster of world.clusters) {
+    if (random() < 0.2) cluster.kube.deliver((late) => late.sort(() => random() - 0.5));
+    if (random() < 0.5) world.refresh(cluster);
+    if (random() < 0.5) await world.observeCapacity(cluster);
+  }
+  if (random() < 0.6) await world.planner.runOnce();
+  if (random() < 0.8) await world.worker.runOnce();
+  if (random() < 0.04) await crashWorker(run);
+  if (random() < 0.04) await crashPlanner(run);
+  if (random() < 0.05) await endSomething(run);
+  if (random() < 0.15) await audit(run);
+  await checkAlways(run);
+}
+
+async function crashWorker({ world, random, trace }: Run): Promise<void> {
+  trace.push("  worker replaced");
+  const before = world.replaceWorker();
+  for (const cluster of world.clusters) if (random() < 0.5) cluster.forget();
+  await world.worker.runOnce();
+  // It does not know that it is dead; what it decides must not be recorded, and what it still does is harmless.
+  if (random() < 0.5) await before.runOnce();
+}
+
+async function crashPlanner({ world, random, trace }: Run): Promise<void> {
+  trace.push("  planner replaced");
+  const before = world.replacePlanner();
+  await world.planner.runOnce();
+  if (random() < 0.5) await before.runOnce().catch(() => undefined);
+}
+
+async function endSomething({ world, random, trace }: Run): Promise<void> {
+  const job = pick(random, await world.jobs());
+  if (job === undefined) return;
+  const which = { namespace: job.namespace, name: job.name };
+  trace.push(`  ${job.name} cancelled or deleted`);
+  if (random() < 0.5) await world.intake.cancel(which, "simulated");
+  else await world.intake.remove(which);
+}
+
+/** With fresh caches and two steps, no admission may hold its tokens with too few pods for longer than its start timeout. */
+async function audit({ world }: Run): Promise<void> {
+  for (const cluster of world.clusters) world.refresh(cluster);
+  await world.worker.runOnce();
+  await world.worker.runOnce();
+  for (const job of await world.jobs()) {
+    const admission = currentAdmission(job);
+    if (admission === null || admission.state !== "live") continue;
+    const { minAvailable, scheduleTimeoutSeconds } = job.spec.runPolicy.schedulingPolicy;
+    const cluster = world.clusters.find(({ name }) => name === admission.cluster);
+    const pods = (cluster?.pods() ?? []).map(podView);
+    const up = pods.filter(
+      (pod) =>
+        pod.jobUid === job.uid &&
+        pod.admission === admission.number &&
+        !pod.deleting &&
+        ["Running", "Succeeded"].includes(pod.phase),
+    );
+    if (up.length < minAvailable) {
+      assert.notEqual(
+        admission.belowMinSinceMs,
+        null,
+        `${job.name} is known to run with ${up.length} of ${minAvailable}`,
+      );
+      const belowMs = world.clock.atMs - (admission.belowMinSinceMs ?? 0);
+      assert.ok(
+        belowMs <= scheduleTimeoutSeconds * 1000,
+        `${job.name} holds tokens with too few pods for ${belowMs} ms`,
+      );
+    }
+  }
+}
+
+/** What must hold at every moment, whatever is lost. */
+async function checkAlways({ world }: Run): Promise<void> {
+  const jobs = await world.jobs();
+  for (const job of jobs) {
+    for (const admission of job.admissions) {
+      const members = memberCount(admission.members);
+      assert.ok(
+        members >= job.spec.runPolicy.schedulingPolicy.minAvailable,
+        `${job.name} was admitted with ${members} members`,
+      );
+    }
+    const terminal = job.status.conditions.filter(
+      ({ type, status }) => status === "True" && ["Succeeded", "Failed", "Cancelled"].includes(type),
+    );
+    assert.ok(
+      terminal.length === (isTerminal(job.status) ? 1 : 0),
+      `${job.name} has ${terminal.length} terminal conditions in ${job.status.phase}`,
+    );
+  }
+  for (const queue of await world.store.admin.listQueues()) {
+    for (const { flavor, nominal } of queue.quotas) {
+      const used = queue.used[flavor] ?? 0;
+      assert.ok(used <= nominal, `${queue.name} uses ${used} of ${nominal} ${flavor}`);
+    }
+  }
+  checkNoReplicaTwice(world);
+}
+
+/** No replica runs twice: no two pods that run, of one job and index, in all clusters together; also while one is being deleted. */
+function checkNoReplicaTwice(world: World): void {
+  const running = new Map<string, string>();
+  for (const cluster of world.clusters) {
+    for (const pod of cluster.pods().map(podView)) {
+      if (pod.phase !== "Running") continue;
+      const replica = `${pod.jobUid}/${pod.role}/${pod.index}`;
+      const where = `${cluster.name}/${pod.name} of admission ${pod.admission}`;
+      assert.equal(running.get(replica), undefined, `${where} runs beside ${running.get(replica)}`);
+      running.set(replica, where);
+    }
+  }
+}
+
+/** Without faults: everything that was under way arrives, and all jobs end. */
+async function comeToRest(run: Run): Promise<void> {
+  const { world } = run;
+  for (let tick = 0; tick < REST_TICKS_MAX; tick += 1) {
+    for (const cluster of world.clusters) {
+      cluster.kube.deliver((late) => late);
+      world.refresh(cluster);
+      await world.observeCapacity(cluster);
+    }
+    await world.planner.runOnce();
+    await world.worker.runOnce();
+    await checkAlways(run);
+    const jobs = await world.jobs();
+    if (jobs.every((job) => isTerminal(job.status) && !isDraining(job) && job.deleteTimeMs === null)) {
+      if (tick > 8 && world.clusters.every((cluster) => cluster.left().length === 0)) return;
+    }
+    for (const { namespace, name, status } of jobs) {
+      if (NEVER.includes(status.waiting?.reason ?? "")) await world.intake.cancel({ namespace, name }, "can never run");
+    }
+    world.pass(tick < 100 ? 500 : 10_000);
+  }
+  const jobs = await world.jobs();
+  const rest = jobs.map(
+    (job) =>
+      `${job.name} ${job.status.phase}${isDraining(job) ? " draining" : ""} ${JSON.stringify(job.admissions)} ${JSON.stringify(job.status.waiting)}`,
+  );
+  const left = world.clusters.flatMap((cluster) => cluster.left().map((what) => `${cluster.name}/${what}`));
+  assert.fail(`it does not come to rest:\n${rest.join("\n")}\nleft: ${left.join(", ")}`);
+}
+
+/** Counters, ledger and clusters agree that nothing is held any more. */
+async function checkTheEnd({ world }: Run): Promise<void> {
+  await world.planner.runOnce();
+  for (const queue of await world.store.admin.listQueues()) {
+    assert.ok(
+      Object.values(queue.used).every((used) => used === 0),
+      `the ledger says that ${queue.name} holds nothing: ${JSON.stringify(queue.used)}`,
+    );
+  }
+  assert.deepEqual(await world.counters.used(), [], "the counters say that nothing is held");
+  assert.deepEqual(await world.store.planner.unconfirmedReleases(10), [], "no release waits for the counters");
+}
+
+function randomJob(random: () => number, at: number): SentJob {
+  const replicas = 1 + Math.floor(random() * 5);
+  const isGangOfFour = random() < 0.5;
+  const min = isGangOfFour ? 4 : 1 + Math.floor(random() * replicas);
+  const gpus = pick(random, [0, 1, 1, 2]);
+  const annotations = {
+    "sim.gangway.dev/pull": pick(random, ["100ms", "1s", "8s"]),
+    "sim.gangway.dev/run": pick(random, ["1s", "5s", "20s"]),
+    "sim.gangway.dev/exit-code": pick(random, ["0", "0", "0", "1", "137,0", "137,137,1"]),
+  };
+  const resources = gpus === 0 ? { requests: { cpu: "1" } } : { limits: { [GPU]: String(gpus) } };
+  const kind = pick(random, ["Job", "PyTorchJob", "TFJob"]);
+  const container = {
+    name: { Job: "main", PyTorchJob: "pytorch", TFJob: "tensorflow" }[kind] ?? "",
+    image: "trainer",
+    resources,
+  };
+  return {
+    namespace: "default",
+    name: `job-${at}-${Math.floor(random() * 1e6)}`,
+    generateName: "",
+    labels: {},
+    annotations: {},
+    spec: {
+      kind,
+      priority: Math.floor(random() * 3),
+      replicaSpecs: {
+        Worker: {
+          replicas: isGangOfFour ? 4 + Math.floor(random() * 2) : replicas,
+          restartPolicy: pick(random, ["ExitCode", "Never", "OnFailure"]),
+          template: { metadata: { annotations }, spec: { containers: [container] } },
+        },
+      },
+      runPolicy: {
+        cleanPodPolicy: "All",
+        backoffLimit: 3,
+        activeDeadlineSeconds: 600,
+        schedulingPolicy: {
+          minAvailable: min,
+          scheduleTimeoutSeconds: 20,
+          queue: pick(random, ["default", "default", "small"]),
+        },
+      },
+    },
+  };
+}
+
+function pick<T>(random: () => number, from: readonly T[]): T {
+  return from[Math.floor(random() * from.length)] as T;
+}

@@ -1,0 +1,104 @@
+import { Actions } from "../../src/adapters/cluster/actions.ts";
+import { type KeptObject, type KeptPod, keepObject, keepPod } from "../../src/adapters/cluster/kept-objects.ts";
+import type { SimModel } from "../../src/adapters/simcluster/model.ts";
+import { LABEL } from "../../src/core/job/labels.ts";
+import { summarize } from "../../src/core/plan/capacity.ts";
+import type { ClusterCapacity } from "../../src/core/plan/snapshot.ts";
+import type { ObservedCluster } from "../../src/core/reconcile/decision.ts";
+import type { Clock } from "../../src/runtime/clock.ts";
+import type { JsonObject } from "../../src/runtime/json.ts";
+import { type Fate, SimKube } from "./sim-kube.ts";
+
+type Seen = {
+  readonly pods: readonly KeptPod[];
+  readonly services: readonly KeptObject[];
+  readonly anchors: readonly KeptObject[];
+};
+
+/** One simulated cluster as a worker sees it: through the real actions, and through a cache that is as old as `refresh` lets it be. */
+export class SimClusterView {
+  readonly name: string;
+  readonly model: SimModel;
+  readonly kube: SimKube;
+  readonly installation: string;
+  #seen: Seen | null = null;
+  actions: Actions;
+  readonly #newActions: () => Actions;
+
+  constructor(options: { name: string; model: SimModel; clock: Clock; installation: string; fateOf: () => Fate }) {
+    this.name = options.name;
+    this.model = options.model;
+    this.installation = options.installation;
+    this.kube = new SimKube(options.model, options.fateOf);
+    this.#newActions = () =>
+      new Actions({
+        client: this.kube,
+        clock: options.clock,
+        installation: options.installation,
+        seen: (key) => this.#seen?.anchors.find(({ view, jobUid }) => jobUid !== null && key.endsWith(`/${view.name}`)),
+        writeBudget: 50,
+        createNamespaces: true,
+      });
+    this.actions = this.#newActions();
+  }
+
+  /** What a restarted process remembers: nothing. */
+  forget(): void {
+    this.#seen = null;
+    this.actions = this.#newActions();
+  }
+
+  refresh(): void {
+    const objects = (resource: "pods" | "services" | "configmaps") =>
+      [...this.model.store.objects(resource)] as unknown as JsonObject[];
+    this.#seen = {
+      pods: objects("pods").map((pod) => keepPod(pod, this.installation)),
+      services: objects("services").map((service) => keepObject(service, this.installation)),
+      anchors: objects("configmaps").map((anchor) => keepObject(anchor, this.installation)),
+    };
+  }
+
+  get synced(): boolean {
+    return this.#seen !== null;
+  }
+
+  observe(jobUid: string): ObservedCluster {
+    const ofJob = <T extends { readonly jobUid: string | null }>(kept: readonly T[]) =>
+      kept.filter((one) => one.jobUid === jobUid);
+    return {
+      cluster: this.name,
+      pods: ofJob(this.#seen?.pods ?? []).flatMap(({ view }) => view ?? []),
+      services: ofJob(this.#seen?.services ?? []).map(({ view }) => view),
+      anchors: ofJob(this.#seen?.anchors ?? []).map(({ view }) => view),
+    };
+  }
+
+  jobUids(): readonly string[] {
+    const seen = this.#seen;
+    if (seen === null) return [];
+    return [...seen.pods, ...seen.services, ...seen.anchors].flatMap(({ jobUid }) => jobUid ?? []);
+  }
+
+  /** The truth, not the cache. */
+  capacity(): ClusterCapacity {
+    return summarize(this.#all("nodes"), this.#all("pods"));
+  }
+
+  /** All pods that are really there, of this installation. */
+  pods(): readonly JsonObject[] {
+    return this.#all("pods");
+  }
+
+  /** Everything of this installation that is really there, `resource/name`. */
+  left(): readonly string[] {
+    return (["pods", "services", "configmaps"] as const).flatMap((resource) =>
+      [...this.model.store.objects(resource)]
+        .filter(({ metadata }) => metadata.labels?.[LABEL.installation] === this.installation)
+        .map(({ metadata }) => `${resource}/${metadata.name}`),
+    );
+  }
+
+  #all(resource: "pods" | "nodes"): JsonObject[] {
+    return [...this.model.store.objects(resource)] as unknown as JsonObject[];
+  }
+}

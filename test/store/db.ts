@@ -1,0 +1,42 @@
+import type { Db } from "../../src/adapters/store/db.ts";
+import { openPglite } from "../../src/adapters/store/pglite.ts";
+import { createStore } from "../../src/adapters/store/store.ts";
+import { FLAVOR, NOW } from "./jobs.ts";
+
+/** A database for one file of tests, and how to empty it between them. */
+export async function openTestDb(): Promise<Db> {
+  return openPglite(null);
+}
+
+const EMPTY = [
+  "truncate namespaces, queues, queue_quotas, pools, clusters, jobs, admissions, admission_clusters, allocations, allocation_sums, leases, workers, refusals, request_ids, job_events, job_changes restart identity cascade",
+  "update quota_domains set epoch = 0",
+  "update bucket_leases set worker = '', epoch = 0",
+  "update job_log set head = 0, pruned_to = 0",
+];
+
+/** An empty database with queue `research` (8 GPUs), cluster `east` and namespaces that open on first use. */
+export async function freshStore(db: Db) {
+  for (const statement of EMPTY) await db.query(statement);
+  let appended = 0;
+  const store = createStore(db, {
+    clock: { nowMs: () => NOW },
+    openNamespaces: true,
+    defaultQueue: "research",
+    onAppended: () => {
+      appended += 1;
+    },
+  });
+  const flavor = { name: FLAVOR, resource: "nvidia.com/gpu", nodeLabels: { "gangway.dev/gpu": "h100" } };
+  for (const name of ["east", "west"]) {
+    await store.clusters.upsertCluster({ name, labels: { region: name }, flavors: [flavor], simulated: true });
+  }
+  await store.admin.ensureQueue({
+    name: "research",
+    strategy: "BEST_EFFORT_FIFO",
+    quotas: [{ flavor: FLAVOR, resource: "nvidia.com/gpu", nominal: 8 }],
+  });
+  return { store, appended: () => appended };
+}
+
+export type TestStore = Awaited<ReturnType<typeof freshStore>>["store"];

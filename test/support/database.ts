@@ -1,0 +1,19 @@
+import type { Db } from "../../src/adapters/store/db.ts";
+
+/** Tables that a migration fills, and how they are put back. */
+const KEPT: Readonly<Record<string, string>> = {
+  quota_domains: "update quota_domains set epoch = 0",
+  bucket_leases: "update bucket_leases set worker = '', epoch = 0",
+  job_log: "update job_log set head = 0, pruned_to = 0",
+  installation: "",
+  migrations: "",
+};
+
+const TABLES = "select tablename from pg_tables where schemaname = 'public'";
+
+/** Empties every table, as after the migrations. */
+export async function emptyDatabase(db: Db): Promise<void> {
+  const names = (await db.query<{ tablename: string }>(TABLES)).map(({ tablename }) => tablename);
+  await db.query(`truncate ${names.filter((name) => !(name in KEPT)).join(", ")} restart identity cascade`);
+  for (const statement of Object.values(KEPT)) if (statement !== "") await db.query(statement);
+}
