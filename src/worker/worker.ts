@@ -140,8 +140,9 @@ class WorkerLoop {
     const due = await this.#ports.store.dueJobs([...this.#leases.keys()], nowMs, limit);
     for (const jobUid of due) {
       if (this.#later.get(jobUid)?.holds === true) continue;
+      // Known before the step begins, which may be at once; one that runs already moves the time itself.
       this.#due.add(jobUid);
-      this.#queue.offer(jobUid);
+      if (!this.#queue.offer(jobUid)) this.#due.delete(jobUid);
     }
   }
 

@@ -79,7 +79,7 @@ function known(items: readonly WatchItem[]): ReadonlyMap<string, Job> {
   return jobs;
 }
 
-test("from every cursor a reader ends up with what a list shows", async () => {
+test("from every cursor a reader ends up with what a list shows", { timeout: 60_000 }, async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 25 }), filter, async (steps, filter) => {
       const { store } = await freshStore(db);
@@ -108,42 +108,45 @@ test("from every cursor a reader ends up with what a list shows", async () => {
           await new Promise((resolve) => setImmediate(resolve));
         }
       };
-      await watch.runOnce();
-      for (const step of steps) {
-        if (step.kind === "sequence") await watch.runOnce();
-        else if (step.kind === "open") read("");
-        else if (step.kind === "freeze") frozen = true;
-        else if (step.kind === "thaw") frozen = false;
-        else await change(store, leases, step);
-      }
-      frozen = false;
-      read("");
-      await watch.runOnce();
-      const { head } = await store.watch.sequence();
-      const page = await store.reads.listJobs({ filter: ALL, order: "name", pageSize: 10, after: null });
-      assert.ok(page !== "badCursor");
-      const listed = page.jobs.map(({ job }) => job).filter((job) => matchesFilter(filter, job));
-      const expected = new Map(listed.map((job) => [job.uid, job.version]));
-      const versions = (items: readonly WatchItem[]) =>
-        new Map([...known(items)].map(([uid, job]) => [uid, job.version]));
-      for (const { items } of [...readers]) {
-        await caughtUp(items, head);
-        const seen = [...items];
-        assert.deepEqual(versions(seen), expected);
-        for (const at of new Set([0, Math.floor(seen.length / 2), seen.length - 1])) {
-          const from = seen[at]?.cursor;
-          if (from === undefined || from === "") continue;
-          const more = read(from);
-          await caughtUp(more, head);
-          const places = new Map(known(seen.slice(0, at + 1)));
-          const rest = more.filter((item) => "job" in item);
-          for (const item of rest)
-            if (item.type === "DELETED") places.delete(item.job.uid);
-            else places.set(item.job.uid, item.job);
-          assert.deepEqual(new Map([...places].map(([uid, job]) => [uid, job.version])), expected);
+      try {
+        await watch.runOnce();
+        for (const step of steps) {
+          if (step.kind === "sequence") await watch.runOnce();
+          else if (step.kind === "open") read("");
+          else if (step.kind === "freeze") frozen = true;
+          else if (step.kind === "thaw") frozen = false;
+          else await change(store, leases, step);
         }
+        frozen = false;
+        read("");
+        await watch.runOnce();
+        const { head } = await store.watch.sequence();
+        const page = await store.reads.listJobs({ filter: ALL, order: "name", pageSize: 10, after: null });
+        assert.ok(page !== "badCursor");
+        const listed = page.jobs.map(({ job }) => job).filter((job) => matchesFilter(filter, job));
+        const expected = new Map(listed.map((job) => [job.uid, job.version]));
+        const versions = (items: readonly WatchItem[]) =>
+          new Map([...known(items)].map(([uid, job]) => [uid, job.version]));
+        for (const { items } of [...readers]) {
+          await caughtUp(items, head);
+          const seen = [...items];
+          assert.deepEqual(versions(seen), expected);
+          for (const at of new Set([0, Math.floor(seen.length / 2), seen.length - 1])) {
+            const from = seen[at]?.cursor;
+            if (from === undefined || from === "") continue;
+            const more = read(from);
+            await caughtUp(more, head);
+            const places = new Map(known(seen.slice(0, at + 1)));
+            const rest = more.filter((item) => "job" in item);
+            for (const item of rest)
+              if (item.type === "DELETED") places.delete(item.job.uid);
+              else places.set(item.job.uid, item.job);
+            assert.deepEqual(new Map([...places].map(([uid, job]) => [uid, job.version])), expected);
+          }
+        }
+      } finally {
+        stop.abort();
       }
-      stop.abort();
       await Promise.all(readers.map(({ done }) => done));
     }),
     { numRuns: 40 },
