@@ -104,8 +104,8 @@ create table admissions (
   tokens_released_ms bigint,
   gone_ms bigint,
   below_min_since_ms bigint,
-  -- Nothing of it is left, neither in its cluster nor in the ledger: it is history.
-  finished boolean generated always as (tokens_released_ms is not null and gone_ms is not null) stored,
+  -- Undone, and nothing of it is left, neither in its cluster nor in the ledger: it is history. The one that a job ended under is shown on.
+  finished boolean generated always as (state = 'undone' and tokens_released_ms is not null and gone_ms is not null) stored,
   primary key (job_uid, number)
 );
 create unique index admissions_one_live on admissions (job_uid) where state = 'live';

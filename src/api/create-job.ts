@@ -22,13 +22,12 @@ const RETRY_WHILE_DELETED_MS = 5000;
 export async function createJob(intake: JobIntake, request: CreateJobRequest, context: CallContext) {
   const sent = request.job === undefined ? null : sentJob(request.job);
   const { requestId, strict } = request;
-  const submission = { requestId, strict, createdBy: context.identity };
   if (sent === null || context.violations.length > 0) {
-    const outcome = sent && (await intake.submit({ ...submission, job: sent, validateOnly: true }));
-    const violations = outcome?.kind === "invalid" ? outcome.violations : [];
+    const violations = sent === null ? [] : await intake.check(sent, strict);
     throw invalidFields(mergeNotes(violations, context.violations));
   }
-  return answer(await intake.submit({ ...submission, job: sent, validateOnly: request.validateOnly }), sent);
+  const { validateOnly } = request;
+  return answer(await intake.submit({ job: sent, requestId, validateOnly, strict, createdBy: context.identity }), sent);
 }
 
 function answer(outcome: SubmitOutcome, sent: SentJob) {

@@ -79,14 +79,15 @@ export function keyOf(job: Job): string {
 
 function rowOf(job: Job): readonly string[] {
   const { metadata, spec, status } = job;
-  const ready = Object.values(status?.replicaStatuses ?? {}).reduce((sum, replica) => sum + replica.active, 0);
+  const isEnded = ENDED.has(status?.phase ?? JobPhase.UNSPECIFIED);
+  const active = Object.values(status?.replicaStatuses ?? {}).reduce((sum, replica) => sum + replica.active, 0);
   return [
     metadata?.name ?? "",
     spec?.kind ?? "",
     spec?.runPolicy?.schedulingPolicy?.queue ?? "",
     status?.admission?.cluster ?? "",
     phaseName(job) + (status?.draining ? " (draining)" : ""),
-    `${ready}/${status?.minAvailable ?? 0}/${status?.totalReplicas ?? 0}`,
+    `${isEnded ? 0 : active}/${status?.minAvailable ?? 0}/${status?.totalReplicas ?? 0}`,
     status?.waiting === undefined ? "" : `${status.waiting.reason}: ${status.waiting.message}`,
   ];
 }

@@ -6,8 +6,8 @@ import {
 } from "../gen/gangway/v1/job_service_pb.ts";
 import { connect, type GangwayClient } from "./client.ts";
 import type { CliIo, UpOptions } from "./deps.ts";
-import { EXIT } from "./exit.ts";
-import { loadManifests } from "./manifest/load.ts";
+import { CommandFailure, EXIT } from "./exit.ts";
+import { readManifests } from "./manifest/read-manifests.ts";
 import { Board, keyOf } from "./up-board.ts";
 
 /** A service that runs in this process. */
@@ -46,11 +46,10 @@ export async function runUp(options: UpOptions, deps: UpDeps): Promise<number> {
 async function showExamples(service: RunningService, options: UpOptions, deps: UpDeps): Promise<number | null> {
   const client = connect(service.address, deps.signal);
   try {
-    const keys = await submitAll(client, deps);
     const board = new Board();
-    await follow(client, { board, keys }, deps);
-    if (deps.signal.aborted) return EXIT.ok;
-    const { lines, asExpected } = board.summary(keys);
+    const keys = submitAll(client, deps);
+    await Promise.all([keys, follow(client, { board, keys }, deps)]);
+    const { lines, asExpected } = board.summary(await keys);
     if (!options.exit) deps.stdout(grpcurlLines(service).join(""));
     deps.stdout(lines.map((line) => `${line}\n`).join(""));
     if (options.exit) return asExpected ? EXIT.ok : EXIT.jobFailed;
@@ -64,37 +63,48 @@ async function showExamples(service: RunningService, options: UpOptions, deps: U
   }
 }
 
+/** Submits the examples in the order of their names; those that are there already stay as they are. */
 async function submitAll(client: GangwayClient, deps: UpDeps): Promise<readonly string[]> {
-  const { jobs } = await loadManifests([deps.examples], {
-    namespace: { name: "default", isExplicit: false },
-    io: deps,
-  });
+  const read = { io: deps, namespace: { name: "default", isExplicit: false } };
+  const { ready, errors } = await readManifests([deps.examples], read);
+  if (errors.length > 0) throw new CommandFailure(EXIT.refused, errors);
   const answers: CreateJobResponse[] = [];
-  for (const { job } of jobs) answers.push(await client.call(JobService.method.createJob, { job }));
+  for (const { job } of ready) answers.push(await client.call(JobService.method.createJob, { job }));
   return answers.flatMap(({ job }) => (job === undefined ? [] : [keyOf(job)]));
 }
 
-/** Shows every change until the jobs of these keys have ended. */
+/** Shows every change until the jobs of these keys have ended, or the submission has failed. */
 async function follow(
   client: GangwayClient,
-  of: { board: Board; keys: readonly string[] },
+  of: { readonly board: Board; readonly keys: Promise<readonly string[]> },
   deps: UpDeps,
 ): Promise<void> {
   const screen = new Screen(of.board, deps);
   const stop = new AbortController();
   const redraw = deps.isTty ? setInterval(() => screen.draw(), REDRAW_MS) : undefined;
-  let listed = false;
+  let keys: readonly string[] | null = null;
+  const end = () => {
+    if (keys !== null && of.board.allEnded(keys)) stop.abort();
+  };
+  const submitted = of.keys.then(
+    (all) => {
+      keys = all;
+      end();
+    },
+    () => stop.abort(),
+  );
   try {
     for await (const change of client.stream(JobService.method.watchJobs, {}, stop.signal)) {
-      listed ||= change.type === WatchJobsResponse_Type.BOOKMARK;
       put(of.board, change);
       if (change.job !== undefined) screen.tell(change.job);
-      if (listed && of.board.allEnded(of.keys)) return;
+      end();
     }
+  } catch (error) {
+    if (!stop.signal.aborted) throw error;
   } finally {
     clearInterval(redraw);
-    stop.abort();
     screen.draw();
+    await submitted;
   }
 }
 

@@ -1,5 +1,5 @@
 import type { SentJob } from "../core/job/sent.ts";
-import { canonicalJson, isJsonObject } from "../runtime/json.ts";
+import { canonicalJson, isJsonObject, type JsonObject } from "../runtime/json.ts";
 import { type PathStep, requestPath } from "./request-path.ts";
 
 const DIFFERENCES_MAX = 3;
@@ -24,12 +24,17 @@ function compare(pair: Difference, found: Difference[]): void {
   if (found.length > DIFFERENCES_MAX || canonicalJson(there) === canonicalJson(here)) return;
   if (isJsonObject(there) && isJsonObject(here)) {
     const keys = [...new Set([...Object.keys(there), ...Object.keys(here)])].sort();
-    for (const key of keys) compare({ there: there[key], here: here[key], steps: [...steps, key] }, found);
+    for (const key of keys) compare({ there: own(there, key), here: own(here, key), steps: [...steps, key] }, found);
   } else if (Array.isArray(there) && Array.isArray(here) && there.length === here.length) {
     for (const at of there.keys()) compare({ there: there[at], here: here[at], steps: [...steps, at] }, found);
   } else {
     found.push(pair);
   }
+}
+
+/** Not what every object inherits, such as `valueOf`. */
+function own(object: JsonObject, key: string): unknown {
+  return Object.hasOwn(object, key) ? object[key] : undefined;
 }
 
 function shown(value: unknown): string {

@@ -16,6 +16,8 @@ export type NewJob = {
   readonly sent: SentJob;
   /** Empty: none. */
   readonly requestId: string;
+  /** Answer as it would, and leave everything as it was. Absent: false. */
+  readonly dryRun?: boolean;
 };
 
 export type CreateOutcome =

@@ -7,7 +7,7 @@ import { isDnsLabel } from "./check-metadata.ts";
 import { describeDifference } from "./describe-difference.ts";
 import { generatedName, newJob, SUFFIX_LENGTH } from "./new-job.ts";
 import type { CreateOutcome, IntakeFacts, IntakePorts } from "./ports.ts";
-import { namespaceQueueOf, validate } from "./validate.ts";
+import { type Findings, namespaceQueueOf, validate } from "./validate.ts";
 
 export type Submission = {
   readonly job: SentJob;
@@ -41,22 +41,36 @@ const PROJECT_DEFAULT = "default";
 /** Validates a job, defaults it and makes it durable, exactly once; then lets the planner know. */
 export async function submit(ports: IntakePorts, submission: Submission): Promise<Submitted> {
   const { job: sent, strict, validateOnly } = submission;
-  const facts = isDnsLabel(sent.namespace) ? await ports.store.facts(sent.namespace) : null;
-  const { violations, warnings } = await validate(sent, facts);
-  const refused = strict ? [...violations, ...warnings] : violations;
-  if (refused.length > 0) return { kind: "invalid", violations: refused, warnings };
+  const facts = await factsOf(ports, sent);
+  const { violations, warnings } = await findings(sent, facts, strict);
+  if (violations.length > 0) return { kind: "invalid", violations, warnings };
   if (facts === null || facts.namespace === null) return { kind: "unknownNamespace", namespace: sent.namespace };
-  if (validateOnly) return { kind: "valid", job: makeJob(ports, submission, facts), warnings };
   const outcome = await create(ports, submission, facts);
+  if (outcome.kind === "created" && validateOnly) return { kind: "valid", job: outcome.job, warnings };
   if (outcome.kind === "created") ports.wakePlanner();
   return toSubmitted(outcome, sent, warnings);
 }
 
+/** Everything that is wrong with a job that is refused anyway; the store is only asked what its namespace and queues are. */
+export async function check(ports: IntakePorts, sent: SentJob, strict: boolean): Promise<readonly FieldNote[]> {
+  return (await findings(sent, await factsOf(ports, sent), strict)).violations;
+}
+
+/** Null where the namespace's name cannot be one: the store is not asked with it. */
+async function factsOf(ports: IntakePorts, { namespace }: SentJob): Promise<IntakeFacts | null> {
+  return isDnsLabel(namespace) ? await ports.store.facts(namespace) : null;
+}
+
+async function findings(sent: SentJob, facts: IntakeFacts | null, strict: boolean): Promise<Findings> {
+  const { violations, warnings } = await validate(sent, facts);
+  return strict ? { violations: [...violations, ...warnings], warnings: [] } : { violations, warnings };
+}
+
 /** A generated name that is taken says nothing to the caller: another one is tried. */
 async function create(ports: IntakePorts, submission: Submission, facts: IntakeFacts): Promise<CreateOutcome> {
-  const { job: sent, requestId } = submission;
+  const { job: sent, requestId, validateOnly: dryRun } = submission;
   for (let tried = 1; ; tried++) {
-    const outcome = await ports.store.createJob({ job: makeJob(ports, submission, facts), sent, requestId });
+    const outcome = await ports.store.createJob({ job: makeJob(ports, submission, facts), sent, requestId, dryRun });
     const takenByChance = sent.name === "" && (outcome.kind === "nameTaken" || outcome.kind === "beingDeleted");
     if (!takenByChance || tried === NAMES_TRIED_MAX) return outcome;
   }

@@ -23,14 +23,25 @@ type Context = PlannerPorts & {
   readonly told: Map<string, string>;
 };
 
-/** One round: releases settled, snapshot, plan, then each admission reserved and recorded, then the refusals. */
+/** So many admissions of one round may throw before the store is taken to be away. */
+const FAILURES_MAX = 3;
+
+/**
+ * One round: releases settled, snapshot, plan, then each admission reserved and recorded, then the refusals. Throws what the store or
+ * the counters threw; an admission that throws does so after the others had their turn.
+ */
 export async function runRound(context: Context, signal: AbortSignal): Promise<Round> {
   await context.domain.settleReleases();
   const snapshot = await context.store.snapshot();
   const quotaEpoch = await context.domain.openFor(snapshot);
   const decided = plan(snapshot, context.clock.nowMs());
-  const recorded = await admitAll(context, { snapshot, quotaEpoch, admissions: decided.admissions }, signal);
-  if (!signal.aborted) await tellRefusals(context, decided.refusals);
+  const round = { snapshot, quotaEpoch, admissions: decided.admissions };
+  const { recorded, failures } = await admitAll(context, round, signal);
+  if (!signal.aborted && failures.length < FAILURES_MAX) {
+    await tellRefusals(context, decided.refusals).catch((error: unknown) => void failures.push(error));
+  }
+  if (failures.length === 1) throw failures[0];
+  if (failures.length > 1) throw new AggregateError(failures, "several steps of a planner's round failed");
   return {
     admitted: recorded.filter((planned) => planned.kind === "admit").length,
     grown: recorded.filter((planned) => planned.kind === "grow").length,
@@ -58,27 +69,51 @@ async function admitAll(
     readonly admissions: readonly PlannedAdmission[];
   },
   signal: AbortSignal,
-): Promise<readonly PlannedAdmission[]> {
-  const strictQueueOf = strictQueues(round.snapshot);
-  const heldUp = new Set<string>();
-  const missed = new Map<string, number>();
+): Promise<{ readonly recorded: readonly PlannedAdmission[]; readonly failures: unknown[] }> {
+  const missed = new Missed(round.snapshot);
   const recorded: PlannedAdmission[] = [];
+  const failures: unknown[] = [];
   for (const planned of round.admissions) {
-    if (signal.aborted) break;
-    const queue = strictQueueOf(planned.jobUid);
-    const before = missed.get(planned.cluster) ?? 0;
-    // The plan counted on the ones that failed: each would have raised the cluster's counter.
-    const next = { ...planned, admissionCounter: planned.admissionCounter - before };
-    const skipped = queue !== null && heldUp.has(queue);
-    if (!skipped && (await admit(context, next, round.quotaEpoch)) === "recorded") {
+    if (signal.aborted || failures.length >= FAILURES_MAX) break;
+    const outcome = missed.holdsUp(planned)
+      ? "heldUp"
+      : await admit(context, missed.renumber(planned), round.quotaEpoch).catch(
+          (error: unknown) => void failures.push(error),
+        );
+    if (outcome === "recorded") {
       recorded.push(planned);
       context.wakeJob(planned.jobUid);
-    } else {
-      missed.set(planned.cluster, before + 1);
-      if (queue !== null) heldUp.add(queue);
-    }
+    } else missed.add(planned);
   }
-  return recorded;
+  return { recorded, failures };
+}
+
+/** The planned admissions of a round that did not come about, and what that means for later ones. */
+class Missed {
+  readonly #strictQueueOf: (jobUid: string) => string | null;
+  readonly #strictQueues = new Set<string>();
+  readonly #byCluster = new Map<string, number>();
+
+  constructor(snapshot: PlanSnapshot) {
+    this.#strictQueueOf = strictQueues(snapshot);
+  }
+
+  add(planned: PlannedAdmission): void {
+    this.#byCluster.set(planned.cluster, (this.#byCluster.get(planned.cluster) ?? 0) + 1);
+    const queue = this.#strictQueueOf(planned.jobUid);
+    if (queue !== null) this.#strictQueues.add(queue);
+  }
+
+  /** True if a gang stands behind one of them in a strict queue. */
+  holdsUp(planned: PlannedAdmission): boolean {
+    return this.#strictQueues.has(this.#strictQueueOf(planned.jobUid) ?? "");
+  }
+
+  /** The plan counted on all of them: each would have raised its cluster's counter. */
+  renumber(planned: PlannedAdmission): PlannedAdmission {
+    const fewer = this.#byCluster.get(planned.cluster) ?? 0;
+    return { ...planned, admissionCounter: planned.admissionCounter - fewer };
+  }
 }
 
 async function admit(

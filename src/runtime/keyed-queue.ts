@@ -28,9 +28,11 @@ export class KeyedQueue {
     this.#fill();
   }
 
-  /** Runs the key soon unless it waits or runs already. */
-  offer(key: string): void {
-    if (!this.#running.has(key)) this.wake(key);
+  /** Runs the key soon unless it runs already; false if it does. */
+  offer(key: string): boolean {
+    if (this.#closed || this.#running.has(key)) return false;
+    this.wake(key);
+    return true;
   }
 
   /** Resolves once nothing waits or runs. */

@@ -6,7 +6,7 @@ export type Acted = { readonly action: Action; readonly outcome: ActOutcome };
 type Act = (action: Action, signal: AbortSignal) => Promise<ActOutcome>;
 
 /**
- * Carries out a decision's actions: anchors, then what they own in growing groups of 1, 2, 4, 8 …, where a failure keeps the next group from
+ * Carries out a decision's actions: anchors, then services and pods in growing groups of 1, 2, 4, 8 …, where a failure keeps the next group from
  * starting (a quota that is used up should refuse one pod, not a thousand). Deletes run beside that, anchors last. Answers what was tried.
  */
 export async function carryOut(act: Act, actions: readonly Action[], signal: AbortSignal): Promise<readonly Acted[]> {
@@ -16,7 +16,7 @@ export async function carryOut(act: Act, actions: readonly Action[], signal: Abo
   const creates = async () => {
     const anchors = await together(of("createAnchor"));
     if (anchors.some(hasFailed)) return anchors;
-    return [...anchors, ...(await inGrowingGroups(of("createService", "createPod"), together))];
+    return [...anchors, ...(await inGrowingGroups([...of("createService"), ...of("createPod")], together))];
   };
   const deletes = async () => {
     const owned = await together(of("deletePod", "deleteService"));

@@ -30,9 +30,10 @@ export class JobMemory {
     return monotonicMs < (this.#jobs.get(jobUid)?.retryAtMs ?? 0);
   }
 
-  /** Remembers a failure and answers how long to wait. */
-  failed(jobUid: string, monotonicMs: number): number {
+  /** Remembers a failure and answers how long to wait; where something else went well, no longer than after a first failure. */
+  failed(jobUid: string, monotonicMs: number, { progress }: { readonly progress: boolean }): number {
     const memory = this.#of(jobUid);
+    if (progress) memory.failuresInRow = 0;
     const delayMs = Math.min(RETRY_MS_MAX, RETRY_MS_MIN * 2 ** Math.min(memory.failuresInRow, 10));
     memory.failuresInRow += 1;
     memory.retryAtMs = monotonicMs + delayMs;

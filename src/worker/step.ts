@@ -3,7 +3,7 @@ import { isTerminal } from "../core/job/status.ts";
 import type { Decision } from "../core/reconcile/decision.ts";
 import type { ReconcileConfig } from "../core/reconcile/draft.ts";
 import { reconcile, sweep } from "../core/reconcile/reconcile.ts";
-import { carryOut, eventOf, hasFailed, isCreate } from "./carry-out.ts";
+import { type Acted, carryOut, eventOf, hasFailed, isCreate } from "./carry-out.ts";
 import type { JobMemory } from "./job-memory.ts";
 import type { BucketLease, RecordOutcome, WorkerPorts } from "./ports.ts";
 
@@ -117,11 +117,20 @@ async function act(
         type === "Normal" || memory.mayNote(job.uid, `${reason} ${message}`, clock.monotonicMs()),
     );
   if (events.length > 0) await store.note(job, events, clock.nowMs());
-  if (acted.some(hasFailed)) return { kind: "again", afterMs: memory.failed(job.uid, clock.monotonicMs()) };
+  if (acted.some(hasFailed)) return tryAgain(memory, job.uid, { acted, monotonicMs: clock.monotonicMs() });
   if (!heldBack) memory.succeeded(job.uid);
   const settled = decision.record === null && decision.actions.length === 0 && decision.recheckAtMs === null;
   if (settled && isTerminal(job.status)) memory.forget(job.uid);
   return { kind: settled ? "settled" : "waiting" };
+}
+
+function tryAgain(
+  memory: JobMemory,
+  jobUid: string,
+  { acted, monotonicMs }: { readonly acted: readonly Acted[]; readonly monotonicMs: number },
+): StepResult {
+  const progress = acted.some(({ outcome }) => outcome.kind === "done");
+  return { kind: "again", afterMs: memory.failed(jobUid, monotonicMs, { progress }) };
 }
 
 /** Writes when to look again where the record does not say so already. */
@@ -151,7 +160,7 @@ async function sweepRemains(
     return { kind: "settled" };
   }
   const acted = await carryOut(clusters.act, sweep(observed, { uid: jobUid, namespace }), signal);
-  if (acted.some(hasFailed)) return { kind: "again", afterMs: memory.failed(jobUid, clock.monotonicMs()) };
+  if (acted.some(hasFailed)) return tryAgain(memory, jobUid, { acted, monotonicMs: clock.monotonicMs() });
   memory.forget(jobUid);
   return { kind: "settled" };
 }

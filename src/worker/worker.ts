@@ -11,9 +11,9 @@ const COLLECT_MS = 20;
 const DUE_PAGE = 500;
 /** How often everything that is seen in clusters and not settled is looked at, whatever was heard of it. */
 const SEEN_MS = 10_000;
-/** A job whose clusters are not listed yet, or whose step threw, is looked at again after this, doubling up to the other. */
+/** What could not be tried at all (clusters not listed yet, a store that is away) is tried again after this, doubling up to the other. */
 const PATIENCE_MS_MIN = 200;
-const PATIENCE_MS_MAX = 5_000;
+const PATIENCE_MS_MAX = 2_000;
 
 export type WorkerOptions = {
   /** This process's name in the store. */
@@ -140,8 +140,9 @@ class WorkerLoop {
     const due = await this.#ports.store.dueJobs([...this.#leases.keys()], nowMs, limit);
     for (const jobUid of due) {
       if (this.#later.get(jobUid)?.holds === true) continue;
+      // Known before the step begins, which may be at once; one that runs already moves the time itself.
       this.#due.add(jobUid);
-      this.#queue.offer(jobUid);
+      if (!this.#queue.offer(jobUid)) this.#due.delete(jobUid);
     }
   }
 

@@ -73,6 +73,19 @@ test("a dry run answers with the job that would be, and makes none", async (t) =
   assert.deepEqual([store.jobs.size, woken.planner], [0, 0]);
 });
 
+test("a dry run answers as the create would where the name or the request id is taken", async (t) => {
+  const { call, store } = await startFixture(t);
+  await call(method.createJob, { job: pytorchJob(), requestId: "r1" });
+  const dry = { validateOnly: true };
+  const replayed = await call(method.createJob, { ...dry, job: pytorchJob(), requestId: "r1" });
+  assert.equal(replayed.ok?.outcome, CreateJobResponse_Outcome.REPLAYED);
+  const unchanged = await call(method.createJob, { ...dry, job: pytorchJob() });
+  assert.equal(unchanged.ok?.outcome, CreateJobResponse_Outcome.UNCHANGED);
+  const taken = await call(method.createJob, { ...dry, job: pytorchJob("mnist", { priority: 1 }) });
+  assert.equal(taken.error?.reason, "JOB_NAME_TAKEN");
+  assert.deepEqual([store.jobs.size, store.requestIds.size], [1, 1]);
+});
+
 test("a generated name is its prefix and a suffix, different each time", async (t) => {
   const { call } = await startFixture(t);
   const job = { ...pytorchJob(), metadata: { generateName: "run-" } };

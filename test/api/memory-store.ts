@@ -47,7 +47,7 @@ export class MemoryStore {
     requestDelete: async (which, atMs) => this.#delete(which, atMs),
   };
 
-  #create({ job, sent, requestId }: NewJob): CreateOutcome {
+  #create({ job, sent, requestId, dryRun }: NewJob): CreateOutcome {
     const idKey = `${job.namespace}/${requestId}`;
     const earlier = requestId === "" ? undefined : this.requestIds.get(idKey);
     if (earlier !== undefined) {
@@ -61,6 +61,7 @@ export class MemoryStore {
       const same = sent.name !== "" && canonicalJson(there.sent) === canonicalJson(sent);
       return same ? { kind: "unchanged", job: there.job } : { kind: "nameTaken", sent: there.sent };
     }
+    if (dryRun) return { kind: "created", job };
     if (requestId !== "") this.requestIds.set(idKey, { sent, uid: job.uid });
     if (!this.namespaces.has(job.namespace)) this.namespaces.set(job.namespace, namespaceRecord(job.namespace));
     this.put(job, sent);

@@ -79,15 +79,16 @@ export type Proxy = {
 /** Stands between a client and a server and mistreats what passes. */
 export async function startProxy(
   target: string,
-  treat: (request: { path: string; query: URLSearchParams }) => Treatment,
+  treat: (request: { method: string; path: string; query: URLSearchParams }) => Treatment,
 ): Promise<Proxy> {
   const seen: Proxy["seen"] = [];
   let connections = 0;
   const to = new URL(target);
   const handle = (request: IncomingMessage, response: ServerResponse) => {
     const url = new URL(request.url ?? "/", target);
-    seen.push({ method: request.method ?? "", path: url.pathname, query: url.searchParams });
-    const treatment = treat({ path: url.pathname, query: url.searchParams });
+    const asked = { method: request.method ?? "", path: url.pathname, query: url.searchParams };
+    seen.push(asked);
+    const treatment = treat(asked);
     if (treatment === "cut") return void request.socket.destroy();
     if (treatment === "hang") {
       response.writeHead(200, { "content-type": "application/json" });

@@ -3,7 +3,7 @@ import { after, before, test } from "node:test";
 import fc from "fast-check";
 import type { KubeClient } from "../../src/adapters/cluster/client.ts";
 import { Reflector } from "../../src/adapters/cluster/reflector.ts";
-import type { SimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
+import { type SimCluster, startSimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
 import type { JsonObject } from "../../src/runtime/json.ts";
 import { arrayAt, objectAt, stringAt } from "../../src/runtime/json.ts";
 import {
@@ -181,6 +181,35 @@ test("a sudden end is followed by a watch from the last version heard, not by a 
   await reflector.close();
   await client.close();
   await proxy.close();
+});
+
+test("a bookmark moves the version on: the next watch begins after what does not concern it", async () => {
+  // The server's time runs a hundred times as fast, so that its bookmarks do not keep the test waiting.
+  const fast = {
+    nowMs: clock.nowMs,
+    monotonicMs: () => clock.monotonicMs() * 100,
+    sleep: (delayMs: number, signal?: AbortSignal) => clock.sleep(delayMs / 100, signal),
+  };
+  const hasty = await startSimCluster({ name: "hasty", nodes: [], directory: null, clock: fast });
+  const proxy = await startProxy(hasty.url, () => "pass");
+  const client = clientOf(proxy.kubeconfig);
+  const { reflector } = reflect(client, "nobody");
+  reflector.start();
+  const watched = () =>
+    proxy.seen.filter(({ query }) => query.has("watch")).map(({ query }) => query.get("resourceVersion"));
+  await until(() => watched().length === 1, "watching");
+  const made = await create(client, "configmaps", configMap("of-no-concern"));
+  const version = Number(versionOf(made.kind === "ok" ? made.object : {}));
+  assert.ok(version > Number(watched()[0]));
+  const heardMs = reflector.lastHeardMs ?? 0;
+  await until(() => (reflector.lastHeardMs ?? 0) > heardMs, "a bookmark came");
+  proxy.cutAll();
+  await until(() => watched().length === 2, "watching again");
+  assert.ok(Number(watched()[1]) >= version);
+  await reflector.close();
+  await client.close();
+  await proxy.close();
+  await hasty.close();
 });
 
 test("where every watch is cut before it says anything, lists are taken instead", async () => {

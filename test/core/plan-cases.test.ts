@@ -5,6 +5,9 @@ import type { Plan } from "../../src/core/plan/plan-types.ts";
 import type { PlanSnapshot } from "../../src/core/plan/snapshot.ts";
 import { admission, amounts, cluster, flavor, job, NOW, node, nodes, queue, snapshot } from "./plan-world.ts";
 
+const undone = (facts: Omit<Parameters<typeof admission>[0], "cluster">) =>
+  admission({ cluster: "east", state: "undone", number: 2, ...facts });
+
 const gang = (replicas: number, gpus: number) => ({ Worker: { replicas, gpus } });
 
 /** A plan in short: `name -> cluster members flavor` for who boards, `name: reason` for who waits, in the plan's order. */
@@ -252,15 +255,18 @@ const cases: Readonly<Record<string, { readonly from: Partial<PlanSnapshot>; rea
   "a cluster that an older admission has not left is not entered": {
     from: {
       waiting: [
-        job({ name: "a", roles: gang(1, 4), admissions: [admission({ cluster: "east", state: "undone", number: 2 })] }),
-        job({
-          name: "b",
-          roles: gang(1, 4),
-          admissions: [admission({ cluster: "east", state: "undone", number: 2, goneMs: 5 })],
-        }),
+        job({ name: "a", roles: gang(1, 4), admissions: [undone({ tokensReleasedMs: 5 })] }),
+        job({ name: "b", roles: gang(1, 4), admissions: [undone({ tokensReleasedMs: 5, goneMs: 5 })] }),
       ],
     },
     made: ["b -> east Worker=1 gpu/h100 #3", "a: Draining"],
+  },
+  "a gang whose older pods may still run boards nowhere": {
+    from: {
+      waiting: [job({ name: "a", roles: gang(1, 4), admissions: [undone({})] })],
+      clusters: [cluster("east"), cluster("west")],
+    },
+    made: ["a: Draining"],
   },
   "a cluster that may not be used is no cluster": {
     from: {

@@ -1,75 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { isConditionTrue } from "../../src/core/job/conditions.ts";
-import type { Job } from "../../src/core/job/job.ts";
-import type { SentRunPolicy, SentSpec } from "../../src/core/job/sent.ts";
-import type { Decision } from "../../src/core/reconcile/decision.ts";
 import { reconcile, sweep } from "../../src/core/reconcile/reconcile.ts";
 import type { JsonObject } from "../../src/runtime/json.ts";
 import { objectAt } from "../../src/runtime/json.ts";
-import { admit, CONFIG, jobOf, podStatus, recorded, START_MS, TinyCluster, template } from "./world.ts";
-
-const pytorch = (
-  runPolicy: SentRunPolicy = {},
-  restartPolicy: "OnFailure" | "Never" | "ExitCode" = "OnFailure",
-): SentSpec => ({
-  kind: "PyTorchJob",
-  replicaSpecs: {
-    Master: { restartPolicy, template: template("pytorch") },
-    Worker: { replicas: 2, restartPolicy, template: template("pytorch") },
-  },
-  runPolicy,
-});
-
-/** A job on one cluster whose worker makes no mistakes. */
-class Scene {
-  readonly cluster = new TinyCluster("c1");
-  job: Job;
-  nowMs = START_MS;
-
-  constructor(sent: SentSpec) {
-    this.job = admit(jobOf(sent), { cluster: "c1", nowMs: this.nowMs, number: 1 });
-  }
-
-  step(): Decision {
-    const decision = reconcile(this.job, [this.cluster.observe({ nowMs: this.nowMs, lagMs: 0 })], this.nowMs, CONFIG);
-    this.job = recorded(this.job, decision);
-    for (const action of decision.actions) this.cluster.act(action, this.nowMs);
-    return decision;
-  }
-
-  /** Steps, and lets the cluster carry deletions out, until nothing changes any more. */
-  rest(): void {
-    for (let round = 0; round < 10; round++) {
-      this.step();
-      this.cluster.collect();
-    }
-  }
-
-  set(name: string, phase: string, of: Parameters<typeof podStatus>[2] = {}): void {
-    this.cluster.setPod(this.cluster.pods().find((pod) => pod.name === name)!, podStatus(phase, "pytorch", of));
-  }
-
-  start(): this {
-    this.step();
-    for (const { name } of this.cluster.pods()) this.set(name, "Running");
-    this.step();
-    return this;
-  }
-
-  get podNames(): string[] {
-    return this.cluster
-      .pods()
-      .map(({ name }) => name)
-      .sort();
-  }
-}
-
-const names = (decision: Decision, kind: string) =>
-  decision.actions.flatMap((action) => {
-    if (action.kind !== kind) return [];
-    return ["manifest" in action ? objectAt(action.manifest, "metadata")["name"] : action.name];
-  });
+import { names, pytorch, Scene } from "./scene.ts";
+import { CONFIG, START_MS } from "./world.ts";
 
 describe("failures", () => {
   test("a failed pod is counted once, deleted at once, and started again as the next attempt after its backoff", () => {
@@ -175,6 +110,7 @@ describe("failures", () => {
     assert.equal(scene.job.status.attempts.user, 2);
     scene.set("j-worker-0", "Running", { restarts: 3 });
     scene.step();
+    assert.equal(scene.job.status.attempts.user, 3);
     assert.equal(scene.job.status.failure?.code, "BackoffLimitExceeded");
   });
 
@@ -191,6 +127,13 @@ describe("failures", () => {
 });
 
 describe("what is not this gang's", () => {
+  test("of a cluster that is not observed only the deadline is known", () => {
+    const scene = new Scene(pytorch({ activeDeadlineSeconds: 60 })).start();
+    const blind = reconcile(scene.job, [], scene.nowMs, CONFIG);
+    assert.deepEqual(blind, { record: null, forget: false, actions: [], recheckAtMs: scene.nowMs + 5_000 });
+    assert.equal(reconcile(scene.job, [], START_MS + 60_000, CONFIG).record?.status.phase, "FAILED");
+  });
+
   test("a foreign pod that holds a name is neither adopted nor deleted, and is reported once", () => {
     const scene = new Scene(pytorch());
     const json = { metadata: { name: "j-worker-0", uid: "foreign" }, status: { phase: "Running" } };
@@ -253,122 +196,5 @@ describe("what is not this gang's", () => {
       actions.map(({ kind }) => kind),
       ["deletePod", "deletePod", "deletePod", "deleteService", "deleteService", "deleteService", "deleteAnchor"],
     );
-  });
-});
-
-describe("the end", () => {
-  const policies = {
-    "policy All leaves nothing": { policy: "All", left: [], objects: 0 },
-    "policy Running leaves pods that have ended": { policy: "Running", left: ["j-master-0", "j-worker-0"], objects: 6 },
-    "policy None leaves every pod": { policy: "None", left: ["j-master-0", "j-worker-0", "j-worker-1"], objects: 7 },
-  } as const;
-  for (const [name, { policy, left, objects }] of Object.entries(policies)) {
-    test(name, () => {
-      const scene = new Scene(pytorch({ cleanPodPolicy: policy })).start();
-      scene.set("j-worker-0", "Succeeded", { exitCode: 0 });
-      scene.set("j-master-0", "Succeeded", { exitCode: 0 });
-      scene.rest();
-      assert.equal(scene.job.status.phase, "SUCCEEDED");
-      assert.deepEqual(scene.podNames, left);
-      assert.equal(scene.cluster.things.length, objects);
-      const holds = policy === "None";
-      assert.equal(scene.job.admissions[0]?.tokensReleasedMs === null, holds, "tokens follow pods, not status");
-    });
-  }
-
-  test("tokens that a policy lets a pod hold are released once that pod ends", () => {
-    const scene = new Scene(pytorch({ cleanPodPolicy: "None" })).start();
-    scene.set("j-master-0", "Succeeded", { exitCode: 0 });
-    scene.set("j-worker-0", "Succeeded", { exitCode: 0 });
-    scene.rest();
-    assert.equal(scene.job.admissions[0]?.tokensReleasedMs, null);
-    scene.set("j-worker-1", "Failed", { exitCode: 1 });
-    scene.step();
-    assert.equal(scene.job.admissions[0]?.tokensReleasedMs, scene.nowMs);
-  });
-
-  test("a cancelled job keeps pods that have ended by its policy, and none that runs", () => {
-    const scene = new Scene(pytorch({ cleanPodPolicy: "None" })).start();
-    scene.set("j-worker-0", "Succeeded", { exitCode: 0 });
-    scene.step();
-    scene.job = { ...scene.job, cancel: { reason: "enough", atMs: scene.nowMs } };
-    scene.rest();
-    assert.deepEqual(scene.podNames, ["j-worker-0"]);
-    assert.ok(isConditionTrue(scene.job.status.conditions, "Cancelled"));
-    assert.notEqual(scene.job.admissions[0]?.tokensReleasedMs, null);
-  });
-
-  test("a deleted job goes with all it has, and is forgotten only then", () => {
-    const scene = new Scene(pytorch({ cleanPodPolicy: "None" })).start();
-    scene.job = { ...scene.job, deleteTimeMs: scene.nowMs };
-    assert.equal(scene.step().forget, false);
-    assert.equal(scene.step().forget, false);
-    scene.rest();
-    assert.deepEqual(scene.cluster.things, []);
-    assert.equal(scene.step().forget, true);
-  });
-
-  test("a waiting job that is deleted ends, and is forgotten in the next pass", () => {
-    const scene = new Scene(pytorch());
-    scene.job = { ...jobOf(pytorch()), deleteTimeMs: scene.nowMs };
-    assert.equal(scene.step().recheckAtMs, scene.nowMs);
-    assert.equal(scene.job.status.phase, "CANCELLED");
-    assert.equal(scene.step().forget, true);
-  });
-
-  test("the deadline fails the job without any event to wake it, with its policy honoured", () => {
-    const scene = new Scene(pytorch({ activeDeadlineSeconds: 60, cleanPodPolicy: "Running" })).start();
-    assert.equal(scene.step().recheckAtMs, START_MS + 60_000);
-    scene.nowMs += 60_000;
-    scene.rest();
-    assert.equal(scene.job.status.failure?.code, "DeadlineExceeded");
-    assert.deepEqual(scene.podNames, []);
-  });
-
-  test("a time to live of 0 deletes the job once its end is recorded", () => {
-    const scene = new Scene(pytorch({ ttlSecondsAfterFinished: 0, cleanPodPolicy: "All" })).start();
-    scene.set("j-master-0", "Succeeded", { exitCode: 0 });
-    scene.step();
-    assert.equal(scene.job.deleteTimeMs, null);
-    scene.rest();
-    assert.notEqual(scene.job.deleteTimeMs, null);
-  });
-});
-
-describe("the start timeout", () => {
-  test("undoes an admission that stays below its minimum, and the gang waits with backoff", () => {
-    const scene = new Scene(pytorch({ schedulingPolicy: { scheduleTimeoutSeconds: 120 } }));
-    assert.equal(scene.step().recheckAtMs, START_MS + 5_000);
-    scene.set("j-master-0", "Running");
-    scene.nowMs += 120_000;
-    const undone = scene.step();
-    assert.equal(scene.job.status.phase, "WAITING");
-    assert.deepEqual(scene.job.status.backoff, { undone: 1, notBeforeMs: scene.nowMs + 30_000, lastCluster: "c1" });
-    assert.equal(scene.job.status.waiting?.reason, "Backoff");
-    assert.equal(scene.job.status.startTimeMs, null);
-    assert.ok(!isConditionTrue(scene.job.status.conditions, "Running"));
-    assert.deepEqual(names(undone, "deleteAnchor"), ["j-admission-1"]);
-    assert.equal(scene.job.admissions[0]?.state, "undone");
-    scene.rest();
-    assert.deepEqual(scene.cluster.things, []);
-    assert.deepEqual(scene.job.admissions, [], "released, gone and dropped");
-  });
-
-  test("0 waits for ever", () => {
-    const scene = new Scene(pytorch({ schedulingPolicy: { scheduleTimeoutSeconds: 0 } }));
-    scene.step();
-    scene.nowMs += 86_400_000;
-    scene.step();
-    assert.equal(scene.job.status.phase, "STARTING");
-  });
-
-  test("a gang that comes up forgets what was undone before", () => {
-    const scene = new Scene(pytorch());
-    const backoff = { undone: 3, notBeforeMs: START_MS, lastCluster: "c2" };
-    scene.job = { ...scene.job, status: { ...scene.job.status, backoff } };
-    scene.start();
-    assert.equal(scene.job.status.backoff, null);
-    assert.equal(scene.job.admissions[0]?.belowMinSinceMs, null);
-    assert.ok(isConditionTrue(scene.job.status.conditions, "PodsReady"));
   });
 });

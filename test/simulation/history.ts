@@ -154,12 +154,12 @@ async function checkAlways({ world }: Run): Promise<void> {
   checkNoReplicaTwice(world);
 }
 
-/** No replica runs twice: no two pods that have not ended, of one job and index, in all clusters together. */
+/** No replica runs twice: no two pods that run, of one job and index, in all clusters together; also while one is being deleted. */
 function checkNoReplicaTwice(world: World): void {
   const running = new Map<string, string>();
   for (const cluster of world.clusters) {
     for (const pod of cluster.pods().map(podView)) {
-      if (pod.deleting || pod.phase !== "Running") continue;
+      if (pod.phase !== "Running") continue;
       const replica = `${pod.jobUid}/${pod.role}/${pod.index}`;
       const where = `${cluster.name}/${pod.name} of admission ${pod.admission}`;
       assert.equal(running.get(replica), undefined, `${where} runs beside ${running.get(replica)}`);

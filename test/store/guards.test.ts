@@ -179,6 +179,11 @@ test("a gang enters a cluster only when nothing of its older admissions is left 
   const admitted = await load(job.uid);
   const undone = admitted.admissions.map((admission) => ({ ...admission, state: "undone" as const }));
   await store.worker.record(admitted, decide(admitted, undone, "WAITING"), lease, NOW);
+  const holding = await load(job.uid);
+  const elsewhere = { jobVersion: holding.version, admission: 2, admissionCounter: 0, cluster: "west" };
+  assert.equal(await admit(plannedFor(job, elsewhere)), "stale", "its pods may still run");
+  const released = undone.map((admission) => ({ ...admission, tokensReleasedMs: NOW }));
+  await store.worker.record(holding, decide(holding, released, "WAITING"), lease, NOW);
   const waiting = await load(job.uid);
   const second = { jobVersion: waiting.version, admission: 2 };
   assert.equal(await admit(plannedFor(job, { ...second, admissionCounter: 1 })), "stale");
@@ -191,6 +196,24 @@ test("a gang enters a cluster only when nothing of its older admissions is left 
       [2, "live", "west"],
     ],
   );
+});
+
+test("the number of an admission is never used twice, also once it has left the record", async () => {
+  const job = await submit();
+  await admit(plannedFor(job));
+  const lease = await leaseOf(job);
+  const admitted = await load(job.uid);
+  const undone = admitted.admissions.map((admission) => ({ ...admission, state: "undone" as const }));
+  await store.worker.record(admitted, decide(admitted, undone, "WAITING"), lease, NOW);
+  const waiting = await load(job.uid);
+  const left = undone.map((admission) => ({ ...admission, tokensReleasedMs: NOW, goneMs: NOW }));
+  await store.worker.record(waiting, decide(waiting, left), lease, NOW);
+  const again = await load(job.uid);
+  assert.deepEqual(again.admissions, []);
+  assert.deepEqual((await store.planner.snapshot()).lastAdmissions, { [job.uid]: 1 });
+  const second = { jobVersion: again.version, admissionCounter: 1 };
+  assert.equal(await admit(plannedFor(job, { ...second, admission: 1 })), "stale");
+  assert.equal(await admit(plannedFor(job, { ...second, admission: 2 })), "recorded");
 });
 
 test("growth adds members and another ledger row under its own fence", async () => {
@@ -278,7 +301,8 @@ test("an admission that a decision no longer names gives back what it held", asy
     "recorded",
   );
   assert.equal(await used(), 0);
-  assert.deepEqual((await load(job.uid)).admissions, []);
+  const [ended] = (await load(job.uid)).admissions;
+  assert.deepEqual([ended?.state, ended?.tokensReleasedMs, ended?.goneMs], ["ended", NOW, NOW]);
 });
 
 test("a forgotten job leaves no token behind, and its events stay", async () => {

@@ -164,3 +164,20 @@ test("request ids last until they are old and their job is gone", async () => {
   await store.watch.prune(NOW + 1);
   assert.equal((await store.intake.createJob(request("kept", "r1"))).kind, "replayed");
 });
+
+test("a dry run answers as the create would, and leaves neither a job nor a request id nor an event", async () => {
+  const dry = (name: string, requestId: string, priority = 0) => ({
+    ...request(name, requestId, priority),
+    dryRun: true,
+  });
+  assert.equal((await store.intake.createJob(dry("train", "r1"))).kind, "created");
+  assert.equal(await store.reads.getJob({ namespace: "team", name: "train" }), null);
+  const first = request("train", "r1", 7);
+  assert.deepEqual(await store.intake.createJob(first), { kind: "created", job: first.job });
+  const events = await store.reads.listEvents({ namespace: "team", name: "train", ...PAGE });
+  assert.equal(typeof events === "object" && events.events.length, 1);
+  assert.equal((await store.intake.createJob(dry("train", "r1", 7))).kind, "replayed");
+  assert.equal((await store.intake.createJob(dry("train", "r2", 7))).kind, "unchanged");
+  assert.equal((await store.intake.createJob(dry("train", "r2"))).kind, "nameTaken");
+  assert.equal((await store.intake.createJob(request("other", "r2"))).kind, "created");
+});

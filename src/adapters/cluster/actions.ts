@@ -85,7 +85,11 @@ export class Actions {
     const created = await this.#create(creation, signal);
     if (created.kind === "ok") return { kind: "done" };
     if (created.reason !== "AlreadyExists") return failed(created);
-    return this.#accept(creation, owner, signal);
+    for (let tries = 1; ; tries++) {
+      const accepted = await this.#accept(creation, owner, signal);
+      const moved = accepted.kind === "failed" && accepted.reason === "Conflict";
+      if (!moved || tries === ADOPTIONS_MAX) return accepted;
+    }
   }
 
   /** Decides what an object that holds our name is: ours, ours for the taking, or a stranger's. */
@@ -150,6 +154,8 @@ export class Actions {
   }
 }
 
+/** A pod that is being started changes all the time: it is read anew and adopted again so often. */
+const ADOPTIONS_MAX = 5;
 /** How API servers word a uid precondition that does not hold. */
 const UID_MISMATCH = /uid in (the )?precondition/i;
 

@@ -8,7 +8,12 @@ import { loadJob } from "./load-job.ts";
 import { ensureNamespace } from "./namespaces.ts";
 import { insertJob } from "./write-job.ts";
 
-export type NewJob = { readonly job: Job; readonly sent: SentJob; readonly requestId: string };
+export type NewJob = {
+  readonly job: Job;
+  readonly sent: SentJob;
+  readonly requestId: string;
+  readonly dryRun?: boolean;
+};
 
 export type CreateOutcome =
   | { readonly kind: "created" | "replayed" | "unchanged"; readonly job: Job }
@@ -21,25 +26,30 @@ type Opening = { readonly project: string; readonly defaultQueue: string } | nul
 
 /**
  * Makes a job durable exactly once. The request id goes first: of two calls with one id the second waits for the first's row and then reads
- * what it left; the same holds for two calls with one name.
+ * what it left; the same holds for two calls with one name. A dry run does the same and undoes it.
  */
 export async function createJob(db: Db, request: NewJob, opening: Opening): Promise<CreateOutcome> {
   return undoable<CreateOutcome>(db, async (tx, undo) => {
-    const { job, sent, requestId } = request;
-    const replay = await claimRequestId(tx, request);
-    if (replay !== null) return replay;
-    if (opening !== null) {
-      await ensureNamespace(tx, { name: job.namespace, ...opening }, job.createTimeMs);
-    }
-    if (!(await insertJob(tx, job, sent))) {
-      const found = await existing(tx, request);
-      if (found.kind !== "unchanged") return undo(found);
-      if (requestId !== "") await tx.query(NAME_REQUEST, [job.namespace, requestId, found.job.uid]);
-      return found;
-    }
-    await appendChanges(tx, [{ before: null, after: job, events: [createdEvent(job)] }], job.createTimeMs);
-    return { kind: "created", job };
+    const outcome = await create(tx, request, opening);
+    const changed = outcome.kind === "created" || outcome.kind === "unchanged";
+    return request.dryRun || !changed ? undo(outcome) : outcome;
   });
+}
+
+async function create(tx: Executor, request: NewJob, opening: Opening): Promise<CreateOutcome> {
+  const { job, sent, requestId } = request;
+  const replay = await claimRequestId(tx, request);
+  if (replay !== null) return replay;
+  if (opening !== null) await ensureNamespace(tx, { name: job.namespace, ...opening }, job.createTimeMs);
+  if (!(await insertJob(tx, job, sent))) {
+    const found = await existing(tx, request);
+    if (found.kind === "unchanged" && requestId !== "") {
+      await tx.query(NAME_REQUEST, [job.namespace, requestId, found.job.uid]);
+    }
+    return found;
+  }
+  await appendChanges(tx, [{ before: null, after: job, events: [createdEvent(job)] }], job.createTimeMs);
+  return { kind: "created", job };
 }
 
 /** Null if the id is this call's now, or none was given; else what the call that had it before made. */

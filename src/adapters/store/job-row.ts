@@ -1,4 +1,4 @@
-import { currentAdmission, type Job } from "../../core/job/job.ts";
+import { currentAdmission, isHistory, type Job } from "../../core/job/job.ts";
 import type { JobSpec } from "../../core/job/spec.ts";
 import type { Admission, AdmissionState, JobPhase, JobStatus } from "../../core/job/status.ts";
 
@@ -39,7 +39,7 @@ export type AdmissionRow = {
   readonly below_min_since_ms: number | null;
 };
 
-/** Selects a `JobRow` from `jobs j`; finished admissions are history and left out. */
+/** Selects a `JobRow` from `jobs j`; admissions that are history are left out. */
 export const JOB_COLUMNS = `
   j.uid, j.namespace, j.name, j.project, j.labels, j.annotations, j.created_by, j.create_ms, j.delete_ms, j.cancel,
   j.version, j.bucket, j.phase, j.completion_ms, j.spec, j.status,
@@ -89,14 +89,9 @@ export function statusDocument(status: JobStatus): StatusDocument {
   return document;
 }
 
-/** True once nothing is left of an admission: the record of its job forgets it. */
-export function isFinished(admission: Admission): boolean {
-  return admission.tokensReleasedMs !== null && admission.goneMs !== null;
-}
-
-/** The job as it will be read again: without admissions of which nothing is left. */
+/** The job as it will be read again: without admissions that are history. */
 export function settled(job: Job): Job {
-  return { ...job, admissions: job.admissions.filter((admission) => !isFinished(admission)) };
+  return { ...job, admissions: job.admissions.filter((admission) => !isHistory(admission)) };
 }
 
 /** The cluster of a job's current admission; empty without one. */

@@ -1,5 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { PGlite, type Transaction, types } from "@electric-sql/pglite";
+import { UnavailableError } from "../../runtime/unavailable-error.ts";
 import type { Db, Executor } from "./db.ts";
 import { type DirectoryLock, lockDirectory } from "./directory-lock.ts";
 import { migrate } from "./migrate.ts";
@@ -39,10 +40,16 @@ async function start(directory: string | null, lock: DirectoryLock | null): Prom
       return { rows: results.at(-1)?.rows ?? [] };
     },
   });
+  let closing = false;
+  const open = () => {
+    if (closing) throw new UnavailableError("the database is closed");
+    return pglite;
+  };
   return {
-    query: executor(pglite).query,
-    tx: (fn) => pglite.transaction((tx) => fn(executor(tx))),
+    query: async (text, params) => executor(open()).query(text, params),
+    tx: async (fn) => open().transaction((tx) => fn(executor(tx))),
     close: async () => {
+      closing = true;
       await pglite.close();
       lock?.release();
     },

@@ -11,6 +11,7 @@ export function planSnapshot(db: Db): Promise<PlanSnapshot> {
     return {
       quotaEpoch: onlyRow(domains).epoch,
       waiting: jobs.filter((job) => !isLive(job)),
+      lastAdmissions: onlyRow(await tx.query<{ numbers: Record<string, number> }>(LAST_ADMISSIONS)).numbers,
       admitted: jobs.filter(isLive),
       queues: await tx.query<PlanQueue>(PLAN_QUEUES),
       clusters: await planClusters(tx),
@@ -27,6 +28,13 @@ select ${JOB_COLUMNS} from jobs j
  where (j.phase = 'WAITING' and j.cancel is null and j.delete_ms is null)
     or j.uid in (select job_uid from admissions where state = 'live')
  order by j.create_ms, j.uid`;
+
+const LAST_ADMISSIONS = `
+select coalesce(json_object_agg(job_uid, number), '{}') as numbers
+  from (
+    select job_uid, max(number) as number from admissions
+     where job_uid in (select uid from jobs where phase = 'WAITING') group by job_uid
+  ) last`;
 
 const PLAN_QUEUES = `
 select q.name, q.strategy,

@@ -1,5 +1,5 @@
 import { admitted } from "../../core/job/admitted.ts";
-import type { Job } from "../../core/job/job.ts";
+import { isDraining, type Job } from "../../core/job/job.ts";
 import type { Admission } from "../../core/job/status.ts";
 import type { PlannedAdmission } from "../../core/plan/plan-types.ts";
 import type { AllocationLine } from "../../core/quota/counters.ts";
@@ -77,9 +77,9 @@ function nextOf(job: Job, planned: PlannedAdmission, nowMs: number): Next | null
   return planned.kind === "admit" ? boarding(job, planned, nowMs) : growth(job, planned);
 }
 
-/** Null where the job does not wait, or has had an admission of that number. */
+/** Null where the job does not wait, or an older admission still holds tokens. */
 function boarding(job: Job, planned: PlannedAdmission, nowMs: number): Next | null {
-  if (job.status.phase !== "WAITING" || job.admissions.some(({ number }) => number >= planned.admission)) return null;
+  if (job.status.phase !== "WAITING" || isDraining(job)) return null;
   const admission: Admission = {
     number: planned.admission,
     cluster: planned.cluster,
@@ -122,7 +122,10 @@ update clusters set admission_counter = admission_counter + 1
  where name = $1 and admission_counter = $2 and not cordoned
 returning 1`;
 
-/** Notes that something of the admission may be in the cluster from now on; false while something of an older one may be. */
+/**
+ * Notes that something of the admission may be in the cluster from now on; false while something of an older one may be, or where the job
+ * ever had an admission of that number: what carries an older number is never adopted.
+ */
 async function enterCluster(tx: Executor, planned: PlannedAdmission): Promise<boolean> {
   const rows = await tx.query(ENTER_CLUSTER, [planned.jobUid, planned.admission, planned.cluster]);
   return rows.length === 1;
@@ -132,6 +135,7 @@ const ENTER_CLUSTER = `
 insert into admission_clusters (job_uid, admission, cluster)
 select $1, $2, $3
  where not exists (select from admission_clusters where job_uid = $1 and cluster = $3)
+   and not exists (select from admissions where job_uid = $1 and number >= $2)
 returning 1`;
 
 /** True while the domain is at that epoch, and until the transaction ends: raising it waits for grants that began under it. */

@@ -21,8 +21,8 @@ export type Job = {
   readonly spec: JobSpec;
   readonly status: JobStatus;
   /**
-   * The admissions of which something may still be in a cluster or in the ledger, oldest first. The last one is the
-   * current one if its state is `live` or `ended`; an admission with tokens released and nothing left is dropped from here.
+   * The admissions that are no history yet, oldest first. The last one is the current one if its state is `live` or `ended`: the
+   * one that a job ended under stays.
    */
   readonly admissions: readonly Admission[];
 };
@@ -31,6 +31,11 @@ export type Job = {
 export function currentAdmission(job: Job): Admission | null {
   const last = job.admissions.at(-1);
   return last !== undefined && last.state !== "undone" ? last : null;
+}
+
+/** True for an admission that was undone and of which nothing is left, neither in its cluster nor in the ledger: the job's record drops it. */
+export function isHistory(admission: Admission): boolean {
+  return admission.state === "undone" && admission.tokensReleasedMs !== null && admission.goneMs !== null;
 }
 
 /** True while pods of an ended or undone admission may still hold its tokens. */

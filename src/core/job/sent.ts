@@ -11,6 +11,8 @@ export type SentReplicaSpec = {
 export type SentSchedulingPolicy = {
   readonly minAvailable?: number;
   readonly queue?: string;
+  readonly minResources?: Readonly<Record<string, string>>;
+  readonly priorityClass?: string;
   readonly scheduleTimeoutSeconds?: number;
 };
 

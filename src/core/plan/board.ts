@@ -36,6 +36,11 @@ export function board(job: Job, desk: Desk): PlannedAdmission | Refusal {
     const message = `its admission to ${backoff.lastCluster} was undone; it may board again at ${until}`;
     return refuse(job, { reason: "Backoff", message, retryAtMs: backoff.notBeforeMs });
   }
+  const leaving = job.admissions.find((old) => old.state !== "live" && old.tokensReleasedMs === null);
+  if (leaving !== undefined) {
+    const message = `pods of its admission ${leaving.number} still run on ${leaving.cluster}`;
+    return refuse(job, { reason: "Draining", message });
+  }
   const all = allMembers(job.spec);
   const fewest = firstMembers(job.spec, job.spec.runPolicy.schedulingPolicy.minAvailable);
   const first = tryMembers(job, queue, { members: all, desk });

@@ -31,8 +31,8 @@ export function barred(job: Job, cluster: PlanCluster): ClusterRefusal | null {
   const missing = Object.entries(clusterSelector).find(([key, value]) => cluster.labels[key] !== value);
   if (missing !== undefined) return no("NotSelected", `it has no label ${missing[0]}=${missing[1]}`);
   if (cluster.cordoned) return no("Cordoned", "it is cordoned");
-  if (!cluster.reachable) return no("Unreachable", "it cannot be reached");
   if (cluster.capacity === null) return no("CapacityUnknown", "its capacity has not been observed yet");
+  if (!cluster.reachable) return no("Unreachable", "it cannot be reached");
   const leaving = job.admissions.find((old) => old.cluster === cluster.name && old.goneMs === null);
   if (leaving !== undefined) return no("Draining", `admission ${leaving.number} of this job has not left it yet`);
   return null;

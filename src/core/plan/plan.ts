@@ -36,7 +36,7 @@ export function plan(snapshot: PlanSnapshot, nowMs: number): Plan {
     if (job === undefined) continue;
     const decided = board(job, desk);
     if ("kind" in decided) admissions.push(decided);
-    // 5. Nobody passes the head of a strict queue, unless it only waits for its time.
+    // 5. Nobody passes the head of a strict queue, unless it only waits for itself.
     else refusals.push(decided, ...behind(job, decided, line));
   }
   return { admissions, refusals, replanAtMs: earliest(refusals) };
@@ -53,9 +53,12 @@ function nextLine(lines: readonly QueueLine[], book: QuotaBook): QueueLine | nul
   return next?.line ?? null;
 }
 
+/** A head that waits for nothing that the others could take from it is passed. */
+const OWN_REASONS = ["Backoff", "Draining"];
+
 /** Refuses the rest of a strict line whose head cannot go; takes nobody from any other line. */
 function behind(head: Job, refused: Refusal, line: QueueLine): readonly Refusal[] {
-  if (!line.strict || refused.reason === "Backoff") return [];
+  if (!line.strict || OWN_REASONS.includes(refused.reason)) return [];
   const message = `waits behind ${head.namespace}/${head.name}, the head of the strict queue ${line.queue}`;
   return line.waiting.splice(0).map((job) => refuse(job, { reason: "BehindHead", message }));
 }

@@ -111,7 +111,7 @@ function settle(draft: Draft, inputs: Inputs, admission: Admission): void {
   if (seen === undefined) return;
   const settledAtMs = (admission.belowMinSinceMs ?? Number.NEGATIVE_INFINITY) + OUTSTANDING_MS;
   const remains = remainsIn(seen, inputs.job.uid).find(({ number }) => number === admission.number);
-  const released = releaseTimeMs(draft, inputs, { admission, settledAtMs, pods: remains?.pods ?? [] });
+  const released = releaseTimeMs(draft, inputs, { admission, settledAtMs, remains });
   const empty = remains === undefined || remains.pods.length + remains.services.length + (remains.anchor ? 1 : 0) === 0;
   const gone = released === null || !empty ? null : (admission.goneMs ?? inputs.nowMs);
   if (released === admission.tokensReleasedMs && gone === admission.goneMs) return;
@@ -130,11 +130,14 @@ function settle(draft: Draft, inputs: Inputs, admission: Admission): void {
 function releaseTimeMs(
   draft: Draft,
   { nowMs }: Inputs,
-  of: { readonly admission: Admission; readonly settledAtMs: number; readonly pods: readonly PodView[] },
+  of: { readonly admission: Admission; readonly settledAtMs: number; readonly remains: Remains | undefined },
 ): number | null {
   if (of.admission.tokensReleasedMs !== null) return of.admission.tokensReleasedMs;
   if (draft.stopped) return null;
-  if (!of.pods.every(({ phase }) => phase === "Succeeded" || phase === "Failed")) return null;
+  const { pods = [], anchor = null } = of.remains ?? {};
+  if (!pods.every(({ phase }) => phase === "Succeeded" || phase === "Failed")) return null;
+  // The gang may board elsewhere then: while the anchor is there, a late call could still make a pod that stays.
+  if (of.admission.state === "undone" && anchor !== null) return null;
   if (nowMs >= of.settledAtMs) return nowMs;
   draft.recheckAtMs.push(of.settledAtMs);
   return null;

@@ -22,7 +22,10 @@ export type ObservedCluster = {
   readonly anchors: readonly ObjectView[];
 };
 
-/** Everything that was seen of a job, one entry for each cluster that its admissions name or that holds anything of it. */
+/**
+ * Everything that was seen of a job, one entry for each cluster that its admissions name or that holds anything of it. A cluster whose
+ * reflectors have not completed a list has no entry: then nothing is decided about what is there.
+ */
 export type Observed = readonly ObservedCluster[];
 
 /** One change to a cluster. Each can be derived again from the record, and doing it twice is harmless. */

@@ -2,16 +2,21 @@ import type { Admission, Failure, ReplicaStatus } from "../job/status.ts";
 import type { PodView } from "../pods/pod-view.ts";
 import { type Arrangement, arrange, type Slot } from "./arrange.ts";
 import { countFailures, hasSucceeded, isActive, newFailures, roleStates, type SlotFailure } from "./count.ts";
-import { changeAdmission, changeCondition, type Draft, type Inputs, reasonOf } from "./draft.ts";
+import { changeAdmission, changeCondition, type Draft, type Inputs, OUTSTANDING_MS, reasonOf } from "./draft.ts";
 import { finish, limitFailure } from "./finish.ts";
 import { tend } from "./tend.ts";
 import { undo } from "./undo.ts";
 
 /**
  * Follows a live admission: starts it, judges its pods, counts their failures, ends or undoes it, and says what is created and deleted.
- * The deadline comes first, then what the replicas say, then the budgets, as with Kubeflow.
+ * The deadline comes first, then what the replicas say, then the budgets, as with Kubeflow. Of a cluster that is not observed nothing but
+ * the deadline is known.
  */
 export function follow(draft: Draft, inputs: Inputs, admission: Admission): void {
+  if (!inputs.observed.some(({ cluster }) => cluster === admission.cluster)) {
+    if (!endByDeadline(draft, inputs)) draft.recheckAtMs.push(inputs.nowMs + OUTSTANDING_MS);
+    return;
+  }
   if (draft.status.startTimeMs === null) start(draft, inputs);
   const seen = arrange(inputs.job, admission, inputs.observed);
   draft.status = { ...draft.status, replicaStatuses: replicaStatuses(seen) };

@@ -1,0 +1,123 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ClusterService } from "../../src/gen/gangway/v1/cluster_service_pb.ts";
+import { JobService } from "../../src/gen/gangway/v1/job_service_pb.ts";
+import { NamespaceService } from "../../src/gen/gangway/v1/namespace_service_pb.ts";
+import { QueueService, QueueStrategy } from "../../src/gen/gangway/v1/queue_service_pb.ts";
+import { startFixture } from "./fixture.ts";
+import { pytorchJob } from "./jobs.ts";
+
+const quota = { flavor: "gpu/h100", resource: "nvidia.com/gpu", nominal: 16n };
+const queues = QueueService.method;
+const namespaces = NamespaceService.method;
+const clusters = ClusterService.method;
+
+test("a queue is created, read, changed from the version that was read, and deleted", async (t) => {
+  const { call, woken } = await startFixture(t);
+  const created = await call(queues.createQueue, { queue: { name: "team-a", quotas: [quota] } });
+  assert.equal(created.ok?.queue?.strategy, QueueStrategy.BEST_EFFORT_FIFO);
+  assert.deepEqual([created.ok?.queue?.resourceVersion, woken.planner], ["1", 1]);
+  const strategy = QueueStrategy.STRICT_FIFO;
+  const updated = await call(queues.updateQueue, {
+    queue: { name: "team-a", strategy, quotas: [{ ...quota, nominal: 8n }], resourceVersion: "1" },
+  });
+  assert.deepEqual([updated.ok?.queue?.resourceVersion, updated.ok?.queue?.quotas[0]?.nominal], ["2", 8n]);
+  assert.equal(woken.planner, 2);
+  const stale = await call(queues.updateQueue, { queue: { name: "team-a", resourceVersion: "1" } });
+  assert.deepEqual([stale.error?.code, stale.error?.reason], ["ABORTED", "STALE_RESOURCE_VERSION"]);
+  const names = (await call(queues.listQueues, {})).ok?.queues.map(({ name }) => name);
+  assert.deepEqual(names, ["default", "team-a"]);
+  assert.equal((await call(queues.deleteQueue, { name: "team-a" })).error, null);
+  const gone = await call(queues.getQueue, { name: "team-a" });
+  assert.deepEqual(
+    [gone.error?.code, gone.error?.reason, gone.error?.resource],
+    ["NOT_FOUND", "QUEUE_NOT_FOUND", "team-a"],
+  );
+});
+
+test("a queue that exists, is in use, or counts a flavor twice is refused precisely", async (t) => {
+  const { call, store } = await startFixture(t);
+  const exists = await call(queues.createQueue, { queue: { name: "default" } });
+  assert.deepEqual([exists.error?.code, exists.error?.reason], ["ALREADY_EXISTS", "QUEUE_EXISTS"]);
+  await call(JobService.method.createJob, { job: pytorchJob() });
+  const used = await call(queues.deleteQueue, { name: "default" });
+  assert.deepEqual([used.error?.code, used.error?.precondition], ["FAILED_PRECONDITION", "QUEUE_IN_USE"]);
+  assert.match(used.error!.message, /job default\/mnist/);
+  const twice = await call(queues.createQueue, { queue: { name: "x", quotas: [quota, quota] } });
+  assert.deepEqual(
+    twice.error?.fields.map(({ field }) => field),
+    ["queue.quotas[1].flavor"],
+  );
+  const wrong = await call(queues.createQueue, {
+    queue: { name: "No", strategy: 9 as never, quotas: [{ flavor: "GPU", resource: "", nominal: -1n }] },
+  });
+  assert.deepEqual(wrong.error?.fields.map(({ field }) => field).sort(), [
+    "queue.name",
+    "queue.quotas[0].flavor",
+    "queue.quotas[0].nominal",
+    "queue.quotas[0].resource",
+    "queue.strategy",
+  ]);
+  assert.deepEqual([...store.queues.keys()], ["default"]);
+});
+
+test("a namespace gives its jobs a project and a queue", async (t) => {
+  const { call } = await startFixture(t);
+  await call(queues.createQueue, { queue: { name: "team-a" } });
+  const created = await call(namespaces.createNamespace, {
+    namespace: { name: "research", project: "vision", defaultQueue: "team-a" },
+  });
+  assert.equal(created.ok?.namespace?.project, "vision");
+  const job = { ...pytorchJob(), metadata: { name: "mnist", namespace: "research" } };
+  const made = await call(JobService.method.createJob, { job });
+  assert.equal(made.ok?.job?.metadata?.project, "vision");
+  assert.equal(made.ok?.job?.spec?.runPolicy?.schedulingPolicy?.queue, "team-a");
+  const updated = await call(namespaces.updateNamespace, { namespace: { name: "research", resourceVersion: "1" } });
+  assert.deepEqual([updated.ok?.namespace?.project, updated.ok?.namespace?.defaultQueue], ["default", "default"]);
+  const wrong = await call(namespaces.updateNamespace, { namespace: { name: "research", defaultQueue: "nope" } });
+  assert.equal(wrong.error?.fields[0]?.field, "namespace.default_queue");
+  assert.equal((await call(namespaces.listNamespaces, {})).ok?.namespaces.length, 2);
+  assert.equal((await call(namespaces.deleteNamespace, { name: "research" })).error, null);
+  assert.equal((await call(namespaces.getNamespace, { name: "research" })).error?.reason, "NAMESPACE_NOT_FOUND");
+});
+
+test("a cluster shows what its schedulable nodes have and have free, as Kubernetes quantities", async (t) => {
+  const { call, store, woken } = await startFixture(t);
+  const node = {
+    name: "n1",
+    labels: { "gpu-model": "h100" },
+    taints: [{ key: "gpu", value: "yes", effect: "NoSchedule" }],
+    unschedulable: false,
+    allocatable: { cpu: 64_000, memory: 2 ** 36 * 1000, "nvidia.com/gpu": 8000 },
+    free: { cpu: 1500, memory: -5, "nvidia.com/gpu": 8000 },
+  };
+  const cordonedNode = { ...node, name: "n2", unschedulable: true };
+  const flavors = [{ name: "gpu/h100", resource: "nvidia.com/gpu", nodeLabels: { "gpu-model": "h100" } }];
+  store.clusters.set("west", {
+    name: "west",
+    labels: { region: "west" },
+    flavors,
+    cordoned: false,
+    simulated: true,
+    reachable: true,
+    observedMs: 3000,
+    version: 4,
+    createTimeMs: 1000,
+    capacity: { nodes: [node, cordonedNode, { ...node, name: "n3" }], seen: [], unbound: [] },
+  });
+  const { ok } = await call(clusters.getCluster, { name: "west" });
+  assert.deepEqual(ok?.cluster?.allocatable, { cpu: "128", memory: "128Gi", "nvidia.com/gpu": "16" });
+  assert.deepEqual(ok?.cluster?.free, { cpu: "3", memory: "0", "nvidia.com/gpu": "16" });
+  assert.deepEqual([ok?.cluster?.nodes, ok?.cluster?.reachable, ok?.cluster?.observeTime?.seconds], [3, true, 3n]);
+  const capacity = await call(clusters.getCapacity, { name: "west" });
+  assert.deepEqual(capacity.ok?.nodes[0]?.taints, ["gpu=yes:NoSchedule"]);
+  assert.deepEqual(
+    capacity.ok?.nodes.map(({ free }) => free["cpu"]),
+    ["1500m", "1500m", "1500m"],
+  );
+  assert.equal((await call(clusters.cordonCluster, { name: "west" })).ok?.cluster?.cordoned, true);
+  assert.equal((await call(clusters.uncordonCluster, { name: "west" })).ok?.cluster?.cordoned, false);
+  assert.equal(woken.planner, 2);
+  assert.equal((await call(clusters.cordonCluster, { name: "east" })).error?.resource, "east");
+  assert.equal((await call(clusters.listClusters, {})).ok?.clusters.length, 1);
+});

@@ -1,0 +1,274 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { JobService } from "../../src/gen/gangway/v1/job_service_pb.ts";
+import { startFixture } from "./fixture.ts";
+import { type CreateInit, type JobInit, pytorchJob, template } from "./jobs.ts";
+
+const { method } = JobService;
+
+type Case = { readonly request: CreateInit; readonly fields: readonly string[]; readonly says?: RegExp };
+const worker = (replicas: number, pods = template()) => ({ replicas, template: pods });
+const WORKER = "job.spec.replica_specs[Worker]";
+const SCHEDULING = "job.spec.run_policy.scheduling_policy";
+
+function withSpec(spec: Partial<NonNullable<JobInit["spec"]>>): CreateInit {
+  return { job: pytorchJob("mnist", spec) };
+}
+
+function withMetadata(metadata: NonNullable<JobInit["metadata"]>): CreateInit {
+  return { job: { ...pytorchJob(), metadata } };
+}
+
+function withPod(pod: object, strict = false): CreateInit {
+  return { ...withSpec({ replicaSpecs: { Worker: worker(1, pod as ReturnType<typeof template>) } }), strict };
+}
+
+const container = { name: "pytorch", image: "x" };
+
+const cases: Record<string, Case> = {
+  "an empty request": { request: {}, fields: ["job"] },
+  "a job without anything": {
+    request: { job: {} },
+    fields: ["job.metadata", "job.spec"],
+  },
+  "a kind that nobody knows": {
+    request: withSpec({ kind: "MXJob" }),
+    fields: ["job.spec.kind"],
+    says: /unknown kind MXJob/,
+  },
+  "a kind that is not served yet": {
+    request: withSpec({ kind: "MPIJob" }),
+    fields: ["job.spec.kind"],
+    says: /MPIJob is not served yet/,
+  },
+  "negative replicas": {
+    request: withSpec({ replicaSpecs: { Master: worker(1), Worker: worker(-1) } }),
+    fields: [`${WORKER}.replicas`],
+  },
+  "too many replicas": {
+    request: withSpec({ replicaSpecs: { Worker: worker(10_001) } }),
+    fields: [`${WORKER}.replicas`],
+  },
+  "two masters": {
+    request: withSpec({ replicaSpecs: { Master: worker(2) } }),
+    fields: ["job.spec.replica_specs[Master].replicas"],
+    says: /at most 1/,
+  },
+  "no replica at all": {
+    request: withSpec({ replicaSpecs: { Worker: worker(0) } }),
+    fields: ["job.spec.replica_specs"],
+  },
+  "a role that the kind does not have": {
+    request: withSpec({ replicaSpecs: { PS: worker(1) } }),
+    fields: ["job.spec.replica_specs[PS]"],
+  },
+  "a role twice in different case": {
+    request: withSpec({ replicaSpecs: { Worker: worker(1), worker: worker(1) } }),
+    fields: ["job.spec.replica_specs[worker]"],
+  },
+  "a role that is a name every object has": {
+    request: withSpec({ kind: "Job", replicaSpecs: { Worker: worker(1), valueOf: worker(1) } }),
+    fields: ["job.spec.replica_specs[valueOf]"],
+  },
+  "a kind spec member that every object has": {
+    request: withSpec({ kindSpec: { valueOf: 1 } }),
+    fields: ["job.spec.kind_spec.valueOf"],
+  },
+  "a kind spec member that is not served yet": {
+    request: withSpec({ kindSpec: { elasticPolicy: {} } }),
+    fields: ["job.spec.kind_spec.elasticPolicy"],
+    says: /not served yet/,
+  },
+  "more than all replicas asked for together": {
+    request: withSpec({ runPolicy: { schedulingPolicy: { minAvailable: 4 } } }),
+    fields: [`${SCHEDULING}.min_available`],
+    says: /3/,
+  },
+  "nobody asked for together": {
+    request: withSpec({ runPolicy: { schedulingPolicy: { minAvailable: 0 } } }),
+    fields: [`${SCHEDULING}.min_available`],
+  },
+  "a queue that does not exist": {
+    request: withSpec({ runPolicy: { schedulingPolicy: { queue: "nope" } } }),
+    fields: [`${SCHEDULING}.queue`],
+    says: /there is no queue nope/,
+  },
+  "a queue label that names none": {
+    request: withMetadata({ name: "mnist", labels: { "kueue.x-k8s.io/queue-name": "nope" } }),
+    fields: ["job.metadata.labels[kueue.x-k8s.io/queue-name]"],
+  },
+  "enum numbers that the proto does not define": {
+    request: withSpec({
+      replicaSpecs: { Worker: { replicas: 1, template: template(), restartPolicy: 99 as never } },
+      runPolicy: { cleanPodPolicy: 98 as never, restartScope: 97 as never },
+    }),
+    fields: ["job.spec.run_policy.clean_pod_policy", "job.spec.run_policy.restart_scope", `${WORKER}.restart_policy`],
+  },
+  "a name that is no DNS label": { request: withMetadata({ name: "My_Job" }), fields: ["job.metadata.name"] },
+  "a name with which pods' names grow too long": {
+    request: withMetadata({ name: "a".repeat(60) }),
+    fields: ["job.metadata.name"],
+    says: /69 characters/,
+  },
+  "a name and a prefix for one": {
+    request: withMetadata({ name: "mnist", generateName: "run-" }),
+    fields: ["job.metadata.generate_name"],
+  },
+  "no name": { request: withMetadata({ namespace: "default" }), fields: ["job.metadata.name"] },
+  "a namespace that is no DNS label": {
+    request: withMetadata({ name: "mnist", namespace: "a/b" }),
+    fields: ["job.metadata.namespace"],
+  },
+  "labels that would pass for ours": {
+    request: withMetadata({ name: "mnist", labels: { "gangway.dev/admission": "1" } }),
+    fields: ["job.metadata.labels[gangway.dev/admission]"],
+  },
+  "annotations over 256 KiB": {
+    request: withMetadata({ name: "mnist", annotations: { a: "x".repeat(200_000), b: "y".repeat(80_000) } }),
+    fields: ["job.metadata.annotations"],
+  },
+  "a NUL character, which no database takes": {
+    request: withMetadata({ name: "mnist", annotations: { note: "a\0b" } }),
+    fields: ["job.metadata.annotations[note]"],
+  },
+  "a request id that is too long": {
+    request: { job: pytorchJob(), requestId: "x".repeat(129) },
+    fields: ["request_id"],
+  },
+  "a template over 1 MiB": {
+    request: withPod({ spec: { containers: [{ ...container, args: ["x".repeat(1024 * 1024)] }] } }),
+    fields: [`${WORKER}.template`],
+    says: /1048576 bytes/,
+  },
+  "a replica spec without a template": {
+    request: withSpec({ replicaSpecs: { Worker: { replicas: 1 } } }),
+    fields: [`${WORKER}.template`, `${WORKER}.template.spec.containers`],
+  },
+  "a template without the kind's container": {
+    request: withPod({ spec: { containers: [{ name: "main", image: "x" }] } }),
+    fields: [`${WORKER}.template.spec.containers`],
+  },
+  "a template whose labels would pass for ours": {
+    request: withPod({ metadata: { labels: { "gangway.dev/job-uid": "x" } }, spec: { containers: [container] } }),
+    fields: [`${WORKER}.template.metadata.labels.gangway.dev/job-uid`],
+  },
+  "a template that chooses its node": {
+    request: withPod({ spec: { nodeName: "node-1", containers: [container] } }),
+    fields: [`${WORKER}.template.spec.nodeName`],
+  },
+  "a quantity that is none": {
+    request: withPod({ spec: { containers: [{ ...container, resources: { limits: { cpu: "lots" } } }] } }),
+    fields: [`${WORKER}.template.spec.containers[0].resources.limits.cpu`],
+  },
+  "a number that is not finite": {
+    request: withPod({ spec: { containers: [container], terminationGracePeriodSeconds: Number.NaN } }),
+    fields: [`${WORKER}.template.spec.terminationGracePeriodSeconds`],
+  },
+  "a typo in a template, if asked to be strict": {
+    request: withPod({ spec: { containers: [{ ...container, resorces: {} }] } }, true),
+    fields: [`${WORKER}.template.spec.containers[0].resorces`],
+    says: /resources/,
+  },
+  "clusters and GPU models that cannot be any": {
+    request: withSpec({ placement: { clusters: ["ok", "No!"], gpuModels: ["H100 SXM"] } }),
+    fields: ["job.spec.placement.clusters[1]", "job.spec.placement.gpu_models[0]"],
+  },
+  "limits below zero": {
+    request: withSpec({ runPolicy: { backoffLimit: -1, activeDeadlineSeconds: 0n, ttlSecondsAfterFinished: -5 } }),
+    fields: [
+      "job.spec.run_policy.active_deadline_seconds",
+      "job.spec.run_policy.backoff_limit",
+      "job.spec.run_policy.ttl_seconds_after_finished",
+    ],
+  },
+  "several wrong fields at once, of the proto's rules and of ours": {
+    request: {
+      requestId: "x".repeat(129),
+      job: {
+        metadata: { name: "UPPER", labels: { "gangway.dev/a": "b" } },
+        spec: {
+          kind: "TFJob",
+          replicaSpecs: { Boss: worker(1, template("tensorflow")), Worker: worker(-2, template("main")) },
+          runPolicy: { cleanPodPolicy: 77 as never, schedulingPolicy: { queue: "nope", minAvailable: 9 } },
+        },
+      },
+    },
+    fields: [
+      "job.metadata.labels[gangway.dev/a]",
+      "job.metadata.name",
+      "job.spec.replica_specs[Boss]",
+      "job.spec.run_policy.clean_pod_policy",
+      `${SCHEDULING}.min_available`,
+      `${SCHEDULING}.queue`,
+      `${WORKER}.replicas`,
+      `${WORKER}.template.spec.containers`,
+      "request_id",
+    ],
+  },
+};
+
+for (const [name, c] of Object.entries(cases)) {
+  test(`${name} is refused with every field that is wrong, and changes nothing`, async (t) => {
+    const { call, store, internal, woken } = await startFixture(t);
+    const { error } = await call(method.createJob, c.request);
+    assert.equal(error?.code, "INVALID_ARGUMENT");
+    assert.deepEqual(error.fields.map(({ field }) => field).sort(), [...c.fields].sort());
+    assert.ok(
+      c.fields.some((field) => error.message.includes(field)),
+      error.message,
+    );
+    if (c.says) assert.match(error.fields.map(({ description }) => description).join("; "), c.says);
+    assert.equal(error.reason, "INVALID_FIELDS");
+    assert.deepEqual([store.jobs.size, store.requestIds.size, woken.planner, internal], [0, 0, 0, []]);
+  });
+}
+
+test("a typo in a template is a warning that names what was meant", async (t) => {
+  const { call, store } = await startFixture(t);
+  const { ok } = await call(
+    method.createJob,
+    withPod({ spec: { nodeSelctor: {}, containers: [{ ...container, resorces: {} }] } }),
+  );
+  const warnings = ok?.warnings.map(({ field, message }) => [field, message]) ?? [];
+  assert.deepEqual(warnings.map(([field]) => field).sort(), [
+    `${WORKER}.template.spec.containers[0].resorces`,
+    `${WORKER}.template.spec.nodeSelctor`,
+  ]);
+  assert.match(warnings.join("; "), /nodeSelector/);
+  assert.equal(store.jobs.size, 1);
+});
+
+test("bytes that are no protobuf are an invalid argument that says so", async (t) => {
+  const { sendBytes, store, internal } = await startFixture(t);
+  const { error } = await sendBytes(method.createJob, new Uint8Array([0x0a, 0xff, 0x01]));
+  assert.deepEqual([error?.code, error?.reason], ["INVALID_ARGUMENT", "UNDECODABLE_REQUEST"]);
+  assert.match(error!.message, /^request is not a valid gangway\.v1\.CreateJobRequest message: /);
+  assert.deepEqual([store.jobs.size, internal], [0, []]);
+});
+
+test("hundreds of violations fit into 4 KiB of details that say how many more there are", async (t) => {
+  const { call } = await startFixture(t);
+  const containers = Array.from({ length: 800 }, (_, at) => ({ name: `c${at}`, image: "", ["é".repeat(300)]: at }));
+  const { error } = await call(method.createJob, withPod({ spec: { containers } }, true));
+  assert.equal(error?.code, "INVALID_ARGUMENT");
+  assert.ok(error.detailBytes > 1024 && error.detailBytes <= 4096, `${error.detailBytes} bytes`);
+  assert.match(error.fields.at(-1)?.description ?? "", /^… and \d+ more$/);
+  assert.match(error.message, /more$/);
+  assert.equal(error.reason, "INVALID_FIELDS");
+});
+
+test("pages, tokens, cursors and views that cannot be are refused by field", async (t) => {
+  const { call, stream } = await startFixture(t);
+  const large = await call(method.listJobs, { pageSize: 1001, orderBy: "size", view: 9 as never });
+  assert.deepEqual(large.error?.fields.map(({ field }) => field).sort(), ["order_by", "page_size", "view"]);
+  const token = await call(method.listJobs, { pageToken: "x" });
+  assert.deepEqual([token.error?.code, token.error?.fields[0]?.field], ["INVALID_ARGUMENT", "page_token"]);
+  const both = await call(method.getJob, { name: "a", uid: "01890a5d-ac96-774b-bcce-b302099a8057" });
+  assert.equal(both.error?.code, "INVALID_ARGUMENT");
+  const neither = await call(method.getJob, {});
+  assert.match(neither.error?.message ?? "", /name or uid must be set/);
+  const nul = await call(method.listJobs, { filter: { names: ["a", "b\0"] } });
+  assert.equal(nul.error?.fields[0]?.field, "filter.names[1]");
+  const watch = stream(method.watchJobs, { cursor: "x" });
+  await assert.rejects(watch.toArray(), /3 INVALID_ARGUMENT: cursor: is not a cursor/);
+});

@@ -1,0 +1,165 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { create, type DescMessage, type DescMethod, toBinary } from "@bufbuild/protobuf";
+import fc from "fast-check";
+import { ClusterService } from "../../src/gen/gangway/v1/cluster_service_pb.ts";
+import { CreateJobRequestSchema, JobService } from "../../src/gen/gangway/v1/job_service_pb.ts";
+import { NamespaceService } from "../../src/gen/gangway/v1/namespace_service_pb.ts";
+import { QueueService } from "../../src/gen/gangway/v1/queue_service_pb.ts";
+import { startFixture } from "./fixture.ts";
+import type { CreateInit } from "./jobs.ts";
+
+type UnaryMethod = DescMethod & { input: DescMessage; output: DescMessage };
+
+const unary: readonly UnaryMethod[] = [JobService, QueueService, ClusterService, NamespaceService]
+  .flatMap((service) => service.methods)
+  .filter((method) => method.methodKind === "unary");
+
+/** Text that resembles what each field wants, so that some requests get past the first check. */
+const word = fc.oneof(
+  fc.constantFrom(
+    "default",
+    "mnist",
+    "Worker",
+    "Master",
+    "pytorch",
+    "PyTorchJob",
+    "Job",
+    "TFJob",
+    "MPIJob",
+    "valueOf",
+    "__proto__",
+  ),
+  fc.string({ maxLength: 12, unit: "binary" }),
+);
+const anyJson = fc.object({
+  maxDepth: 4,
+  key: word,
+  values: [fc.double(), word, fc.boolean(), fc.constant(null)],
+  withNullPrototype: false,
+});
+const container = fc.record(
+  { name: fc.oneof(fc.constant("pytorch"), word), image: word, resources: anyJson, env: anyJson },
+  { requiredKeys: ["name"] },
+);
+const template = fc.oneof(
+  anyJson,
+  fc.record({
+    spec: fc.record({ containers: fc.array(fc.oneof(container, anyJson), { maxLength: 3 }) }),
+    metadata: anyJson,
+  }),
+);
+const enumNumber = fc.integer({ min: -1, max: 6 });
+const int32 = fc.oneof(fc.integer({ min: -1, max: 4 }), fc.integer());
+const texts = fc.dictionary(word, word, { maxKeys: 3 });
+const optional = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined });
+
+const request = fc.record({
+  requestId: word,
+  strict: fc.boolean(),
+  validateOnly: fc.boolean(),
+  job: optional(
+    fc.record({
+      metadata: optional(
+        fc.record({ name: word, generateName: word, namespace: word, labels: texts, annotations: texts }),
+      ),
+      spec: optional(
+        fc.record({
+          kind: word,
+          replicaSpecs: fc.dictionary(
+            word,
+            fc.record({ replicas: optional(int32), template: optional(template), restartPolicy: enumNumber }),
+            { maxKeys: 3 },
+          ),
+          kindSpec: optional(anyJson),
+          priority: optional(int32),
+          placement: optional(
+            fc.record({ clusters: fc.array(word), clusterSelector: texts, gpuModels: fc.array(word) }),
+          ),
+          runPolicy: optional(
+            fc.record({
+              cleanPodPolicy: enumNumber,
+              restartScope: enumNumber,
+              backoffLimit: optional(int32),
+              activeDeadlineSeconds: optional(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n })),
+              schedulingPolicy: optional(fc.record({ minAvailable: optional(int32), queue: word })),
+            }),
+          ),
+        }),
+      ),
+    }),
+  ),
+});
+
+/** A job of which one part at most is odd. */
+const nearlyValid = fc
+  .record({
+    name: fc.constantFrom("a", "b", "c"),
+    part: fc.oneof(
+      fc.constant({}),
+      fc.record({ priority: int32 }),
+      fc.record({ kindSpec: fc.record({ nprocPerNode: fc.constantFrom<string | number>("auto", "2", 3, -1) }) }),
+      fc.record({
+        runPolicy: fc.record({ backoffLimit: int32, schedulingPolicy: fc.record({ minAvailable: int32 }) }),
+      }),
+    ),
+    replicas: fc.integer({ min: 0, max: 3 }),
+    extra: fc.oneof(fc.constant({}), anyJson),
+  })
+  .map(({ name, part, replicas, extra }) => {
+    const pods = { spec: { containers: [{ name: "pytorch", image: "x", ...extra }] } };
+    const replicaSpecs = { Worker: { replicas, template: pods } };
+    return { job: { metadata: { name }, spec: { kind: "PyTorchJob", replicaSpecs, ...part } } };
+  });
+
+const RUNS = { numRuns: 300 };
+
+test("no bytes make any call answer INTERNAL", async (t) => {
+  const { sendBytes, internal } = await startFixture(t);
+  await fc.assert(
+    fc.asyncProperty(fc.constantFrom(...unary), fc.uint8Array({ maxLength: 200 }), async (method, bytes) => {
+      const { error } = await sendBytes(method, bytes);
+      assert.deepEqual(internal, []);
+      assert.notEqual(error?.code, "INTERNAL");
+      assert.notEqual(error?.code, "UNKNOWN");
+    }),
+    RUNS,
+  );
+});
+
+test("no valid message with a byte changed makes CreateJob answer INTERNAL", async (t) => {
+  const { sendBytes, internal } = await startFixture(t);
+  const spec = { containers: [{ name: "pytorch", image: "x", resources: { limits: { cpu: 1 } } }] };
+  const job = {
+    metadata: { name: "mnist" },
+    spec: { kind: "PyTorchJob", replicaSpecs: { Worker: { template: { spec } } } },
+  };
+  const bytes = toBinary(CreateJobRequestSchema, create(CreateJobRequestSchema, { job }));
+  const at = fc.nat({ max: bytes.length - 1 });
+  await fc.assert(
+    fc.asyncProperty(at, fc.nat({ max: 255 }), async (position, value) => {
+      const { error } = await sendBytes(JobService.method.createJob, bytes.with(position, value));
+      assert.deepEqual(internal, []);
+      assert.notEqual(error?.code, "INTERNAL");
+    }),
+    RUNS,
+  );
+});
+
+test("no job, however odd, makes CreateJob answer INTERNAL, and a refused one leaves nothing behind", async (t) => {
+  const { call, internal, store } = await startFixture(t);
+  const seen = new Set<string>();
+  await fc.assert(
+    fc.asyncProperty(fc.oneof(request, nearlyValid), async (odd) => {
+      const before = store.jobs.size;
+      const { ok, error } = await call(JobService.method.createJob, odd as CreateInit);
+      assert.deepEqual(internal, []);
+      seen.add(error?.code ?? "OK");
+      assert.ok(ok !== null || ["INVALID_ARGUMENT", "ALREADY_EXISTS", "NOT_FOUND"].includes(error.code), error?.code);
+      if (ok === null) assert.equal(store.jobs.size, before);
+      if (error?.code === "INVALID_ARGUMENT") assert.ok(error.fields.length > 0 && error.detailBytes <= 4096);
+    }),
+    RUNS,
+  );
+  assert.deepEqual([...seen].sort(), ["ALREADY_EXISTS", "INVALID_ARGUMENT", "OK"]);
+});

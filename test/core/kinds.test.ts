@@ -1,0 +1,124 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { defaultSpec } from "../../src/core/job/defaults.ts";
+import { replicaName } from "../../src/core/job/names.ts";
+import { compareRoles, memberCount } from "../../src/core/job/roles.ts";
+import type { JobSpec } from "../../src/core/job/spec.ts";
+import type { ClusterSpec, Replica, RoleState } from "../../src/core/kinds/kind.ts";
+import { KINDS, kindOf } from "../../src/core/kinds/registry.ts";
+import { template } from "./world.ts";
+
+function clusterSpecs(kindName: string, container: string, counts: Record<string, number>): [Replica, ClusterSpec][] {
+  const kind = kindOf(kindName)!;
+  const replicaSpecs = Object.fromEntries(
+    Object.entries(counts).map(([role, replicas]) => [role, { replicas, template: template(container) }]),
+  );
+  const spec: JobSpec = defaultSpec(
+    { kind: kindName, replicaSpecs },
+    { kind, labels: {}, namespaceQueue: null, classPriority: null },
+  );
+  return Object.entries(counts).flatMap(([role, count]) =>
+    Array.from({ length: count }, (_, index): [Replica, ClusterSpec] => {
+      const replica = {
+        jobName: "j",
+        namespace: "ns",
+        spec,
+        members: counts,
+        role,
+        index,
+        clusterDomain: "",
+        initImage: "i",
+      };
+      return [replica, kind.clusterSpec(replica)];
+    }),
+  );
+}
+
+test("the ranks of a PyTorchJob are 0 to its world size, each once, and all agree on master and world", () => {
+  fc.assert(
+    fc.property(fc.nat({ max: 6 }), (workers) => {
+      const specs = clusterSpecs("PyTorchJob", "pytorch", { Master: 1, Worker: workers });
+      const env = specs.map(([, { env }]) => new Map(env["pytorch"]?.map(({ name, value }) => [name, value])));
+      const ranks = env.map((one) => Number(one.get("RANK"))).sort((a, b) => a - b);
+      assert.deepEqual(
+        ranks,
+        Array.from({ length: workers + 1 }, (_, rank) => rank),
+      );
+      assert.ok(
+        env.every((one) => one.get("WORLD_SIZE") === String(workers + 1) && one.get("MASTER_ADDR") === "j-master-0"),
+      );
+      const waiting = specs.filter(([, { initContainers }]) => initContainers.length === 1).map(([{ role }]) => role);
+      assert.deepEqual(
+        waiting,
+        Array.from({ length: workers }, () => "Worker"),
+      );
+    }),
+  );
+});
+
+test("the tasks of a TFJob name each other by the same cluster, and each finds itself in it", () => {
+  const counts = fc.record({
+    Chief: fc.nat({ max: 1 }),
+    PS: fc.nat({ max: 2 }),
+    Worker: fc.integer({ min: 1, max: 3 }),
+  });
+  fc.assert(
+    fc.property(counts, (members) => {
+      const specs = clusterSpecs("TFJob", "tensorflow", members);
+      const configs = specs.map(([, { env }]) => env["tensorflow"]?.[0]?.value);
+      if (memberCount(members) === 1) return assert.deepEqual(configs, [undefined]);
+      for (const [at, [{ role, index }]] of specs.entries()) {
+        const { cluster, task } = JSON.parse(configs[at] ?? "");
+        assert.deepEqual(cluster, JSON.parse(configs[0] ?? "").cluster);
+        assert.equal(cluster[task.type][task.index], `${replicaName("j", role, index)}.ns.svc:2222`);
+      }
+      return undefined;
+    }),
+  );
+});
+
+const state = (role: string) =>
+  fc
+    .record({
+      members: fc.integer({ min: 1, max: 3 }),
+      active: fc.nat({ max: 3 }),
+      succeeded: fc.nat({ max: 3 }),
+      failedForGood: fc.nat({ max: 1 }),
+    })
+    .map(
+      (counts): RoleState => ({
+        role,
+        ...counts,
+        succeeded: Math.min(counts.succeeded, counts.members),
+        firstExitedZero: false,
+      }),
+    );
+
+for (const kind of KINDS) {
+  const roles = [...(kind.roles?.map(({ name }) => name) ?? ["Driver", "Worker"])].sort(compareRoles);
+  test(`${kind.name}: succeeds when all replicas have, fails only with a failure, runs only with a running pod`, () => {
+    const states = fc.subarray(roles, { minLength: 1 }).chain((chosen) => fc.tuple(...chosen.map(state)));
+    fc.assert(
+      fc.property(states, (list) => {
+        const verdict = kind.verdict(list);
+        if (list.every(({ members, succeeded, failedForGood }) => succeeded === members && failedForGood === 0)) {
+          assert.equal(verdict, "succeeded");
+        }
+        if (verdict === "failed") assert.ok(list.some(({ failedForGood }) => failedForGood > 0));
+        if (verdict === "running") assert.ok(list.some(({ active }) => active > 0));
+        if (verdict === "succeeded") assert.ok(list.some(({ members, succeeded }) => succeeded === members));
+        if (verdict === "running" || verdict === null)
+          assert.ok(list.every(({ failedForGood }) => failedForGood === 0));
+      }),
+    );
+  });
+}
+
+test("long names are cut to a DNS label and stay apart", () => {
+  const long = "x".repeat(60);
+  const names = [replicaName(long, "Worker", 1), replicaName(long, "Worker", 2), replicaName(`${long}y`, "Worker", 1)];
+  assert.equal(new Set(names).size, 3);
+  assert.ok(names.every((name) => name.length === 63 && /^[a-z0-9-]+$/.test(name)));
+  assert.equal(replicaName("j", "PS", 0), "j-ps-0");
+});

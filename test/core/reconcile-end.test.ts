@@ -1,0 +1,160 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { isConditionTrue } from "../../src/core/job/conditions.ts";
+import { reconcile } from "../../src/core/reconcile/reconcile.ts";
+import { names, pytorch, Scene } from "./scene.ts";
+import { CONFIG, jobOf, recorded, START_MS } from "./world.ts";
+
+describe("the end", () => {
+  const policies = {
+    "policy All leaves nothing": { policy: "All", left: [], objects: 0 },
+    "policy Running leaves pods that have ended": { policy: "Running", left: ["j-master-0", "j-worker-0"], objects: 6 },
+    "policy None leaves every pod": { policy: "None", left: ["j-master-0", "j-worker-0", "j-worker-1"], objects: 7 },
+  } as const;
+  for (const [name, { policy, left, objects }] of Object.entries(policies)) {
+    test(name, () => {
+      const scene = new Scene(pytorch({ cleanPodPolicy: policy })).start();
+      scene.set("j-worker-0", "Succeeded", { exitCode: 0 });
+      scene.set("j-master-0", "Succeeded", { exitCode: 0 });
+      scene.rest();
+      assert.equal(scene.job.status.phase, "SUCCEEDED");
+      assert.deepEqual(scene.podNames, left);
+      assert.equal(scene.cluster.things.length, objects);
+      const holds = policy === "None";
+      assert.equal(scene.job.admissions[0]?.tokensReleasedMs === null, holds, "tokens follow pods, not status");
+    });
+  }
+
+  test("tokens that a policy lets a pod hold are released once that pod ends", () => {
+    const scene = new Scene(pytorch({ cleanPodPolicy: "None" })).start();
+    scene.set("j-master-0", "Succeeded", { exitCode: 0 });
+    scene.set("j-worker-0", "Succeeded", { exitCode: 0 });
+    scene.rest();
+    assert.equal(scene.job.admissions[0]?.tokensReleasedMs, null);
+    scene.set("j-worker-1", "Failed", { exitCode: 1 });
+    scene.step();
+    assert.equal(scene.job.admissions[0]?.tokensReleasedMs, scene.nowMs);
+  });
+
+  test("a cancelled job keeps pods that have ended by its policy, and none that runs", () => {
+    const scene = new Scene(pytorch({ cleanPodPolicy: "None" })).start();
+    scene.set("j-worker-0", "Succeeded", { exitCode: 0 });
+    scene.step();
+    scene.job = { ...scene.job, cancel: { reason: "enough", atMs: scene.nowMs } };
+    scene.rest();
+    assert.deepEqual(scene.podNames, ["j-worker-0"]);
+    assert.ok(isConditionTrue(scene.job.status.conditions, "Cancelled"));
+    assert.notEqual(scene.job.admissions[0]?.tokensReleasedMs, null);
+  });
+
+  test("pods that were asked for and are not seen yet hold their tokens until they must have been seen", () => {
+    const scene = new Scene(pytorch());
+    const unseen = [scene.cluster.observe({ nowMs: scene.nowMs, lagMs: 0 })];
+    scene.step();
+    scene.job = { ...scene.job, cancel: { reason: "", atMs: scene.nowMs } };
+    scene.job = recorded(scene.job, reconcile(scene.job, unseen, scene.nowMs, CONFIG));
+    assert.equal(scene.job.status.phase, "CANCELLED");
+    const stale = reconcile(scene.job, unseen, scene.nowMs, CONFIG);
+    assert.deepEqual([stale.record, stale.recheckAtMs], [null, scene.nowMs + 5_000]);
+    const later = reconcile(scene.job, unseen, scene.nowMs + 5_000, CONFIG);
+    assert.equal(later.record?.admissions[0]?.tokensReleasedMs, scene.nowMs + 5_000);
+  });
+
+  test("a pod that a late call makes after the tokens are released is deleted whatever the policy", () => {
+    const scene = new Scene(pytorch({ cleanPodPolicy: "None" })).start();
+    for (const { name } of scene.cluster.pods()) scene.set(name, "Succeeded", { exitCode: 0 });
+    scene.rest();
+    assert.notEqual(scene.job.admissions[0]?.tokensReleasedMs, null);
+    scene.set("j-worker-1", "Running");
+    assert.deepEqual(names(scene.step(), "deletePod"), ["j-worker-1"]);
+  });
+
+  test("a deleted job goes with all it has, and is forgotten only then", () => {
+    const scene = new Scene(pytorch({ cleanPodPolicy: "None" })).start();
+    scene.job = { ...scene.job, deleteTimeMs: scene.nowMs };
+    assert.equal(scene.step().forget, false);
+    assert.equal(scene.step().forget, false);
+    scene.rest();
+    assert.deepEqual(scene.cluster.things, []);
+    assert.equal(scene.step().forget, true);
+  });
+
+  test("a waiting job that is deleted ends, and is forgotten in the next pass", () => {
+    const scene = new Scene(pytorch());
+    scene.job = { ...jobOf(pytorch()), deleteTimeMs: scene.nowMs };
+    assert.equal(scene.step().recheckAtMs, scene.nowMs);
+    assert.equal(scene.job.status.phase, "CANCELLED");
+    assert.equal(scene.step().forget, true);
+  });
+
+  test("the deadline fails the job without any event to wake it, with its policy honoured", () => {
+    const scene = new Scene(pytorch({ activeDeadlineSeconds: 60, cleanPodPolicy: "Running" })).start();
+    assert.equal(scene.step().recheckAtMs, START_MS + 60_000);
+    scene.nowMs += 60_000;
+    scene.rest();
+    assert.equal(scene.job.status.failure?.code, "DeadlineExceeded");
+    assert.deepEqual(scene.podNames, []);
+  });
+
+  test("a time to live of 0 deletes the job once its end is recorded", () => {
+    const scene = new Scene(pytorch({ ttlSecondsAfterFinished: 0, cleanPodPolicy: "All" })).start();
+    scene.set("j-master-0", "Succeeded", { exitCode: 0 });
+    scene.step();
+    assert.equal(scene.job.deleteTimeMs, null);
+    scene.rest();
+    assert.notEqual(scene.job.deleteTimeMs, null);
+  });
+
+  test("a time to live is waited for, then the job is deleted and forgotten", () => {
+    const scene = new Scene(pytorch({ ttlSecondsAfterFinished: 60 })).start();
+    for (const { name } of scene.cluster.pods()) scene.set(name, "Succeeded", { exitCode: 0 });
+    scene.rest();
+    assert.equal(scene.step().recheckAtMs, START_MS + 60_000);
+    scene.nowMs += 60_000;
+    scene.step();
+    assert.equal(scene.job.deleteTimeMs, scene.nowMs);
+    scene.rest();
+    assert.deepEqual(scene.cluster.things, []);
+    assert.equal(scene.step().forget, true);
+  });
+});
+
+describe("the start timeout", () => {
+  test("undoes an admission that stays below its minimum, and the gang waits with backoff", () => {
+    const scene = new Scene(pytorch({ schedulingPolicy: { scheduleTimeoutSeconds: 120 } }));
+    assert.equal(scene.step().recheckAtMs, START_MS + 5_000);
+    scene.set("j-master-0", "Running");
+    scene.step();
+    assert.equal(scene.step().recheckAtMs, START_MS + 120_000);
+    scene.nowMs += 120_000;
+    const undone = scene.step();
+    assert.equal(scene.job.status.phase, "WAITING");
+    assert.deepEqual(scene.job.status.backoff, { undone: 1, notBeforeMs: scene.nowMs + 30_000, lastCluster: "c1" });
+    assert.equal(scene.job.status.waiting?.reason, "Backoff");
+    assert.equal(scene.job.status.startTimeMs, null);
+    assert.ok(!isConditionTrue(scene.job.status.conditions, "Running"));
+    assert.deepEqual(names(undone, "deleteAnchor"), ["j-admission-1"]);
+    assert.equal(scene.job.admissions[0]?.state, "undone");
+    scene.rest();
+    assert.deepEqual(scene.cluster.things, []);
+    assert.deepEqual(scene.job.admissions, [], "released, gone and dropped");
+  });
+
+  test("0 waits for ever", () => {
+    const scene = new Scene(pytorch({ schedulingPolicy: { scheduleTimeoutSeconds: 0 } }));
+    scene.step();
+    scene.nowMs += 86_400_000;
+    scene.step();
+    assert.equal(scene.job.status.phase, "STARTING");
+  });
+
+  test("a gang that comes up forgets what was undone before", () => {
+    const scene = new Scene(pytorch());
+    const backoff = { undone: 3, notBeforeMs: START_MS, lastCluster: "c2" };
+    scene.job = { ...scene.job, status: { ...scene.job.status, backoff } };
+    scene.start();
+    assert.equal(scene.job.status.backoff, null);
+    assert.equal(scene.job.admissions[0]?.belowMinSinceMs, null);
+    assert.ok(isConditionTrue(scene.job.status.conditions, "PodsReady"));
+  });
+});

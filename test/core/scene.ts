@@ -1,0 +1,68 @@
+import type { Job } from "../../src/core/job/job.ts";
+import type { SentRunPolicy, SentSpec } from "../../src/core/job/sent.ts";
+import type { Decision } from "../../src/core/reconcile/decision.ts";
+import { reconcile } from "../../src/core/reconcile/reconcile.ts";
+import { objectAt } from "../../src/runtime/json.ts";
+import { admit, CONFIG, jobOf, podStatus, recorded, START_MS, TinyCluster, template } from "./world.ts";
+
+export const pytorch = (
+  runPolicy: SentRunPolicy = {},
+  restartPolicy: "OnFailure" | "Never" | "ExitCode" = "OnFailure",
+): SentSpec => ({
+  kind: "PyTorchJob",
+  replicaSpecs: {
+    Master: { restartPolicy, template: template("pytorch") },
+    Worker: { replicas: 2, restartPolicy, template: template("pytorch") },
+  },
+  runPolicy,
+});
+
+/** A job on one cluster whose worker makes no mistakes. */
+export class Scene {
+  readonly cluster = new TinyCluster("c1");
+  job: Job;
+  nowMs = START_MS;
+
+  constructor(sent: SentSpec) {
+    this.job = admit(jobOf(sent), { cluster: "c1", nowMs: this.nowMs, number: 1 });
+  }
+
+  step(): Decision {
+    const decision = reconcile(this.job, [this.cluster.observe({ nowMs: this.nowMs, lagMs: 0 })], this.nowMs, CONFIG);
+    this.job = recorded(this.job, decision);
+    for (const action of decision.actions) this.cluster.act(action, this.nowMs);
+    return decision;
+  }
+
+  /** Steps, and lets the cluster carry deletions out, until nothing changes any more. */
+  rest(): void {
+    for (let round = 0; round < 10; round++) {
+      this.step();
+      this.cluster.collect();
+    }
+  }
+
+  set(name: string, phase: string, of: Parameters<typeof podStatus>[2] = {}): void {
+    this.cluster.setPod(this.cluster.pods().find((pod) => pod.name === name)!, podStatus(phase, "pytorch", of));
+  }
+
+  start(): this {
+    this.step();
+    for (const { name } of this.cluster.pods()) this.set(name, "Running");
+    this.step();
+    return this;
+  }
+
+  get podNames(): string[] {
+    return this.cluster
+      .pods()
+      .map(({ name }) => name)
+      .sort();
+  }
+}
+
+export const names = (decision: Decision, kind: string) =>
+  decision.actions.flatMap((action) => {
+    if (action.kind !== kind) return [];
+    return ["manifest" in action ? objectAt(action.manifest, "metadata")["name"] : action.name];
+  });

@@ -1,0 +1,244 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import type { SentJob } from "../../src/core/job/sent.ts";
+import { describeDifference } from "../../src/intake/describe-difference.ts";
+import { createIntake } from "../../src/intake/intake.ts";
+import type { CreateOutcome, IntakeStore, NewJob } from "../../src/intake/ports.ts";
+import type { Submission } from "../../src/intake/submit.ts";
+import { canonicalJson, type JsonObject } from "../../src/runtime/json.ts";
+import { uuidV7 } from "../../src/runtime/uuid-v7.ts";
+
+const NOW_MS = 1_700_000_000_123;
+
+function sentJob(change: Partial<SentJob> = {}): SentJob {
+  const template = { spec: { containers: [{ name: "pytorch", image: "x" }] } };
+  return {
+    namespace: "default",
+    name: "mnist",
+    generateName: "",
+    labels: {},
+    annotations: {},
+    spec: { kind: "PyTorchJob", replicaSpecs: { Master: { template }, Worker: { replicas: 3, template } } },
+    ...change,
+  };
+}
+
+function submission(job: SentJob, change: Partial<Submission> = {}): Submission {
+  return { job, requestId: "", validateOnly: false, strict: false, createdBy: "alice", ...change };
+}
+
+/** An intake over a store that answers creates as told, in turn. */
+function startIntake(outcomes: readonly (Exclude<CreateOutcome, { kind: "created" }> | "created")[] = ["created"]) {
+  const created: NewJob[] = [];
+  const asked: string[] = [];
+  const woken: string[] = [];
+  let bytes = 0;
+  const store: IntakeStore = {
+    facts: async (namespace) => {
+      asked.push(namespace);
+      const known = { project: "vision", defaultQueue: "team-a" };
+      return {
+        namespace: namespace === "nowhere" ? null : namespace === "fresh" ? "open" : known,
+        queueExists: async (queue) => ["team-a", "team-b", "default"].includes(queue),
+      };
+    },
+    createJob: async (job) => {
+      const outcome = outcomes[Math.min(created.length, outcomes.length - 1)]!;
+      created.push(job);
+      return outcome === "created" ? { kind: "created", job: job.job } : outcome;
+    },
+    requestCancel: async () => ({ kind: "notFound" }),
+    requestDelete: async () => ({ kind: "notFound" }),
+  };
+  const intake = createIntake({
+    clock: { nowMs: () => NOW_MS, monotonicMs: () => 0, sleep: async () => {} },
+    store,
+    randomBytes: (count) => new Uint8Array(count).fill(bytes++),
+    wakePlanner: () => void woken.push("planner"),
+    wakeJob: (uid) => void woken.push(uid),
+  });
+  return { intake, created, asked, woken };
+}
+
+test("a new job is whole: its uid, project, queue, defaults, and the condition Created", async () => {
+  const { intake, created, woken } = startIntake();
+  const sent = sentJob({ labels: { team: "a" } });
+  const outcome = await intake.submit(submission(sent, { requestId: "r1" }));
+  assert.equal(outcome.kind, "created");
+  const [{ job, requestId, sent: kept }] = created as [NewJob];
+  assert.deepEqual([requestId, kept], ["r1", sent]);
+  assert.deepEqual([job.project, job.createdBy, job.version, job.createTimeMs], ["vision", "alice", 1, NOW_MS]);
+  assert.deepEqual([job.cancel, job.deleteTimeMs, job.admissions], [null, null, []]);
+  assert.equal(job.spec.runPolicy.schedulingPolicy.queue, "team-a");
+  assert.equal(job.spec.runPolicy.schedulingPolicy.minAvailable, 4);
+  assert.equal(job.spec.replicaSpecs["Master"]?.replicas, 1);
+  const [condition] = job.status.conditions;
+  assert.deepEqual([condition?.type, condition?.status, condition?.reason], ["Created", "True", "PyTorchJobCreated"]);
+  assert.equal(job.status.phase, "WAITING");
+  assert.deepEqual(woken, ["planner"]);
+});
+
+const queues = {
+  "the scheduling policy's queue before all": {
+    sent: sentJob({
+      labels: { "kueue.x-k8s.io/queue-name": "default" },
+      spec: { ...sentJob().spec, runPolicy: { schedulingPolicy: { queue: "team-b" } } },
+    }),
+    queue: "team-b",
+  },
+  "the label before the namespace's": {
+    sent: sentJob({ labels: { "kueue.x-k8s.io/queue-name": "team-b" } }),
+    queue: "team-b",
+  },
+  "the namespace's default": { sent: sentJob(), queue: "team-a" },
+  "the queue default in a namespace that is new": { sent: sentJob({ namespace: "fresh" }), queue: "default" },
+};
+for (const [name, { sent, queue }] of Object.entries(queues)) {
+  test(`a job is queued by ${name}`, async () => {
+    const { intake, created } = startIntake();
+    assert.equal((await intake.submit(submission(sent))).kind, "created");
+    assert.equal(created[0]?.job.spec.runPolicy.schedulingPolicy.queue, queue);
+  });
+}
+
+test("a generated name that is taken is tried again with another suffix, a bounded number of times", async () => {
+  const taken = { kind: "nameTaken" as const, sent: sentJob() };
+  const generated = sentJob({ name: "", generateName: "run-" });
+  const second = startIntake([taken, "created"]);
+  const outcome = await second.intake.submit(submission(generated));
+  assert.equal(outcome.kind, "created");
+  const names = second.created.map(({ job }) => job.name);
+  assert.equal(new Set(names).size, 2);
+  for (const name of names) assert.match(name, /^run-[b-z2-9]{6}$/);
+  const never = startIntake([taken]);
+  assert.equal((await never.intake.submit(submission(generated))).kind, "nameTaken");
+  assert.equal(never.created.length, 5);
+});
+
+test("a name that was chosen is not tried again", async () => {
+  const { intake, created, woken } = startIntake([{ kind: "nameTaken", sent: sentJob({ annotations: { a: "1" } }) }]);
+  const outcome = await intake.submit(submission(sentJob()));
+  const difference = 'job.metadata.annotations[a] is "1" there and absent here';
+  assert.deepEqual(outcome, { kind: "nameTaken", difference });
+  assert.deepEqual([created.length, woken], [1, []]);
+});
+
+test("a namespace that cannot be one is never asked for, one that is missing is named", async () => {
+  const { intake, asked, created } = startIntake();
+  const wrong = await intake.submit(submission(sentJob({ namespace: "No\0pe" })));
+  assert.equal(wrong.kind, "invalid");
+  assert.deepEqual(asked, []);
+  const missing = await intake.submit(submission(sentJob({ namespace: "nowhere" })));
+  assert.deepEqual(missing, { kind: "unknownNamespace", namespace: "nowhere" });
+  assert.deepEqual(created, []);
+});
+
+const base = sentJob();
+const differences: Record<string, { readonly here: SentJob; readonly says: string }> = {
+  "a replica count": {
+    here: sentJob({
+      spec: {
+        ...base.spec,
+        replicaSpecs: { ...base.spec.replicaSpecs, Worker: { ...base.spec.replicaSpecs["Worker"], replicas: 4 } },
+      },
+    }),
+    says: "job.spec.replica_specs[Worker].replicas is 3 there and 4 here",
+  },
+  "an image deep in a template": {
+    here: sentJob({
+      spec: {
+        ...base.spec,
+        replicaSpecs: {
+          ...base.spec.replicaSpecs,
+          Master: { template: { spec: { containers: [{ name: "pytorch", image: "y" }] } } },
+        },
+      },
+    }),
+    says: 'job.spec.replica_specs[Master].template.spec.containers[0].image is "x" there and "y" here',
+  },
+  "a policy that was absent": {
+    here: sentJob({ spec: { ...base.spec, runPolicy: { ttlSecondsAfterFinished: 5 } } }),
+    says: 'job.spec.run_policy is absent there and {"ttlSecondsAfterFinished":5} here',
+  },
+  "a member that every object inherits": {
+    here: sentJob({ spec: { ...base.spec, kindSpec: { valueOf: 1 } } }),
+    says: 'job.spec.kind_spec is absent there and {"valueOf":1} here',
+  },
+  "more than is worth listing": {
+    here: sentJob({ name: "b", generateName: "c", namespace: "d", labels: { e: "f" } }),
+    says: 'job.metadata.generate_name is "" there and "c" here; job.metadata.labels[e] is absent there and "f" here; job.metadata.name is "mnist" there and "b" here; and more',
+  },
+};
+for (const [name, { here, says }] of Object.entries(differences)) {
+  test(`a difference of ${name} is named by its path and both values`, () => {
+    assert.equal(describeDifference(base, here), says);
+  });
+}
+
+test("no two jobs make the difference throw, and different ones have one", () => {
+  const key = fc.oneof(fc.constantFrom("valueOf", "toString", "__proto__", "a"), fc.string({ maxLength: 3 }));
+  const kindSpec = fc.object({
+    maxDepth: 3,
+    key,
+    values: [fc.integer(), fc.string(), fc.boolean(), fc.constant(null)],
+  });
+  fc.assert(
+    fc.property(kindSpec, kindSpec, (there, here) => {
+      const of = (members: unknown) => sentJob({ spec: { ...base.spec, kindSpec: members as JsonObject } });
+      const same = canonicalJson(there) === canonicalJson(here);
+      assert.equal(describeDifference(of(there), of(here)) === "", same);
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test("no JSON makes validation throw, and what is refused was never sent to the store", async () => {
+  const key = fc.oneof(
+    fc.constantFrom("spec", "containers", "metadata", "labels", "valueOf", "toString"),
+    fc.string({ maxLength: 6 }),
+  );
+  const json = fc.object({ maxDepth: 5, key, values: [fc.double(), fc.string(), fc.boolean(), fc.constant(null)] });
+  const sent = fc.record({
+    namespace: fc.oneof(fc.constant("default"), fc.string()),
+    name: fc.oneof(fc.constant("mnist"), fc.string()),
+    generateName: fc.string({ maxLength: 3 }),
+    labels: fc.dictionary(fc.string(), fc.string(), { maxKeys: 2 }),
+    annotations: fc.dictionary(fc.string(), fc.string(), { maxKeys: 2 }),
+    spec: fc.record({
+      kind: fc.constantFrom("PyTorchJob", "TFJob", "Job", "MPIJob", "Nothing"),
+      replicaSpecs: fc.dictionary(
+        fc.oneof(fc.constantFrom("Worker", "worker", "constructor"), fc.string()),
+        fc.record({ replicas: fc.integer({ min: -2, max: 3 }), template: json }, { requiredKeys: [] }),
+        { maxKeys: 3 },
+      ),
+      kindSpec: json,
+    }),
+  });
+  await fc.assert(
+    fc.asyncProperty(sent, fc.boolean(), async (job, strict) => {
+      const { intake, created } = startIntake();
+      const outcome = await intake.submit(submission(job as unknown as SentJob, { strict }));
+      assert.equal(created.length, outcome.kind === "created" ? 1 : 0);
+      if (outcome.kind === "invalid")
+        for (const { message } of outcome.violations) assert.equal(typeof message, "string");
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test("a UUIDv7 carries its time, version and variant, and later ones sort later", () => {
+  fc.assert(
+    fc.property(
+      fc.nat({ max: 2 ** 45 }),
+      fc.nat({ max: 2 ** 45 }),
+      fc.uint8Array({ minLength: 10, maxLength: 10 }),
+      (a, b, random) => {
+        const uuid = uuidV7(a, random);
+        assert.match(uuid, /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+        assert.equal(Number.parseInt(uuid.replaceAll("-", "").slice(0, 12), 16), a);
+        if (a < b) assert.ok(uuid < uuidV7(b, random));
+      },
+    ),
+  );
+});

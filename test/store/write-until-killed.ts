@@ -1,0 +1,13 @@
+/** A process that makes jobs in the database it is given, one after the other, and says the name of each that was acknowledged. */
+import { openPglite } from "../../src/adapters/store/pglite.ts";
+import { createStore } from "../../src/adapters/store/store.ts";
+import { NOW, newJob, sentOf } from "./jobs.ts";
+
+const db = await openPglite(process.argv[2] ?? "");
+const clock = { nowMs: () => NOW };
+const { intake } = createStore(db, { clock, openNamespaces: true, defaultQueue: "research", onAppended: () => {} });
+for (let at = 0; ; at += 1) {
+  const job = newJob({ name: `job-${at}` });
+  const outcome = await intake.createJob({ job, sent: sentOf(job), requestId: `r-${at}` });
+  process.stdout.write(`${outcome.kind} ${job.name}\n`);
+}

@@ -1,0 +1,110 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import type { Action } from "../../src/core/reconcile/decision.ts";
+import { carryOut, eventOf } from "../../src/worker/carry-out.ts";
+
+const base = { cluster: "c", namespace: "n" };
+const manifest = (name: string) => ({ metadata: { name } });
+const anchor: Action = { ...base, kind: "createAnchor", manifest: manifest("anchor") };
+const service: Action = { ...base, kind: "createService", anchor: "anchor", manifest: manifest("service") };
+const pod = (index: number): Action => ({
+  ...base,
+  kind: "createPod",
+  anchor: "anchor",
+  manifest: manifest(`p${index}`),
+});
+const removal = (kind: "deletePod" | "deleteService" | "deleteAnchor"): Action => ({
+  ...base,
+  kind,
+  name: kind,
+  uid: "u",
+});
+const refused = { kind: "failed", reason: "Forbidden", message: "exceeded quota" } as const;
+const signal = new AbortController().signal;
+
+test("after a failure no group begins, and groups grow by doubling: at most as many fail as had succeeded, and one", async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.nat({ max: 40 }), fc.nat({ max: 40 }), async (pods, allowed) => {
+      let tried = 0;
+      const act = async () => (tried++ < allowed ? ({ kind: "done" } as const) : refused);
+      const acted = await carryOut(
+        act,
+        Array.from({ length: pods }, (_, index) => pod(index)),
+        signal,
+      );
+      assert.equal(acted.length, tried);
+      const failed = acted.filter(({ outcome }) => outcome.kind === "failed").length;
+      assert.ok(failed <= allowed + 1, `${failed} failed after ${allowed}`);
+      if (allowed >= pods) assert.equal(tried, pods);
+    }),
+  );
+});
+
+test("anchors are made before what they own, services before pods, and deleted after it", async () => {
+  const order: string[] = [];
+  const act = async (action: Action) => {
+    order.push(action.kind);
+    return { kind: "done" } as const;
+  };
+  await carryOut(act, [pod(0), service, anchor], signal);
+  assert.deepEqual(order, ["createAnchor", "createService", "createPod"]);
+  order.length = 0;
+  await carryOut(act, [removal("deleteAnchor"), removal("deletePod"), removal("deleteService")], signal);
+  assert.equal(order.at(-1), "deleteAnchor");
+});
+
+test("nothing is made under an anchor that could not be made, but deletes go on", async () => {
+  const act = async ({ kind }: Action) => (kind === "createAnchor" ? refused : ({ kind: "done" } as const));
+  const acted = await carryOut(act, [anchor, pod(0), removal("deletePod")], signal);
+  assert.deepEqual(acted.map(({ action }) => action.kind).sort(), ["createAnchor", "deletePod"]);
+});
+
+test("an anchor stays while something that it owns could not be deleted", async () => {
+  const act = async ({ kind }: Action) => (kind === "deletePod" ? refused : ({ kind: "done" } as const));
+  const acted = await carryOut(act, [removal("deletePod"), removal("deleteAnchor")], signal);
+  assert.deepEqual(
+    acted.map(({ action }) => action.kind),
+    ["deletePod"],
+  );
+});
+
+test("once the signal is aborted nothing more begins", async () => {
+  const stopping = new AbortController();
+  const act = async () => {
+    stopping.abort();
+    return { kind: "done" } as const;
+  };
+  const acted = await carryOut(act, [pod(0), pod(1), pod(2)], stopping.signal);
+  assert.equal(acted.length, 1);
+});
+
+const done = { kind: "done" } as const;
+const told = {
+  "a pod that was created": [{ action: pod(0), outcome: done }, "Normal SuccessfulCreatePod Created pod: p0"],
+  "a pod that was there already": [{ action: pod(0), outcome: { kind: "already" } as const }, null],
+  "a pod that was refused": [
+    { action: pod(0), outcome: refused },
+    "Warning FailedCreatePod create pod p0 in c: exceeded quota",
+  ],
+  "a pod that was deleted": [
+    { action: removal("deletePod"), outcome: done },
+    "Normal SuccessfulDeletePod Deleted pod: deletePod",
+  ],
+  "a service that was created": [{ action: service, outcome: done }, null],
+  "a service that was refused": [
+    { action: service, outcome: refused },
+    "Warning FailedCreateService create service service in c: exceeded quota",
+  ],
+  "an anchor that could not be deleted": [
+    { action: removal("deleteAnchor"), outcome: refused },
+    "Warning FailedDeleteAnchor delete anchor deleteAnchor in c: exceeded quota",
+  ],
+} as const;
+
+for (const [what, [acted, expected]] of Object.entries(told)) {
+  test(`users are told rightly of ${what}`, () => {
+    const event = eventOf(acted);
+    assert.equal(event === null ? null : `${event.type} ${event.reason} ${event.message}`, expected);
+  });
+}

@@ -1,0 +1,301 @@
+import assert from "node:assert/strict";
+import { after, afterEach, before, beforeEach, test } from "node:test";
+import type { KubeClient } from "../../src/adapters/cluster/client.ts";
+import type { SimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
+import { LABEL } from "../../src/core/job/labels.ts";
+import type { JobPhase } from "../../src/core/job/status.ts";
+import {
+  clientOf,
+  clock,
+  configMap,
+  create,
+  gpuNodes,
+  INSTALLATION,
+  remove,
+  startProxy,
+  startSim,
+  until,
+} from "../cluster/harness.ts";
+import { count, type GangOptions, gangOf, leftOf, type Running, runWorker } from "./harness.ts";
+import { MemoryStore } from "./memory-store.ts";
+
+let sim: SimCluster;
+let direct: KubeClient;
+let store: MemoryStore;
+let running: Running[] = [];
+
+before(async () => {
+  sim = await startSim(gpuNodes(4));
+  direct = clientOf(sim.kubeconfig());
+});
+
+beforeEach(() => {
+  store = new MemoryStore(clock);
+});
+
+afterEach(async () => {
+  sim.setFaults({});
+  await Promise.all(running.map((one) => one.stop()));
+  running = [];
+});
+
+after(async () => {
+  await direct.close();
+  await sim.close();
+});
+
+function start(wrap?: Parameters<typeof runWorker>[2]): Running {
+  const one = runWorker(sim, store, wrap);
+  running.push(one);
+  return one;
+}
+
+/** An admitted job; answers its uid. */
+function admitted(options?: GangOptions): string {
+  const job = gangOf(options);
+  store.add(job);
+  store.admit(job.uid, "sim");
+  return job.uid;
+}
+
+const phaseOf = (uid: string) => store.job(uid)?.status.phase;
+const reaches = (uid: string, phase: JobPhase) => until(() => phaseOf(uid) === phase, `${uid} is ${phase}`);
+const eventsOf = (uid: string, reason: string) =>
+  store.events.filter((one) => one.jobUid === uid && one.reason === reason);
+
+/** Ended, with its tokens released and nothing left in the cluster. */
+async function isOver(uid: string): Promise<void> {
+  await until(() => store.released.has(`${uid}/1`), `the tokens of ${uid} are released`);
+  await until(async () => count(await leftOf(direct, uid)) === 0, `nothing is left of ${uid}`);
+  await until(() => store.job(uid)?.admissions[0]?.goneMs !== null, `the record of ${uid} says that nothing is left`);
+}
+
+test("a gang is made, runs, succeeds, is cleaned up and gives its tokens back, once", async () => {
+  const uid = admitted({ kind: "PyTorchJob", workers: 3, run: "300ms" });
+  const { plannerWakes } = start();
+  await reaches(uid, "RUNNING");
+  const made = await leftOf(direct, uid);
+  assert.deepEqual([made.pods.length, made.configmaps.length], [4, 1]);
+  assert.ok(made.services.length > 0);
+  await reaches(uid, "SUCCEEDED");
+  await isOver(uid);
+  assert.equal(eventsOf(uid, "SuccessfulCreatePod").length, 4);
+  assert.equal(eventsOf(uid, "SuccessfulDeletePod").length, 4);
+  assert.ok(store.notes <= 8, `events of one step are appended together, not in ${store.notes} calls`);
+  assert.ok(plannerWakes() >= 2);
+});
+
+test("a finished job costs no write, however often it is looked at", async () => {
+  const uid = admitted({ workers: 2, runPolicy: { cleanPodPolicy: "None" } });
+  const { worker, clusters } = start();
+  await reaches(uid, "SUCCEEDED");
+  await until(() => store.released.has(`${uid}/1`), "tokens released");
+  await until(() => store.rows.get(uid)?.recheckAtMs === null, "nothing is pending");
+  const { writes, notes } = store;
+  assert.equal(clusters.seenJobs().includes(uid), true, "the policy keeps its pods");
+  for (let looks = 0; looks < 5; looks++) {
+    worker.wake(uid);
+    await worker.runOnce();
+  }
+  assert.deepEqual([store.writes, store.notes], [writes, notes]);
+});
+
+test("a running gang that is cancelled ends and is cleaned up", async () => {
+  const uid = admitted({ run: "forever" });
+  start();
+  await reaches(uid, "RUNNING");
+  store.cancel(uid);
+  await reaches(uid, "CANCELLED");
+  await isOver(uid);
+});
+
+test("a deleted job is forgotten once nothing is left of it", async () => {
+  const uid = admitted({ run: "forever" });
+  start();
+  await reaches(uid, "RUNNING");
+  store.change(uid, (job) => ({ ...job, deleteTimeMs: clock.nowMs() }));
+  await until(() => store.job(uid) === null, "the record is gone");
+  assert.equal(count(await leftOf(direct, uid)), 0);
+  assert.ok(store.released.has(`${uid}/1`));
+});
+
+test("a worker that starts anew goes on with the pods that it finds", async () => {
+  const uid = admitted({ run: "forever", workers: 6 });
+  const first = start();
+  await reaches(uid, "RUNNING");
+  await first.stop();
+  const before = await leftOf(direct, uid);
+  const second = start();
+  await until(() => second.cluster.synced(), "the clusters are listed");
+  store.change(uid, (job) => job);
+  second.worker.wake(uid);
+  await second.worker.runOnce();
+  assert.deepEqual(await leftOf(direct, uid), before);
+  store.cancel(uid);
+  await isOver(uid);
+});
+
+test("a crash between record and act loses nothing: the next worker does what was recorded", async () => {
+  const uid = admitted({ run: "100ms", workers: 5 });
+  let acted = 0;
+  start((clusters, stop) => ({
+    ...clusters,
+    act: async (action, signal) => {
+      acted += 1;
+      if (acted < 4) return clusters.act(action, signal);
+      stop();
+      return { kind: "failed", reason: "Unreachable", message: "crashed" };
+    },
+  }));
+  await until(() => acted >= 4, "crashed while it acted");
+  assert.notEqual(phaseOf(uid), "ADMITTED", "what it was about to do is durable");
+  assert.ok((await leftOf(direct, uid)).pods.length < 5);
+  // The record says when to look again; what this test does not want to wait for is the time in between.
+  store.change(uid, (job) => job);
+  start();
+  await reaches(uid, "SUCCEEDED");
+  await isOver(uid);
+});
+
+test("a worker that has lost its lease records nothing and touches nothing", async () => {
+  const uid = admitted({ run: "forever" });
+  const acts: string[] = [];
+  const first = start((clusters) => ({
+    ...clusters,
+    act: (action, signal) => {
+      acts.push(action.kind);
+      return clusters.act(action, signal);
+    },
+  }));
+  await reaches(uid, "RUNNING");
+  await store.port().takeBuckets("somebody else");
+  const { length } = acts;
+  store.cancel(uid);
+  first.worker.wake(uid);
+  await first.worker.runOnce();
+  assert.equal(phaseOf(uid), "RUNNING");
+  assert.equal(acts.length, length);
+  assert.equal((await leftOf(direct, uid)).pods.length, 4);
+  start();
+  await isOver(uid);
+  assert.equal(phaseOf(uid), "CANCELLED");
+});
+
+test("nothing is touched while the record is refused", async () => {
+  const uid = admitted({ run: "forever" });
+  const port = store.port();
+  let refused = 0;
+  let refuse = true;
+  store.port = () => ({
+    ...port,
+    record: async (...args) => {
+      if (!refuse) return port.record(...args);
+      refused += 1;
+      return "stale";
+    },
+  });
+  start();
+  await until(() => refused >= 12, "refused again and again");
+  assert.equal(count(await leftOf(direct, uid)), 0);
+  refuse = false;
+  await reaches(uid, "RUNNING");
+});
+
+test("while its cluster has not been listed a job is not acted on, and not asked for in a tight loop", async () => {
+  const uid = admitted({ run: "forever" });
+  let listed = false;
+  let asked = 0;
+  start((clusters) => ({
+    ...clusters,
+    observe: (job) => {
+      asked += 1;
+      return listed ? clusters.observe(job) : null;
+    },
+  }));
+  await until(() => asked >= 3, "asked for");
+  assert.equal(phaseOf(uid), "ADMITTED");
+  assert.equal(count(await leftOf(direct, uid)), 0);
+  listed = true;
+  await reaches(uid, "RUNNING");
+});
+
+test("what belongs to a job that has no record is deleted", async () => {
+  const labels = { [LABEL.jobUid]: "long-gone", [LABEL.admission]: "3", [LABEL.installation]: INSTALLATION };
+  const spec = { containers: [{ name: "main", image: "busybox" }] };
+  await create(direct, "configmaps", configMap("gone-admission-3", labels));
+  await create(direct, "pods", { apiVersion: "v1", kind: "Pod", metadata: { name: "gone-worker-0", labels }, spec });
+  start();
+  await until(async () => count(await leftOf(direct, "long-gone")) === 0, "swept");
+});
+
+test("a quota that refuses pods is told once, and the gang is made whole once it gives way", async () => {
+  const quota = { apiVersion: "v1", kind: "ResourceQuota", metadata: { name: "few" }, spec: { hard: { pods: "2" } } };
+  await create(direct, "resourcequotas", quota);
+  const uid = admitted({ run: "forever" });
+  start();
+  await until(() => eventsOf(uid, "FailedCreatePod").length > 0, "told");
+  const [told] = eventsOf(uid, "FailedCreatePod");
+  assert.equal(told?.type, "Warning");
+  assert.match(told?.message ?? "", /exceeded quota/);
+  await remove(direct, "resourcequotas", "few");
+  await reaches(uid, "RUNNING");
+  const messages = eventsOf(uid, "FailedCreatePod").map(({ message }) => message);
+  assert.equal(new Set(messages).size, messages.length, "no complaint is repeated within a minute");
+});
+
+test("a worker whose calls are not answered ends at once all the same", async () => {
+  const proxy = await startProxy(sim.url, ({ method }) => (method === "POST" ? "hang" : "pass"));
+  const uid = admitted();
+  const one = runWorker({ ...sim, kubeconfig: () => proxy.kubeconfig }, store);
+  await until(() => proxy.seen.some(({ method }) => method === "POST"), "a call hangs");
+  await one.stop();
+  assert.equal(phaseOf(uid), "STARTING");
+  assert.equal(eventsOf(uid, "FailedCreateAnchor").length, 0, "who gives up complains of nobody");
+  await proxy.close();
+});
+
+test("a store that is away is reported and waited for", async () => {
+  const uid = admitted({ run: "200ms" });
+  const { errors } = start();
+  await until(() => phaseOf(uid) !== "ADMITTED", "started");
+  store.breakDown(5);
+  await reaches(uid, "SUCCEEDED");
+  assert.ok(errors.length > 0);
+  await isOver(uid);
+});
+
+const faults = {
+  "throttled writes": { throttleWrites: 0.1 },
+  "writes that fail or conflict": { failWrites: 0.05, conflictWrites: 0.05, unavailableWrites: 0.05 },
+  "calls whose connection breaks before or after they take effect": { dropBeforeWrite: 0.05, dropAfterWrite: 0.1 },
+  "watches that end, expire and lag": { endWatch: 0.2, expireWatch: 0.3, delayWatchMs: 30 },
+};
+
+test("with faults of every kind a gang still succeeds, is cleaned up and gives its tokens back, once", {
+  concurrency: true,
+}, async (t) => {
+  await Promise.all(
+    Object.entries(faults).map(([name, drawn], index) =>
+      t.test(name, async () => {
+        const own = await startSim(gpuNodes(2), index + 10);
+        const client = clientOf(own.kubeconfig());
+        const here = new MemoryStore(clock);
+        const job = gangOf({ kind: "PyTorchJob", workers: 3, run: "200ms" });
+        here.add(job);
+        here.admit(job.uid, "sim");
+        own.setFaults(drawn);
+        const one = runWorker(own, here);
+        try {
+          await until(() => here.released.has(`${job.uid}/1`), "tokens released");
+          assert.equal(here.job(job.uid)?.status.phase, "SUCCEEDED");
+          assert.equal(here.job(job.uid)?.status.attempts.user, 0);
+          await until(async () => count(await leftOf(client, job.uid)) === 0, "nothing is left");
+        } finally {
+          await one.stop();
+          await client.close();
+          await own.close();
+        }
+      }),
+    ),
+  );
+});
