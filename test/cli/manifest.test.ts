@@ -5,8 +5,8 @@ import { test } from "node:test";
 import { toJson } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { parseDocuments } from "../../src/cli/manifest/documents.ts";
-import { loadManifests } from "../../src/cli/manifest/load.ts";
 import { readManifest } from "../../src/cli/manifest/manifest.ts";
+import { readManifests } from "../../src/cli/manifest/read-manifests.ts";
 import { processIo } from "../../src/cli/process-io.ts";
 import { JobSchema } from "../../src/gen/gangway/v1/job_pb.ts";
 import { type Json, objectAt } from "../../src/runtime/json.ts";
@@ -187,14 +187,14 @@ test("no JSON is too strange to be judged", () => {
 });
 
 test("every example can be sent and says how it should end", async () => {
-  const read = await loadManifests([EXAMPLES], {
+  const read = await readManifests([EXAMPLES], {
     io: processIo(process),
     namespace: { name: "default", isExplicit: true },
   });
   assert.deepEqual({ errors: read.errors, warnings: read.warnings }, { errors: [], warnings: [] });
   const files = readdirSync(EXAMPLES).filter((name) => name.endsWith(".yaml"));
-  assert.equal(read.jobs.length, files.length);
-  for (const { job } of read.jobs)
+  assert.equal(read.ready.length, files.length);
+  for (const { job } of read.ready)
     assert.match(job.metadata?.annotations["gangway.dev/expect"] ?? "", /^(Succeeded|Failed)$/);
   const readme = readFileSync(join(EXAMPLES, "README.md"), "utf8");
   assert.deepEqual(

@@ -8,7 +8,7 @@ import {
 import { awaitJobs } from "../await-jobs.ts";
 import { CommandFailure, EXIT, usageFailure } from "../exit.ts";
 import { qualifiedName } from "../job-text.ts";
-import { loadManifests, noteLine, type ReadyJob } from "../manifest/load.ts";
+import { noteLine, type ReadyJob, readManifests } from "../manifest/read-manifests.ts";
 import { encodeMessage } from "../output.ts";
 import { isServiceError, rpcFailure } from "../rpc-failure.ts";
 import {
@@ -76,13 +76,13 @@ export function registerSubmit(registrar: Registrar): void {
 /** Every manifest, before the first is sent; throws with everything that is wrong with any. */
 async function readAll(run: Run, options: Options): Promise<readonly ReadyJob[]> {
   const namespace = { name: options.namespace ?? "default", isExplicit: options.namespace !== undefined };
-  const { jobs, errors, warnings } = await loadManifests(options.filename, { io: run.deps, namespace });
+  const { ready, errors, warnings } = await readManifests(options.filename, { io: run.deps, namespace });
   for (const warning of warnings) run.deps.stderr(`warning: ${warning}\n`);
   if (errors.length > 0) {
     throw new CommandFailure(EXIT.refused, [...errors.map((error) => `error: ${error}`), "nothing was submitted"]);
   }
-  if (jobs.length === 0) throw usageFailure(`there is no manifest in ${options.filename.join(", ")}`);
-  return jobs;
+  if (ready.length === 0) throw usageFailure(`there is no manifest in ${options.filename.join(", ")}`);
+  return ready;
 }
 
 /** Sends one after the other. A refused one is reported and the next is sent; a service that is away ends it. */

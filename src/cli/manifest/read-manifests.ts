@@ -8,17 +8,17 @@ import { readSources } from "./sources.ts";
 export type ReadyJob = { readonly where: string; readonly job: Job };
 
 /** Every manifest that the paths name: those that can be sent, and what is wrong and odd about any, with its place. */
-export type LoadedManifests = {
-  readonly jobs: readonly ReadyJob[];
+export type ReadManifests = {
+  readonly ready: readonly ReadyJob[];
   readonly errors: readonly string[];
   readonly warnings: readonly string[];
 };
 
-export async function loadManifests(
+export async function readManifests(
   paths: readonly string[],
   options: { readonly io: CliIo; readonly namespace: DefaultNamespace },
-): Promise<LoadedManifests> {
-  const jobs: ReadyJob[] = [];
+): Promise<ReadManifests> {
+  const ready: ReadyJob[] = [];
   const errors: string[] = [];
   const warnings: string[] = [];
   for (const source of await readSources(paths, options.io)) {
@@ -28,12 +28,12 @@ export async function loadManifests(
       const manifest = readManifest(value, options.namespace);
       if (manifest.kind === "invalid") errors.push(...manifest.errors.map((note) => noteLine(where, note)));
       else {
-        jobs.push({ where, job: manifest.job });
+        ready.push({ where, job: manifest.job });
         warnings.push(...manifest.warnings.map((note) => noteLine(where, note)));
       }
     }
   }
-  return { jobs, errors: [...errors, ...duplicates(jobs)], warnings };
+  return { ready, errors: [...errors, ...duplicates(ready)], warnings };
 }
 
 /** One remark on a field of a document, or on the whole of it. */
@@ -42,10 +42,10 @@ export function noteLine(where: string, note: { readonly field: string; readonly
 }
 
 /** Two manifests of one name would be one job, whichever is sent first. */
-function duplicates(jobs: readonly ReadyJob[]): string[] {
+function duplicates(ready: readonly ReadyJob[]): string[] {
   const takenBy = new Map<string, string>();
   const errors: string[] = [];
-  for (const { where, job } of jobs) {
+  for (const { where, job } of ready) {
     const { name = "", namespace = "" } = job.metadata ?? {};
     const key = `${namespace}/${name}`;
     const taken = takenBy.get(key);
