@@ -11,11 +11,11 @@ const ROOT = join(import.meta.dirname, "../..");
 /** The main module of a package that holds nothing else: says what it got, in syntax that only a Node that strips types can read. */
 const MAIN = `
 const said: string = JSON.stringify({ major: Number.parseInt(process.versions.node, 10), args: process.argv.slice(2) });
-process.stdout.write(said + "\\n");
 if (process.argv[2] === "hang") {
   process.on("SIGTERM", () => process.exit(42));
   setInterval(() => {}, 1000);
 } else process.exitCode = Number(process.argv[2] ?? 0);
+process.stdout.write(said + "\\n");
 `;
 
 /** A copy of bin/ with a small main beside it, in a folder where only the given Node is in reach. */

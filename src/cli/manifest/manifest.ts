@@ -46,7 +46,7 @@ export function readManifest(document: Json, namespace: DefaultNamespace): Manif
     metadata: { ...metadata, namespace: metadata.namespace ?? namespace.name },
     spec: sentToProto(spec),
   });
-  return { kind: "job", job, warnings: [...otherMembers(document), ...ignoredScheduling(spec)] };
+  return { kind: "job", job, warnings: [...otherMembers(document), ...ignoredScheduling(document)] };
 }
 
 function invalid(...errors: readonly FieldNote[]): ManifestOutcome {
@@ -85,11 +85,9 @@ function otherMembers(document: JsonObject): FieldNote[] {
 }
 
 /** What only steers Kubeflow's own gang scheduling: here the pods' requests are summed, and queues know no named classes. */
-function ignoredScheduling(spec: SentSpec): FieldNote[] {
-  const path = "spec.runPolicy.schedulingPolicy";
-  const { minResources, priorityClass } = spec.runPolicy?.schedulingPolicy ?? {};
-  return [
-    ...(minResources === undefined ? [] : [{ field: `${path}.minResources`, message: "is ignored" }]),
-    ...(priorityClass === undefined ? [] : [{ field: `${path}.priorityClass`, message: "is ignored" }]),
-  ];
+function ignoredScheduling(document: JsonObject): FieldNote[] {
+  const scheduling = objectAt(objectAt(objectAt(document, "spec"), "runPolicy"), "schedulingPolicy");
+  return ["minResources", "priorityClass"]
+    .filter((member) => scheduling[member] !== undefined)
+    .map((member) => ({ field: `spec.runPolicy.schedulingPolicy.${member}`, message: "is ignored" }));
 }

@@ -1,5 +1,5 @@
-import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { SentReplicaSpec, SentRunPolicy, SentSpec } from "../../core/job/sent.ts";
+import type { DescMessage, MessageInitShape } from "@bufbuild/protobuf";
+import type { SentReplicaSpec, SentRunPolicy, SentSchedulingPolicy, SentSpec } from "../../core/job/sent.ts";
 import {
   CleanPodPolicy,
   type JobSpecSchema,
@@ -7,6 +7,7 @@ import {
   RestartPolicy,
   RestartScope,
   type RunPolicySchema,
+  type SchedulingPolicySchema,
 } from "../../gen/gangway/v1/job_pb.ts";
 
 const CLEAN_POD_POLICY = { All: CleanPodPolicy.ALL, Running: CleanPodPolicy.RUNNING, None: CleanPodPolicy.NONE };
@@ -18,7 +19,7 @@ const RESTART_POLICY = {
 };
 const RESTART_SCOPE = { REPLICA: RestartScope.REPLICA, GANG: RestartScope.GANG };
 
-type Init<D extends typeof JobSpecSchema | typeof ReplicaSpecSchema | typeof RunPolicySchema> = MessageInitShape<D>;
+type Init<D extends DescMessage> = MessageInitShape<D>;
 
 /** A spec as the API takes it; what was not sent stays absent. */
 export function sentToProto(spec: SentSpec): Init<typeof JobSpecSchema> {
@@ -59,12 +60,20 @@ function runPolicyToProto(policy: SentRunPolicy): Init<typeof RunPolicySchema> {
     suspend: _suspend,
     ...numbers
   } = policy;
-  const { minResources: _resources, priorityClass: _class, ...scheduling } = schedulingPolicy ?? {};
   return {
     ...numbers,
     ...(cleanPodPolicy && { cleanPodPolicy: CLEAN_POD_POLICY[cleanPodPolicy] }),
     ...(restartScope && { restartScope: RESTART_SCOPE[restartScope] }),
     ...(activeDeadlineSeconds !== undefined && { activeDeadlineSeconds: BigInt(activeDeadlineSeconds) }),
-    ...(schedulingPolicy && { schedulingPolicy: scheduling }),
+    ...(schedulingPolicy && { schedulingPolicy: schedulingToProto(schedulingPolicy) }),
+  };
+}
+
+function schedulingToProto(policy: SentSchedulingPolicy): Init<typeof SchedulingPolicySchema> {
+  const { minAvailable, queue, scheduleTimeoutSeconds } = policy;
+  return {
+    ...(minAvailable !== undefined && { minAvailable }),
+    ...(queue !== undefined && { queue }),
+    ...(scheduleTimeoutSeconds !== undefined && { scheduleTimeoutSeconds }),
   };
 }
