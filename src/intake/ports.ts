@@ -37,6 +37,12 @@ export type CancelOutcome =
 
 export type IntakeStore = {
   readonly facts: (namespace: string) => Promise<IntakeFacts>;
+  /** What an earlier call with this request id has made; null if there was none. */
+  readonly earlierRequest: (request: {
+    readonly namespace: string;
+    readonly requestId: string;
+    readonly sent: SentJob;
+  }) => Promise<CreateOutcome | null>;
   /** One transaction: namespace on first use where that is allowed, request id, job and its first event. Exactly once. */
   readonly createJob: (job: NewJob) => Promise<CreateOutcome>;
   readonly requestCancel: (

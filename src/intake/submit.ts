@@ -43,12 +43,25 @@ export async function submit(ports: IntakePorts, submission: Submission): Promis
   const { job: sent, strict, validateOnly } = submission;
   const facts = await factsOf(ports, sent);
   const { violations, warnings } = await findings(sent, facts, strict);
-  if (violations.length > 0) return { kind: "invalid", violations, warnings };
+  if (violations.length > 0) {
+    const earlier = await earlierOf(ports, submission, facts);
+    return earlier === null ? { kind: "invalid", violations, warnings } : toSubmitted(earlier, sent, warnings);
+  }
   if (facts === null || facts.namespace === null) return { kind: "unknownNamespace", namespace: sent.namespace };
   const outcome = await create(ports, submission, facts);
   if (outcome.kind === "created" && validateOnly) return { kind: "valid", job: outcome.job, warnings };
   if (outcome.kind === "created") ports.wakePlanner();
   return toSubmitted(outcome, sent, warnings);
+}
+
+/** A call that is repeated gets its first answer, whatever has changed since that it is checked against: a queue may be gone. */
+async function earlierOf(
+  { store }: IntakePorts,
+  { job: sent, requestId }: Submission,
+  facts: IntakeFacts | null,
+): Promise<CreateOutcome | null> {
+  if (requestId === "" || facts === null) return null;
+  return await store.earlierRequest({ namespace: sent.namespace, requestId, sent });
 }
 
 /** Everything that is wrong with a job that is refused anyway; the store is only asked what its namespace and queues are. */

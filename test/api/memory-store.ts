@@ -42,6 +42,7 @@ export class MemoryStore {
       namespace: this.namespaces.get(name) ?? (this.open ? "open" : null),
       queueExists: async (queue) => this.queues.has(queue),
     }),
+    earlierRequest: async (request) => this.#earlier(request),
     createJob: async (created) => this.#create(created),
     requestCancel: async (which, reason, atMs) => this.#cancel(which, (job) => ({ ...job, cancel: { reason, atMs } })),
     requestDelete: async (which, atMs) => this.#delete(which, atMs),
@@ -49,12 +50,8 @@ export class MemoryStore {
 
   #create({ job, sent, requestId, dryRun }: NewJob): CreateOutcome {
     const idKey = `${job.namespace}/${requestId}`;
-    const earlier = requestId === "" ? undefined : this.requestIds.get(idKey);
-    if (earlier !== undefined) {
-      if (canonicalJson(earlier.sent) !== canonicalJson(sent)) return { kind: "requestIdReused", sent: earlier.sent };
-      const made = [...this.jobs.values()].find((entry) => entry.job.uid === earlier.uid);
-      return made ? { kind: "replayed", job: made.job } : { kind: "madeAndDeleted", uid: earlier.uid };
-    }
+    const earlier = this.#earlier({ namespace: job.namespace, requestId, sent });
+    if (earlier !== null) return earlier;
     const there = this.jobs.get(`${job.namespace}/${job.name}`);
     if (there?.job.deleteTimeMs) return { kind: "beingDeleted" };
     if (there !== undefined) {
@@ -66,6 +63,15 @@ export class MemoryStore {
     if (!this.namespaces.has(job.namespace)) this.namespaces.set(job.namespace, namespaceRecord(job.namespace));
     this.put(job, sent);
     return { kind: "created", job };
+  }
+
+  #earlier(request: { namespace: string; requestId: string; sent: SentJob }): CreateOutcome | null {
+    const earlier = this.requestIds.get(`${request.namespace}/${request.requestId}`);
+    if (request.requestId === "" || earlier === undefined) return null;
+    if (canonicalJson(earlier.sent) !== canonicalJson(request.sent))
+      return { kind: "requestIdReused", sent: earlier.sent };
+    const made = [...this.jobs.values()].find((entry) => entry.job.uid === earlier.uid);
+    return made ? { kind: "replayed", job: made.job } : { kind: "madeAndDeleted", uid: earlier.uid };
   }
 
   /** Records a job as it is now, and tells watchers. */

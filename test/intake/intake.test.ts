@@ -43,6 +43,10 @@ function startIntake(outcomes: readonly (Exclude<CreateOutcome, { kind: "created
         queueExists: async (queue) => ["team-a", "team-b", "default"].includes(queue),
       };
     },
+    earlierRequest: async ({ requestId }) => {
+      const earlier = created.find((job) => job.requestId === requestId);
+      return earlier === undefined ? null : { kind: "replayed", job: earlier.job };
+    },
     createJob: async (job) => {
       const outcome = outcomes[Math.min(created.length, outcomes.length - 1)]!;
       created.push(job);
@@ -60,6 +64,16 @@ function startIntake(outcomes: readonly (Exclude<CreateOutcome, { kind: "created
   });
   return { intake, created, asked, woken };
 }
+
+test("a repeated call is answered as the first was, although its queue has gone since", async () => {
+  const { intake, created } = startIntake();
+  const { created: before, intake: earlier } = startIntake();
+  const gone = sentJob({ spec: { ...sentJob({}).spec, runPolicy: { schedulingPolicy: { queue: "gone" } } } });
+  await earlier.submit(submission(sentJob({}), { requestId: "r1" }));
+  assert.equal((await intake.submit(submission(gone, { requestId: "r1" }))).kind, "invalid");
+  created.push(...before);
+  assert.equal((await intake.submit(submission(gone, { requestId: "r1" }))).kind, "replayed");
+});
 
 test("a new job is whole: its uid, project, queue, defaults, and the condition Created", async () => {
   const { intake, created, woken } = startIntake();

@@ -58,15 +58,24 @@ async function claimRequestId(tx: Executor, request: NewJob): Promise<CreateOutc
   if (requestId === "") return null;
   const claimed = await tx.query(CLAIM_REQUEST, [job.namespace, requestId, json(sent), job.uid, job.createTimeMs]);
   if (claimed.length === 1) return null;
-  const [earlier] = await tx.query<{ sent: SentJob; job_uid: string }>(
-    "select sent, job_uid from request_ids where namespace = $1 and request_id = $2",
-    [job.namespace, requestId],
-  );
-  if (earlier === undefined) throw new Error("a request id that was there has gone");
+  const earlier = await earlierRequest(tx, { namespace: job.namespace, requestId, sent });
+  if (earlier === null) throw new Error("a request id that was there has gone");
+  return earlier;
+}
+
+/** What an earlier call with this request id has made; null if there was none. */
+export async function earlierRequest(
+  executor: Executor,
+  { namespace, requestId, sent }: { readonly namespace: string; readonly requestId: string; readonly sent: SentJob },
+): Promise<CreateOutcome | null> {
+  const [earlier] = await executor.query<{ sent: SentJob; job_uid: string }>(EARLIER_REQUEST, [namespace, requestId]);
+  if (earlier === undefined) return null;
   if (canonicalJson(earlier.sent) !== canonicalJson(sent)) return { kind: "requestIdReused", sent: earlier.sent };
-  const made = await loadJob(tx, earlier.job_uid);
+  const made = await loadJob(executor, earlier.job_uid);
   return made === null ? { kind: "madeAndDeleted", uid: earlier.job_uid } : { kind: "replayed", job: made.job };
 }
+
+const EARLIER_REQUEST = "select sent, job_uid from request_ids where namespace = $1 and request_id = $2";
 
 const CLAIM_REQUEST = `
 insert into request_ids (namespace, request_id, sent, job_uid, create_ms) values ($1, $2, $3::json, $4, $5)

@@ -2,7 +2,7 @@ import type { Clock } from "../../runtime/clock.ts";
 import { appendEvents } from "./append.ts";
 import { takeBuckets } from "./buckets.ts";
 import * as clusters from "./clusters.ts";
-import { createJob, type NewJob } from "./create-job.ts";
+import { createJob, earlierRequest, type NewJob } from "./create-job.ts";
 import type { Db } from "./db.ts";
 import { dueJobs, recheckAt } from "./due-jobs.ts";
 import { requestCancel, requestDelete } from "./end-job.ts";
@@ -63,6 +63,7 @@ function intakeStore(db: Db, options: StoreOptions) {
         queueExists: (queue: string) => queues.queueExists(db, queue),
       };
     },
+    earlierRequest: (request: Parameters<typeof earlierRequest>[1]) => earlierRequest(db, request),
     createJob: (job: NewJob) => hinted(options, createJob(db, job, opening)),
     requestCancel: (which: { namespace: string; name: string }, reason: string, nowMs: number) =>
       hinted(options, requestCancel(db, which, reason, nowMs)),
