@@ -1,11 +1,11 @@
 import { status } from "@grpc/grpc-js";
 import type { FieldNote, SentJob } from "../core/job/sent.ts";
 import { type CreateJobRequest, CreateJobResponse_Outcome } from "../gen/gangway/v1/job_service_pb.ts";
+import type { CallContext } from "./call.ts";
 import { mergeNotes } from "./check-request.ts";
 import { recordOf, toProtoJob } from "./convert-job.ts";
 import { sentJob } from "./convert-sent.ts";
 import { errorInfo, retryInfo } from "./error-details.ts";
-import type { CallContext } from "./handler.ts";
 import type { JobIntake, SubmitOutcome } from "./ports.ts";
 import { alreadyExists, invalidFields, notFound, RpcError } from "./rpc-error.ts";
 

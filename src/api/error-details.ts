@@ -16,8 +16,10 @@ export type Detail = Any;
 const DOMAIN = "gangway.dev";
 /** Some clients drop responses whose trailers are larger than 8 KiB, and details travel as base64. */
 export const DETAILS_BYTES_MAX = 4096;
-/** A message stands in the trailers twice, percent-encoded in one of them. */
+/** A message stands in the trailers twice, once percent-encoded: other scripts take up to nine bytes a character there. */
 const MESSAGE_CHARS_MAX = 512;
+const MESSAGE_ENCODED_MAX = 1536;
+const MESSAGE_CHARS_ENCODED_MAX = 160;
 const FIELD_CHARS_MAX = 256;
 const DESCRIPTION_CHARS_MAX = 400;
 
@@ -66,7 +68,8 @@ export function encodeStatus(status: { code: number; message: string; details: r
 
 /** Text that may stand in a status message: short, and encodable. */
 export function statusMessage(text: string): string {
-  return clip(text, MESSAGE_CHARS_MAX);
+  const short = clip(text, MESSAGE_CHARS_MAX);
+  return encodeURI(short).length <= MESSAGE_ENCODED_MAX ? short : clip(short, MESSAGE_CHARS_ENCODED_MAX);
 }
 
 function clip(text: string, charsMax: number): string {

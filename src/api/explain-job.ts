@@ -30,12 +30,12 @@ export async function explainJob(reads: JobReads, request: ExplainJobRequest) {
     admission: admission === null ? undefined : toProtoAdmission(admission, tokens),
     failure: job.status.failure === null ? undefined : toProtoFailure(job.status.failure),
     retryAt: toTimestamp(refusal?.retryAtMs ?? null),
-    draining: job.admissions.filter(isCleanedUp).map((undone) => toProtoAdmission(undone, [])),
+    draining: job.admissions.filter(needsCleanUp).map((undone) => toProtoAdmission(undone, [])),
   };
 }
 
 /** True while something of an admission that is over may hold tokens or, if it was undone, be in its cluster. */
-function isCleanedUp(admission: Admission): boolean {
+function needsCleanUp(admission: Admission): boolean {
   if (admission.state === "live") return false;
   return admission.tokensReleasedMs === null || (admission.state === "undone" && admission.goneMs === null);
 }
@@ -50,7 +50,7 @@ function reasonOf(job: Job, refusal: Refusal | null): string {
 function summaryOf(shown: ShownJob, refusal: Refusal | null): string {
   const { job } = shown;
   const name = `${job.namespace}/${job.name}`;
-  const cleaning = job.admissions.filter(isCleanedUp).map((admission) => admission.cluster);
+  const cleaning = job.admissions.filter(needsCleanUp).map((admission) => admission.cluster);
   const still =
     cleaning.length === 0 ? "" : `; pods of it are still being cleaned up on ${[...new Set(cleaning)].join(", ")}`;
   const deleted = job.deleteTimeMs === null ? "" : "; it is being deleted";
@@ -59,7 +59,8 @@ function summaryOf(shown: ShownJob, refusal: Refusal | null): string {
 
 function predicate({ job, position }: ShownJob, refusal: Refusal | null): string {
   const { status, spec } = job;
-  const on = `on cluster ${currentAdmission(job)?.cluster ?? "unknown"}`;
+  const admission = currentAdmission(job);
+  const on = admission === null ? "" : ` on cluster ${admission.cluster}`;
   const { queue, minAvailable } = spec.runPolicy.schedulingPolicy;
   switch (status.phase) {
     case "WAITING": {
@@ -68,15 +69,15 @@ function predicate({ job, position }: ShownJob, refusal: Refusal | null): string
       return `waits in queue ${queue}${place}: ${why}`;
     }
     case "ADMITTED":
-      return `was admitted ${on}; its pods are about to be created`;
+      return `was admitted${on}; its pods are about to be created`;
     case "STARTING":
-      return `starts ${on}: ${podsOf(job)}, at least ${minAvailable} must run together`;
+      return `starts${on}: ${podsOf(job)}, at least ${minAvailable} must run together`;
     case "RUNNING":
-      return `runs ${on}: ${podsOf(job)}`;
+      return `runs${on}: ${podsOf(job)}`;
     case "RESTARTING":
-      return `starts failed pods again ${on}: ${podsOf(job)}, ${status.attempts.user} failures counted`;
+      return `starts failed pods again${on}: ${podsOf(job)}, ${status.attempts.user} failures counted`;
     case "SUCCEEDED":
-      return `succeeded ${on}`;
+      return `succeeded${on}`;
     case "FAILED":
       return `failed: ${failureText(job)}`;
     case "CANCELLED":

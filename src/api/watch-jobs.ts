@@ -5,9 +5,9 @@ import {
   WatchJobsResponse_Type,
   type WatchJobsResponseSchema,
 } from "../gen/gangway/v1/job_service_pb.ts";
+import type { CallContext } from "./call.ts";
 import { recordOf, toProtoJob } from "./convert-job.ts";
 import { jobFilter } from "./convert-sent.ts";
-import type { CallContext } from "./handler.ts";
 import type { JobWatch } from "./ports.ts";
 import { invalidFields, tooSlow } from "./rpc-error.ts";
 

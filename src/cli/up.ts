@@ -28,7 +28,9 @@ const REDRAW_MS = 100;
 
 /** Runs the service in this process, with the examples on it, until it is interrupted or, with `exit`, until they have ended. */
 export async function runUp(options: UpOptions, deps: UpDeps): Promise<number> {
-  const service = await deps.start(options);
+  const service = await deps.start(options).catch((error: Error) => {
+    throw new CommandFailure(EXIT.refused, [`error: ${error.message}`]);
+  });
   try {
     deps.stdout(`listening on ${service.address}\n`);
     if (options.examples) {

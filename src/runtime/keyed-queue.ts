@@ -1,8 +1,8 @@
 type Task = (key: string) => Promise<void>;
 
 /**
- * Runs one task at a time for each key and a bounded number over all keys. Keys that are asked for again while they wait run once;
- * keys that are asked for while they run, run once more afterwards.
+ * Runs one task at a time for each key and a bounded number over all keys. Keys that are asked for again while they
+ * wait run once; keys that are asked for while they run, run once more afterwards.
  */
 export class KeyedQueue {
   readonly #task: Task;

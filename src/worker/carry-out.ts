@@ -6,8 +6,9 @@ export type Acted = { readonly action: Action; readonly outcome: ActOutcome };
 type Act = (action: Action, signal: AbortSignal) => Promise<ActOutcome>;
 
 /**
- * Carries out a decision's actions: anchors, then services and pods in growing groups of 1, 2, 4, 8 …, where a failure keeps the next group from
- * starting (a quota that is used up should refuse one pod, not a thousand). Deletes run beside that, anchors last. Answers what was tried.
+ * Carries out a decision's actions: anchors, then services and pods in growing groups of 1, 2, 4, 8 …, where a
+ * failure keeps the next group from starting (a quota that is used up should refuse one pod, not a thousand). Deletes
+ * run beside that, anchors last. Answers what was tried.
  */
 export async function carryOut(act: Act, actions: readonly Action[], signal: AbortSignal): Promise<readonly Acted[]> {
   const of = (...kinds: readonly Action["kind"][]) => actions.filter(({ kind }) => kinds.includes(kind));
@@ -48,7 +49,10 @@ export function isCreate({ kind }: Action): boolean {
   return kind === "createAnchor" || kind === "createPod" || kind === "createService";
 }
 
-/** What users are told of an action, in the words that Kubernetes' controllers use; null where there is nothing to tell. */
+/**
+ * What users are told of an action, in the words that Kubernetes' controllers use; null where there is nothing to
+ * tell.
+ */
 export function eventOf({ action, outcome }: Acted): JobEvent | null {
   const verb = isCreate(action) ? "Create" : "Delete";
   const what = action.kind.replace(/^create|^delete/, "");

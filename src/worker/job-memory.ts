@@ -14,8 +14,9 @@ type Memory = {
 };
 
 /**
- * What a worker remembers of jobs between steps. Losing it costs only a retry that comes early, a complaint written twice, or a look that was not needed.
- * Times of `retry` and `noted` are monotonic, those of `recheck` the database's.
+ * What a worker remembers of jobs between steps. Losing it costs only a retry that comes early, a complaint written
+ * twice, or a look that was not needed. Times of `retry` and `noted` are monotonic, those of `recheck` the
+ * database's.
  */
 export class JobMemory {
   readonly #jobs = new Map<string, Memory>();
@@ -30,7 +31,10 @@ export class JobMemory {
     return monotonicMs < (this.#jobs.get(jobUid)?.retryAtMs ?? 0);
   }
 
-  /** Remembers a failure and answers how long to wait; where something else went well, no longer than after a first failure. */
+  /**
+   * Remembers a failure and answers how long to wait; where something else went well, no longer than after a first
+   * failure.
+   */
   failed(jobUid: string, monotonicMs: number, { progress }: { readonly progress: boolean }): number {
     const memory = this.#of(jobUid);
     if (progress) memory.failuresInRow = 0;
@@ -66,8 +70,8 @@ export class JobMemory {
   }
 
   /**
-   * True if the wanted time has to be written: the recorded one has come, or is later than wanted. An earlier one is left alone, since a look that
-   * comes early costs less than a write for each.
+   * True if the wanted time has to be written: the recorded one has come, or is later than wanted. An earlier one is
+   * left alone, since a look that comes early costs less than a write for each.
    */
   mustWriteRecheck(jobUid: string, wantedMs: number | null, nowMs: number): boolean {
     const recordedMs = this.#jobs.get(jobUid)?.recheckAtMs ?? null;

@@ -88,7 +88,10 @@ async function record(
   return outcome;
 }
 
-/** True if the record gives tokens back, or a cluster in which nothing of the job is left any more, or sends it back to the line. */
+/**
+ * True if the record gives tokens back, or a cluster in which nothing of the job is left any more, or sends it back
+ * to the line.
+ */
 function frees(job: Job, decision: Decision): boolean {
   const was = new Map(job.admissions.map((admission) => [admission.number, admission]));
   return (decision.record?.admissions ?? []).some((admission) => {
@@ -99,7 +102,10 @@ function frees(job: Job, decision: Decision): boolean {
   });
 }
 
-/** Changes the clusters, tells users what was done, and remembers failures. Creates are held back while a failure is fresh. */
+/**
+ * Changes the clusters, tells users what was done, and remembers failures. Creates are held back while a failure is
+ * fresh.
+ */
 async function act(
   { clusters, clock, store }: WorkerPorts,
   { memory }: StepContext,

@@ -11,7 +11,10 @@ const COLLECT_MS = 20;
 const DUE_PAGE = 500;
 /** How often everything that is seen in clusters and not settled is looked at, whatever was heard of it. */
 const SEEN_MS = 10_000;
-/** What could not be tried at all (clusters not listed yet, a store that is away) is tried again after this, doubling up to the other. */
+/**
+ * What could not be tried at all (clusters not listed yet, a store that is away) is tried again after this, doubling
+ * up to the other.
+ */
 const PATIENCE_MS_MIN = 200;
 const PATIENCE_MS_MAX = 2_000;
 
@@ -28,7 +31,9 @@ export type WorkerOptions = {
 export type Worker = {
   /** Works until the signal is aborted; resolves once every step has ended, promptly. Never rejects. */
   readonly run: (signal: AbortSignal) => Promise<void>;
-  /** Takes buckets if there are none yet, then steps every job that is due or woken, once; for tests and simulations. */
+  /**
+   * Takes buckets if there are none yet, then steps every job that is due or woken, once; for tests and simulations.
+   */
   readonly runOnce: () => Promise<void>;
   /** Tells it that something of a job has changed. A hint. */
   readonly wake: (jobUid: string) => void;
@@ -53,7 +58,10 @@ class WorkerLoop {
   readonly #woken = new Set<string>();
   /** Jobs whose recorded time has come. */
   readonly #due = new Set<string>();
-  /** Looks that this worker has promised itself, on the monotonic clock; `holds` keeps the due job from being looked at before. */
+  /**
+   * Looks that this worker has promised itself, on the monotonic clock; `holds` keeps the due job from being looked
+   * at before.
+   */
   readonly #later = new Map<string, { readonly atMs: number; readonly holds: boolean }>();
   /** How often in a row a job could not be stepped at all. */
   readonly #inVain = new Map<string, number>();

@@ -207,9 +207,9 @@ const cases: Record<string, Case> = {
   },
 };
 
-for (const [name, c] of Object.entries(cases)) {
-  test(`${name} is refused with every field that is wrong, and changes nothing`, async (t) => {
-    const { call, store, internal, woken } = await startFixture(t);
+test("a bad request is refused with every field that is wrong, and changes nothing", async (t) => {
+  const { call, store, internal, woken } = await startFixture(t);
+  const check = async (c: Case) => {
     const { error } = await call(method.createJob, c.request);
     assert.equal(error?.code, "INVALID_ARGUMENT");
     assert.deepEqual(error.fields.map(({ field }) => field).sort(), [...c.fields].sort());
@@ -220,8 +220,9 @@ for (const [name, c] of Object.entries(cases)) {
     if (c.says) assert.match(error.fields.map(({ description }) => description).join("; "), c.says);
     assert.equal(error.reason, "INVALID_FIELDS");
     assert.deepEqual([store.jobs.size, store.requestIds.size, woken.planner, internal], [0, 0, 0, []]);
-  });
-}
+  };
+  for (const [name, c] of Object.entries(cases)) await t.test(name, () => check(c));
+});
 
 test("a typo in a template is a warning that names what was meant", async (t) => {
   const { call, store } = await startFixture(t);
@@ -253,7 +254,7 @@ test("hundreds of violations fit into 4 KiB of details that say how many more th
   assert.equal(error?.code, "INVALID_ARGUMENT");
   assert.ok(error.detailBytes > 1024 && error.detailBytes <= 4096, `${error.detailBytes} bytes`);
   assert.match(error.fields.at(-1)?.description ?? "", /^… and \d+ more$/);
-  assert.match(error.message, /more$/);
+  assert.ok(encodeURI(error.message).length <= 1536);
   assert.equal(error.reason, "INVALID_FIELDS");
 });
 

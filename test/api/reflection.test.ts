@@ -97,6 +97,18 @@ test("extensions are found by what they extend", async (t) => {
   assert.deepEqual(none.case === "allExtensionNumbersResponse" && none.value.extensionNumber, []);
 });
 
+test("a client that has asked enough is answered to the end, and with OK", async (t) => {
+  const { bidi } = await startFixture(t);
+  const stream = bidi(ServerReflection.method.serverReflectionInfo);
+  const ended = new Promise<number>((resolve) => stream.on("status", ({ code }) => resolve(code)));
+  for (const value of ["gangway.v1.Job", "gangway.v1.Queue"]) {
+    stream.write(create(ServerReflectionRequestSchema, { messageRequest: { case: "fileContainingSymbol", value } }));
+  }
+  stream.end();
+  assert.equal((await stream.toArray()).length, 2);
+  assert.equal(await ended, 0);
+});
+
 test("what does not exist is answered as not found, and the stream goes on", async (t) => {
   const { ask } = await startReflection(t);
   const asks: Ask[] = [

@@ -36,6 +36,14 @@ test("an internal error reaches the client as a reference alone, and the cause r
   assert.doesNotMatch(JSON.stringify(error), /password/);
 });
 
+test("a response that cannot be encoded is an internal error that we hear of", async (t) => {
+  const store = new MemoryStore();
+  const reads = { ...store.reads, listJobs: async () => ({ jobs: [], next: null, total: 2 ** 40 }) };
+  const { call, internal } = await startFixture(t, { reads });
+  assert.equal((await call(method.listJobs, {})).error?.code, "INTERNAL");
+  assert.equal(internal.length, 1);
+});
+
 test("a store that is away is unavailable, and worth asking again", async (t) => {
   const store = new MemoryStore();
   const reads = { ...store.reads, listJobs: () => Promise.reject(new UnavailableError("the database is closed")) };

@@ -4,6 +4,7 @@ import fc from "fast-check";
 import type { KubeClient } from "../../src/adapters/cluster/client.ts";
 import { Reflector } from "../../src/adapters/cluster/reflector.ts";
 import { type SimCluster, startSimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
+import type { Clock } from "../../src/runtime/clock.ts";
 import type { JsonObject } from "../../src/runtime/json.ts";
 import { arrayAt, objectAt, stringAt } from "../../src/runtime/json.ts";
 import {
@@ -12,6 +13,7 @@ import {
   configMap,
   create,
   deadServer,
+  fastClock,
   kubeconfigOf,
   remove,
   seededRandom,
@@ -38,14 +40,18 @@ type Kept = { readonly name: string; readonly version: string };
 type Change = { readonly key: string; readonly before: string | null; readonly after: string | null };
 
 /** A reflector of the config maps of one test, on a client of its own. */
-function reflect(client: KubeClient, group: string, options: { silenceMsMax?: number; onChange?: () => void } = {}) {
+function reflect(
+  client: KubeClient,
+  group: string,
+  options: { silenceMsMax?: number; onChange?: () => void; time?: Clock } = {},
+) {
   const changes: Change[] = [];
   const errors: unknown[] = [];
   const reflector: Reflector<Kept> = new Reflector<Kept>({
     client,
     path: "/api/v1/configmaps",
     labelSelector: `group=${group}`,
-    clock,
+    clock: options.time ?? clock,
     random: seededRandom(7),
     silenceMsMax: options.silenceMsMax ?? 20_000,
     keep: (object) => ({ name: nameOf(object), version: versionOf(object) }),
@@ -92,7 +98,7 @@ test("whatever happens to its connections, a reflector comes to hold what the se
     fc.asyncProperty(fc.array(step, { maxLength: 20 }), faults, async (steps, drawn) => {
       const of = group();
       const client = clientOf(sim.kubeconfig());
-      const { reflector } = reflect(client, of);
+      const { reflector } = reflect(client, of, { time: fastClock(10) });
       sim.setFaults(drawn);
       reflector.start();
       try {
@@ -184,13 +190,8 @@ test("a sudden end is followed by a watch from the last version heard, not by a 
 });
 
 test("a bookmark moves the version on: the next watch begins after what does not concern it", async () => {
-  // The server's time runs a hundred times as fast, so that its bookmarks do not keep the test waiting.
-  const fast = {
-    nowMs: clock.nowMs,
-    monotonicMs: () => clock.monotonicMs() * 100,
-    sleep: (delayMs: number, signal?: AbortSignal) => clock.sleep(delayMs / 100, signal),
-  };
-  const hasty = await startSimCluster({ name: "hasty", nodes: [], directory: null, clock: fast });
+  // The server's time runs so fast that its bookmarks do not keep the test waiting.
+  const hasty = await startSimCluster({ name: "hasty", nodes: [], directory: null, clock: fastClock(100) });
   const proxy = await startProxy(hasty.url, () => "pass");
   const client = clientOf(proxy.kubeconfig);
   const { reflector } = reflect(client, "nobody");
@@ -215,7 +216,7 @@ test("a bookmark moves the version on: the next watch begins after what does not
 test("where every watch is cut before it says anything, lists are taken instead", async () => {
   const of = group();
   const client = clientOf(sim.kubeconfig());
-  const { reflector } = reflect(client, of);
+  const { reflector } = reflect(client, of, { time: fastClock(10) });
   reflector.start();
   await until(() => reflector.synced, "synced");
   sim.setFaults({ endWatch: 1 });

@@ -48,13 +48,17 @@ export class SimClusterView {
     this.actions = this.#newActions();
   }
 
-  refresh(): void {
-    const objects = (resource: "pods" | "services" | "configmaps") =>
+  /** The cache hears what is there now of these resources; watches of different resources lag each on its own. */
+  refresh(resources: readonly (keyof Seen)[] = ["pods", "services", "anchors"]): void {
+    const all = (resource: "pods" | "services" | "configmaps") =>
       [...this.model.store.objects(resource)] as unknown as JsonObject[];
+    const known = this.#seen ?? { pods: [], services: [], anchors: [] };
+    const parts = this.#seen === null ? ["pods", "services", "anchors"] : resources;
+    const keep = (object: JsonObject) => keepObject(object, this.installation);
     this.#seen = {
-      pods: objects("pods").map((pod) => keepPod(pod, this.installation)),
-      services: objects("services").map((service) => keepObject(service, this.installation)),
-      anchors: objects("configmaps").map((anchor) => keepObject(anchor, this.installation)),
+      pods: parts.includes("pods") ? all("pods").map((pod) => keepPod(pod, this.installation)) : known.pods,
+      services: parts.includes("services") ? all("services").map(keep) : known.services,
+      anchors: parts.includes("anchors") ? all("configmaps").map(keep) : known.anchors,
     };
   }
 

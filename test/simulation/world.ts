@@ -112,9 +112,9 @@ export class World {
   }
 
   /** The caches of one cluster hear what is there, and tell the worker of every job that they hear of. */
-  refresh(cluster: SimClusterView): void {
+  refresh(cluster: SimClusterView, resources?: Parameters<SimClusterView["refresh"]>[0]): void {
     const before = cluster.jobUids();
-    cluster.refresh();
+    cluster.refresh(resources);
     for (const uid of new Set([...before, ...cluster.jobUids()])) this.worker.wake(uid);
   }
 

@@ -155,6 +155,13 @@ test("positions count the waiting jobs of a queue by priority, then age", async 
   await store.intake.requestCancel(leaving, "", NOW);
   const place = async (job: Job) => (await store.reads.getJob({ uid: job.uid }))?.position;
   assert.deepEqual(await Promise.all([urgent, old, young, elsewhere, leaving].map(place)), [1, 2, 3, 1, null]);
+  const page = await store.reads.listJobs({ filter: ALL, order: "priority desc", pageSize: 9, after: null });
+  assert.ok(page !== "badCursor");
+  const places = new Map(page.jobs.map(({ job, position }) => [job.uid, position]));
+  assert.deepEqual(
+    [urgent, old, young, elsewhere, leaving].map(({ uid }) => places.get(uid)),
+    [1, 2, 3, 1, null],
+  );
 });
 
 test("a job is found by name and by uid, and only so", async () => {

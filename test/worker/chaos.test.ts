@@ -1,17 +1,21 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isTerminal } from "../../src/core/job/status.ts";
-import { clientOf, clock, gpuNodes, seededRandom, startSim, until } from "../cluster/harness.ts";
+import type { WorkerClusters } from "../../src/worker/ports.ts";
+import { clientOf, fastClock, gpuNodes, seededRandom, startSim, until } from "../cluster/harness.ts";
 import { count, gangOf, leftOf, runWorker } from "./harness.ts";
 import { MemoryStore } from "./memory-store.ts";
 
-test("workers that crash in the middle of acting, amid faults, lose no job, no pod and no token", { concurrency: true }, async (t) => {
+test("workers that crash in the middle of acting, amid faults, lose no job, no pod and no token", {
+  concurrency: true,
+}, async (t) => {
   await Promise.all([1, 2, 3, 4].map((seed) => t.test(`seed ${seed}`, () => crashAndRecover(seed))));
 });
 
 async function crashAndRecover(seed: number): Promise<void> {
   const random = seededRandom(seed);
-  const sim = await startSim(gpuNodes(3), seed + 100);
+  const clock = fastClock(5);
+  const sim = await startSim(gpuNodes(3), seed + 100, clock);
   const client = clientOf(sim.kubeconfig());
   const store = new MemoryStore(clock);
   const jobs = [
@@ -33,7 +37,7 @@ async function crashAndRecover(seed: number): Promise<void> {
   const over = () => jobs.every(({ uid }) => store.released.has(`${uid}/1`));
   for (let crashes = 0; crashes < 8 && !over(); crashes++) {
     const crash = { atAct: 1 + Math.floor(random() * 12), before: random() < 0.5, happened: false };
-    const worker = runWorker(sim, store, (clusters, stop) => ({
+    const crashing = (clusters: WorkerClusters, stop: () => void): WorkerClusters => ({
       ...clusters,
       act: async (action, signal) => {
         crash.atAct -= 1;
@@ -44,7 +48,8 @@ async function crashAndRecover(seed: number): Promise<void> {
         stop();
         return outcome;
       },
-    }));
+    });
+    const worker = runWorker(sim, store, crashing, clock);
     if (crashes === 1) store.cancel(jobs[2]!.uid);
     for (const job of jobs) store.change(job.uid, (one) => one);
     try {
@@ -55,7 +60,7 @@ async function crashAndRecover(seed: number): Promise<void> {
   }
   // What a crash interrupted is due again when the record says so; the test moves that moment forward.
   for (const job of jobs) store.change(job.uid, (one) => one);
-  const last = runWorker(sim, store);
+  const last = runWorker(sim, store, undefined, clock);
   try {
     for (const { uid } of jobs) {
       await until(() => store.released.has(`${uid}/1`), `tokens of ${uid} are released`);

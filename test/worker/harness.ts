@@ -63,6 +63,7 @@ export function runWorker(
   sim: SimCluster,
   store: MemoryStore,
   wrap: (clusters: WorkerClusters, stop: () => void) => WorkerClusters = (clusters) => clusters,
+  time = clock,
 ): Running {
   const stopping = new AbortController();
   const errors: unknown[] = [];
@@ -71,7 +72,7 @@ export function runWorker(
     name: "sim",
     kubeconfig: sim.kubeconfig(),
     installation: INSTALLATION,
-    clock,
+    clock: time,
     random: seededRandom(5),
     createNamespaces: false,
     onJobChanged: (jobUid) => worker.wake(jobUid),
@@ -81,7 +82,7 @@ export function runWorker(
   const clusters = createClusters([cluster]);
   const worker = createWorker(
     {
-      clock,
+      clock: time,
       store: store.port(),
       clusters: wrap(clusters, () => stopping.abort()),
       wakePlanner: () => {

@@ -9,6 +9,7 @@ import {
   clock,
   configMap,
   create,
+  fastClock,
   gpuNodes,
   INSTALLATION,
   remove,
@@ -277,14 +278,15 @@ test("with faults of every kind a gang still succeeds, is cleaned up and gives i
   await Promise.all(
     Object.entries(faults).map(([name, drawn], index) =>
       t.test(name, async () => {
-        const own = await startSim(gpuNodes(2), index + 10);
+        const fast = fastClock(5);
+        const own = await startSim(gpuNodes(2), index + 10, fast);
         const client = clientOf(own.kubeconfig());
-        const here = new MemoryStore(clock);
-        const job = gangOf({ kind: "PyTorchJob", workers: 3, run: "200ms" });
+        const here = new MemoryStore(fast);
+        const job = gangOf({ kind: "PyTorchJob", workers: 3, run: "1s" });
         here.add(job);
         here.admit(job.uid, "sim");
         own.setFaults(drawn);
-        const one = runWorker(own, here);
+        const one = runWorker(own, here, undefined, fast);
         try {
           await until(() => here.released.has(`${job.uid}/1`), "tokens released");
           assert.equal(here.job(job.uid)?.status.phase, "SUCCEEDED");

@@ -26,8 +26,9 @@ type Creation = { readonly namespace: string; readonly manifest: JsonObject; rea
 type OwnedAction = Extract<Action, { kind: "createPod" | "createService" }>;
 
 /**
- * Carries out actions on one cluster. Doing one twice is harmless: names are fixed, an object that is there is accepted only if it carries our job, admission and
- * anchor, and only the object of the named uid is deleted. Nothing is retried here.
+ * Carries out actions on one cluster. Doing one twice is harmless: names are fixed, an object that is there is
+ * accepted only if it carries our job, admission and anchor, and only the object of the named uid is deleted. Nothing
+ * is retried here.
  */
 export class Actions {
   readonly #options: ActionsOptions;
@@ -113,7 +114,10 @@ export class Actions {
     return patched.kind === "ok" ? { kind: "already" } : failed(patched);
   }
 
-  /** Null where an object is of this installation and of the same job and admission as what we wanted to make, and stays. */
+  /**
+   * Null where an object is of this installation and of the same job and admission as what we wanted to make, and
+   * stays.
+   */
   #whyNotOurs(wanted: JsonObject, found: JsonObject): string | null {
     const view = objectView(found);
     if (view.deleting) return "is being deleted";

@@ -19,8 +19,8 @@ export type AnchorOptions = {
 };
 
 /**
- * Knows the uids of anchors: from the reflector, else from their creation, else from one GET that all who ask at the time share. What is believed
- * may be stale; then what is created under it is garbage-collected by Kubernetes.
+ * Knows the uids of anchors: from the reflector, else from their creation, else from one GET that all who ask at the
+ * time share. What is believed may be stale; then what is created under it is garbage-collected by Kubernetes.
  */
 export class Anchors {
   readonly #options: AnchorOptions;

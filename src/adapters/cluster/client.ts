@@ -41,8 +41,12 @@ export type KubeClientOptions = {
 };
 
 /**
- * Speaks to one API server with the address, trust and credentials of a kubeconfig. All calls share one pool of kept-alive connections; nothing is
- * repeated by itself. Throws if the kubeconfig has no current cluster.
+ * Speaks to one API server with the address, trust and credentials of a kubeconfig. All calls share one pool of
+ * kept-alive connections; nothing is repeated by itself. Throws if the kubeconfig has no current cluster.
+ *
+ * client-node reads the kubeconfig and signs every call. Its typed calls are not used, since they drop what their
+ * models do not know (a newer cluster's fields in a user's template), nor its `Watch`, which cannot be ended before
+ * it has opened, hides why it was refused, and swallows its callbacks' exceptions.
  */
 export function createKubeClient(options: KubeClientOptions): KubeClient {
   const pool = new ConnectionPool(options);
@@ -89,8 +93,9 @@ export function createKubeClient(options: KubeClientOptions): KubeClient {
 type PrivateParts = { createDispatcher: (cluster: unknown, agentOptions: Record<string, unknown>) => Dispatcher };
 
 /**
- * client-node makes a new dispatcher, and with it a new connection, for every call. This remembers one and replaces it only when the credentials
- * of the connection change; `createDispatcher` is private in the types, hence the definition on the object.
+ * client-node makes a new dispatcher, and with it a new connection, for every call. This remembers one and replaces
+ * it only when the credentials of the connection change; `createDispatcher` is private in the types, hence the
+ * definition on the object.
  */
 class ConnectionPool {
   readonly #config = new KubeConfig();

@@ -25,9 +25,15 @@ export type ClusterOptions = {
   readonly writeBudget?: number;
   /** 15 s if absent. */
   readonly requestTimeoutMs?: number;
-  /** A watch that says nothing for so long is taken for dead; 150 s if absent, since API servers send a bookmark a minute. */
+  /**
+   * A watch that says nothing for so long is taken for dead; 150 s if absent, since API servers send a bookmark a
+   * minute.
+   */
   readonly silenceMsMax?: number;
-  /** The cluster is reported unreachable after so long of vain attempts; 40 s if absent, as Kubernetes waits for its nodes. */
+  /**
+   * The cluster is reported unreachable after so long of vain attempts; 40 s if absent, as Kubernetes waits for its
+   * nodes.
+   */
   readonly unreachableGraceMs?: number;
   /** Capacity is reported at most once in this time; 100 ms if absent. */
   readonly capacityIntervalMsMin?: number;

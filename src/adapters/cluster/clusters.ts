@@ -4,7 +4,10 @@ import type { Cluster } from "./cluster.ts";
 
 /** All clusters of this process, as workers see them. */
 export type Clusters = {
-  /** Null until every cluster that is named has been listed completely; with an entry for each of them, and for each other in which anything of the job is seen. */
+  /**
+   * Null until every cluster that is named has been listed completely; with an entry for each of them, and for each
+   * other in which anything of the job is seen.
+   */
   readonly observe: (job: { readonly uid: string; readonly clusters: readonly string[] }) => Observed | null;
   /** An action for a cluster that is not connected fails with `UnknownCluster`. */
   readonly act: (action: Action, signal: AbortSignal) => Promise<ActOutcome>;

@@ -35,7 +35,10 @@ export type ReflectorOptions<T> = {
   readonly clock: Clock;
   /** From 0 up to 1. */
   readonly random: () => number;
-  /** A watch that says nothing for so long, though bookmarks were asked for, is taken for dead. API servers send one a minute. */
+  /**
+   * A watch that says nothing for so long, though bookmarks were asked for, is taken for dead. API servers send one a
+   * minute.
+   */
   readonly silenceMsMax: number;
   /** What is remembered of an object. */
   readonly keep: (object: JsonObject) => T;
@@ -48,7 +51,8 @@ export type ReflectorOptions<T> = {
 };
 
 /**
- * Mirrors one resource of one cluster into a store: a complete list, then watches from its version, again and again, until it is closed.
+ * Mirrors one resource of one cluster into a store: a complete list, then watches from its version, again and again,
+ * until it is closed.
  *
  *   list ──complete──▶ watch ──ends, breaks, falls silent──▶ watch from the last version heard
  *    ▲                   │

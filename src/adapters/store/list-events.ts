@@ -54,9 +54,11 @@ export async function refusalOf(
   executor: Executor,
   jobUid: string,
 ): Promise<{ readonly refusal: Refusal; readonly atMs: number } | null> {
-  const [row] = await executor.query<{ refusal: Refusal; at_ms: number }>(
-    "select refusal, at_ms from refusals where job_uid = $1",
-    [jobUid],
-  );
+  const [row] = await executor.query<{ refusal: Refusal; at_ms: number }>(REFUSAL_OF, [jobUid]);
   return row === undefined ? null : { refusal: row.refusal, atMs: row.at_ms };
 }
+
+const REFUSAL_OF = `
+select r.refusal, r.at_ms
+  from refusals r join jobs j on j.uid = r.job_uid
+ where r.job_uid = $1 and j.phase = 'WAITING'`;

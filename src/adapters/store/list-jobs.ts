@@ -92,16 +92,17 @@ export function listJobs(db: Db, query: Query): Promise<Page | "badCursor"> {
 const COUNT = `
 select count(*) as total from (select 1 from jobs j where ${FILTER_CONDITION} limit ${TOTAL_MAX}) counted`;
 
-/** One job as it is shown; null if there is none of that name or uid. */
-export function getJob(db: Db, which: { namespace: string; name: string } | { uid: string }): Promise<ShownJob | null> {
-  if ("uid" in which && !UUID.test(which.uid)) return Promise.resolve(null);
+/** One job as it is shown; null if there is none of that name or uid. Read as cheaply as can be: what is computed may be a moment younger. */
+export async function getJob(
+  executor: Executor,
+  which: { namespace: string; name: string } | { uid: string },
+): Promise<ShownJob | null> {
+  if ("uid" in which && !UUID.test(which.uid)) return null;
   const [condition, params] =
     "uid" in which ? ["j.uid = $1", [which.uid]] : ["j.namespace = $1 and j.name = $2", [which.namespace, which.name]];
-  return readSnapshot(db, async (tx) => {
-    const rows = await tx.query<JobRow>(`select ${JOB_COLUMNS} from jobs j where ${condition}`, params);
-    const [only] = await shown(tx, rows.map(jobOf));
-    return only ?? null;
-  });
+  const rows = await executor.query<JobRow>(`select ${JOB_COLUMNS} from jobs j where ${condition}`, params);
+  const [only] = await shown(executor, rows.map(jobOf));
+  return only ?? null;
 }
 
 async function shown(tx: Executor, jobs: readonly Job[]): Promise<readonly ShownJob[]> {
@@ -110,24 +111,35 @@ async function shown(tx: Executor, jobs: readonly Job[]): Promise<readonly Shown
   return jobs.map((job) => ({ job, position: positions.get(job.uid) ?? null, tokens: tokens.get(job.uid) ?? [] }));
 }
 
-/** Places in their queues of those that wait; one pass over the queues that they wait in. */
-async function positionsOf(tx: Executor, jobs: readonly Job[]): Promise<ReadonlyMap<string, number>> {
-  const waiting = jobs.filter((job) => job.status.phase === "WAITING");
-  if (waiting.length === 0) return new Map();
-  const queues = new Set(waiting.map((job) => job.spec.runPolicy.schedulingPolicy.queue));
-  const rows = await tx.query<{ uid: string; position: number }>(POSITIONS, [
-    waiting.map((job) => job.uid),
-    [...queues],
-  ]);
+/** Places in their queues of those that wait: counted for one job, for a page by one pass over the queues that its jobs wait in. */
+async function positionsOf(executor: Executor, jobs: readonly Job[]): Promise<ReadonlyMap<string, number>> {
+  const uids = jobs.filter((job) => job.status.phase === "WAITING").map((job) => job.uid);
+  if (uids.length === 0) return new Map();
+  const rows =
+    uids.length === 1
+      ? await executor.query<PositionRow>(POSITION, uids)
+      : await executor.query<PositionRow>(POSITIONS, [uids]);
   return new Map(rows.map((row) => [row.uid, row.position]));
 }
+
+type PositionRow = { readonly uid: string; readonly position: number };
+
+const POSITION = `
+select j.uid, (
+         select count(*) from jobs o
+          where o.phase = 'WAITING' and o.cancel is null and o.delete_ms is null and o.queue = j.queue
+            and (o.priority > j.priority or (o.priority = j.priority and (o.create_ms, o.uid) <= (j.create_ms, j.uid)))
+       ) as position
+  from jobs j
+ where j.uid = $1 and j.phase = 'WAITING' and j.cancel is null and j.delete_ms is null`;
 
 const POSITIONS = `
 select uid, position
   from (
     select uid, row_number() over (partition by queue order by priority desc, create_ms, uid) as position
       from jobs
-     where phase = 'WAITING' and cancel is null and delete_ms is null and queue = any($2::text[])
+     where phase = 'WAITING' and cancel is null and delete_ms is null
+       and queue in (select queue from jobs where uid = any($1::uuid[]))
   ) line
  where uid = any($1::uuid[])`;
 

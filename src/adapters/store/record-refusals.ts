@@ -2,7 +2,8 @@ import type { Job } from "../../core/job/job.ts";
 import type { Refusal } from "../../core/plan/plan-types.ts";
 import { appendChanges } from "./append.ts";
 import { type Db, type Executor, json } from "./db.ts";
-import { JOB_COLUMNS, type JobRow, jobOf, statusDocument } from "./job-row.ts";
+import { type JobRow, statusDocument } from "./job-row.ts";
+import { loadJobs } from "./load-job.ts";
 import { holdsPlannerLease } from "./planner-lease.ts";
 
 /** So many refusals are recorded in one transaction, so that none holds its rows for long. */
@@ -27,9 +28,12 @@ export async function recordRefusals(
   }
 }
 
+/** Reads without locks and writes only what differs: a round that finds nothing new costs no write, however many jobs wait. */
 async function recordBatch(tx: Executor, refusals: readonly Refusal[], nowMs: number): Promise<void> {
-  const keys = json(refusals.map(({ jobUid, jobVersion }) => ({ uid: jobUid, version: jobVersion })));
-  const waiting = await tx.query<Pick<JobRow, "uid" | "status">>(LOCK_WAITING, [keys]);
+  const waiting = await tx.query<Pick<JobRow, "uid" | "status">>(WAITING, [
+    refusals.map((refusal) => refusal.jobUid),
+    refusals.map((refusal) => refusal.jobVersion),
+  ]);
   const reasons = new Map(waiting.map((row) => [row.uid, row.status.waiting?.reason ?? null]));
   const current = refusals.filter((refusal) => reasons.has(refusal.jobUid));
   const changed = current.filter((refusal) => reasons.get(refusal.jobUid) !== refusal.reason);
@@ -42,27 +46,29 @@ async function recordBatch(tx: Executor, refusals: readonly Refusal[], nowMs: nu
   ]);
 }
 
-const LOCK_WAITING = `
+const WAITING = `
 select j.uid, j.status
-  from jobs j join json_to_recordset($1::json) as r (uid uuid, version bigint) on r.uid = j.uid and r.version = j.version
- where j.phase = 'WAITING' and j.cancel is null and j.delete_ms is null
- order by j.uid
-   for no key update of j`;
+  from jobs j join unnest($1::uuid[], $2::bigint[]) as r (uid, version) on r.uid = j.uid and r.version = j.version
+ where j.phase = 'WAITING' and j.cancel is null and j.delete_ms is null`;
 
 async function changeReasons(tx: Executor, refusals: readonly Refusal[], nowMs: number): Promise<void> {
-  const rows = await tx.query<JobRow>(`select ${JOB_COLUMNS} from jobs j where j.uid = any($1::uuid[])`, [
-    refusals.map((refusal) => refusal.jobUid),
-  ]);
-  const jobs = new Map(rows.map((row) => [row.uid, jobOf(row)]));
+  const versions = new Map(refusals.map((refusal) => [refusal.jobUid, refusal.jobVersion]));
+  const jobs = await loadJobs(tx, [...versions.keys()]);
   const changes = refusals.flatMap((refusal) => {
     const before = jobs.get(refusal.jobUid);
-    return before === undefined ? [] : [change(before, refusal, nowMs)];
+    return before?.version === refusal.jobVersion ? [change(before, refusal, nowMs)] : [];
   });
-  await tx.query(CHANGE_REASONS, [
-    changes.map(({ after }) => after.uid),
+  const written = await tx.query<{ uid: string }>(CHANGE_REASONS, [
+    changes.map(({ before }) => before.uid),
+    changes.map(({ before }) => before.version),
     changes.map(({ after }) => json(statusDocument(after.status))),
   ]);
-  await appendChanges(tx, changes, nowMs);
+  const uids = new Set(written.map((row) => row.uid));
+  await appendChanges(
+    tx,
+    changes.filter(({ after }) => uids.has(after.uid)),
+    nowMs,
+  );
 }
 
 function change(before: Job, refusal: Refusal, nowMs: number) {
@@ -72,13 +78,26 @@ function change(before: Job, refusal: Refusal, nowMs: number) {
   return { before, after, events: [event] };
 }
 
+/** Takes the rows in the order of their uids, so that two batches never wait for each other. */
 const CHANGE_REASONS = `
+with changed as (
+  select j.uid, c.status
+    from jobs j join unnest($1::uuid[], $2::bigint[], $3::text[]) as c (uid, version, status)
+      on c.uid = j.uid and c.version = j.version
+   order by j.uid
+     for no key update of j
+)
 update jobs j set version = j.version + 1, status = c.status::json
-  from unnest($1::uuid[], $2::text[]) as c (uid, status)
- where j.uid = c.uid`;
+  from changed c
+ where j.uid = c.uid
+returning j.uid`;
 
 const KEEP_REFUSALS = `
-insert into refusals as r (job_uid, refusal, at_ms)
-select uid, refusal::json, $3 from unnest($1::uuid[], $2::text[]) as k (uid, refusal) order by uid
-on conflict (job_uid) do update set refusal = excluded.refusal, at_ms = excluded.at_ms
- where r.refusal::text <> excluded.refusal::text`;
+insert into refusals (job_uid, refusal, at_ms)
+select k.uid, k.refusal::json, $3
+  from unnest($1::uuid[], $2::text[]) as k (uid, refusal)
+  join jobs j on j.uid = k.uid and j.phase = 'WAITING'
+  left join refusals r on r.job_uid = k.uid
+ where r.refusal is null or r.refusal::text <> k.refusal
+ order by k.uid
+on conflict (job_uid) do update set refusal = excluded.refusal, at_ms = excluded.at_ms`;
