@@ -31,7 +31,7 @@ export function isServiceError(error: unknown): error is ServiceError {
 export function rpcFailure(error: ServiceError, address: string): CommandFailure {
   if (error.code === status.CANCELLED) return new CommandFailure(EXIT.interrupted, []);
   const details = detailsOf(error);
-  const lines = [headline(error, details), ...details.flatMap(detailLines)];
+  const lines = [headline(error, details), ...details.flatMap((detail) => detailLines(detail, error.details))];
   if (error.code === status.UNAVAILABLE && details.length === 0) {
     lines.push(
       `  The address tried is ${address}. Start the service with "gangway up", or name another address with`,
@@ -45,7 +45,9 @@ export function rpcFailure(error: ServiceError, address: string): CommandFailure
 function headline(error: ServiceError, details: readonly Any[]): string {
   const [first] = details.flatMap((detail) => unpack(detail, BadRequestSchema)?.fieldViolations ?? []);
   const repeats = first !== undefined && error.details.startsWith(`${first.field}: `);
-  return `error: ${codeInWords(error.code)}${repeats ? "" : `: ${error.details}`}`;
+  // What grpc-js adds to a connection that was refused ends in a note that is empty more often than not.
+  const message = error.details.replace(/\.? ?Resolution note: *$/, "");
+  return `error: ${codeInWords(error.code)}${repeats ? "" : `: ${message}`}`;
 }
 
 /** When the service asks to be tried again, in milliseconds; null where it does not say. */
@@ -72,16 +74,18 @@ function detailsOf(error: ServiceError): readonly Any[] {
   }
 }
 
-function detailLines(detail: Any): string[] {
+/** What a detail adds to the message. */
+function detailLines(detail: Any, message: string): string[] {
   const badRequest = unpack(detail, BadRequestSchema);
   if (badRequest)
     return badRequest.fieldViolations.map((one) =>
       one.field === "" ? `  ${one.description}` : `  ${one.field}: ${one.description}`,
     );
-  const precondition = unpack(detail, PreconditionFailureSchema);
-  if (precondition) return precondition.violations.map((one) => `  ${one.type} ${one.subject}: ${one.description}`);
-  const quota = unpack(detail, QuotaFailureSchema);
-  if (quota) return quota.violations.map((one) => `  ${one.subject}: ${one.description}`);
+  const failed = unpack(detail, PreconditionFailureSchema) ?? unpack(detail, QuotaFailureSchema);
+  if (failed) {
+    const added = failed.violations.filter((one) => !message.includes(one.description));
+    return added.map((one) => `  ${one.subject}: ${one.description}`);
+  }
   const delay = unpack(detail, RetryInfoSchema)?.retryDelay;
   if (delay) return [`  try again in ${formatSpan(Math.max(1000, durationMs(delay)))}`];
   return [];

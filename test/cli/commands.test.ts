@@ -100,6 +100,7 @@ const stories: Record<string, readonly Step[]> = {
     { run: "explain mnist -n nlp", exit: 0, out: /waits[\s\S]*Phase: +WAITING/ },
     { run: "events mnist -n nlp", exit: 0, err: /no events/ },
     { run: "cancel mnist -n nlp --reason enough", exit: 0, out: /^pytorchjob\/mnist cancelled\n$/ },
+    { run: "cancel mnist -n nlp", exit: 0, out: /cancelled/ },
     { run: "delete mnist -n nlp", exit: 0, out: /^pytorchjob\/mnist deleted\n$/ },
   ],
   "a queue is made, changed in part, and deleted": [
@@ -206,4 +207,14 @@ test("every command has help with examples", async () => {
     assert.equal(ran.exitCode, 0);
     assert.match(ran.stdout, /Examples:\n {2}\S/, command);
   }
+});
+
+test("a job that has ended cannot be cancelled, which is said once", async (t) => {
+  const { store, gangway } = await served(t);
+  await gangway("submit -f job.yaml");
+  const { job } = store.jobs.get("default/mnist") ?? assert.fail("no job mnist");
+  store.put({ ...job, status: { ...job.status, phase: "SUCCEEDED", waiting: null } });
+  const ran = await gangway("cancel mnist");
+  assert.equal(ran.exitCode, 3);
+  assert.match(ran.stderr, /^error: failed precondition: [^\n]+\n$/);
 });

@@ -132,7 +132,7 @@ const COLUMNS: readonly Column[] = [
   { title: "NAME" },
   { title: "STATE" },
   { title: "NODES", align: "right" },
-  { title: "SEEN", align: "right" },
+  { title: "CHANGED", align: "right" },
   { title: "FREE OF FLAVORS" },
 ];
 
