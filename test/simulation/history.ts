@@ -75,6 +75,8 @@ async function faultyTick(run: Run, tick: number): Promise<void> {
 
 async function crashWorker({ world, random, trace }: Run): Promise<void> {
   trace.push("  worker replaced");
+  // It has its buckets: one that has not would take them from its successor.
+  await world.worker.runOnce();
   const before = world.replaceWorker();
   for (const cluster of world.clusters) if (random() < 0.5) cluster.forget();
   await world.worker.runOnce();
@@ -101,8 +103,10 @@ async function endSomething({ world, random, trace }: Run): Promise<void> {
 /** With fresh caches and two steps, no admission may hold its tokens with too few pods for longer than its start timeout. */
 async function audit({ world }: Run): Promise<void> {
   for (const cluster of world.clusters) world.refresh(cluster);
-  await world.worker.runOnce();
-  await world.worker.runOnce();
+  for (let look = 1; look <= 2; look += 1) {
+    for (const { uid } of await world.jobs()) world.worker.wake(uid);
+    await world.worker.runOnce();
+  }
   for (const job of await world.jobs()) {
     const admission = currentAdmission(job);
     if (admission === null || admission.state !== "live") continue;
