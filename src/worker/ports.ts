@@ -35,6 +35,11 @@ export type WorkerStore = {
 export type WorkerClusters = {
   /** Null until the reflectors of every cluster that the job's admissions name have completed a list. */
   readonly observe: (job: { readonly uid: string; readonly clusters: readonly string[] }) => Observed | null;
+  /** The same, asked of the clusters themselves and not of what was heard of them; null where one does not answer. */
+  readonly look: (
+    job: { readonly uid: string; readonly clusters: readonly string[] },
+    signal: AbortSignal,
+  ) => Promise<Observed | null>;
   readonly act: (action: Action, signal: AbortSignal) => Promise<ActOutcome>;
   /** Uids of all jobs of this installation of which anything is seen in any cluster. */
   readonly seenJobs: () => readonly string[];

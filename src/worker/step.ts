@@ -57,10 +57,8 @@ async function attempt(
   const { job, bucket } = loaded;
   const lease = context.leaseOf(bucket);
   if (lease === null) return { kind: "notOurs" };
-  const clusters = [...new Set(job.admissions.map(({ cluster }) => cluster))];
-  const observed = ports.clusters.observe({ uid: job.uid, clusters });
-  if (observed === null) return { kind: "unseen" };
-  const decision = reconcile(job, observed, ports.clock.nowMs(), context.config);
+  const decision = await decide(ports, context, job, signal);
+  if (decision === null) return { kind: "unseen" };
   const outcome = await record(ports, context, { job, decision, lease });
   if (outcome === "stale") return "stale";
   if (outcome === "leaseLost") {
@@ -71,6 +69,25 @@ async function attempt(
   // What was cut short is still to be done: the record keeps saying so.
   if (!signal.aborted) await moveRecheck(ports, context, { job, decision, lease, due });
   return result;
+}
+
+/**
+ * Decides by what was heard of the clusters. What gives tokens back, or says that nothing is left, is decided again by what the clusters
+ * themselves say: a watch that lags may not have told of a pod yet, and the gang may board elsewhere then. Null where that cannot be known.
+ */
+async function decide(
+  { clusters, clock }: WorkerPorts,
+  { config }: StepContext,
+  job: Job,
+  signal: AbortSignal,
+): Promise<Decision | null> {
+  const where = { uid: job.uid, clusters: [...new Set(job.admissions.map(({ cluster }) => cluster))] };
+  const heard = clusters.observe(where);
+  if (heard === null) return null;
+  const decision = reconcile(job, heard, clock.nowMs(), config);
+  if (!givesBack(job, decision)) return decision;
+  const seen = await clusters.look(where, signal);
+  return seen === null ? null : reconcile(job, seen, clock.nowMs(), config);
 }
 
 /** Makes a decision durable before anything is touched; a decision that changes nothing is not written. */
@@ -88,17 +105,19 @@ async function record(
   return outcome;
 }
 
-/**
- * True if the record gives tokens back, or a cluster in which nothing of the job is left any more, or sends it back
- * to the line.
- */
+/** True if the record frees anything that others may wait for, or sends the job back to the line. */
 function frees(job: Job, decision: Decision): boolean {
+  const sentBack = decision.record?.status.phase === "WAITING" && job.status.phase !== "WAITING";
+  return sentBack || givesBack(job, decision);
+}
+
+/** True if the record gives tokens back, or notes that nothing is left of an admission. */
+function givesBack(job: Job, decision: Decision): boolean {
   const was = new Map(job.admissions.map((admission) => [admission.number, admission]));
   return (decision.record?.admissions ?? []).some((admission) => {
     const before = was.get(admission.number);
     const released = admission.tokensReleasedMs !== null && before?.tokensReleasedMs === null;
-    const gone = admission.goneMs !== null && before?.goneMs === null;
-    return released || gone || admission.state !== before?.state;
+    return released || (admission.goneMs !== null && before?.goneMs === null);
   });
 }
 

@@ -1,5 +1,6 @@
 import { Actions } from "../../src/adapters/cluster/actions.ts";
 import { type KeptObject, type KeptPod, keepObject, keepPod } from "../../src/adapters/cluster/kept-objects.ts";
+import { lookAtJob } from "../../src/adapters/cluster/look-at-job.ts";
 import type { SimModel } from "../../src/adapters/simcluster/model.ts";
 import { LABEL } from "../../src/core/job/labels.ts";
 import { summarize } from "../../src/core/plan/capacity.ts";
@@ -75,6 +76,10 @@ export class SimClusterView {
       services: ofJob(this.#seen?.services ?? []).map(({ view }) => view),
       anchors: ofJob(this.#seen?.anchors ?? []).map(({ view }) => view),
     };
+  }
+
+  look(jobUid: string, signal: AbortSignal): Promise<ObservedCluster | null> {
+    return lookAtJob(this.kube, { cluster: this.name, installation: this.installation, jobUid }, signal);
   }
 
   jobUids(): readonly string[] {

@@ -186,6 +186,14 @@ export class World {
               clusters.includes(seen.cluster) || seen.pods.length + seen.services.length + seen.anchors.length > 0,
           );
       },
+      look: async ({ uid, clusters }: { uid: string; clusters: readonly string[] }, signal: AbortSignal) => {
+        const looks = clusters.map((name) => byName.get(name)?.look(uid, signal) ?? null);
+        const seen = (await Promise.all(looks)).flatMap((cluster) => cluster ?? []);
+        const others = this.clusters
+          .filter(({ name }) => !clusters.includes(name))
+          .map((cluster) => cluster.observe(uid));
+        return seen.length < clusters.length ? null : [...seen, ...others];
+      },
       act: (action: Parameters<SimClusterView["actions"]["act"]>[0], signal: AbortSignal) => {
         const cluster = byName.get(action.cluster);
         assert.ok(cluster, `a cluster named ${action.cluster}`);

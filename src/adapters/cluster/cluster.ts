@@ -7,6 +7,7 @@ import { objectAt, stringAt } from "../../runtime/json.ts";
 import { Actions, type ActOutcome } from "./actions.ts";
 import { createKubeClient, type KubeClient } from "./client.ts";
 import { compactNode, type KeptObject, type KeptPod, keepObject, keepPod } from "./kept-objects.ts";
+import { lookAtJob } from "./look-at-job.ts";
 import { CapacityObserver, type CapacityReport } from "./observer.ts";
 import { Reflector } from "./reflector.ts";
 
@@ -55,6 +56,8 @@ export type Cluster = {
   /** When the quietest of the reflectors last heard anything, on the monotonic clock; null if one never has. */
   readonly lastHeardMs: () => number | null;
   readonly observe: (jobUid: string) => ObservedCluster;
+  /** What the cluster itself says of a job now; null where it does not answer. */
+  readonly look: (jobUid: string, signal: AbortSignal) => Promise<ObservedCluster | null>;
   /** The jobs of this installation of which anything is seen; may repeat. */
   readonly jobUids: () => Iterable<string>;
   /** The namespace in which something of a job is seen; null where nothing is. */
@@ -124,6 +127,7 @@ export function connectCluster(options: ClusterOptions): Cluster {
       services: parts.services.store.ofJob(jobUid).map((kept) => kept.view),
       anchors: parts.anchors.store.ofJob(jobUid).map((kept) => kept.view),
     }),
+    look: (jobUid, signal) => lookAtJob(client, { cluster: name, installation, jobUid }, signal),
     jobUids: function* () {
       for (const { store } of [parts.pods, parts.services, parts.anchors]) yield* store.jobUids();
     },

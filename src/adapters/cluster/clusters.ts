@@ -1,4 +1,4 @@
-import type { Action, Observed } from "../../core/reconcile/decision.ts";
+import type { Action, Observed, ObservedCluster } from "../../core/reconcile/decision.ts";
 import type { ActOutcome } from "./actions.ts";
 import type { Cluster } from "./cluster.ts";
 
@@ -9,6 +9,11 @@ export type Clusters = {
    * other in which anything of the job is seen.
    */
   readonly observe: (job: { readonly uid: string; readonly clusters: readonly string[] }) => Observed | null;
+  /** The same, asked of the clusters themselves and not of what was heard of them; null where one does not answer. */
+  readonly look: (
+    job: { readonly uid: string; readonly clusters: readonly string[] },
+    signal: AbortSignal,
+  ) => Promise<Observed | null>;
   /** An action for a cluster that is not connected fails with `UnknownCluster`. */
   readonly act: (action: Action, signal: AbortSignal) => Promise<ActOutcome>;
   /** Uids of all jobs of this installation of which anything is seen in any cluster. */
@@ -25,10 +30,16 @@ export function createClusters(connected: readonly Cluster[]): Clusters {
       if (!job.clusters.every((name) => byName.get(name)?.synced() === true)) return null;
       return connected
         .map((cluster) => cluster.observe(job.uid))
-        .filter(
-          (seen) =>
-            job.clusters.includes(seen.cluster) || seen.pods.length + seen.services.length + seen.anchors.length > 0,
-        );
+        .filter((seen) => job.clusters.includes(seen.cluster) || isAnything(seen));
+    },
+    async look(job, signal) {
+      const heard = connected
+        .filter((cluster) => !job.clusters.includes(cluster.name))
+        .map(({ observe }) => observe(job.uid));
+      const looks = job.clusters.map((name) => byName.get(name)?.look(job.uid, signal) ?? null);
+      const seen = await Promise.all(looks);
+      const complete = seen.flatMap((cluster) => cluster ?? []);
+      return complete.length < seen.length ? null : [...complete, ...heard.filter(isAnything)];
     },
     async act(action, signal) {
       const cluster = byName.get(action.cluster);
@@ -41,4 +52,8 @@ export function createClusters(connected: readonly Cluster[]): Clusters {
       await Promise.all(connected.map((cluster) => cluster.close()));
     },
   };
+}
+
+function isAnything({ pods, services, anchors }: ObservedCluster): boolean {
+  return pods.length + services.length + anchors.length > 0;
 }
