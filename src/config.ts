@@ -12,6 +12,12 @@ export type Config = {
   readonly dataDirectory: string;
   /** GANGWAY_LOG_LEVEL. */
   readonly logLevel: LogLevel;
+  /** Where `/livez` and `/readyz` are served: GANGWAY_HTTP_LISTEN; null: nowhere. */
+  readonly httpListen: string | null;
+  /** Where Prometheus finds `/metrics`: GANGWAY_METRICS_LISTEN; null: nothing is kept for it. */
+  readonly metricsListen: string | null;
+  /** What the OTEL_* variables ask for; null: nothing. */
+  readonly otel: { readonly serviceName: string | null } | null;
   /** Colours are not wanted: NO_COLOR. */
   readonly plain: boolean;
 };
@@ -32,8 +38,24 @@ export function readConfig(workingDirectory: string, env: NodeJS.ProcessEnv = pr
     listen: env["GANGWAY_LISTEN"] || DEFAULT_ADDRESS,
     dataDirectory: env["GANGWAY_DATA"] || join(workingDirectory, ".gangway"),
     logLevel,
+    httpListen: env["GANGWAY_HTTP_LISTEN"] || null,
+    metricsListen: env["GANGWAY_METRICS_LISTEN"] || null,
+    otel: readOtel(env),
     plain: Boolean(env["NO_COLOR"]),
   };
+}
+
+const OTEL_ENDPOINTS = ["", "_TRACES", "_METRICS"].map((signal) => `OTEL_EXPORTER_OTLP${signal}_ENDPOINT`);
+const OTEL_EXPORTERS = ["OTEL_TRACES_EXPORTER", "OTEL_METRICS_EXPORTER"];
+
+/** Asked for by an endpoint, or by an exporter other than `none`. The service names itself where nobody else does. */
+function readOtel(env: NodeJS.ProcessEnv): Config["otel"] {
+  if (env["OTEL_SDK_DISABLED"]?.toLowerCase() === "true") return null;
+  const asked =
+    OTEL_ENDPOINTS.some((name) => env[name]) || OTEL_EXPORTERS.some((name) => (env[name] || "none") !== "none");
+  const named =
+    Boolean(env["OTEL_SERVICE_NAME"]) || /(^|,)\s*service\.name=/.test(env["OTEL_RESOURCE_ATTRIBUTES"] ?? "");
+  return asked ? { serviceName: named ? null : "gangway" } : null;
 }
 
 const GPU = "nvidia.com/gpu";

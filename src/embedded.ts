@@ -17,7 +17,10 @@ import { type Config, EMBEDDED_QUEUES } from "./config.ts";
 import { createIntake } from "./intake/intake.ts";
 import { createPlanner } from "./planner/planner.ts";
 import { systemClock } from "./runtime/clock.ts";
-import { createTelemetry, type Telemetry } from "./telemetry/events.ts";
+import type { Telemetry } from "./telemetry/events.ts";
+import { startHttp } from "./telemetry/http.ts";
+import type { Observer } from "./telemetry/observer.ts";
+import { startTelemetry } from "./telemetry/start.ts";
 import { createWatch } from "./watch/watch.ts";
 import { createWorker } from "./worker/worker.ts";
 
@@ -35,7 +38,14 @@ export async function startEmbedded(options: UpOptions, config: Config): Promise
   // First, because its lock keeps a second process away from everything in the directory.
   const db = await openPglite(join(directory, "db"));
   parts.defer(() => db.close());
-  const telemetry = createTelemetry({ level: config.logLevel, file: join(directory, "gangway.log") });
+  const { telemetry, observer, scrape, close } = await startTelemetry({
+    level: config.logLevel,
+    file: join(directory, "gangway.log"),
+    clock,
+    metrics: config.metricsListen !== null,
+    otel: config.otel,
+  });
+  parts.defer(close);
   const hints: Hints = { appended: () => {}, planner: () => {}, job: () => {} };
   const store = createStore(db, {
     clock,
@@ -45,8 +55,14 @@ export async function startEmbedded(options: UpOptions, config: Config): Promise
   });
   const installation = await installationId(db);
   for (const queue of EMBEDDED_QUEUES) await store.admin.ensureQueue(queue);
-  const clusters = await startClusters({ directory, installation, store, telemetry, hints, parts });
-  const stages = startStages({ db, store, clusters, installation, telemetry, hints, parts });
+  const clusters = await startClusters({ directory, installation, store, telemetry, observer, hints, parts });
+  const stages = startStages({ db, store, clusters, installation, telemetry, observer, hints, parts });
+  const checks = [
+    { name: "database", ready: () => db.query("select 1").then(() => true) },
+    { name: "clusters", ready: clusters.synced },
+  ];
+  const http = await startHttp({ clock, checks, scrape }, { health: config.httpListen, metrics: config.metricsListen });
+  parts.defer(http.close);
   const api = await startApi(
     {
       intake: stages.intake,
@@ -56,10 +72,12 @@ export async function startEmbedded(options: UpOptions, config: Config): Promise
       wakePlanner: () => hints.planner(),
       clock,
       onInternalError: (reference, error) => telemetry.callFailed({ reference, error }),
+      ...observer.apiPorts,
     },
     { listen: options.listen ?? config.listen, insecure: options.insecure },
   );
   parts.defer(() => api.close());
+  parts.defer(http.drain);
   telemetry.serviceStarted({ address: api.address, directory });
   const running = parts.move();
   return {
@@ -80,6 +98,7 @@ async function startClusters(of: {
   readonly installation: string;
   readonly store: Store;
   readonly telemetry: Telemetry;
+  readonly observer: Observer;
   readonly hints: Hints;
   readonly parts: AsyncDisposableStack;
 }): Promise<Clusters> {
@@ -104,10 +123,12 @@ async function startClusters(of: {
           if (changed) of.hints.planner();
         },
         onError: (error, what) => of.telemetry.clusterFailed({ cluster: name, what, error }),
+        ...of.observer.kubeClient(name),
       });
     }),
   );
   const clusters = createClusters(connected);
+  of.observer.clusters(() => connected);
   of.parts.defer(() => clusters.close());
   for (const cluster of connected) cluster.start();
   return clusters;
@@ -120,28 +141,38 @@ function startStages(of: {
   readonly clusters: Clusters;
   readonly installation: string;
   readonly telemetry: Telemetry;
+  readonly observer: Observer;
   readonly hints: Hints;
   readonly parts: AsyncDisposableStack;
 }) {
-  const { store, clusters, telemetry, hints } = of;
+  const { store, clusters, telemetry, observer, hints } = of;
   const process = `${of.installation}/${globalThis.process.pid}`;
   const wakePlanner = () => hints.planner();
   const wakeJob = (uid: string) => hints.job(uid);
   const planner = createPlanner(
-    { clock, store: store.planner, counters: inProcessCounters(), wakeJob },
+    {
+      clock,
+      store: observer.plannerStore(store.planner),
+      counters: inProcessCounters(),
+      wakeJob,
+      ...observer.plannerPorts,
+    },
     { holder: process, onError: (error) => telemetry.loopFailed({ loop: "planner", error }) },
   );
   const worker = createWorker(
-    { clock, store: store.worker, clusters, wakePlanner },
+    { clock, store: observer.workerStore(store.worker), clusters, wakePlanner, ...observer.workerPorts },
     {
       worker: process,
       config: { build: { installation: of.installation, clusterDomain: "", initImage: INIT_IMAGE } },
       onError: (error, what) => telemetry.loopFailed({ loop: `worker ${what}`, error }),
+      ...observer.workerOptions,
     },
   );
-  const watch = createWatch({ clock, store: store.watch }, telemetry);
+  const watch = createWatch({ clock, store: observer.watchStore(store.watch) }, telemetry);
   const randomBytes = (count: number) => getRandomValues(new Uint8Array(count));
-  const intake = createIntake({ clock, store: store.intake, randomBytes, wakePlanner, wakeJob });
+  const intake = observer.intake(
+    createIntake({ clock, store: store.intake, randomBytes, wakePlanner, wakeJob, ...observer.intakePorts }),
+  );
   hints.appended = watch.hint;
   hints.planner = planner.wake;
   hints.job = worker.wake;

@@ -19,7 +19,15 @@ export type CallEnvironment = {
   readonly onInternalError: OnInternalError;
   /** Aborted when the server stops: streams then end as UNAVAILABLE. */
   readonly stopping: AbortSignal;
+  /** Runs each unary call, to measure or trace it; absent: nobody does. */
+  readonly observe?: ObserveCall;
 };
+
+/** `method` as `package.Service/Method`; `headers` are what the caller sent beside the request. */
+export type ObserveCall = <T extends { readonly code: number }>(
+  call: { readonly method: string; readonly headers: Readonly<Record<string, unknown>> },
+  run: () => Promise<T>,
+) => Promise<T>;
 
 /** Who calls, without authentication. */
 export const IDENTITY = "anonymous";

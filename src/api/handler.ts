@@ -1,11 +1,13 @@
 import type { DescMessage, DescMethod, DescService, Message, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
-import type {
-  handleBidiStreamingCall,
-  handleServerStreamingCall,
-  handleUnaryCall,
-  Server,
-  ServerDuplexStream,
-  UntypedServiceImplementation,
+import {
+  type handleBidiStreamingCall,
+  type handleServerStreamingCall,
+  type handleUnaryCall,
+  type Metadata,
+  type Server,
+  type ServerDuplexStream,
+  status,
+  type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
 import type { FieldNote } from "../core/job/sent.ts";
 import { invariant } from "../runtime/assert.ts";
@@ -77,16 +79,31 @@ function unary(
 ): handleUnaryCall<Decoded, Buffer> {
   return (call, callback) => {
     const run = async () => {
-      const { request, violations } = accept(method, call.request);
-      const { signal } = callController(call);
-      const response = await handler(request, { signal, identity: IDENTITY, violations });
-      return encode(method.output, response);
+      try {
+        const { request, violations } = accept(method, call.request);
+        const { signal } = callController(call);
+        const response = await handler(request, { signal, identity: IDENTITY, violations });
+        return { code: status.OK, response: encode(method.output, response) } as const;
+      } catch (cause) {
+        const failure = toStatus(cause, environment.onInternalError);
+        return { code: failure.code ?? status.UNKNOWN, failure } as const;
+      }
     };
-    run().then(
-      (response) => callback(null, response),
-      (cause: unknown) => callback(toStatus(cause, environment.onInternalError)),
-    );
+    void observed(method, call.metadata, environment, run).then((answer) => {
+      if ("failure" in answer) callback(answer.failure);
+      else callback(null, answer.response);
+    });
   };
+}
+
+function observed<T extends { readonly code: number }>(
+  method: DescMethod,
+  metadata: Metadata,
+  { observe }: CallEnvironment,
+  run: () => Promise<T>,
+): Promise<T> {
+  if (observe === undefined) return run();
+  return observe({ method: `${method.parent.typeName}/${method.name}`, headers: metadata.getMap() }, run);
 }
 
 function serverStreaming(

@@ -6,11 +6,12 @@ import { QueueService } from "../gen/gangway/v1/queue_service_pb.ts";
 import { Health as HealthService } from "../gen/grpc/health/v1/health_pb.ts";
 import { ServerReflection } from "../gen/grpc/reflection/v1/reflection_pb.ts";
 import type { Clock } from "../runtime/clock.ts";
+import { formatAddress, isLoopback, parseListenAddress } from "../runtime/listen-address.ts";
+import type { ObserveCall } from "./call.ts";
 import { clusterService } from "./cluster-service.ts";
 import { serve } from "./handler.ts";
 import { addHealth } from "./health.ts";
 import { jobService } from "./job-service.ts";
-import { formatAddress, isLoopback, parseListenAddress } from "./listen-address.ts";
 import { namespaceService } from "./namespace-service.ts";
 import type { Admin, JobIntake, JobReads, JobWatch } from "./ports.ts";
 import { queueService } from "./queue-service.ts";
@@ -27,6 +28,8 @@ export type ApiPorts = {
   readonly wakePlanner: () => void;
   readonly clock: Clock;
   readonly onInternalError: OnInternalError;
+  /** Runs each unary call, to measure or trace it. */
+  readonly observeCall?: ObserveCall;
 };
 
 export type ApiOptions = {
@@ -84,7 +87,11 @@ export async function startApi(ports: ApiPorts, options: ApiOptions): Promise<Ap
 }
 
 function addServices(server: Server, ports: ApiPorts, stopping: AbortSignal) {
-  const environment = { onInternalError: ports.onInternalError, stopping };
+  const environment = {
+    onInternalError: ports.onInternalError,
+    stopping,
+    ...(ports.observeCall === undefined ? null : { observe: ports.observeCall }),
+  };
   serve(server, JobService, jobService(ports), environment);
   serve(server, QueueService, queueService(ports), environment);
   serve(server, ClusterService, clusterService(ports), environment);

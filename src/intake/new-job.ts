@@ -17,6 +17,8 @@ export type NewJobFacts = {
   readonly name: string;
   readonly createdBy: string;
   readonly nowMs: number;
+  /** The trace context of the call; undefined where it is not traced. */
+  readonly traceParent?: string | undefined;
 };
 
 /** The record of a job that was just submitted: fully defaulted, waiting, its condition Created true. */
@@ -35,6 +37,7 @@ export function newJob(sent: SentJob, facts: NewJobFacts): Job {
     deleteTimeMs: null,
     cancel: null,
     version: 1,
+    ...(facts.traceParent === undefined ? null : { traceParent: facts.traceParent }),
     spec: defaultSpec(sent.spec, { kind, labels: sent.labels, namespaceQueue, classPriority: null }),
     status: firstStatus(kind.name, name, nowMs),
     admissions: [],

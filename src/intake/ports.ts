@@ -58,6 +58,8 @@ export type IntakePorts = {
   readonly store: IntakeStore;
   /** Random bytes for uids and generated names. */
   readonly randomBytes: (count: number) => Uint8Array;
+  /** The trace context that a new job is joined to; absent without tracing. */
+  readonly traceParent?: () => string | undefined;
   readonly wakePlanner: () => void;
   readonly wakeJob: (jobUid: string) => void;
 };

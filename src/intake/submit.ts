@@ -102,6 +102,7 @@ function makeJob(ports: IntakePorts, { job: sent, createdBy }: Submission, facts
     name: sent.name || generatedName(sent.generateName, ports.randomBytes(SUFFIX_LENGTH)),
     createdBy,
     nowMs,
+    traceParent: ports.traceParent?.(),
   });
 }
 

@@ -42,6 +42,8 @@ export type PlannerPorts = {
   readonly clock: Clock;
   readonly store: PlannerStore;
   readonly counters: Counters;
+  /** Hears how long a plan took to make. */
+  readonly onPlanned?: (facts: { readonly planMs: number }) => void;
   /** Tells the worker that owns a job to look at it now. A hint: a lost one only costs time. */
   readonly wakeJob: (jobUid: string) => void;
 };

@@ -34,7 +34,9 @@ export async function runRound(context: Context, signal: AbortSignal): Promise<R
   await context.domain.settleReleases();
   const snapshot = await context.store.snapshot();
   const quotaEpoch = await context.domain.openFor(snapshot);
+  const startedMs = context.clock.monotonicMs();
   const decided = plan(snapshot, context.clock.nowMs());
+  context.onPlanned?.({ planMs: context.clock.monotonicMs() - startedMs });
   const round = { snapshot, quotaEpoch, admissions: decided.admissions };
   const { recorded, failures } = await admitAll(context, round, signal);
   if (!signal.aborted && failures.length < FAILURES_MAX) {

@@ -14,8 +14,13 @@ export type LogEntry = {
 };
 
 export type WatchStore = {
-  /** Gives committed events without a position the next ones; returns the newest position, and whether any was given. */
-  readonly sequence: (nowMs: number) => Promise<{ readonly head: number; readonly given: number }>;
+  /** Gives committed events without a position the next ones; returns the newest position, and how many were given. */
+  readonly sequence: (nowMs: number) => Promise<{
+    readonly head: number;
+    readonly given: number;
+    /** When the oldest of these was made; null where none was given. */
+    readonly oldestMs?: number | null;
+  }>;
   /** One repeatable-read transaction: matching jobs, the head, and versions whose events have no position yet. */
   readonly snapshot: (filter: JobFilter) => Promise<{
     readonly jobs: readonly Job[];

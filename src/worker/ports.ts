@@ -51,6 +51,8 @@ export type WorkerPorts = {
   readonly clock: Clock;
   readonly store: WorkerStore;
   readonly clusters: WorkerClusters;
+  /** Runs what changes a job or its clusters, in a span that is joined to the job; absent: not traced. */
+  readonly traceStep?: <T>(job: Job, run: () => Promise<T>) => Promise<T>;
   /** Tells the planner that something may have become free. A hint. */
   readonly wakePlanner: () => void;
 };

@@ -59,15 +59,34 @@ async function attempt(
   if (lease === null) return { kind: "notOurs" };
   const decision = await decide(ports, context, job, signal);
   if (decision === null) return { kind: "unseen" };
-  const outcome = await record(ports, context, { job, decision, lease });
+  const decided = { job, decision, lease, due };
+  const { traceStep } = ports;
+  if (traceStep === undefined || !changesAnything(decision)) return apply(ports, context, decided, signal);
+  return traceStep(job, () => apply(ports, context, decided, signal));
+}
+
+function changesAnything({ record, forget, actions }: Decision): boolean {
+  return record !== null || forget || actions.length > 0;
+}
+
+type Decided = { readonly job: Job; readonly decision: Decision; readonly lease: BucketLease; readonly due: boolean };
+
+/** Records a decision, and acts on it once it is durable. */
+async function apply(
+  ports: WorkerPorts,
+  context: StepContext,
+  decided: Decided,
+  signal: AbortSignal,
+): Promise<StepResult | "stale"> {
+  const outcome = await record(ports, context, decided);
   if (outcome === "stale") return "stale";
   if (outcome === "leaseLost") {
-    context.onLeaseLost(lease.bucket);
+    context.onLeaseLost(decided.lease.bucket);
     return { kind: "notOurs" };
   }
-  const result = await act(ports, context, { job, decision }, signal);
+  const result = await act(ports, context, decided, signal);
   // What was cut short is still to be done: the record keeps saying so.
-  if (!signal.aborted) await moveRecheck(ports, context, { job, decision, lease, due });
+  if (!signal.aborted) await moveRecheck(ports, context, decided);
   return result;
 }
 
@@ -162,9 +181,8 @@ function tryAgain(
 async function moveRecheck(
   { store, clock }: WorkerPorts,
   { memory }: StepContext,
-  moved: { readonly job: Job; readonly decision: Decision; readonly lease: BucketLease; readonly due: boolean },
+  { job, decision, lease, due }: Decided,
 ): Promise<void> {
-  const { job, decision, lease, due } = moved;
   if (decision.record !== null || decision.forget) return;
   if (!due && !memory.mustWriteRecheck(job.uid, decision.recheckAtMs, clock.nowMs())) return;
   await store.recheckAt(job.uid, decision.recheckAtMs, lease, job.version);

@@ -26,6 +26,17 @@ export type WorkerOptions = {
   readonly concurrency?: number;
   /** Told of what goes wrong; nothing stops for it. */
   readonly onError: (error: unknown, what: string) => void;
+  /** Told of every step that ended; absent: nobody asks, and nothing is measured. */
+  readonly onStep?: (facts: StepFacts) => void;
+  /** Told how many buckets are held whenever that has changed. */
+  readonly onBuckets?: (held: number) => void;
+};
+
+export type StepFacts = {
+  readonly result: StepResult["kind"] | "failed";
+  readonly tookMs: number;
+  /** From the first wake, or the poll that found it due, to the beginning of the step. */
+  readonly lagMs: number;
 };
 
 export type Worker = {
@@ -67,6 +78,8 @@ class WorkerLoop {
   readonly #inVain = new Map<string, number>();
   /** Jobs with nothing left to do until something is heard of them. */
   #settled = new Set<string>();
+  /** When each job that waits for a step was first asked for, on the monotonic clock; kept only where steps are told of. */
+  readonly #askedAtMs = new Map<string, number>();
   #taken = false;
   #collecting = false;
   #seenAtMs: number | null = null;
@@ -79,7 +92,10 @@ class WorkerLoop {
       config: options.config,
       memory: new JobMemory(),
       leaseOf: (bucket) => this.#leases.get(bucket) ?? null,
-      onLeaseLost: (bucket) => this.#leases.delete(bucket),
+      onLeaseLost: (bucket) => {
+        this.#leases.delete(bucket);
+        options.onBuckets?.(this.#leases.size);
+      },
     };
     this.#queue = new KeyedQueue((jobUid) => this.#step(jobUid), {
       concurrency: options.concurrency ?? 32,
@@ -112,6 +128,7 @@ class WorkerLoop {
   wake(jobUid: string): void {
     this.#settled.delete(jobUid);
     this.#woken.add(jobUid);
+    this.#asked(jobUid);
     if (this.#collecting) return;
     this.#collecting = true;
     void this.#ports.clock.sleep(COLLECT_MS, this.#signal).then(() => {
@@ -130,6 +147,7 @@ class WorkerLoop {
     if (!this.#taken) {
       for (const lease of await store.takeBuckets(this.#options.worker)) this.#leases.set(lease.bucket, lease);
       this.#taken = true;
+      this.#options.onBuckets?.(this.#leases.size);
     }
     const monotonicMs = clock.monotonicMs();
     for (const [jobUid, { atMs }] of this.#later) {
@@ -150,7 +168,10 @@ class WorkerLoop {
       if (this.#later.get(jobUid)?.holds === true) continue;
       // Known before the step begins, which may be at once; one that runs already moves the time itself.
       this.#due.add(jobUid);
-      if (!this.#queue.offer(jobUid)) this.#due.delete(jobUid);
+      const first = this.#asked(jobUid);
+      if (this.#queue.offer(jobUid)) continue;
+      this.#due.delete(jobUid);
+      if (first) this.#askedAtMs.delete(jobUid);
     }
   }
 
@@ -166,7 +187,34 @@ class WorkerLoop {
     const due = this.#due.delete(jobUid);
     // Marked before the step, so that what is heard during it unmarks.
     this.#settled.add(jobUid);
-    this.#ended(jobUid, await step(this.#ports, this.#context, { jobUid, due }, this.#signal));
+    const run = () => step(this.#ports, this.#context, { jobUid, due }, this.#signal);
+    const { onStep } = this.#options;
+    this.#ended(jobUid, await (onStep === undefined ? run() : this.#measured(jobUid, onStep, run)));
+  }
+
+  async #measured(
+    jobUid: string,
+    onStep: NonNullable<WorkerOptions["onStep"]>,
+    run: () => Promise<StepResult>,
+  ): Promise<StepResult> {
+    const startedMs = this.#ports.clock.monotonicMs();
+    const lagMs = startedMs - (this.#askedAtMs.get(jobUid) ?? startedMs);
+    this.#askedAtMs.delete(jobUid);
+    let kind: StepFacts["result"] = "failed";
+    try {
+      const result = await run();
+      kind = result.kind;
+      return result;
+    } finally {
+      onStep({ result: kind, tookMs: this.#ports.clock.monotonicMs() - startedMs, lagMs });
+    }
+  }
+
+  /** Remembers when a step of a job was asked for; true where nobody has before. */
+  #asked(jobUid: string): boolean {
+    if (this.#options.onStep === undefined || this.#askedAtMs.has(jobUid)) return false;
+    this.#askedAtMs.set(jobUid, this.#ports.clock.monotonicMs());
+    return true;
   }
 
   #ended(jobUid: string, result: StepResult): void {

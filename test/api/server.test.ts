@@ -3,7 +3,7 @@ import { createServer } from "node:net";
 import { test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { Client, credentials, type ServiceError, status } from "@grpc/grpc-js";
-import { isLoopback, parseListenAddress } from "../../src/api/listen-address.ts";
+import { isLoopback, parseListenAddress } from "../../src/runtime/listen-address.ts";
 import { startApi } from "../../src/api/server.ts";
 import { JobService } from "../../src/gen/gangway/v1/job_service_pb.ts";
 import {

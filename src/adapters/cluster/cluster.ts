@@ -22,6 +22,8 @@ export type ClusterOptions = {
   readonly random: () => number;
   /** Makes namespaces that are absent when the first object is created there. */
   readonly createNamespaces: boolean;
+  /** Puts something between us and the cluster's API server, such as what measures calls. */
+  readonly wrapClient?: (client: KubeClient) => KubeClient;
   /** How many writes may be under way at a time; 50 if absent. */
   readonly writeBudget?: number;
   /** 15 s if absent. */
@@ -72,11 +74,12 @@ const CONNECTIONS_FOR_READS = 16;
 export function connectCluster(options: ClusterOptions): Cluster {
   const { name, clock, installation } = options;
   const writeBudget = options.writeBudget ?? 50;
-  const client = createKubeClient({
+  const direct = createKubeClient({
     kubeconfig: options.kubeconfig,
     connectionsMax: writeBudget + CONNECTIONS_FOR_READS,
     requestTimeoutMs: options.requestTimeoutMs ?? 15_000,
   });
+  const client = options.wrapClient?.(direct) ?? direct;
   const parts = reflect(client, options, {
     capacity: () => observer.changed(),
     anchor: (key) => actions.anchors.forget(key),

@@ -20,6 +20,8 @@ export type Clusters = {
   readonly seenJobs: () => readonly string[];
   /** The namespace in which something of a job is seen; null where nothing is. */
   readonly namespaceOf: (jobUid: string) => string | null;
+  /** True once every cluster has been listed completely. */
+  readonly synced: () => boolean;
   readonly close: () => Promise<void>;
 };
 
@@ -48,6 +50,7 @@ export function createClusters(connected: readonly Cluster[]): Clusters {
     },
     seenJobs: () => [...new Set(connected.flatMap((cluster) => [...cluster.jobUids()]))],
     namespaceOf: (jobUid) => connected.map((cluster) => cluster.namespaceOf(jobUid)).find(Boolean) ?? null,
+    synced: () => connected.every((cluster) => cluster.synced()),
     async close() {
       await Promise.all(connected.map((cluster) => cluster.close()));
     },

@@ -18,6 +18,7 @@ export type JobRow = {
   readonly bucket: number;
   readonly phase: JobPhase;
   readonly completion_ms: number | null;
+  readonly trace_parent: string | null;
   readonly spec: JobSpec;
   readonly status: StatusDocument;
   readonly admissions: readonly AdmissionRow[];
@@ -42,7 +43,7 @@ export type AdmissionRow = {
 /** Selects a `JobRow` from `jobs j`; admissions that are history are left out. */
 export const JOB_COLUMNS = `
   j.uid, j.namespace, j.name, j.project, j.labels, j.annotations, j.created_by, j.create_ms, j.delete_ms, j.cancel,
-  j.version, j.bucket, j.phase, j.completion_ms, j.spec, j.status,
+  j.version, j.bucket, j.phase, j.completion_ms, j.trace_parent, j.spec, j.status,
   coalesce((
     select json_agg(a order by a.number) from (
       select number, cluster, state, members, flavors, node_labels, admit_ms, tokens_released_ms, gone_ms, below_min_since_ms
@@ -51,6 +52,11 @@ export const JOB_COLUMNS = `
   ), '[]') as admissions`;
 
 export function jobOf(row: JobRow): Job {
+  const job = untraced(row);
+  return row.trace_parent === null ? job : { ...job, traceParent: row.trace_parent };
+}
+
+function untraced(row: JobRow): Job {
   return {
     uid: row.uid,
     namespace: row.namespace,

@@ -3,7 +3,8 @@ import { type Db, onlyRow } from "./db.ts";
 /** So many changes get their positions in one transaction. */
 const BATCH = 5_000;
 
-type Sequenced = { readonly head: number; readonly given: number };
+/** `oldestMs`: when the oldest of those that were given a position was made; null where none was. */
+type Sequenced = { readonly head: number; readonly given: number; readonly oldestMs: number | null };
 
 /**
  * Gives committed changes without a position the next ones, in the order of their ids. Whoever holds the head's row is the only one who does;
@@ -11,12 +12,12 @@ type Sequenced = { readonly head: number; readonly given: number };
  */
 export async function sequence(db: Db): Promise<Sequenced> {
   const idle = onlyRow(await db.query<{ head: number; waiting: boolean }>(LOOK));
-  if (!idle.waiting) return { head: idle.head, given: 0 };
+  if (!idle.waiting) return { head: idle.head, given: 0, oldestMs: null };
   return db.tx(async (tx) => {
     const before = onlyRow(await tx.query<{ head: number }>("select head from job_log for update")).head;
-    const given = onlyRow(await tx.query<{ given: number }>(GIVE, [before, BATCH])).given;
+    const { given, oldestMs } = onlyRow(await tx.query<Omit<Sequenced, "head">>(GIVE, [before, BATCH]));
     if (given > 0) await tx.query("update job_log set head = $1", [before + given]);
-    return { head: before + given, given };
+    return { head: before + given, given, oldestMs };
   });
 }
 
@@ -28,6 +29,6 @@ with next as (
   select id, $1::bigint + row_number() over (order by id) as position
     from (select id from job_changes where position is null order by id limit $2) waiting
 ), given as (
-  update job_changes c set position = next.position from next where c.id = next.id returning 1
+  update job_changes c set position = next.position from next where c.id = next.id returning c.at_ms
 )
-select count(*) as given from given`;
+select count(*) as given, min(at_ms) as "oldestMs" from given`;

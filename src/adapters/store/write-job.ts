@@ -28,6 +28,7 @@ export async function insertJob(tx: Executor, job: Job, sent: SentJob): Promise<
     json(sent),
     json(job.spec),
     json(statusDocument(job.status)),
+    job.traceParent ?? null,
   ]);
   return rows.length === 1;
 }
@@ -35,9 +36,9 @@ export async function insertJob(tx: Executor, job: Job, sent: SentJob): Promise<
 const INSERT_JOB = `
 insert into jobs (
   uid, namespace, name, project, kind, queue, priority, phase, completion_ms, cluster, labels, annotations, created_by,
-  create_ms, delete_ms, cancel, version, bucket, recheck_at_ms, sent, spec, status
+  create_ms, delete_ms, cancel, version, bucket, recheck_at_ms, sent, spec, status, trace_parent
 ) values (
-  $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::jsonb, $12::json, $13, $14, $15, $16::json, $17, $18, $14, $19::json, $20::json, $21::json
+  $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::jsonb, $12::json, $13, $14, $15, $16::json, $17, $18, $14, $19::json, $20::json, $21::json, $22
 )
 on conflict (namespace, name) do nothing
 returning uid`;

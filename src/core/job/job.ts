@@ -18,6 +18,8 @@ export type Job = {
   readonly cancel: { readonly reason: string; readonly atMs: number } | null;
   /** Grows by one with every recorded change; shown as the resource version. */
   readonly version: number;
+  /** The W3C trace context (`traceparent`) of the call that made it, which later spans are joined to; absent where that was not traced. */
+  readonly traceParent?: string;
   readonly spec: JobSpec;
   readonly status: JobStatus;
   /**

@@ -1,0 +1,148 @@
+import { isDraining, type Job } from "../core/job/job.ts";
+import type { PlannedAdmission } from "../core/plan/plan-types.ts";
+import type { PlanSnapshot } from "../core/plan/snapshot.ts";
+import type { Decision } from "../core/reconcile/decision.ts";
+import type { Clock } from "../runtime/clock.ts";
+import type { Telemetry } from "./events.ts";
+import type { Tracing } from "./tracing.ts";
+
+/** What observing needs; `tracing` is null where spans are not wanted. */
+export type ObservePorts = {
+  readonly clock: Pick<Clock, "nowMs" | "monotonicMs">;
+  readonly telemetry: Telemetry;
+  readonly tracing: Tracing | null;
+};
+
+// Methods, whose parameters may be wider in the real stores: what is not named here passes through as it is.
+type PlannerStoreLike = {
+  snapshot(): Promise<PlanSnapshot>;
+  recordAdmission(record: { readonly planned: PlannedAdmission }): Promise<string>;
+  confirmReleases(fences: readonly bigint[]): Promise<unknown>;
+};
+
+/** A planner's store that tells of what passes through: queue depth, admissions and how long they waited, the ledger's transactions. */
+export function observePlannerStore<Store>(store: Store & PlannerStoreLike, ports: ObservePorts): Store {
+  const { clock, telemetry, tracing } = ports;
+  let waiting: ReadonlyMap<string, Job> = new Map();
+  const recordAdmission = async (record: { readonly planned: PlannedAdmission }) => {
+    const { planned } = record;
+    const job = waiting.get(planned.jobUid);
+    const run = () => commit(ports, "grant", () => store.recordAdmission(record));
+    const outcome = await (tracing === null ? run() : admissionSpan(tracing, { planned, job }, run));
+    if (outcome === "recorded" && planned.kind === "admit" && job !== undefined) {
+      telemetry.gangAdmitted({ queue: queueOf(job), waitedMs: clock.nowMs() - waitsSinceMs(job) });
+    }
+    return outcome;
+  };
+  const observed: PlannerStoreLike = {
+    recordAdmission,
+    snapshot: async () => {
+      const snapshot = await store.snapshot();
+      waiting = new Map([...snapshot.admitted, ...snapshot.waiting].map((job) => [job.uid, job]));
+      telemetry.queuesRead(depths(snapshot));
+      return snapshot;
+    },
+    confirmReleases: (fences) =>
+      commit(
+        ports,
+        "confirm",
+        () => store.confirmReleases(fences),
+        () => "recorded",
+      ),
+  };
+  return { ...store, ...observed };
+}
+
+type WorkerStoreLike = {
+  record(job: Job, decision: Decision, lease: unknown, nowMs: number): Promise<string>;
+};
+
+/** A worker's store that tells of the records that give tokens back. */
+export function observeWorkerStore<Store>(store: Store & WorkerStoreLike, ports: ObservePorts): Store {
+  const observed: WorkerStoreLike = {
+    record: (job, decision, lease, nowMs) => {
+      const run = () => store.record(job, decision, lease, nowMs);
+      const counted = releases(job, decision) ? () => commit(ports, "release", run) : run;
+      return ports.tracing === null ? counted() : ports.tracing.span({ name: "worker record" }, counted);
+    },
+  };
+  return { ...store, ...observed };
+}
+
+type WatchStoreLike = {
+  readonly sequence: (
+    nowMs: number,
+  ) => Promise<{ readonly head: number; readonly given: number; readonly oldestMs?: number | null }>;
+};
+
+/** A watch's store that tells how long changes waited for their place in the event log. */
+export function observeWatchStore<Store>(store: Store & WatchStoreLike, { clock, telemetry }: ObservePorts): Store {
+  const observed: WatchStoreLike = {
+    sequence: async (nowMs) => {
+      const sequenced = await store.sequence(nowMs);
+      const { oldestMs } = sequenced;
+      if (typeof oldestMs === "number") telemetry.changesSequenced({ lagMs: clock.nowMs() - oldestMs });
+      return sequenced;
+    },
+  };
+  return { ...store, ...observed };
+}
+
+async function commit<T>(
+  { clock, telemetry }: ObservePorts,
+  kind: "grant" | "release" | "confirm",
+  run: () => Promise<T>,
+  outcomeOf: (result: T) => string = String,
+): Promise<T> {
+  const startedMs = clock.monotonicMs();
+  let outcome = "failed";
+  try {
+    const result = await run();
+    outcome = outcomeOf(result);
+    return result;
+  } finally {
+    telemetry.ledgerCommitted({ kind, outcome, tookMs: clock.monotonicMs() - startedMs });
+  }
+}
+
+function admissionSpan(
+  tracing: Tracing,
+  { planned, job }: { readonly planned: PlannedAdmission; readonly job: Job | undefined },
+  run: () => Promise<string>,
+): Promise<string> {
+  const attributes = {
+    "gangway.job.uid": planned.jobUid,
+    "gangway.cluster": planned.cluster,
+    "gangway.admission": planned.admission,
+  };
+  return tracing.span(
+    { name: `planner ${planned.kind}`, attributes, parent: { traceParent: job?.traceParent } },
+    async (span) => {
+      const outcome = await run();
+      span.setAttribute("gangway.outcome", outcome);
+      return outcome;
+    },
+  );
+}
+
+function queueOf(job: Job): string {
+  return job.spec.runPolicy.schedulingPolicy.queue;
+}
+
+/** Its creation, or when its last admission was undone. */
+function waitsSinceMs(job: Job): number {
+  const admitted = job.status.conditions.find(({ type }) => type === "Admitted");
+  return admitted?.lastTransitionMs ?? job.createTimeMs;
+}
+
+function depths({ queues, waiting }: PlanSnapshot): ReadonlyMap<string, number> {
+  const depth = new Map(queues.map(({ name }) => [name, 0]));
+  for (const job of waiting) depth.set(queueOf(job), (depth.get(queueOf(job)) ?? 0) + 1);
+  return depth;
+}
+
+function releases(job: Job, { record, forget }: Decision): boolean {
+  if (forget) return isDraining(job);
+  const held = new Set(job.admissions.filter((one) => one.tokensReleasedMs === null).map(({ number }) => number));
+  return record?.admissions.some((one) => one.tokensReleasedMs !== null && held.has(one.number)) ?? false;
+}
