@@ -1,0 +1,105 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:net";
+import { test } from "node:test";
+import { systemClock } from "../../src/runtime/clock.ts";
+import { type ReadyCheck, startHttp } from "../../src/telemetry/http.ts";
+import { createPrometheus } from "../../src/telemetry/prometheus.ts";
+
+const clock = systemClock();
+const ANY = "127.0.0.1:0";
+
+async function get(address: string | null, path: string, method = "GET") {
+  const response = await fetch(`http://${address}${path}`, { method });
+  return { status: response.status, body: await response.text() };
+}
+
+const never = new Promise<boolean>(() => {});
+const checks: Record<string, { checks: readonly ReadyCheck[]; answer: { status: number; body: string } }> = {
+  "ready when everything is": {
+    checks: [
+      { name: "database", ready: async () => true },
+      { name: "clusters", ready: () => true },
+    ],
+    answer: { status: 200, body: "[+] database\n[+] clusters\n" },
+  },
+  "not ready while a cluster has not been listed": {
+    checks: [
+      { name: "database", ready: async () => true },
+      { name: "clusters", ready: () => false },
+    ],
+    answer: { status: 503, body: "[+] database\n[-] clusters\n" },
+  },
+  "a store that throws is not ready": {
+    checks: [{ name: "database", ready: () => Promise.reject(new Error("away")) }],
+    answer: { status: 503, body: "[-] database\n" },
+  },
+  "a check that throws at once is not ready": {
+    checks: [
+      {
+        name: "database",
+        ready: () => {
+          throw new Error("closed");
+        },
+      },
+    ],
+    answer: { status: 503, body: "[-] database\n" },
+  },
+  "a store that does not answer is not ready": {
+    checks: [{ name: "database", ready: () => never }],
+    answer: { status: 503, body: "[-] database\n" },
+  },
+};
+for (const [name, c] of Object.entries(checks)) {
+  test(`/readyz: ${name}`, async () => {
+    const http = await startHttp({ clock, checks: c.checks, scrape: null }, { health: ANY, metrics: null });
+    try {
+      assert.deepEqual(await get(http.health, "/readyz"), c.answer);
+      assert.deepEqual(await get(http.health, "/livez"), { status: 200, body: "ok\n" });
+    } finally {
+      await http.close();
+    }
+  });
+}
+
+test("a process that drains is live and not ready", async () => {
+  const http = await startHttp({ clock, checks: [], scrape: null }, { health: ANY, metrics: null });
+  assert.equal((await get(http.health, "/readyz")).status, 200);
+  http.drain();
+  assert.deepEqual(await get(http.health, "/readyz"), { status: 503, body: "[-] not draining\n" });
+  assert.equal((await get(http.health, "/livez")).status, 200);
+  await http.close();
+});
+
+test("metrics are served beside health where both have one address, and alone where not", async () => {
+  const { scrape, record } = await createPrometheus();
+  record("bucketsHeld", 7);
+  const together = await startHttp({ clock, checks: [], scrape }, { health: ANY, metrics: ANY });
+  assert.equal(together.health, together.metrics);
+  assert.match((await get(together.metrics, "/metrics")).body, /^gangway_buckets_held 7$/m);
+  assert.equal((await get(together.metrics, "/livez")).status, 200);
+  await together.close();
+  const alone = await startHttp({ clock, checks: [], scrape }, { health: null, metrics: ANY });
+  assert.equal(alone.health, null);
+  assert.equal((await get(alone.metrics, "/metrics?x=1")).status, 200);
+  assert.equal((await get(alone.metrics, "/livez")).status, 404);
+  assert.equal((await get(alone.metrics, "/metrics", "POST")).status, 404);
+  await alone.close();
+});
+
+test("an address that is taken stops the start, and leaves nothing behind", async () => {
+  const taken = createServer().listen(0, "127.0.0.1");
+  await once(taken, "listening");
+  const { port } = taken.address() as { port: number };
+  const { scrape } = await createPrometheus();
+  const starting = startHttp({ clock, checks: [], scrape }, { health: ANY, metrics: `127.0.0.1:${port}` });
+  await assert.rejects(starting, /EADDRINUSE/);
+  taken.close();
+  await once(taken, "close");
+});
+
+test("nothing is served where nothing is asked for", async () => {
+  const http = await startHttp({ clock, checks: [], scrape: null }, { health: null, metrics: null });
+  assert.deepEqual([http.health, http.metrics], [null, null]);
+  await http.close();
+});

@@ -1,0 +1,110 @@
+import { randomBytes } from "node:crypto";
+import { connectCluster } from "../../src/adapters/cluster/cluster.ts";
+import { createClusters } from "../../src/adapters/cluster/clusters.ts";
+import { inProcessCounters } from "../../src/adapters/quota/in-process.ts";
+import { DEMO_CLUSTERS } from "../../src/adapters/simcluster/demo-clusters.ts";
+import { startSimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
+import { openPglite } from "../../src/adapters/store/pglite.ts";
+import { createStore } from "../../src/adapters/store/store.ts";
+import { startApi } from "../../src/api/server.ts";
+import { EMBEDDED_QUEUES } from "../../src/config.ts";
+import { createIntake } from "../../src/intake/intake.ts";
+import { createPlanner } from "../../src/planner/planner.ts";
+import { systemClock } from "../../src/runtime/clock.ts";
+import { createTelemetry } from "../../src/telemetry/events.ts";
+import type { Meter } from "../../src/telemetry/metrics.ts";
+import { createObserver } from "../../src/telemetry/observer.ts";
+import type { Tracing } from "../../src/telemetry/tracing.ts";
+import { createWatch } from "../../src/watch/watch.ts";
+import { createWorker } from "../../src/worker/worker.ts";
+
+/** The service without a command line, on a database in memory and one simulated cluster, observed as it is told. */
+export async function startObserved(observing: { readonly tracing: Tracing | null; readonly meter: Meter | null }) {
+  await using parts = new AsyncDisposableStack();
+  const clock = systemClock();
+  const telemetry = createTelemetry({ level: "silent", file: null, meter: observing.meter });
+  const observer = createObserver({ ...observing, clock, telemetry });
+  const db = await openPglite(null);
+  parts.defer(db.close);
+  const store = createStore(db, {
+    clock,
+    openNamespaces: true,
+    defaultQueue: "default",
+    onAppended: () => watch.hint(),
+  });
+  for (const queue of EMBEDDED_QUEUES) await store.admin.ensureQueue(queue);
+  const demo = DEMO_CLUSTERS[0];
+  if (demo === undefined) throw new Error("there is a demo cluster");
+  const { name, nodes, labels, flavors } = demo;
+  const simulated = await startSimCluster({ name, nodes, directory: null, clock });
+  parts.defer(() => simulated.close());
+  await store.clusters.upsertCluster({ name, labels, flavors, simulated: true });
+  const errors: unknown[] = [];
+  const wakePlanner = () => planner.wake();
+  const wakeJob = (uid: string) => worker.wake(uid);
+  const cluster = connectCluster({
+    name,
+    kubeconfig: simulated.kubeconfig(),
+    installation: "traced",
+    clock,
+    random: Math.random,
+    createNamespaces: true,
+    onJobChanged: wakeJob,
+    onCapacity: async ({ capacity, reachable }) => {
+      if (capacity === null) return;
+      await store.clusters.recordCapacity({ cluster: name, capacity, reachable, nowMs: clock.nowMs() });
+      wakePlanner();
+    },
+    onError: (error) => errors.push(error),
+    ...observer.kubeClient(name),
+  });
+  const clusters = createClusters([cluster]);
+  observer.clusters(() => [cluster]);
+  parts.defer(clusters.close);
+  const planner = createPlanner(
+    {
+      clock,
+      store: observer.plannerStore(store.planner),
+      counters: inProcessCounters(),
+      wakeJob,
+      ...observer.plannerPorts,
+    },
+    { holder: "me", onError: (error) => errors.push(error) },
+  );
+  const worker = createWorker(
+    { clock, store: observer.workerStore(store.worker), clusters, wakePlanner, ...observer.workerPorts },
+    {
+      worker: "me",
+      config: { build: { installation: "traced", clusterDomain: "", initImage: "busybox:1.36" } },
+      onError: (error) => errors.push(error),
+      ...observer.workerOptions,
+    },
+  );
+  const watch = createWatch({ clock, store: observer.watchStore(store.watch) }, telemetry);
+  const intake = observer.intake(
+    createIntake({ clock, store: store.intake, randomBytes, wakePlanner, wakeJob, ...observer.intakePorts }),
+  );
+  cluster.start();
+  const stop = new AbortController();
+  const loops = Promise.all([planner.run(stop.signal), worker.run(stop.signal), watch.run(stop.signal)]);
+  parts.defer(async () => {
+    stop.abort();
+    await loops;
+  });
+  const api = await startApi(
+    {
+      intake,
+      reads: store.reads,
+      watch,
+      admin: store.admin,
+      wakePlanner,
+      clock,
+      onInternalError: (_reference, error) => errors.push(error),
+      ...observer.apiPorts,
+    },
+    { listen: "127.0.0.1:0", insecure: false },
+  );
+  parts.defer(api.close);
+  const running = parts.move();
+  return { address: api.address, errors, [Symbol.asyncDispose]: () => running.disposeAsync() };
+}
