@@ -1,4 +1,4 @@
-import { mkdirSync, openAsBlob, renameSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe } from "node:test";
@@ -24,12 +24,14 @@ export function onPostgres(suite: (openDb: () => Promise<Db>) => void): void {
 /** PGlite in memory, migrated; begins with the image of one that was made before, which takes a tenth of the time. */
 export async function openMemoryDb(): Promise<Db> {
   const folder = join(tmpdir(), `gangway-test-${process.getuid?.() ?? 0}`);
-  const file = join(folder, `pglite-${migrationsDigest()}.tar`);
-  const image = await openAsBlob(file).catch(async () => {
-    mkdirSync(folder, { recursive: true });
-    return makeImage(file);
-  });
-  return openPglite(null, image);
+  const file = join(folder, `pglite-${pgliteVersion()}-${migrationsDigest()}.tar`);
+  mkdirSync(folder, { recursive: true });
+  return openPglite(null, existsSync(file) ? new Blob([readFileSync(file)]) : await makeImage(file));
+}
+
+function pgliteVersion(): string {
+  const text = readFileSync(join(import.meta.dirname, "../../package.json"), "utf8");
+  return (JSON.parse(text) as { dependencies: Record<string, string> }).dependencies["@electric-sql/pglite"] ?? "";
 }
 
 async function makeImage(file: string): Promise<Blob> {

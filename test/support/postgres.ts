@@ -6,7 +6,8 @@ import type { Db } from "../../src/adapters/store/db.ts";
 import { migrateServer } from "../../src/adapters/store/migrate-server.ts";
 import { openPostgres, type PostgresOptions } from "../../src/adapters/store/postgres.ts";
 
-const CONNECT_MS = 1_000;
+/** Long, because a server that is busy is there all the same; one that is not refuses at once. */
+const CONNECT_MS = 10_000;
 /** Keeps tests that make databases at the same time apart. */
 const LOCK = 7_441_001;
 
