@@ -1,5 +1,21 @@
 import { join } from "node:path";
 
+/** A PostgreSQL server instead of the database in the data directory. */
+export type DatabaseConfig = {
+  /** DATABASE_URL. May lead through a pooler. */
+  readonly url: string;
+  /** DATABASE_DIRECT_URL, for what needs a session of its own: notifications and migrations. */
+  readonly directUrl: string;
+  /** DATABASE_POOL_MAX: so many connections of each process at most. */
+  readonly poolMax: number;
+  /** DATABASE_CONNECT_TIMEOUT_MS: how long a call waits for a connection. */
+  readonly connectTimeoutMs: number;
+  /** DATABASE_STATEMENT_TIMEOUT_MS: how long a statement may run, and a transaction idle. */
+  readonly statementTimeoutMs: number;
+  /** DATABASE_IDLE_TIMEOUT_MS: how long a connection is kept that nobody uses. */
+  readonly idleTimeoutMs: number;
+};
+
 export type LogLevel = "trace" | "debug" | "info" | "warn" | "error" | "silent";
 
 /** What the environment says; command line options come on top. */
@@ -20,6 +36,8 @@ export type Config = {
   readonly otel: { readonly serviceName: string | null } | null;
   /** Colours are not wanted: NO_COLOR. */
   readonly plain: boolean;
+  /** Null without DATABASE_URL. */
+  readonly database: DatabaseConfig | null;
 };
 
 export const DEFAULT_ADDRESS = "127.0.0.1:7443";
@@ -42,6 +60,7 @@ export function readConfig(workingDirectory: string, env: NodeJS.ProcessEnv = pr
     metricsListen: env["GANGWAY_METRICS_LISTEN"] || null,
     otel: readOtel(env),
     plain: Boolean(env["NO_COLOR"]),
+    database: readDatabase(env),
   };
 }
 
@@ -56,6 +75,39 @@ function readOtel(env: NodeJS.ProcessEnv): Config["otel"] {
   const named =
     Boolean(env["OTEL_SERVICE_NAME"]) || /(^|,)\s*service\.name=/.test(env["OTEL_RESOURCE_ATTRIBUTES"] ?? "");
   return asked ? { serviceName: named ? null : "gangway" } : null;
+}
+
+function readDatabase(env: NodeJS.ProcessEnv): DatabaseConfig | null {
+  const url = postgresUrl(env, "DATABASE_URL");
+  const directUrl = postgresUrl(env, "DATABASE_DIRECT_URL");
+  if (url === null) return null;
+  return {
+    url,
+    directUrl: directUrl ?? url,
+    poolMax: wholeNumber(env, "DATABASE_POOL_MAX", { absent: 10, min: 2, max: 1_000 }),
+    connectTimeoutMs: wholeNumber(env, "DATABASE_CONNECT_TIMEOUT_MS", { absent: 5_000, min: 1, max: 600_000 }),
+    statementTimeoutMs: wholeNumber(env, "DATABASE_STATEMENT_TIMEOUT_MS", { absent: 30_000, min: 1, max: 600_000 }),
+    idleTimeoutMs: wholeNumber(env, "DATABASE_IDLE_TIMEOUT_MS", { absent: 60_000, min: 1, max: 86_400_000 }),
+  };
+}
+
+/** The value is not shown where it is refused: it may hold a password. */
+function postgresUrl(env: NodeJS.ProcessEnv, name: string): string | null {
+  const value = env[name] || null;
+  if (value === null || (/^postgres(ql)?:\/\//.test(value) && URL.canParse(value))) return value;
+  throw new Error(`${name} is not of the form postgres://USER:PASSWORD@HOST:PORT/DATABASE`);
+}
+
+function wholeNumber(
+  env: NodeJS.ProcessEnv,
+  name: string,
+  allowed: { readonly absent: number; readonly min: number; readonly max: number },
+): number {
+  const text = env[name];
+  if (!text) return allowed.absent;
+  const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+  if (value >= allowed.min && value <= allowed.max) return value;
+  throw new Error(`${name} is "${text}"; allowed are ${allowed.min} to ${allowed.max}`);
 }
 
 const GPU = "nvidia.com/gpu";

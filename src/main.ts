@@ -45,6 +45,12 @@ async function main(): Promise<number> {
       const start = (chosen: UpOptions) => startEmbedded(chosen, config);
       return runUp(options, { ...io, signal, examples: join(root, "examples"), start });
     },
+    migrate: async ({ offline }) => {
+      if (config.database === null) return { kind: "notConfigured" };
+      const { migrateDatabase } = await import("./adapters/store/migrate-server.ts");
+      const { directUrl, connectTimeoutMs } = config.database;
+      return migrateDatabase({ url: directUrl, connectTimeoutMs, offline });
+    },
   });
 }
 

@@ -4,6 +4,7 @@ import { registerEvents, registerExplain } from "./commands/explain.ts";
 import { registerCancel, registerDelete, registerGet, registerWait } from "./commands/job-commands.ts";
 import { registerKinds } from "./commands/kinds.ts";
 import { registerList, registerWatch } from "./commands/list.ts";
+import { registerMigrate } from "./commands/migrate.ts";
 import { registerNamespace } from "./commands/namespace.ts";
 import { registerQueue } from "./commands/queue.ts";
 import { registerSubmit } from "./commands/submit.ts";
@@ -14,6 +15,7 @@ import { examples, type Registrar } from "./shell.ts";
 
 const REGISTER = [
   registerUp,
+  registerMigrate,
   registerSubmit,
   registerGet,
   registerList,
