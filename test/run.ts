@@ -7,6 +7,7 @@ import { readdirSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { postgresServer } from "./support/postgres.ts";
+import { otelSdkIsInstalled } from "./telemetry/otel-sdk-installed.ts";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const root = dirname(here);
@@ -34,6 +35,11 @@ const conditional: readonly { readonly name: string; readonly available: () => b
     name: "the command line started by an older node",
     available: () => Number(pathNodeMajor()) < 24,
     enable: "put a node older than 24 on the PATH",
+  },
+  {
+    name: "export to an OpenTelemetry collector",
+    available: otelSdkIsInstalled,
+    enable: "install @opentelemetry/sdk-node",
   },
 ];
 

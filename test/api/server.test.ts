@@ -3,7 +3,6 @@ import { createServer } from "node:net";
 import { test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { Client, credentials, type ServiceError, status } from "@grpc/grpc-js";
-import { isLoopback, parseListenAddress } from "../../src/runtime/listen-address.ts";
 import { startApi } from "../../src/api/server.ts";
 import { JobService } from "../../src/gen/gangway/v1/job_service_pb.ts";
 import {
@@ -11,6 +10,7 @@ import {
   HealthCheckRequestSchema,
   HealthCheckResponse_ServingStatus as Serving,
 } from "../../src/gen/grpc/health/v1/health_pb.ts";
+import { isLoopback, parseListenAddress } from "../../src/runtime/listen-address.ts";
 import { UnavailableError } from "../../src/runtime/unavailable-error.ts";
 import { readRefusal, startFixture } from "./fixture.ts";
 import { pytorchJob } from "./jobs.ts";

@@ -1,0 +1,205 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { readConfig } from "../../src/config.ts";
+import { systemClock } from "../../src/runtime/clock.ts";
+import { parseListenAddress } from "../../src/runtime/listen-address.ts";
+import { startHttp } from "../../src/telemetry/http.ts";
+import { type Doc, deploy, envOf, filesOf, kustomization, manifests, workloads, yaml } from "./manifests.ts";
+
+const gangway = fileURLToPath(new URL("../../bin/gangway", import.meta.url));
+const serving = workloads().filter(({ kind }) => kind === "Deployment");
+
+/** The API that each kind belongs to. */
+const KINDS: Record<string, string> = {
+  Namespace: "v1",
+  ServiceAccount: "v1",
+  Service: "v1",
+  Deployment: "apps/v1",
+  Job: "batch/v1",
+  PodDisruptionBudget: "policy/v1",
+  NetworkPolicy: "networking.k8s.io/v1",
+};
+
+function subset(part: Record<string, string>, whole: Record<string, string>): boolean {
+  return Object.entries(part).every(([key, value]) => whole[key] === value);
+}
+
+test("every manifest is of a kind and version that clusters have, and every file is applied", () => {
+  for (const { file, doc } of manifests()) assert.equal(doc.apiVersion, KINDS[doc.kind], `${file}: ${doc.kind}`);
+  const names = manifests().map(({ doc }) => `${doc.kind}/${doc.metadata.name}`);
+  assert.equal(new Set(names).size, names.length);
+  const applied = [...kustomization().resources, "kustomization.yaml", "stores.env"].sort();
+  assert.deepEqual([...filesOf("kubernetes")].sort(), applied);
+});
+
+test("each role runs with probes, a disruption budget and an account of its own", () => {
+  assert.deepEqual(
+    serving.map(({ name }) => name),
+    ["gangway-api", "gangway-planner", "gangway-worker"],
+  );
+  const budgets = manifests().filter(({ doc }) => doc.kind === "PodDisruptionBudget");
+  for (const { name, doc, pod, container } of serving) {
+    assert.ok(doc.spec.replicas >= 2, name);
+    assert.ok(container.livenessProbe && container.readinessProbe, name);
+    assert.ok(
+      budgets.some((one) => subset(one.doc.spec.selector.matchLabels, pod.metadata.labels)),
+      name,
+    );
+    assert.equal(pod.spec.serviceAccountName, name);
+  }
+});
+
+test("every name that a manifest refers to exists", () => {
+  const docs = manifests().map(({ doc }) => doc);
+  const accounts = docs.filter(({ kind }) => kind === "ServiceAccount").map(({ metadata }) => metadata.name);
+  const [generated] = kustomization().secretGenerator;
+  const keys: readonly string[] =
+    readFileSync(`${deploy}kubernetes/${generated.envs[0]}`, "utf8").match(/^\w+(?==)/gm) ?? [];
+  for (const { name, doc, pod, container } of workloads()) {
+    assert.ok(accounts.includes(pod.spec.serviceAccountName), name);
+    assert.ok(subset(doc.spec.selector?.matchLabels ?? {}, pod.metadata.labels), name);
+    assert.ok(
+      kustomization().images.some((image: Doc) => image.name === container.image),
+      name,
+    );
+    for (const one of envOf(container).values()) {
+      const reference = one.valueFrom?.secretKeyRef;
+      if (reference === undefined) continue;
+      assert.equal(reference.name, generated.name);
+      assert.ok(keys.includes(reference.key), reference.key);
+    }
+  }
+});
+
+test("services, budgets and policies select pods that there are, by ports that these have", () => {
+  const pods = workloads().map(({ pod, container }) => ({
+    labels: pod.metadata.labels,
+    ports: (container.ports ?? []).map((port: Doc) => port.name),
+  }));
+  const selecting = manifests().flatMap(({ doc }) => {
+    if (doc.kind === "Service")
+      return [{ labels: doc.spec.selector, ports: doc.spec.ports.map((port: Doc) => port.targetPort) }];
+    if (doc.kind === "PodDisruptionBudget") return [{ labels: doc.spec.selector.matchLabels, ports: [] }];
+    if (doc.kind !== "NetworkPolicy") return [];
+    const ports = (doc.spec.ingress ?? []).flatMap((rule: Doc) => rule.ports.map((port: Doc) => port.port));
+    return [{ labels: doc.spec.podSelector.matchLabels ?? {}, ports }];
+  });
+  assert.ok(selecting.length >= 6);
+  for (const { labels, ports } of selecting) {
+    const selected = pods.filter((pod) => subset(labels, pod.labels));
+    assert.ok(selected.length > 0, JSON.stringify(labels));
+    for (const port of ports)
+      assert.ok(
+        selected.some((pod) => pod.ports.includes(port)),
+        port,
+      );
+  }
+});
+
+test("no pod is root, can become root, writes its image, or carries a token for its own cluster", () => {
+  for (const { name, pod, container } of workloads()) {
+    assert.equal(pod.spec.automountServiceAccountToken, false, name);
+    assert.equal(pod.spec.securityContext.runAsNonRoot, true, name);
+    assert.ok(pod.spec.securityContext.runAsUser > 0, name);
+    assert.equal(pod.spec.securityContext.seccompProfile.type, "RuntimeDefault", name);
+    const { allowPrivilegeEscalation, readOnlyRootFilesystem, capabilities } = container.securityContext;
+    assert.deepEqual(
+      [allowPrivilegeEscalation, readOnlyRootFilesystem, capabilities.drop],
+      [false, true, ["ALL"]],
+      name,
+    );
+  }
+  assert.deepEqual(
+    manifests().filter(({ doc }) => /Role/.test(doc.kind)),
+    [],
+  );
+});
+
+test("the API, which knows no authentication, is reached through a policy alone, and both say so", () => {
+  const policies = manifests().filter(({ doc }) => doc.kind === "NetworkPolicy");
+  const closed = policies.find(({ doc }) => Object.keys(doc.spec.podSelector).length === 0);
+  assert.deepEqual([closed?.doc.spec.policyTypes, closed?.doc.spec.ingress], [["Ingress"], undefined]);
+  for (const { doc } of policies.filter((one) => one !== closed)) {
+    for (const rule of doc.spec.ingress) assert.ok(rule.from.length > 0 && rule.ports.length > 0, doc.metadata.name);
+  }
+  for (const { name, container } of serving) {
+    assert.equal(container.args.includes("--insecure"), name === "gangway-api");
+  }
+  for (const file of ["api.yaml", "network-policy.yaml"]) {
+    assert.match(readFileSync(`${deploy}kubernetes/${file}`, "utf8"), /no authentication yet/);
+  }
+});
+
+test("probes ask for what the process serves with that environment, on ports that are open", async () => {
+  for (const { name, container } of serving) {
+    const env = Object.fromEntries([...envOf(container)].map(([key, one]) => [key, one.value ?? ""]));
+    const { httpListen, metricsListen } = readConfig("/", env);
+    const ports = new Map<string, number>(container.ports.map((port: Doc) => [port.name, port.containerPort]));
+    assert.equal(parseListenAddress(httpListen ?? "").port, ports.get("health"), name);
+    assert.equal(parseListenAddress(metricsListen ?? "").port, ports.get("metrics"), name);
+    const http = await startHttp(
+      { clock: systemClock(), checks: [], scrape: null },
+      { health: "127.0.0.1:0", metrics: null },
+    );
+    for (const { httpGet } of [container.livenessProbe, container.readinessProbe]) {
+      assert.equal(httpGet.port, "health");
+      assert.equal((await fetch(`http://${http.health}${httpGet.path}`)).status, 200, `${name} ${httpGet.path}`);
+    }
+    await http.close();
+    const listen = container.args[container.args.indexOf("--listen") + 1];
+    if (name === "gangway-api") assert.equal(parseListenAddress(listen).port, ports.get("grpc"));
+  }
+});
+
+const help = (...args: string[]) =>
+  spawnSync(process.execPath, [gangway, ...args, "--help"], { encoding: "utf8" }).stdout;
+const commands = help();
+for (const { name, container } of workloads()) {
+  const [command, ...args] = container.args as string[];
+  const known = new RegExp(`^  ${command}\\b`, "m").test(commands);
+  const skip = known ? false : `the command line has no command ${command}`;
+  test(`${name} is started as the command line's help says`, { skip }, () => {
+    const said = help(command ?? "");
+    for (const flag of args.filter((arg) => arg.startsWith("--"))) assert.match(said, new RegExp(`${flag}\\b`), flag);
+  });
+}
+
+test("the image runs Node 24 as a user by number, without what only develops", () => {
+  const file = readFileSync(`${deploy}Dockerfile`, "utf8");
+  const stages = file.split(/^FROM /m).slice(1);
+  assert.deepEqual(
+    stages.map((stage) => /^node:(\d+)/.exec(stage)?.[1]),
+    ["24", "24"],
+  );
+  const [build = "", run = ""] = stages;
+  assert.match(build, /npm pack /);
+  assert.match(build, /npm ci --omit=dev /);
+  assert.match(run, /^USER [1-9]\d*:[1-9]\d*$/m);
+  const users = serving.map(
+    ({ pod }) => `${pod.spec.securityContext.runAsUser}:${pod.spec.securityContext.runAsGroup}`,
+  );
+  assert.deepEqual(new Set(users), new Set([/^USER (\S+)$/m.exec(run)?.[1]]));
+  const copied = [...run.matchAll(/^COPY (.*)$/gm)].map(([, what]) => what);
+  assert.deepEqual(copied, ["--from=build /app /app"]);
+  const exposed = /^EXPOSE (.*)$/m.exec(run)?.[1]?.split(" ").map(Number);
+  const ports = new Set(serving.flatMap(({ container }) => container.ports.map((port: Doc) => port.containerPort)));
+  assert.deepEqual(new Set(exposed), ports);
+});
+
+test("the stores of compose are open to this machine alone, and Redis evicts nothing", () => {
+  const { services, volumes } = yaml("compose.yaml");
+  assert.deepEqual(Object.keys(services), ["postgres", "redis"]);
+  for (const { ports, healthcheck } of Object.values<Doc>(services)) {
+    for (const port of ports) assert.match(port, /^127\.0\.0\.1:/);
+    assert.ok(healthcheck.test.length > 1);
+  }
+  const mounted = Object.values<Doc>(services).flatMap(({ volumes: used = [] }) =>
+    used.map((one: string) => one.split(":")[0]),
+  );
+  assert.deepEqual(mounted, Object.keys(volumes));
+  const { command } = services.redis;
+  assert.equal(command[command.indexOf("--maxmemory-policy") + 1], "noeviction");
+});

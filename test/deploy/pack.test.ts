@@ -1,0 +1,119 @@
+import assert from "node:assert/strict";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { builtinModules } from "node:module";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { after, before, test } from "node:test";
+import { fileURLToPath } from "node:url";
+
+const root = fileURLToPath(new URL("../../", import.meta.url));
+const directory = mkdtempSync(join(tmpdir(), "gangway-pack-"));
+const modules = join(directory, "node_modules");
+const installed = join(modules, "gangway");
+
+type Manifest = { readonly dependencies: Record<string, string>; readonly bin: Record<string, string> };
+
+/** As `npm install` of the packed file would lay it out, with the packages that this clone has. */
+before(() => {
+  const path = `${dirname(process.execPath)}:${process.env["PATH"]}`;
+  const pack = spawnSync("npm", ["pack", "--silent", "--pack-destination", directory], {
+    cwd: root,
+    encoding: "utf8",
+    env: { ...process.env, PATH: path },
+  });
+  assert.equal(pack.status, 0, pack.stderr);
+  mkdirSync(installed, { recursive: true });
+  const file = join(directory, pack.stdout.trim());
+  assert.equal(spawnSync("tar", ["xzf", file, "-C", installed, "--strip-components=1"]).status, 0);
+  for (const name of readdirSync(join(root, "node_modules"))) {
+    if (name !== ".bin") symlinkSync(join(root, "node_modules", name), join(modules, name));
+  }
+});
+
+after(() => rmSync(directory, { recursive: true }));
+
+function filesOf(folder: string): readonly string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1));
+}
+
+function manifest(): Manifest {
+  return JSON.parse(readFileSync(join(installed, "package.json"), "utf8"));
+}
+
+test("the package holds what runs, and nothing that only develops", () => {
+  const files = filesOf(installed);
+  const folders = new Set(files.map((file) => file.split("/")[0]));
+  const expected = ["CHANGELOG.md", "LICENSE", "README.md", "bin", "dist", "examples", "migrations", "package.json"];
+  assert.deepEqual([...folders].sort(), expected);
+  assert.deepEqual(
+    files.filter((file) => /(?<!\.d)\.ts$/.test(file)),
+    [],
+  );
+});
+
+test("everything of src that is no source is beside what was compiled, and all migrations and examples are there", () => {
+  const read = (folder: string) => filesOf(join(root, folder)).filter((file) => !/\.(ts|md)$/.test(file));
+  for (const file of read("src")) assert.ok(existsSync(join(installed, "dist", file)), file);
+  for (const folder of ["migrations", "examples"]) {
+    for (const file of read(folder)) assert.ok(existsSync(join(installed, folder, file)), file);
+  }
+  assert.ok(read("src").includes("gen/gangway.binpb"));
+});
+
+test("every compiled file has its declarations", () => {
+  const files = new Set(filesOf(join(installed, "dist")));
+  const compiled = [...files].filter((file) => file.endsWith(".js"));
+  assert.ok(compiled.length > 200);
+  assert.deepEqual(
+    compiled.filter((file) => !files.has(file.replace(/\.js$/, ".d.ts"))),
+    [],
+  );
+});
+
+test("what is compiled imports only files of the package, Node's own modules and dependencies", () => {
+  const { dependencies } = manifest();
+  const allowed = (name: string) => name.startsWith("node:") || builtinModules.includes(name) || name in dependencies;
+  const dist = join(installed, "dist");
+  for (const file of filesOf(dist).filter((name) => name.endsWith(".js"))) {
+    const text = readFileSync(join(dist, file), "utf8");
+    for (const [, from, dynamic] of text.matchAll(
+      /^(?:import|export)\b[^"';]*?from "([^"]+)"|\bimport\("([^"]+)"\)/gm,
+    )) {
+      const target = from ?? dynamic ?? "";
+      if (target.startsWith(".")) assert.ok(existsSync(join(dist, dirname(file), target)), `${file} imports ${target}`);
+      else assert.ok(allowed(packageOf(target)), `${file} imports ${target}`);
+    }
+  }
+});
+
+function packageOf(target: string): string {
+  return target
+    .split("/")
+    .slice(0, target.startsWith("@") ? 2 : 1)
+    .join("/");
+}
+
+test("the installed command serves, and ends well when interrupted", async () => {
+  const bin = join(installed, manifest().bin["gangway"] ?? "");
+  const args = [bin, "up", "--no-examples", "--listen", "127.0.0.1:0", "--data", join(directory, "data")];
+  const child = spawn(process.execPath, args, { cwd: directory, stdio: ["ignore", "pipe", "pipe"] });
+  let output = "";
+  const ended = once(child, "close");
+  const listening = new Promise<boolean>((resolve) => {
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.on("data", (chunk: Buffer) => {
+        output += chunk.toString();
+        if (/listening on \S+:\d+/.test(output)) resolve(true);
+      });
+    }
+    void ended.then(() => resolve(false));
+  });
+  assert.ok(await listening, output);
+  child.kill("SIGINT");
+  const [code] = await ended;
+  assert.equal(code, 0, output);
+});
