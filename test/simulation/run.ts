@@ -1,17 +1,27 @@
-/** `npm run simulate -- [--histories N] [--seed S]`: random histories of the whole service; prints the seed of one that breaks a law. */
+/** `npm run simulate -- [--histories N] [--seed S] [--postgres]`: random histories of the whole service; prints the seed of one that breaks a law. */
 import { parseArgs } from "node:util";
 import { openPglite } from "../../src/adapters/store/pglite.ts";
+import { openTestPostgres, postgresServer } from "../support/postgres.ts";
 import { runHistory } from "./history.ts";
 
 const { values } = parseArgs({
-  options: { histories: { type: "string", default: "500" }, seed: { type: "string", default: "1" } },
+  options: {
+    histories: { type: "string", default: "500" },
+    seed: { type: "string", default: "1" },
+    postgres: { type: "boolean", default: false },
+  },
 });
-const db = await openPglite(null);
+const server = values.postgres ? await postgresServer() : null;
+if (values.postgres && server === null) throw new Error("no PostgreSQL server answers: set TEST_DATABASE_URL");
+const db = server === null ? await openPglite(null) : await openTestPostgres(server);
 const first = Number(values.seed);
 const count = Number(values.histories);
-for (let seed = first; seed < first + count; seed += 1) {
-  await runHistory(db, seed);
-  if ((seed - first + 1) % 50 === 0) console.log(`${seed - first + 1} histories`);
+try {
+  for (let seed = first; seed < first + count; seed += 1) {
+    await runHistory(db, seed);
+    if ((seed - first + 1) % 50 === 0) console.log(`${seed - first + 1} histories`);
+  }
+} finally {
+  await db.close();
 }
-await db.close();
 console.log(`${count} histories from seed ${first}: every law held`);
