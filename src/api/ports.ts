@@ -28,6 +28,10 @@ export type SubmitOutcome =
 
 export type JobIntake = {
   readonly submit: (request: SubmitRequest) => Promise<SubmitOutcome>;
+  /** Many jobs, each on its own, in the order in which they are given; `failed`: what a single one would have thrown. */
+  readonly submitAll: (
+    requests: readonly SubmitRequest[],
+  ) => Promise<readonly (SubmitOutcome | { readonly kind: "failed"; readonly error: unknown })[]>;
   /** Everything that is wrong with a job that breaks the proto's constraints already; nothing of it reaches the store. */
   readonly check: (job: SentJob, strict: boolean) => Promise<readonly FieldNote[]>;
   readonly cancel: (which: { namespace: string; name: string }, reason: string) => Promise<EndOutcome>;

@@ -2,10 +2,13 @@ import type { FieldNote, SentJob } from "../core/job/sent.ts";
 import { cancel, remove, type Which } from "./end.ts";
 import type { CancelOutcome, IntakePorts } from "./ports.ts";
 import { check, type Submission, type Submitted, submit } from "./submit.ts";
+import { type BatchSubmitted, submitAll } from "./submit-all.ts";
 
 /** The way in for jobs: whoever serves an API asks it, and what it acknowledges is durable. */
 export type Intake = {
   readonly submit: (submission: Submission) => Promise<Submitted>;
+  /** Many jobs, each on its own, in the order in which they are given. */
+  readonly submitAll: (submissions: readonly Submission[]) => Promise<readonly BatchSubmitted[]>;
   /** Everything that is wrong with a job; with `strict`, everything odd too. Nothing changes. */
   readonly check: (sent: SentJob, strict: boolean) => Promise<readonly FieldNote[]>;
   readonly cancel: (which: Which, reason: string) => Promise<CancelOutcome>;
@@ -15,6 +18,7 @@ export type Intake = {
 export function createIntake(ports: IntakePorts): Intake {
   return {
     submit: (submission) => submit(ports, submission),
+    submitAll: (submissions) => submitAll(ports, submissions),
     check: (sent, strict) => check(ports, sent, strict),
     cancel: (which, reason) => cancel(ports, which, reason),
     remove: (which) => remove(ports, which),

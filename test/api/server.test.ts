@@ -130,6 +130,7 @@ test("an address that other machines reach is refused unless that is meant", asy
   const ports = {
     intake: {
       submit: () => assert.fail(),
+      submitAll: () => assert.fail(),
       check: () => assert.fail(),
       cancel: () => assert.fail(),
       remove: () => assert.fail(),
@@ -173,6 +174,7 @@ test("the server listens on IPv6 where the machine has it", async (t) => {
   const { systemClock } = await import("../../src/runtime/clock.ts");
   const intake = {
     submit: () => assert.fail(),
+    submitAll: () => assert.fail(),
     check: () => assert.fail(),
     cancel: () => assert.fail(),
     remove: () => assert.fail(),
