@@ -1,6 +1,7 @@
 import type { Action, Observed, ObservedCluster } from "../../core/reconcile/decision.ts";
 import type { ActOutcome } from "./actions.ts";
 import type { Cluster } from "./cluster.ts";
+import type { LogFailure, PodLogs } from "./pod-logs.ts";
 
 /** All clusters of this process, as workers see them. */
 export type Clusters = {
@@ -20,6 +21,8 @@ export type Clusters = {
   readonly seenJobs: () => readonly string[];
   /** The namespace in which something of a job is seen; null where nothing is. */
   readonly namespaceOf: (jobUid: string) => string | null;
+  /** Of a cluster that is not connected: a failure `UnknownCluster`. */
+  readonly logs: Pick<PodLogs, "look" | "open">;
   readonly close: () => Promise<void>;
 };
 
@@ -48,10 +51,19 @@ export function createClusters(connected: readonly Cluster[]): Clusters {
     },
     seenJobs: () => [...new Set(connected.flatMap((cluster) => [...cluster.jobUids()]))],
     namespaceOf: (jobUid) => connected.map((cluster) => cluster.namespaceOf(jobUid)).find(Boolean) ?? null,
+    logs: {
+      look: async (target, signal) => (await byName.get(target.cluster)?.logs.look(target, signal)) ?? unknown(target),
+      open: async (request, signal) =>
+        (await byName.get(request.cluster)?.logs.open(request, signal)) ?? unknown(request),
+    },
     async close() {
       await Promise.all(connected.map((cluster) => cluster.close()));
     },
   };
+}
+
+function unknown({ cluster }: { readonly cluster: string }): LogFailure {
+  return { kind: "failed", status: 0, reason: "UnknownCluster", message: `cluster ${cluster} is not connected` };
 }
 
 function isAnything({ pods, services, anchors }: ObservedCluster): boolean {
