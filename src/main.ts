@@ -55,6 +55,7 @@ async function startEmbedded(options: UpOptions, config: Config): Promise<Runnin
       intake: stages.intake,
       reads: store.reads,
       watch: stages.watch,
+      logs: clusters.logs,
       admin: store.admin,
       wakePlanner: () => hints.planner(),
       clock,

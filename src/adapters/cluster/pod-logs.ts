@@ -1,10 +1,11 @@
 import { LABEL } from "../../core/job/labels.ts";
 import type { JsonObject } from "../../runtime/json.ts";
-import { arrayAt, numberAt, objectAt, stringAt, stringMapAt } from "../../runtime/json.ts";
+import { arrayAt, isJsonObject, numberAt, objectAt, stringAt, stringMapAt } from "../../runtime/json.ts";
 import type { KubeClient, KubeClientOptions } from "./client.ts";
 import { createKubeClient } from "./client.ts";
 import { type ApiFailure, unreachable } from "./failure.ts";
 import { ownJobUid } from "./kept-objects.ts";
+import { type LogLine, logLines } from "./log-lines.ts";
 
 /** Whose log: a pod by its name, which counts only if it belongs to this admission of this job. */
 export type LogTarget = {
@@ -42,8 +43,8 @@ export type LogRequest = LogTarget & {
   readonly sinceTime: string | null;
 };
 
-/** An open log: its lines as they are written, each with the server's RFC 3339 time before the first space. */
-export type OpenLog = { readonly kind: "open"; readonly bytes: AsyncIterable<Uint8Array> };
+/** An open log: its lines as they are written, in the order in which they were, as many at a time as have come. */
+export type OpenLog = { readonly kind: "open"; readonly lines: AsyncIterable<readonly LogLine[]> };
 
 export type PodLogs = {
   readonly look: (target: LogTarget, signal: AbortSignal) => Promise<PodForLog | { kind: "absent" } | LogFailure>;
@@ -78,7 +79,8 @@ export function createPodLogs(options: Omit<KubeClientOptions, "connectionsMax">
         ...(sinceTime === null ? {} : { sinceTime }),
       };
       try {
-        return await connected().stream({ path: `${pathOf(request)}/log`, query }, signal);
+        const opened = await connected().stream({ path: `${pathOf(request)}/log`, query }, signal);
+        return opened.kind === "open" ? { kind: "open", lines: logLines(opened.bytes) } : opened;
       } catch (error) {
         return unreachable(error);
       }
@@ -122,12 +124,12 @@ function containerForLog(of: {
 }): ContainerForLog {
   const { name, uid, status } = of;
   const state = objectAt(status, "state");
+  const ended = [state["terminated"], objectAt(status, "lastState")["terminated"]].find(isJsonObject);
   const restarts = numberAt(status, "restartCount") ?? 0;
-  const run = (number: number) => `${uid}/${number}`;
-  if (state["running"] !== undefined) return { name, run: run(restarts), state: "running", reason: "" };
-  if (state["terminated"] !== undefined) return { name, run: run(restarts), state: "ended", reason: "" };
-  const ended = objectAt(status, "lastState")["terminated"] !== undefined;
-  // Kubelets count the restart when it has happened, simulated ones and some runtimes already while it waits; either way the run before is over.
-  const reason = stringAt(state["waiting"], "reason") ?? "Pending";
-  return { name, run: run(restarts), state: ended ? "ended" : "waiting", reason };
+  const run = (id: string | undefined) => `${uid}/${id ?? restarts}`;
+  if (state["running"] !== undefined) {
+    return { name, run: run(stringAt(status, "containerID")), state: "running", reason: "" };
+  }
+  if (ended !== undefined) return { name, run: run(stringAt(ended, "containerID")), state: "ended", reason: "" };
+  return { name, run: "", state: "waiting", reason: stringAt(state["waiting"], "reason") ?? "Pending" };
 }
