@@ -35,7 +35,7 @@ export async function checkSubmission(
   if (sent !== null && violations.length === 0) {
     return { job: sent, requestId, validateOnly, strict, createdBy: identity };
   }
-  const more = sent === null ? [] : await intake.check(sent, strict);
+  const more = sent === null ? [] : await intake.check(sent);
   throw invalidFields(mergeNotes(more, violations));
 }
 
@@ -53,7 +53,8 @@ export function answer(outcome: SubmitOutcome, sent: SentJob, view: View) {
         warnings: outcome.warnings.map(({ field, message }: FieldNote) => ({ field, message })),
       };
     case "invalid":
-      throw invalidFields(outcome.violations);
+      // What would be a warning may well be why: `contianers` beside "must have at least one container".
+      throw invalidFields(mergeNotes(outcome.violations, outcome.warnings));
     case "unknownNamespace":
       throw notFound({ type: "namespace", name: outcome.namespace });
     case "nameTaken":

@@ -33,7 +33,7 @@ export type JobIntake = {
     requests: readonly SubmitRequest[],
   ) => Promise<readonly (SubmitOutcome | { readonly kind: "failed"; readonly error: unknown })[]>;
   /** Everything that is wrong with a job that breaks the proto's constraints already; nothing of it reaches the store. */
-  readonly check: (job: SentJob, strict: boolean) => Promise<readonly FieldNote[]>;
+  readonly check: (sent: SentJob) => Promise<readonly FieldNote[]>;
   readonly cancel: (which: { namespace: string; name: string }, reason: string) => Promise<EndOutcome>;
   readonly remove: (which: { namespace: string; name: string }) => Promise<EndOutcome>;
 };

@@ -10,7 +10,7 @@ export type Intake = {
   /** Many jobs, each on its own, in the order in which they are given. */
   readonly submitAll: (submissions: readonly Submission[]) => Promise<readonly BatchSubmitted[]>;
   /** Everything that is wrong with a job; with `strict`, everything odd too. Nothing changes. */
-  readonly check: (sent: SentJob, strict: boolean) => Promise<readonly FieldNote[]>;
+  readonly check: (sent: SentJob) => Promise<readonly FieldNote[]>;
   readonly cancel: (which: Which, reason: string) => Promise<CancelOutcome>;
   readonly remove: (which: Which) => Promise<CancelOutcome>;
 };
@@ -19,7 +19,7 @@ export function createIntake(ports: IntakePorts): Intake {
   return {
     submit: (submission) => submit(ports, submission),
     submitAll: (submissions) => submitAll(ports, submissions),
-    check: (sent, strict) => check(ports, sent, strict),
+    check: (sent) => check(ports, sent),
     cancel: (which, reason) => cancel(ports, which, reason),
     remove: (which) => remove(ports, which),
   };
