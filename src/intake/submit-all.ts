@@ -72,6 +72,7 @@ type Made = { readonly kind: "created"; readonly job: Job } | Failed | null;
 
 /** Null for what is to be tried by itself: also all of a group that the database refused for the sake of one. */
 async function createFree(ports: IntakePorts, items: readonly Item[]): Promise<readonly Made[]> {
+  if (items.length === 1) return [null];
   const jobs = items.map(({ submission, ready }) => ({
     job: makeJob(ports, submission, ready.facts),
     sent: submission.job,

@@ -38,12 +38,6 @@ const NAMES_TRIED_MAX = 5;
 const UUID_BYTES = 10;
 const PROJECT_DEFAULT = "default";
 
-/** Validates a job, defaults it and makes it durable, exactly once; then lets the planner know. */
-export async function submit(ports: IntakePorts, submission: Submission): Promise<Submitted> {
-  const prepared = await prepare(ports, submission);
-  return prepared.kind === "refused" ? prepared.answer : finish(ports, submission, prepared);
-}
-
 /** A submission that nothing is wrong with, or the answer of one that goes no further. */
 export type Prepared =
   | { readonly kind: "ready"; readonly facts: IntakeFacts; readonly warnings: readonly FieldNote[] }

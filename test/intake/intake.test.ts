@@ -296,7 +296,7 @@ test("one that the database refuses fails alone; with the store away all that we
     ["created", "failed", "created"],
   );
   const before = created.length;
-  const away = await intake.submitAll(names("c", "away"));
+  const away = await intake.submitAll(names("c", "away", "d"));
   assert.ok(away.every((answer) => answer.kind === "failed" && answer.error instanceof UnavailableError));
   assert.equal(created.length, before);
 });

@@ -107,3 +107,12 @@ test("a batch of several groups is created as a whole, in the order of the log",
   });
   assert.equal(page === "badCursor" ? -1 : page.total, 450);
 });
+
+test("submissions that come at the same time share transactions, and one name is made once", async () => {
+  const { intake } = await start();
+  const drawn = { namespace: "team", priority: 0, requestId: "", validateOnly: false } as const;
+  const names = Array.from({ length: 300 }, (_, at) => `n-${at % 100}`);
+  const answers = await Promise.all(names.map((name) => intake.submit(submissionOf({ ...drawn, name }))));
+  const counts = Object.groupBy(answers, ({ kind }) => kind);
+  assert.deepEqual([counts.created?.length, counts.unchanged?.length], [100, 200]);
+});
