@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import type { IntakePorts } from "./ports.ts";
 import type { Submission, Submitted } from "./submit.ts";
 import { submitAll } from "./submit-all.ts";
@@ -33,7 +34,11 @@ export class Collector {
 
   async #run(): Promise<void> {
     this.#running = true;
-    while (this.#waiting.length > 0) await this.#runGroup(this.#waiting.splice(0, GROUP_MAX));
+    while (this.#waiting.length > 0) {
+      // A database in this process lets nothing else in while it works: only now are the calls heard that came meanwhile.
+      await setImmediate();
+      await this.#runGroup(this.#waiting.splice(0, GROUP_MAX));
+    }
     this.#running = false;
   }
 
