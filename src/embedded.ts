@@ -68,6 +68,7 @@ export async function startEmbedded(options: UpOptions, config: Config): Promise
       intake: stages.intake,
       reads: store.reads,
       watch: stages.watch,
+      logs: clusters.logs,
       admin: store.admin,
       wakePlanner: () => hints.planner(),
       clock,

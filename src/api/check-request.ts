@@ -6,12 +6,15 @@ import { checkText } from "./request-text.ts";
 
 const validator = createValidator();
 
-/** Everything that the constraints of the proto files find wrong with a request, with paths in the request's own field names. */
-export function checkRequest(schema: DescMessage, message: Message): readonly FieldNote[] {
+/**
+ * Everything that the constraints of the proto files find wrong with a request, with paths in the request's own field names. What a field
+ * named `except` holds is left to whoever reads it.
+ */
+export function checkRequest(schema: DescMessage, message: Message, except?: string): readonly FieldNote[] {
   const result = validator.validate(schema, message);
   if (result.kind === "error") throw result.error;
   const violations = result.kind === "invalid" ? result.violations.map(toNote) : [];
-  return mergeNotes(violations, checkText(schema, message));
+  return mergeNotes(violations, checkText(schema, message, except));
 }
 
 /** The notes of `first`, then those of `second` about fields that `first` says nothing about. */

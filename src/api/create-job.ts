@@ -3,10 +3,10 @@ import type { FieldNote, SentJob } from "../core/job/sent.ts";
 import { type CreateJobRequest, CreateJobResponse_Outcome } from "../gen/gangway/v1/job_service_pb.ts";
 import type { CallContext } from "./call.ts";
 import { mergeNotes } from "./check-request.ts";
-import { recordOf, toProtoJob } from "./convert-job.ts";
+import { recordOf, toProtoJob, type View } from "./convert-job.ts";
 import { sentJob } from "./convert-sent.ts";
 import { errorInfo, retryInfo } from "./error-details.ts";
-import type { JobIntake, SubmitOutcome } from "./ports.ts";
+import type { JobIntake, SubmitOutcome, SubmitRequest } from "./ports.ts";
 import { alreadyExists, invalidFields, notFound, RpcError } from "./rpc-error.ts";
 
 const OUTCOME = {
@@ -20,17 +20,27 @@ const RETRY_WHILE_DELETED_MS = 5000;
 
 /** Makes a job durable. What breaks the proto's constraints and what intake finds wrong are answered together. */
 export async function createJob(intake: JobIntake, request: CreateJobRequest, context: CallContext) {
-  const sent = request.job === undefined ? null : sentJob(request.job);
-  const { requestId, strict } = request;
-  if (sent === null || context.violations.length > 0) {
-    const violations = sent === null ? [] : await intake.check(sent);
-    throw invalidFields(mergeNotes(violations, context.violations));
-  }
-  const { validateOnly } = request;
-  return answer(await intake.submit({ job: sent, requestId, validateOnly, strict, createdBy: context.identity }), sent);
+  const checked = await checkSubmission(intake, request, context);
+  return answer(await intake.submit(checked), checked.job, "FULL");
 }
 
-function answer(outcome: SubmitOutcome, sent: SentJob) {
+/** What a request asks intake for. Throws with all that is wrong where the proto's constraints are broken already. */
+export async function checkSubmission(
+  intake: JobIntake,
+  request: CreateJobRequest,
+  { violations, identity }: Pick<CallContext, "violations" | "identity">,
+): Promise<SubmitRequest> {
+  const sent = request.job === undefined ? null : sentJob(request.job);
+  const { requestId, strict, validateOnly } = request;
+  if (sent !== null && violations.length === 0) {
+    return { job: sent, requestId, validateOnly, strict, createdBy: identity };
+  }
+  const more = sent === null ? [] : await intake.check(sent);
+  throw invalidFields(mergeNotes(more, violations));
+}
+
+/** How a submission ended; throws where it was refused. */
+export function answer(outcome: SubmitOutcome, sent: SentJob, view: View) {
   const name = `${sent.namespace}/${sent.name || `${sent.generateName}*`}`;
   switch (outcome.kind) {
     case "created":
@@ -38,7 +48,7 @@ function answer(outcome: SubmitOutcome, sent: SentJob) {
     case "unchanged":
     case "valid":
       return {
-        job: toProtoJob(recordOf(outcome.job), "FULL"),
+        job: toProtoJob(recordOf(outcome.job), view),
         outcome: OUTCOME[outcome.kind],
         warnings: outcome.warnings.map(({ field, message }: FieldNote) => ({ field, message })),
       };

@@ -37,6 +37,9 @@ export type ServiceHandlers<Service extends { readonly method: object }> = {
 /** Methods whose handlers want to see requests that break the proto's constraints, to answer with all that is wrong at once. */
 const SEE_INVALID: ReadonlySet<string> = new Set(["gangway.v1.JobService.CreateJob"]);
 
+/** Methods whose handlers check each item of their requests by itself. */
+const CHECK_ITEMS: Readonly<Record<string, string>> = { "gangway.v1.JobService.BatchCreateJobs": "requests" };
+
 /** Serves a service; every call is decoded, checked, handled and answered here. */
 export function serve<Service extends { readonly method: object }>(
   server: Server,
@@ -137,8 +140,9 @@ async function* acceptEach(method: DescMethod, call: ServerDuplexStream<Decoded,
 /** The request of a call, or a throw that says all that is wrong with it. */
 function accept(method: DescMethod, decoded: Decoded): { request: Message; violations: readonly FieldNote[] } {
   if (decoded.kind === "undecodable") throw undecodable(decoded.problem);
-  const violations = checkRequest(method.input, decoded.message);
-  const seesInvalid = SEE_INVALID.has(`${method.parent.typeName}.${method.name}`);
+  const name = `${method.parent.typeName}.${method.name}`;
+  const violations = checkRequest(method.input, decoded.message, CHECK_ITEMS[name]);
+  const seesInvalid = SEE_INVALID.has(name);
   if (violations.length > 0 && !seesInvalid) throw invalidFields(violations);
   return { request: decoded.message, violations };
 }

@@ -1,18 +1,37 @@
 import type { JobService } from "../gen/gangway/v1/job_service_pb.ts";
+import type { Clock } from "../runtime/clock.ts";
+import { batchCreateJobs } from "./batch-create-jobs.ts";
 import { createJob } from "./create-job.ts";
 import { cancelJob, deleteJob } from "./end-job.ts";
 import { explainJob } from "./explain-job.ts";
 import type { ServiceHandlers } from "./handler.ts";
 import { listKinds } from "./list-kinds.ts";
-import type { JobIntake, JobReads, JobWatch } from "./ports.ts";
+import type { JobIntake, JobLogs, JobReads, JobWatch } from "./ports.ts";
 import { getJob, listJobEvents, listJobs } from "./read-jobs.ts";
+import type { OnInternalError } from "./rpc-error.ts";
+import { streamJobLogs } from "./stream-job-logs.ts";
 import { watchJobs } from "./watch-jobs.ts";
 
-export type JobPorts = { readonly intake: JobIntake; readonly reads: JobReads; readonly watch: JobWatch };
+export type JobPorts = {
+  readonly intake: JobIntake;
+  readonly reads: JobReads;
+  readonly watch: JobWatch;
+  readonly logs: JobLogs;
+  readonly clock: Clock;
+  readonly onInternalError: OnInternalError;
+};
 
-export function jobService({ intake, reads, watch }: JobPorts): ServiceHandlers<typeof JobService> {
+export function jobService({
+  intake,
+  reads,
+  watch,
+  logs,
+  clock,
+  onInternalError,
+}: JobPorts): ServiceHandlers<typeof JobService> {
   return {
     createJob: (request, context) => createJob(intake, request, context),
+    batchCreateJobs: (request, context) => batchCreateJobs({ intake, onInternalError }, request, context),
     getJob: (request) => getJob(reads, request),
     listJobs: (request) => listJobs(reads, request),
     watchJobs: (request, context) => watchJobs(watch, request, context),
@@ -21,5 +40,6 @@ export function jobService({ intake, reads, watch }: JobPorts): ServiceHandlers<
     explainJob: (request) => explainJob(reads, request),
     listJobEvents: (request) => listJobEvents(reads, request),
     listKinds: async () => listKinds(),
+    streamJobLogs: (request, context) => streamJobLogs({ reads, watch, logs, clock }, request, context),
   };
 }

@@ -28,6 +28,10 @@ export type SubmitOutcome =
 
 export type JobIntake = {
   readonly submit: (request: SubmitRequest) => Promise<SubmitOutcome>;
+  /** Many jobs, each on its own, in the order in which they are given; `failed`: what a single one would have thrown. */
+  readonly submitAll: (
+    requests: readonly SubmitRequest[],
+  ) => Promise<readonly (SubmitOutcome | { readonly kind: "failed"; readonly error: unknown })[]>;
   /** Everything that is wrong with a job that breaks the proto's constraints already; nothing of it reaches the store. */
   readonly check: (sent: SentJob) => Promise<readonly FieldNote[]>;
   readonly cancel: (which: { namespace: string; name: string }, reason: string) => Promise<EndOutcome>;
@@ -148,4 +152,64 @@ export type Admin = {
   readonly getCluster: (name: string) => Promise<ClusterRecord | null>;
   readonly listClusters: () => Promise<readonly ClusterRecord[]>;
   readonly setCordoned: (name: string, cordoned: boolean) => Promise<ChangeOutcome<ClusterRecord>>;
+};
+
+/** Whose log: a pod by its name, which counts only if it belongs to this admission of this job. */
+export type LogTarget = {
+  readonly cluster: string;
+  readonly namespace: string;
+  readonly pod: string;
+  readonly jobUid: string;
+  readonly admission: number;
+};
+
+export type ContainerForLog = {
+  readonly name: string;
+  /** Tells one run of the container from another. */
+  readonly run: string;
+  readonly state: "waiting" | "running" | "ended";
+  /** Why it waits. */
+  readonly reason: string;
+};
+
+/** What a cluster answered instead; `status` as in HTTP, 0 where no answer came. */
+export type LogFailure = {
+  readonly kind: "failed";
+  readonly status: number;
+  readonly reason: string;
+  readonly message: string;
+};
+
+export type LogLine = {
+  /** Null where the cluster does not say. */
+  readonly timeNs: bigint | null;
+  readonly text: string;
+  /** The line goes on in the next one. */
+  readonly partial: boolean;
+};
+
+export type OpenLog = { readonly kind: "open"; readonly lines: AsyncIterable<readonly LogLine[]> };
+
+/** The logs of pods, from the clusters themselves. */
+export type JobLogs = {
+  readonly look: (
+    target: LogTarget,
+    signal: AbortSignal,
+  ) => Promise<
+    | { readonly kind: "found"; readonly containers: readonly ContainerForLog[] }
+    | { readonly kind: "absent" }
+    | LogFailure
+  >;
+  /** A connection that breaks throws while the lines are read. */
+  readonly open: (
+    request: LogTarget & {
+      readonly container: string;
+      readonly follow: boolean;
+      readonly previous: boolean;
+      readonly tailLines: number | null;
+      /** RFC 3339; servers may begin up to a second earlier. */
+      readonly sinceTime: string | null;
+    },
+    signal: AbortSignal,
+  ) => Promise<OpenLog | LogFailure>;
 };

@@ -5,13 +5,13 @@ const NOTES_MAX = 100;
 const STRUCT = "google.protobuf.Struct";
 
 /** Finds what no request may hold because JSON text and databases cannot: NUL characters, and numbers that are not finite. */
-export function checkText(schema: DescMessage, message: Message): readonly FieldNote[] {
+export function checkText(schema: DescMessage, message: Message, except?: string): readonly FieldNote[] {
   const notes: FieldNote[] = [];
-  walkMessage(schema, message, "", notes);
+  walkMessage({ fields: schema.fields.filter((field) => field.localName !== except) }, message, "", notes);
   return notes;
 }
 
-function walkMessage(schema: DescMessage, message: object, path: string, notes: FieldNote[]): void {
+function walkMessage(schema: Pick<DescMessage, "fields">, message: object, path: string, notes: FieldNote[]): void {
   for (const field of schema.fields) {
     const value = (message as Record<string, unknown>)[field.localName];
     if (value !== undefined) walkField(field, value, path === "" ? field.name : `${path}.${field.name}`, notes);

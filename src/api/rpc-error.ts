@@ -95,6 +95,15 @@ export function toStatus(cause: unknown, onInternalError: OnInternalError): Part
   return { name: error.name, message, code, details: message, metadata };
 }
 
+/** What was thrown as the google.rpc.Status of one item of a batch. */
+export function statusMessageOf(
+  cause: unknown,
+  onInternalError: OnInternalError,
+): { code: number; message: string; details: Detail[] } {
+  const { code, message, details } = toRpcError(cause, onInternalError);
+  return { code, message, details: [...details] };
+}
+
 function toRpcError(cause: unknown, onInternalError: OnInternalError): RpcError {
   if (cause instanceof RpcError) return cause;
   if (cause instanceof UnavailableError) return unavailable("STORE_UNAVAILABLE", cause.message);

@@ -13,7 +13,7 @@ import { serve } from "./handler.ts";
 import { addHealth } from "./health.ts";
 import { jobService } from "./job-service.ts";
 import { namespaceService } from "./namespace-service.ts";
-import type { Admin, JobIntake, JobReads, JobWatch } from "./ports.ts";
+import type { Admin, JobIntake, JobLogs, JobReads, JobWatch } from "./ports.ts";
 import { queueService } from "./queue-service.ts";
 import { readDescriptors, reflectionService } from "./reflection.ts";
 import type { OnInternalError } from "./rpc-error.ts";
@@ -23,6 +23,7 @@ export type ApiPorts = {
   readonly intake: JobIntake;
   readonly reads: JobReads;
   readonly watch: JobWatch;
+  readonly logs: JobLogs;
   readonly admin: Admin;
   /** Called after a change of queues or clusters that may let a gang go. */
   readonly wakePlanner: () => void;

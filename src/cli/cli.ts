@@ -4,6 +4,7 @@ import { registerEvents, registerExplain } from "./commands/explain.ts";
 import { registerCancel, registerDelete, registerGet, registerWait } from "./commands/job-commands.ts";
 import { registerKinds } from "./commands/kinds.ts";
 import { registerList, registerWatch } from "./commands/list.ts";
+import { registerLogs } from "./commands/logs.ts";
 import { registerMigrate } from "./commands/migrate.ts";
 import { registerNamespace } from "./commands/namespace.ts";
 import { registerQueue } from "./commands/queue.ts";
@@ -25,6 +26,7 @@ const REGISTER = [
   registerDelete,
   registerExplain,
   registerEvents,
+  registerLogs,
   registerKinds,
   registerQueue,
   registerCluster,

@@ -30,24 +30,31 @@ export function isServiceError(error: unknown): error is ServiceError {
 /** Says precisely why a call failed: its code in words, its message, each wrong field on its own line, when to try again. */
 export function rpcFailure(error: ServiceError, address: string): CommandFailure {
   if (error.code === status.CANCELLED) return new CommandFailure(EXIT.interrupted, []);
-  const details = detailsOf(error);
-  const lines = [headline(error, details), ...details.flatMap((detail) => detailLines(detail, error.details))];
-  if (error.code === status.UNAVAILABLE && details.length === 0) {
-    lines.push(
-      `  The address tried is ${address}. Start the service with "gangway up", or name another address with`,
-      "  --address HOST:PORT or the environment variable GANGWAY_ADDRESS.",
-    );
-  }
-  return new CommandFailure(AWAY.includes(error.code) ? EXIT.unavailable : EXIT.refused, lines);
+  const failure = statusFailure({ code: error.code, message: error.details, details: detailsOf(error) });
+  if (error.code !== status.UNAVAILABLE || detailsOf(error).length > 0) return failure;
+  return new CommandFailure(failure.exitCode, [
+    ...failure.lines,
+    `  The address tried is ${address}. Start the service with "gangway up", or name another address with`,
+    "  --address HOST:PORT or the environment variable GANGWAY_ADDRESS.",
+  ]);
+}
+
+/** A google.rpc.Status, of a call or of one item of a batch. */
+type Failed = { readonly code: number; readonly message: string; readonly details: readonly Any[] };
+
+/** The same of a status alone, such as that of one item of a batch. */
+export function statusFailure(failed: Failed): CommandFailure {
+  const lines = [headline(failed), ...failed.details.flatMap((detail) => detailLines(detail, failed.message))];
+  return new CommandFailure(AWAY.includes(failed.code) ? EXIT.unavailable : EXIT.refused, lines);
 }
 
 /** Code and message; a message that only repeats the fields below it is left out. */
-function headline(error: ServiceError, details: readonly Any[]): string {
+function headline({ code, message, details }: Failed): string {
   const [first] = details.flatMap((detail) => unpack(detail, BadRequestSchema)?.fieldViolations ?? []);
-  const repeats = first !== undefined && error.details.startsWith(`${first.field}: `);
+  const repeats = first !== undefined && message.startsWith(`${first.field}: `);
   // What grpc-js adds to a connection that was refused ends in a note that is empty more often than not.
-  const message = error.details.replace(/\.? ?Resolution note: *$/, "");
-  return `error: ${codeInWords(error.code)}${repeats ? "" : `: ${message}`}`;
+  const said = message.replace(/\.? ?Resolution note: *$/, "");
+  return `error: ${codeInWords(code)}${repeats ? "" : `: ${said}`}`;
 }
 
 /** When the service asks to be tried again, in milliseconds; null where it does not say. */

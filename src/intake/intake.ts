@@ -1,11 +1,15 @@
 import type { FieldNote, SentJob } from "../core/job/sent.ts";
+import { Collector } from "./collector.ts";
 import { cancel, remove, type Which } from "./end.ts";
 import type { CancelOutcome, IntakePorts } from "./ports.ts";
-import { check, type Submission, type Submitted, submit } from "./submit.ts";
+import { check, type Submission, type Submitted } from "./submit.ts";
+import { type BatchSubmitted, submitAll } from "./submit-all.ts";
 
 /** The way in for jobs: whoever serves an API asks it, and what it acknowledges is durable. */
 export type Intake = {
   readonly submit: (submission: Submission) => Promise<Submitted>;
+  /** Many jobs, each on its own, in the order in which they are given. */
+  readonly submitAll: (submissions: readonly Submission[]) => Promise<readonly BatchSubmitted[]>;
   /** Everything that is wrong with a job; with `strict`, everything odd too. Nothing changes. */
   readonly check: (sent: SentJob) => Promise<readonly FieldNote[]>;
   readonly cancel: (which: Which, reason: string) => Promise<CancelOutcome>;
@@ -13,8 +17,10 @@ export type Intake = {
 };
 
 export function createIntake(ports: IntakePorts): Intake {
+  const collector = new Collector(ports);
   return {
-    submit: (submission) => submit(ports, submission),
+    submit: (submission) => collector.submit(submission),
+    submitAll: (submissions) => submitAll(ports, submissions),
     check: (sent) => check(ports, sent),
     cancel: (which, reason) => cancel(ports, which, reason),
     remove: (which) => remove(ports, which),

@@ -29,6 +29,8 @@ export type CreateOutcome =
   /** A job of that name is being deleted. */
   | { readonly kind: "beingDeleted" };
 
+export type CreatedJob = { readonly kind: "created"; readonly job: Job };
+
 export type CancelOutcome =
   | { readonly kind: "cancelled" | "deleting" | "already"; readonly job: Job }
   | { readonly kind: "notFound" }
@@ -45,6 +47,11 @@ export type IntakeStore = {
   }) => Promise<CreateOutcome | null>;
   /** One transaction: namespace on first use where that is allowed, request id, job and its first event. Exactly once. */
   readonly createJob: (job: NewJob) => Promise<CreateOutcome>;
+  /**
+   * Many at once, in one transaction: those whose name and request id are free are created. Null for one that something stands in the way of
+   * or that is a dry run: nothing was done for it.
+   */
+  readonly createJobs: (jobs: readonly NewJob[]) => Promise<readonly (CreatedJob | null)[]>;
   readonly requestCancel: (
     which: { namespace: string; name: string },
     reason: string,

@@ -38,20 +38,36 @@ const NAMES_TRIED_MAX = 5;
 const UUID_BYTES = 10;
 const PROJECT_DEFAULT = "default";
 
-/** Validates a job, defaults it and makes it durable, exactly once; then lets the planner know. */
-export async function submit(ports: IntakePorts, submission: Submission): Promise<Submitted> {
-  const { job: sent, strict, validateOnly } = submission;
+/** A submission that nothing is wrong with, or the answer of one that goes no further. */
+export type Prepared =
+  | { readonly kind: "ready"; readonly facts: IntakeFacts; readonly warnings: readonly FieldNote[] }
+  | { readonly kind: "refused"; readonly answer: Submitted };
+export type Ready = Extract<Prepared, { kind: "ready" }>;
+
+/** Validates a job; nothing changes. */
+export async function prepare(ports: IntakePorts, submission: Submission): Promise<Prepared> {
+  const { job: sent, strict } = submission;
   const facts = await factsOf(ports, sent);
   const { violations, warnings } = await findings(sent, facts, strict);
   if (violations.length > 0) {
     const earlier = await earlierOf(ports, submission, facts);
-    return earlier === null ? { kind: "invalid", violations, warnings } : toSubmitted(earlier, sent, warnings);
+    if (earlier === null) return { kind: "refused", answer: { kind: "invalid", violations, warnings } };
+    return { kind: "refused", answer: toSubmitted(earlier, sent, warnings) };
   }
-  if (facts === null || facts.namespace === null) return { kind: "unknownNamespace", namespace: sent.namespace };
-  const outcome = await create(ports, submission, facts);
-  if (outcome.kind === "created" && validateOnly) return { kind: "valid", job: outcome.job, warnings };
+  if (facts === null || facts.namespace === null) {
+    return { kind: "refused", answer: { kind: "unknownNamespace", namespace: sent.namespace } };
+  }
+  return { kind: "ready", facts, warnings };
+}
+
+/** Makes a validated job durable, or with `validateOnly` says how that would end. */
+export async function finish(ports: IntakePorts, submission: Submission, ready: Ready): Promise<Submitted> {
+  const outcome = await create(ports, submission, ready.facts);
+  if (outcome.kind === "created" && submission.validateOnly) {
+    return { kind: "valid", job: outcome.job, warnings: ready.warnings };
+  }
   if (outcome.kind === "created") ports.wakePlanner();
-  return toSubmitted(outcome, sent, warnings);
+  return toSubmitted(outcome, submission.job, ready.warnings);
 }
 
 /** A call that is repeated gets its first answer, whatever has changed since that it is checked against: a queue may be gone. */
@@ -89,7 +105,8 @@ async function create(ports: IntakePorts, submission: Submission, facts: IntakeF
   }
 }
 
-function makeJob(ports: IntakePorts, { job: sent, createdBy }: Submission, facts: IntakeFacts): Job {
+/** The record of a validated job, with a uid and, where that is asked for, a name of its own. */
+export function makeJob(ports: IntakePorts, { job: sent, createdBy }: Submission, facts: IntakeFacts): Job {
   const kind = kindOf(sent.spec.kind);
   invariant(kind !== undefined, "a validated job has a kind that is served");
   const nowMs = ports.clock.nowMs();

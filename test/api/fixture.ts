@@ -11,6 +11,7 @@ import {
 } from "@bufbuild/protobuf";
 import { anyUnpack } from "@bufbuild/protobuf/wkt";
 import { Client, type ClientReadableStream, credentials, type ServiceError, status } from "@grpc/grpc-js";
+import type { JobLogs } from "../../src/api/ports.ts";
 import { type ApiPorts, startApi } from "../../src/api/server.ts";
 import {
   BadRequestSchema,
@@ -54,7 +55,8 @@ export async function startFixture(t: TestContext, overrides: Partial<ApiPorts> 
   const intake = createIntake({ clock, store: store.intakeStore, randomBytes, wakePlanner, wakeJob });
   const { reads, watch, admin } = store;
   const onInternalError = (_reference: string, cause: unknown) => void internal.push(cause);
-  const ports = { intake, reads, watch, admin, wakePlanner, clock, onInternalError, ...overrides };
+  const logs: JobLogs = { look: async () => ({ kind: "absent" }), open: () => Promise.reject(new Error("no log")) };
+  const ports = { intake, reads, watch, admin, logs, wakePlanner, clock, onInternalError, ...overrides };
   const api = await startApi(ports, { listen: "127.0.0.1:0", insecure: false });
   const client = new Client(api.address, credentials.createInsecure());
   t.after(async () => {

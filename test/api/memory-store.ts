@@ -44,6 +44,7 @@ export class MemoryStore {
     }),
     earlierRequest: async (request) => this.#earlier(request),
     createJob: async (created) => this.#create(created),
+    createJobs: async (jobs) => jobs.map((created) => this.#createFree(created)),
     requestCancel: async (which, reason, atMs) => this.#cancel(which, (job) => ({ ...job, cancel: { reason, atMs } })),
     requestDelete: async (which, atMs) => this.#delete(which, atMs),
   };
@@ -63,6 +64,13 @@ export class MemoryStore {
     if (!this.namespaces.has(job.namespace)) this.namespaces.set(job.namespace, namespaceRecord(job.namespace));
     this.put(job, sent);
     return { kind: "created", job };
+  }
+
+  #createFree(created: NewJob): { kind: "created"; job: Job } | null {
+    const { job, requestId } = created;
+    const taken = this.requestIds.has(`${job.namespace}/${requestId}`) || this.jobs.has(`${job.namespace}/${job.name}`);
+    const outcome = taken || created.dryRun ? null : this.#create(created);
+    return outcome?.kind === "created" ? { kind: "created", job: outcome.job } : null;
   }
 
   #earlier(request: { namespace: string; requestId: string; sent: SentJob }): CreateOutcome | null {

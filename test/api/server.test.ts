@@ -130,12 +130,14 @@ test("an address that other machines reach is refused unless that is meant", asy
   const ports = {
     intake: {
       submit: () => assert.fail(),
+      submitAll: () => assert.fail(),
       check: () => assert.fail(),
       cancel: () => assert.fail(),
       remove: () => assert.fail(),
     },
     reads: store.reads,
     watch: store.watch,
+    logs: { look: () => assert.fail(), open: () => assert.fail() },
     admin: store.admin,
     wakePlanner: () => {},
     clock: (await import("../../src/runtime/clock.ts")).systemClock(),
@@ -173,12 +175,15 @@ test("the server listens on IPv6 where the machine has it", async (t) => {
   const { systemClock } = await import("../../src/runtime/clock.ts");
   const intake = {
     submit: () => assert.fail(),
+    submitAll: () => assert.fail(),
     check: () => assert.fail(),
     cancel: () => assert.fail(),
     remove: () => assert.fail(),
   };
   const { reads, watch, admin } = store;
-  const ports = { intake, reads, watch, admin, wakePlanner: () => {}, clock: systemClock(), onInternalError: () => {} };
+  const logs = { look: () => assert.fail(), open: () => assert.fail() };
+  const rest = { wakePlanner: () => {}, clock: systemClock(), onInternalError: () => {} };
+  const ports = { intake, reads, watch, logs, admin, ...rest };
   const api = await startApi(ports, { listen: "[::1]:0", insecure: false });
   assert.match(api.address, /^\[::1\]:\d+$/);
   const client = new Client(api.address, credentials.createInsecure());

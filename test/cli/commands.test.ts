@@ -61,6 +61,15 @@ const stories: Record<string, readonly Step[]> = {
     { run: "submit -f jobs/", exit: 0, out: /^pytorchjob\/a created\npytorchjob\/b created\n$/ },
     { run: "list -o name --order-by name", exit: 0, out: /^pytorchjob\/a\npytorchjob\/b\n$/ },
   ],
+  "of several manifests those that the service refuses hinder no other": [
+    { run: "submit -f job.yaml", exit: 0, out: /^pytorchjob\/mnist created\n$/ },
+    {
+      run: "submit -f jobs/ -f changed.yaml",
+      exit: 3,
+      out: /^pytorchjob\/a created\npytorchjob\/b created\n$/,
+      err: /^changed.yaml, document 1:\nerror: already exists: job default\/mnist exists and differs/,
+    },
+  ],
   "nothing is submitted if one manifest is wrong": [
     {
       run: "submit -f job.yaml -f mpi.yaml",

@@ -7,6 +7,7 @@ import { createIntake } from "../../src/intake/intake.ts";
 import type { CreateOutcome, IntakeStore, NewJob } from "../../src/intake/ports.ts";
 import type { Submission } from "../../src/intake/submit.ts";
 import { canonicalJson, type JsonObject } from "../../src/runtime/json.ts";
+import { UnavailableError } from "../../src/runtime/unavailable-error.ts";
 import { uuidV7 } from "../../src/runtime/uuid-v7.ts";
 
 const NOW_MS = 1_700_000_000_123;
@@ -48,9 +49,19 @@ function startIntake(outcomes: readonly (Exclude<CreateOutcome, { kind: "created
       return earlier === undefined ? null : { kind: "replayed", job: earlier.job };
     },
     createJob: async (job) => {
+      if (job.job.name === "poison") throw new Error("the database refuses this one");
       const outcome = outcomes[Math.min(created.length, outcomes.length - 1)]!;
       created.push(job);
       return outcome === "created" ? { kind: "created", job: job.job } : outcome;
+    },
+    createJobs: async (jobs) => {
+      if (jobs.some(({ job }) => job.name === "poison")) throw new Error("the database refuses one of these");
+      if (jobs.some(({ job }) => job.name === "away")) throw new UnavailableError("the store is away");
+      return jobs.map((job) => {
+        if (job.dryRun || job.requestId === "used") return null;
+        created.push(job);
+        return { kind: "created", job: job.job };
+      });
     },
     requestCancel: async () => ({ kind: "notFound" }),
     requestDelete: async () => ({ kind: "notFound" }),
@@ -255,4 +266,37 @@ test("a UUIDv7 carries its time, version and variant, and later ones sort later"
       },
     ),
   );
+});
+
+test("of many submissions each has its own answer, in their order, and a namespace is asked about once", async () => {
+  const { intake, created, asked } = startIntake(["created"]);
+  const answers = await intake.submitAll([
+    submission(sentJob({ name: "a" })),
+    submission(sentJob({ name: "b", labels: { "gangway.dev/mine": "" } })),
+    submission(sentJob({ name: "b", namespace: "nowhere" })),
+    submission(sentJob({ name: "c" }), { validateOnly: true }),
+    submission(sentJob({ name: "d" }), { requestId: "used" }),
+    submission(sentJob({ name: "e" })),
+  ]);
+  const kinds = answers.map(({ kind }) => kind);
+  assert.deepEqual(kinds, ["created", "invalid", "unknownNamespace", "valid", "created", "created"]);
+  assert.deepEqual(
+    created.map(({ job }) => job.name),
+    ["a", "c", "e", "d"],
+  );
+  assert.deepEqual(asked, ["default", "nowhere"]);
+});
+
+test("one that the database refuses fails alone; with the store away all that were left fail", async () => {
+  const { intake, created } = startIntake(["created"]);
+  const names = (...all: string[]) => all.map((name) => submission(sentJob({ name })));
+  const poisoned = await intake.submitAll(names("a", "poison", "b"));
+  assert.deepEqual(
+    poisoned.map(({ kind }) => kind),
+    ["created", "failed", "created"],
+  );
+  const before = created.length;
+  const away = await intake.submitAll(names("c", "away", "d"));
+  assert.ok(away.every((answer) => answer.kind === "failed" && answer.error instanceof UnavailableError));
+  assert.equal(created.length, before);
 });

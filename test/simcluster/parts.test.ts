@@ -139,6 +139,7 @@ test("annotations say how a pod fares", () => {
     runMs: null,
     exitCodes: [1, 137, 0],
     stopMs: 5,
+    logEveryMs: 1000,
     oom: false,
     malformed: ["sim.gangway.dev/oom"],
   });

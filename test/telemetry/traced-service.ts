@@ -97,6 +97,7 @@ export async function startObserved(observing: { readonly tracing: Tracing | nul
       reads: store.reads,
       watch,
       admin: store.admin,
+      logs: clusters.logs,
       wakePlanner,
       clock,
       onInternalError: (_reference, error) => errors.push(error),

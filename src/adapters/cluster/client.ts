@@ -21,6 +21,9 @@ export type ApiResult = { readonly kind: "ok"; readonly object: JsonObject } | A
 /** An open watch: its lines as JSON, until the server ends it; a broken or silent connection throws. */
 export type OpenWatch = { readonly kind: "open"; readonly events: AsyncIterable<JsonObject> };
 
+/** An open answer: its bytes, read no faster than they are taken, until the server ends it. */
+export type OpenStream = { readonly kind: "open"; readonly bytes: AsyncIterable<Uint8Array> };
+
 export type KubeClient = {
   /** Asks once and never throws: what went wrong is in the result. */
   readonly request: (request: ApiRequest, signal?: AbortSignal) => Promise<ApiResult>;
@@ -29,6 +32,11 @@ export type KubeClient = {
     request: { readonly path: string; readonly query: Readonly<Record<string, string>>; readonly silenceMsMax: number },
     signal: AbortSignal,
   ) => Promise<OpenWatch | ApiFailure>;
+  /** Opens an answer that is no JSON and may take any time, such as a log; a broken connection throws while it is read. */
+  readonly stream: (
+    request: Pick<ApiRequest, "path" | "query">,
+    signal: AbortSignal,
+  ) => Promise<OpenStream | ApiFailure>;
   /** Ends every connection at once. */
   readonly close: () => Promise<void>;
 };
@@ -81,6 +89,16 @@ export function createKubeClient(options: KubeClientOptions): KubeClient {
         const request = { method: "GET", path, query: { ...query, watch: "true" } } as const;
         const response = await send(request, { bodyMs: silenceMsMax }, signal);
         if (response.statusCode === 200) return { kind: "open", events: jsonLines(response.body) };
+        return failureFromStatus(response.statusCode, parseObject(await response.body.text()), response.headers);
+      } catch (error) {
+        return unreachable(error);
+      }
+    },
+    async stream(request, signal) {
+      try {
+        // Without a bound on silence: a program may say nothing for hours. TCP's own keep-alive finds what is dead.
+        const response = await send({ method: "GET", ...request }, { bodyMs: 0 }, signal);
+        if (response.statusCode === 200) return { kind: "open", bytes: response.body };
         return failureFromStatus(response.statusCode, parseObject(await response.body.text()), response.headers);
       } catch (error) {
         return unreachable(error);

@@ -9,6 +9,7 @@ import { createKubeClient, type KubeClient } from "./client.ts";
 import { compactNode, type KeptObject, type KeptPod, keepObject, keepPod } from "./kept-objects.ts";
 import { lookAtJob } from "./look-at-job.ts";
 import { CapacityObserver, type CapacityReport } from "./observer.ts";
+import { createPodLogs, type PodLogs } from "./pod-logs.ts";
 import { Reflector } from "./reflector.ts";
 
 export type ClusterOptions = {
@@ -65,6 +66,7 @@ export type Cluster = {
   /** The namespace in which something of a job is seen; null where nothing is. */
   readonly namespaceOf: (jobUid: string) => string | null;
   readonly act: (action: Action, signal: AbortSignal) => Promise<ActOutcome>;
+  readonly logs: Pick<PodLogs, "look" | "open">;
 };
 
 /** Watches of four resources and lists beside them, which never wait behind writes. */
@@ -80,6 +82,8 @@ export function connectCluster(options: ClusterOptions): Cluster {
     requestTimeoutMs: options.requestTimeoutMs ?? 15_000,
   });
   const client = options.wrapClient?.(direct) ?? direct;
+  const { kubeconfig, requestTimeoutMs = 15_000 } = options;
+  const logs = createPodLogs({ kubeconfig, requestTimeoutMs }, installation);
   const parts = reflect(client, options, {
     capacity: () => observer.changed(),
     anchor: (key) => actions.anchors.forget(key),
@@ -116,7 +120,7 @@ export function connectCluster(options: ClusterOptions): Cluster {
     },
     async close() {
       const closed = [...all.map((reflector) => reflector.close()), observer.close()];
-      await client.close();
+      await Promise.all([client.close(), logs.close()]);
       await Promise.all(closed);
     },
     synced: () => all.every((reflector) => reflector.synced),
@@ -137,6 +141,7 @@ export function connectCluster(options: ClusterOptions): Cluster {
     namespaceOf: (jobUid) =>
       [parts.pods, parts.services, parts.anchors].map(({ store }) => store.namespaceOf(jobUid)).find(Boolean) ?? null,
     act: (action, signal) => actions.act(action, signal),
+    logs,
   };
 }
 

@@ -1,6 +1,7 @@
 import type { Action, Observed, ObservedCluster } from "../../core/reconcile/decision.ts";
 import type { ActOutcome } from "./actions.ts";
 import type { Cluster } from "./cluster.ts";
+import type { LogFailure, PodLogs } from "./pod-logs.ts";
 
 /** All clusters of this process, as workers see them. */
 export type Clusters = {
@@ -22,6 +23,8 @@ export type Clusters = {
   readonly namespaceOf: (jobUid: string) => string | null;
   /** True once every cluster has been listed completely. */
   readonly synced: () => boolean;
+  /** Of a cluster that is not connected: a failure `UnknownCluster`. */
+  readonly logs: Pick<PodLogs, "look" | "open">;
   readonly close: () => Promise<void>;
 };
 
@@ -51,10 +54,19 @@ export function createClusters(connected: readonly Cluster[]): Clusters {
     seenJobs: () => [...new Set(connected.flatMap((cluster) => [...cluster.jobUids()]))],
     namespaceOf: (jobUid) => connected.map((cluster) => cluster.namespaceOf(jobUid)).find(Boolean) ?? null,
     synced: () => connected.every((cluster) => cluster.synced()),
+    logs: {
+      look: async (target, signal) => (await byName.get(target.cluster)?.logs.look(target, signal)) ?? unknown(target),
+      open: async (request, signal) =>
+        (await byName.get(request.cluster)?.logs.open(request, signal)) ?? unknown(request),
+    },
     async close() {
       await Promise.all(connected.map((cluster) => cluster.close()));
     },
   };
+}
+
+function unknown({ cluster }: { readonly cluster: string }): LogFailure {
+  return { kind: "failed", status: 0, reason: "UnknownCluster", message: `cluster ${cluster} is not connected` };
 }
 
 function isAnything({ pods, services, anchors }: ObservedCluster): boolean {

@@ -44,6 +44,7 @@ function resources(): readonly JsonObject[] {
       kind,
       verbs: ["get", "patch", "update"],
     };
-    return hasStatus ? [main, status] : [main];
+    const log = { name: "pods/log", singularName: "", namespaced, kind, verbs: ["get"] };
+    return [main, ...(hasStatus ? [status] : []), ...(resource === "pods" ? [log] : [])];
   });
 }

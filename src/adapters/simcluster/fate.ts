@@ -8,6 +8,8 @@ export type Fate = {
   readonly exitCodes: readonly number[];
   /** How long it takes to stop when deleted; its grace period cuts that short. */
   readonly stopMs: number;
+  /** How often a running container writes a line; null: only at its start and end. */
+  readonly logEveryMs: number | null;
   /** Exit code 137 is a lack of memory. */
   readonly oom: boolean;
   /** Annotations that could not be read and count as absent. */
@@ -18,7 +20,7 @@ export const FATE_PREFIX = "sim.gangway.dev/";
 
 const UNIT_MS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 
-/** Reads a pod's annotations. Defaults: pull 300 ms, start 200 ms, run 3 s, exit 0, stop 200 ms. */
+/** Reads a pod's annotations. Defaults: pull 300 ms, start 200 ms, run 3 s, exit 0, stop 200 ms, a line of log every second. */
 export function readFate(annotations: Readonly<Record<string, string>>): Fate {
   const malformed: string[] = [];
   const read = <T>(name: string, parse: (text: string) => T | undefined, absent: T): T => {
@@ -34,6 +36,7 @@ export function readFate(annotations: Readonly<Record<string, string>>): Fate {
     runMs: read<number | null>("run", (text) => (text === "forever" ? null : parseDuration(text)), 3000),
     exitCodes: read<readonly number[]>("exit-code", parseExitCodes, [0]),
     stopMs: read("termination-grace", parseDuration, 200),
+    logEveryMs: read<number | null>("log-every", parseInterval, 1000),
     oom: read("oom", (text) => (text === "true" ? true : text === "false" ? false : undefined), false),
     malformed,
   };
@@ -52,6 +55,12 @@ function parseDuration(text: string): number | undefined {
     sum += Number(digits) * UNIT_MS[unit as keyof typeof UNIT_MS];
   }
   return Math.round(sum);
+}
+
+/** A duration of at least a millisecond, or `never`. */
+function parseInterval(text: string): number | null | undefined {
+  const ms = text === "never" ? null : parseDuration(text);
+  return ms === 0 ? undefined : ms;
 }
 
 function parseExitCodes(text: string): readonly number[] | undefined {

@@ -6,6 +6,7 @@ import { discovery } from "./discovery.ts";
 import type { WriteFault } from "./faults.ts";
 import { drawWriteFault } from "./faults.ts";
 import { selectionOf } from "./listing.ts";
+import { LogStream, readLogQuery } from "./log-stream.ts";
 import type { ApiRequest, Route } from "./routes.ts";
 import { answer, parseRoute } from "./routes.ts";
 import { badRequest, conflict, StatusError } from "./status-error.ts";
@@ -28,7 +29,7 @@ export type FaceContext = WatchContext & {
 export class HttpFace {
   readonly #context: FaceContext;
   readonly #server: Server;
-  readonly #watches = new Set<WatchStream>();
+  readonly #streams = new Set<WatchStream | LogStream>();
 
   constructor(context: FaceContext) {
     this.#context = context;
@@ -47,17 +48,17 @@ export class HttpFace {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** Lets every open watch send what is new. */
+  /** Lets every open watch and log send what is new. */
   pump(): void {
-    for (const watch of this.#watches) {
-      if (watch.open) watch.pump();
-      if (!watch.open) this.#watches.delete(watch);
+    for (const stream of this.#streams) {
+      if (stream.open) stream.pump();
+      if (!stream.open) this.#streams.delete(stream);
     }
   }
 
   async close(): Promise<void> {
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
-    for (const watch of this.#watches) watch.cut();
+    for (const stream of this.#streams) stream.cut();
     this.#server.closeAllConnections();
     await closed;
   }
@@ -78,10 +79,14 @@ export class HttpFace {
     const body = await readBody(request);
     const method = request.method ?? "GET";
     const contentType = (request.headers["content-type"] ?? "").split(";")[0]?.trim() ?? "";
-    if (method === "GET" && ["true", "1"].includes(url.searchParams.get("watch") ?? "")) {
-      return this.#watch(route, url.searchParams, response);
-    }
-    this.#call(route, { method, query: url.searchParams, contentType, body }, response);
+    await this.#answer(route, { method, query: url.searchParams, contentType, body }, response);
+  }
+
+  async #answer(route: Route, request: ApiRequest, response: ServerResponse): Promise<void> {
+    const { method, query } = request;
+    if (method === "GET" && route.part === "log") await this.#log(route, query, response);
+    else if (method === "GET" && ["true", "1"].includes(query.get("watch") ?? "")) this.#watch(route, query, response);
+    else this.#call(route, request, response);
   }
 
   #call(route: Route, request: ApiRequest, response: ServerResponse): void {
@@ -102,6 +107,17 @@ export class HttpFace {
     }
   }
 
+  async #log(route: Route, query: URLSearchParams, response: ServerResponse): Promise<void> {
+    const { catchUp, commit } = this.#context;
+    const asked = readLogQuery(route.name ?? "", query);
+    catchUp();
+    commit();
+    const log = new LogStream(this.#context, `${route.namespace}/${route.name}`, asked, response);
+    this.#streams.add(log);
+    await log.run();
+    this.#streams.delete(log);
+  }
+
   #watch(route: Route, query: URLSearchParams, response: ServerResponse): void {
     const { faults, random, catchUp, commit } = this.#context;
     const fields = route.name === null ? [] : [`metadata.name=${route.name}`];
@@ -115,7 +131,7 @@ export class HttpFace {
     commit();
     const watch = new WatchStream(this.#context, selection, query, response);
     watch.start(query);
-    this.#watches.add(watch);
+    this.#streams.add(watch);
     if (expires) watch.expire();
   }
 }

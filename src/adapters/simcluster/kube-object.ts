@@ -46,6 +46,16 @@ export type PodRun = {
   readonly dueMs: number | null;
   readonly initDone: number;
   readonly restarts: number;
+  /** The last two runs of its containers, which logs are made from; absent before the first. */
+  readonly runs?: readonly ContainerRun[];
+};
+
+/** One run of a pod's containers. */
+export type ContainerRun = {
+  readonly startedMs: number;
+  /** Null while it runs. */
+  readonly endedMs: number | null;
+  readonly exitCode: number | null;
 };
 
 export type Entry = { readonly object: KubeObject; readonly run: PodRun | null };

@@ -114,6 +114,7 @@ function start(pod: KubeObject, run: PodRun, fate: Fate, nowMs: number): Step {
     stage: "running",
     sinceMs: nowMs,
     dueMs: fate.runMs === null ? null : nowMs + fate.runMs,
+    runs: [...(run.runs ?? []).slice(-1), { startedMs: nowMs, endedMs: null, exitCode: null }],
   };
   const containers = withContainers(pod, next, { kind: "running", startedMs: nowMs }, nowMs);
   const podIP = podAddress(pod);
@@ -133,7 +134,7 @@ function end(pod: KubeObject, run: PodRun, fate: Fate, nowMs: number): Step {
   const ended = terminated(run, exitCode, fate.oom, nowMs);
   if (policy === "Never" || (policy === "OnFailure" && exitCode === 0)) return finish(pod, run, ended, nowMs);
   const pauseMs = Math.min(BACKOFF_MS * 2 ** run.restarts, BACKOFF_MS_MAX);
-  const next: PodRun = { ...run, stage: "backingOff", sinceMs: nowMs, dueMs: nowMs + pauseMs };
+  const next: PodRun = { ...withRunEnded(run, ended), stage: "backingOff", sinceMs: nowMs, dueMs: nowMs + pauseMs };
   const { namespace, name, uid } = pod.metadata;
   const crashed: KubeObject = { ...pod, status: withContainers(pod, run, ended, nowMs) };
   const containers = withContainers(
@@ -150,6 +151,14 @@ function end(pod: KubeObject, run: PodRun, fate: Fate, nowMs: number): Step {
   return { kind: "changed", object: { ...pod, status }, run: next };
 }
 
+/** Ends the run that goes on. */
+function withRunEnded(run: PodRun, ended: ContainerFate): PodRun {
+  const last = run.runs?.at(-1);
+  if (last === undefined || last.endedMs !== null || ended.kind !== "terminated") return run;
+  const { exitCode, finishedMs } = ended;
+  return { ...run, runs: [...(run.runs ?? []).slice(0, -1), { ...last, endedMs: finishedMs, exitCode }] };
+}
+
 function terminated(run: PodRun, exitCode: number, oom: boolean, nowMs: number): ContainerFate {
   const reason = exitCode === 0 ? "Completed" : exitCode === 137 && oom ? "OOMKilled" : "Error";
   return { kind: "terminated", exitCode, reason, startedMs: run.sinceMs, finishedMs: nowMs };
@@ -158,7 +167,7 @@ function terminated(run: PodRun, exitCode: number, oom: boolean, nowMs: number):
 function finish(pod: KubeObject, run: PodRun, ended: ContainerFate, nowMs: number): Step {
   const succeeded = ended.kind === "terminated" && ended.exitCode === 0;
   const reason = succeeded ? "PodCompleted" : "PodFailed";
-  const over: PodRun = { ...run, dueMs: null };
+  const over: PodRun = { ...withRunEnded(run, ended), dueMs: null };
   const status = withConditions(
     { ...withContainers(pod, over, ended, nowMs, true), phase: succeeded ? "Succeeded" : "Failed" },
     {

@@ -16,7 +16,7 @@ export type Route = {
   readonly kind: ResourceKind;
   readonly namespace: string | null;
   readonly name: string | null;
-  readonly part: "main" | "status";
+  readonly part: "main" | "status" | "log";
 };
 
 export type ApiRequest = {
@@ -47,6 +47,7 @@ export function parseRoute(path: string): Route {
 function partOf(kind: ResourceKind, sub: string | null): Route["part"] {
   if (sub === null) return "main";
   if (sub === "status" && kind.hasStatus) return "status";
+  if (sub === "log" && kind.resource === "pods") return "log";
   throw NO_PATH;
 }
 
@@ -58,7 +59,7 @@ function decodeSegment(segment: string): string {
   }
 }
 
-/** Answers everything but watches. Throws a StatusError for a refusal. */
+/** Answers everything but watches and logs. Throws a StatusError for a refusal. */
 export function answer(model: SimModel, route: Route, request: ApiRequest): ApiAnswer {
   return route.name === null
     ? answerCollection(model, route, request)
@@ -82,6 +83,7 @@ function answerCollection(model: SimModel, route: Route, request: ApiRequest): A
 }
 
 function answerObject(model: SimModel, target: Route & { readonly name: string }, request: ApiRequest): ApiAnswer {
+  if (target.part === "log") throw notAllowed();
   const how = { part: target.part, dryRun: isDryRun(request) };
   switch (request.method) {
     case "GET":

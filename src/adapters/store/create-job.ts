@@ -98,7 +98,7 @@ async function existing(tx: Executor, { job, sent }: NewJob): Promise<CreateOutc
 }
 
 /** The condition Created says it already; without one, in the words of Kubeflow. */
-function createdEvent(job: Job): JobEvent {
+export function createdEvent(job: Job): JobEvent {
   const created = job.status.conditions.find((condition) => condition.type === "Created");
   return {
     type: "Normal",

@@ -3,6 +3,7 @@ import { appendEvents } from "./append.ts";
 import { takeBuckets } from "./buckets.ts";
 import * as clusters from "./clusters.ts";
 import { createJob, earlierRequest, type NewJob } from "./create-job.ts";
+import { createJobs } from "./create-jobs.ts";
 import type { Db } from "./db.ts";
 import { dueJobs, recheckAt } from "./due-jobs.ts";
 import { requestCancel, requestDelete } from "./end-job.ts";
@@ -65,6 +66,7 @@ function intakeStore(db: Db, options: StoreOptions) {
     },
     earlierRequest: (request: Parameters<typeof earlierRequest>[1]) => earlierRequest(db, request),
     createJob: (job: NewJob) => hinted(options, createJob(db, job, opening)),
+    createJobs: (jobs: readonly NewJob[]) => hinted(options, createJobs(db, jobs, opening)),
     requestCancel: (which: { namespace: string; name: string }, reason: string, nowMs: number) =>
       hinted(options, requestCancel(db, which, reason, nowMs)),
     requestDelete: (which: { namespace: string; name: string }, nowMs: number) =>

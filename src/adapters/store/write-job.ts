@@ -6,40 +6,55 @@ import { bucketOf, clusterOf, statusDocument } from "./job-row.ts";
 
 /** Inserts a job's row, to be looked at once; false where its name is taken. */
 export async function insertJob(tx: Executor, job: Job, sent: SentJob): Promise<boolean> {
-  const rows = await tx.query(INSERT_JOB, [
-    job.uid,
-    job.namespace,
-    job.name,
-    job.project,
-    job.spec.kind,
-    job.spec.runPolicy.schedulingPolicy.queue,
-    job.spec.priority,
-    job.status.phase,
-    job.status.completionTimeMs,
-    clusterOf(job),
-    json(job.labels),
-    json(job.annotations),
-    storable(job.createdBy),
-    job.createTimeMs,
-    job.deleteTimeMs,
-    job.cancel === null ? null : json(job.cancel),
-    job.version,
-    bucketOf(job.uid),
-    json(sent),
-    json(job.spec),
-    json(statusDocument(job.status)),
-    job.traceParent ?? null,
-  ]);
-  return rows.length === 1;
+  return (await insertJobs(tx, [{ job, sent }])).has(job.uid);
 }
 
-const INSERT_JOB = `
+/** Inserts jobs in this order, to be looked at once; returns the uids of those whose name was free. */
+export async function insertJobs(
+  tx: Executor,
+  jobs: readonly { readonly job: Job; readonly sent: SentJob }[],
+): Promise<ReadonlySet<string>> {
+  const inserted = await tx.query<{ uid: string }>(INSERT_JOBS, [
+    jobs.map(({ job }) => job.uid),
+    jobs.map(({ job }) => job.namespace),
+    jobs.map(({ job }) => job.name),
+    jobs.map(({ job }) => job.project),
+    jobs.map(({ job }) => job.spec.kind),
+    jobs.map(({ job }) => job.spec.runPolicy.schedulingPolicy.queue),
+    jobs.map(({ job }) => job.spec.priority),
+    jobs.map(({ job }) => job.status.phase),
+    jobs.map(({ job }) => job.status.completionTimeMs),
+    jobs.map(({ job }) => clusterOf(job)),
+    jobs.map(({ job }) => json(job.labels)),
+    jobs.map(({ job }) => json(job.annotations)),
+    jobs.map(({ job }) => storable(job.createdBy)),
+    jobs.map(({ job }) => job.createTimeMs),
+    jobs.map(({ job }) => job.deleteTimeMs),
+    jobs.map(({ job }) => (job.cancel === null ? null : json(job.cancel))),
+    jobs.map(({ job }) => job.version),
+    jobs.map(({ job }) => bucketOf(job.uid)),
+    jobs.map(({ sent }) => json(sent)),
+    jobs.map(({ job }) => json(job.spec)),
+    jobs.map(({ job }) => json(statusDocument(job.status))),
+    jobs.map(({ job }) => job.traceParent ?? null),
+  ]);
+  return new Set(inserted.map((row) => row.uid));
+}
+
+const INSERT_JOBS = `
 insert into jobs (
   uid, namespace, name, project, kind, queue, priority, phase, completion_ms, cluster, labels, annotations, created_by,
   create_ms, delete_ms, cancel, version, bucket, recheck_at_ms, sent, spec, status, trace_parent
-) values (
-  $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::jsonb, $12::json, $13, $14, $15, $16::json, $17, $18, $14, $19::json, $20::json, $21::json, $22
 )
+select uid, namespace, name, project, kind, queue, priority, phase, completion_ms, cluster, labels::jsonb, annotations::json, created_by,
+       create_ms, delete_ms, cancel::json, version, bucket, create_ms, sent::json, spec::json, status::json, trace_parent
+  from unnest(
+    $1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::int[], $8::text[], $9::bigint[], $10::text[], $11::text[], $12::text[],
+    $13::text[], $14::bigint[], $15::bigint[], $16::text[], $17::bigint[], $18::smallint[], $19::text[], $20::text[], $21::text[], $22::text[]
+  ) as j (
+    uid, namespace, name, project, kind, queue, priority, phase, completion_ms, cluster, labels, annotations, created_by, create_ms,
+    delete_ms, cancel, version, bucket, sent, spec, status, trace_parent
+  )
 on conflict (namespace, name) do nothing
 returning uid`;
 

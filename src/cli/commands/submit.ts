@@ -1,16 +1,20 @@
+import { create, toBinary } from "@bufbuild/protobuf";
 import type { Job } from "../../gen/gangway/v1/job_pb.ts";
 import {
+  type CreateJobRequest,
+  CreateJobRequestSchema,
   type CreateJobResponse,
   CreateJobResponse_Outcome,
   CreateJobResponseSchema,
   JobService,
+  JobView,
 } from "../../gen/gangway/v1/job_service_pb.ts";
 import { awaitJobs } from "../await-jobs.ts";
 import { CommandFailure, EXIT, usageFailure } from "../exit.ts";
 import { qualifiedName } from "../job-text.ts";
 import { noteLine, type ReadyJob, readManifests } from "../manifest/read-manifests.ts";
 import { encodeMessage } from "../output.ts";
-import { isServiceError, rpcFailure } from "../rpc-failure.ts";
+import { isServiceError, rpcFailure, statusFailure } from "../rpc-failure.ts";
 import { examples, type OutputFormat, onRun, outputOption, type Registrar, type Run, timeoutOption } from "../shell.ts";
 
 type Options = {
@@ -75,7 +79,7 @@ async function readAll(run: Run, options: Options): Promise<readonly ReadyJob[]>
   return ready;
 }
 
-/** Sends one after the other. A refused one is reported and the next is sent; a service that is away ends it. */
+/** Sends all, in batches if there are several. A refused one is reported and the next follows; a service that is away ends it. */
 async function submitAll(
   run: Run,
   ready: readonly ReadyJob[],
@@ -83,41 +87,89 @@ async function submitAll(
 ): Promise<{ readonly created: readonly Job[]; readonly refused: number }> {
   const created: Job[] = [];
   let refused = 0;
-  for (const [at, one] of ready.entries()) {
-    const requestId = requestIdOf(options.requestId, { at, of: ready.length });
-    const answer = await submitOne(run, one.job, { options, requestId });
+  for await (const { where, answer } of answersOf(run, ready, options)) {
     if (answer.kind === "refused") {
-      run.deps.stderr(`${one.where}:\n${answer.lines.join("\n")}\n`);
+      run.deps.stderr(`${where}:\n${answer.lines.join("\n")}\n`);
       refused += 1;
       continue;
     }
-    for (const warning of answer.response.warnings) run.deps.stderr(`warning: ${noteLine(one.where, warning)}\n`);
+    for (const warning of answer.response.warnings) run.deps.stderr(`warning: ${noteLine(where, warning)}\n`);
     run.deps.stdout(resultText(answer.response, options.output));
     if (answer.response.job !== undefined) created.push(answer.response.job);
   }
   return { created, refused };
 }
 
+/** The answer to each manifest, in their order. */
+async function* answersOf(
+  run: Run,
+  ready: readonly ReadyJob[],
+  options: Options,
+): AsyncGenerator<{ readonly where: string; readonly answer: Answer }> {
+  const { dryRun: validateOnly = false, strict = false } = options;
+  const requests = ready.map(({ job }, at) => {
+    const requestId = requestIdOf(options.requestId, { at, of: ready.length });
+    return create(CreateJobRequestSchema, { job, requestId, validateOnly, strict });
+  });
+  const places = ready.values();
+  for (const batch of batchesOf(requests)) {
+    for await (const answer of submitBatch(run, batch, options))
+      yield { where: places.next().value?.where ?? "", answer };
+  }
+}
+
+const BATCH_MAX = 1000;
+/** Less than the 16 MiB that a call may have: what frames the messages comes on top. */
+const BATCH_BYTES_MAX = 12 * 1024 * 1024;
+
+function batchesOf(requests: readonly CreateJobRequest[]): readonly (readonly CreateJobRequest[])[] {
+  const batches: CreateJobRequest[][] = [];
+  let bytes = 0;
+  for (const request of requests) {
+    const size = toBinary(CreateJobRequestSchema, request).length;
+    const batch = batches.at(-1);
+    bytes += size;
+    if (batch !== undefined && batch.length < BATCH_MAX && bytes <= BATCH_BYTES_MAX) batch.push(request);
+    else {
+      batches.push([request]);
+      bytes = size;
+    }
+  }
+  return batches;
+}
+
 type Answer =
   | { readonly kind: "accepted"; readonly response: CreateJobResponse }
   | { readonly kind: "refused"; readonly lines: readonly string[] };
 
+async function* submitBatch(run: Run, batch: readonly CreateJobRequest[], options: Options): AsyncGenerator<Answer> {
+  const [only, ...more] = batch;
+  if (only !== undefined && more.length === 0) {
+    yield await submitOne(run, only);
+    return;
+  }
+  const view = options.output === "json" || options.output === "yaml" ? JobView.FULL : JobView.BASIC;
+  const { results } = await run.client.call(JobService.method.batchCreateJobs, { requests: [...batch], view });
+  for (const { result } of results) {
+    if (result.case === "response") yield { kind: "accepted", response: result.value };
+    else if (result.value !== undefined) yield refusal(statusFailure(result.value));
+  }
+}
+
 /** Throws where the service is away. */
-async function submitOne(
-  run: Run,
-  job: Job,
-  { options, requestId }: { readonly options: Options; readonly requestId: string },
-): Promise<Answer> {
-  const { dryRun: validateOnly = false, strict = false } = options;
+async function submitOne(run: Run, request: CreateJobRequest): Promise<Answer> {
   try {
-    const request = { job, requestId, validateOnly, strict };
     return { kind: "accepted", response: await run.client.call(JobService.method.createJob, request) };
   } catch (error) {
     if (!isServiceError(error)) throw error;
-    const failure = rpcFailure(error, run.client.address);
-    if (failure.exitCode !== EXIT.refused) throw failure;
-    return { kind: "refused", lines: failure.lines };
+    return refusal(rpcFailure(error, run.client.address));
   }
+}
+
+/** Throws what is no answer to this one job. */
+function refusal(failure: CommandFailure): Answer {
+  if (failure.exitCode !== EXIT.refused) throw failure;
+  return { kind: "refused", lines: failure.lines };
 }
 
 function requestIdOf(given: string | undefined, position: { readonly at: number; readonly of: number }): string {

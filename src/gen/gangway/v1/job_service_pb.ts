@@ -9,13 +9,15 @@ import type { Admission, Failure, Job, JobPhase, RestartPolicy, RestartScope } f
 import { file_gangway_v1_job } from "./job_pb.ts";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_struct, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { Status } from "../../google/rpc/status_pb.ts";
+import { file_google_rpc_status } from "../../google/rpc/status_pb.ts";
 import type { JsonObject, Message, UnknownEnum } from "@bufbuild/protobuf";
 
 /**
  * Describes the file gangway/v1/job_service.proto.
  */
 export const file_gangway_v1_job_service: GenFile = /*@__PURE__*/
-  fileDesc("ChxnYW5nd2F5L3YxL2pvYl9zZXJ2aWNlLnByb3RvEgpnYW5nd2F5LnYxIn0KEENyZWF0ZUpvYlJlcXVlc3QSJAoDam9iGAEgASgLMg8uZ2FuZ3dheS52MS5Kb2JCBrpIA8gBARIcCgpyZXF1ZXN0X2lkGAIgASgJQgi6SAVyAxiAARIVCg12YWxpZGF0ZV9vbmx5GAMgASgIEg4KBnN0cmljdBgEIAEoCCKJAgoRQ3JlYXRlSm9iUmVzcG9uc2USHAoDam9iGAEgASgLMg8uZ2FuZ3dheS52MS5Kb2ISNgoHb3V0Y29tZRgCIAEoDjIlLmdhbmd3YXkudjEuQ3JlYXRlSm9iUmVzcG9uc2UuT3V0Y29tZRIlCgh3YXJuaW5ncxgDIAMoCzITLmdhbmd3YXkudjEuV2FybmluZyJ3CgdPdXRjb21lEhcKE09VVENPTUVfVU5TUEVDSUZJRUQQABITCg9PVVRDT01FX0NSRUFURUQQARIUChBPVVRDT01FX1JFUExBWUVEEAISFQoRT1VUQ09NRV9VTkNIQU5HRUQQAxIRCg1PVVRDT01FX1ZBTElEEAQiKQoHV2FybmluZxINCgVmaWVsZBgBIAEoCRIPCgdtZXNzYWdlGAIgASgJItcBCg1HZXRKb2JSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIMCgRuYW1lGAIgASgJEhgKA3VpZBgDIAEoCUILukgI2AEBcgOwAQESKwoEdmlldxgEIAEoDjITLmdhbmd3YXkudjEuSm9iVmlld0IIukgFggECEAE6XrpIWxpZCg1nZXRfam9iLndoaWNoEiFuYW1lIG9yIHVpZCBtdXN0IGJlIHNldCwgbm90IGJvdGgaJSh0aGlzLm5hbWUgIT0gJycpICE9ICh0aGlzLnVpZCAhPSAnJykiLgoOR2V0Sm9iUmVzcG9uc2USHAoDam9iGAEgASgLMg8uZ2FuZ3dheS52MS5Kb2IiigIKCUpvYkZpbHRlchIRCgluYW1lc3BhY2UYASABKAkSGAoFbmFtZXMYAiADKAlCCbpIBpIBAxDoBxIXCgVraW5kcxgDIAMoCUIIukgFkgECEEASNQoGcGhhc2VzGAQgAygOMhQuZ2FuZ3dheS52MS5Kb2JQaGFzZUIPukgMkgEJEEAiBYIBAhABEg0KBXF1ZXVlGAUgASgJEg8KB2NsdXN0ZXIYBiABKAkSMQoGbGFiZWxzGAcgAygLMiEuZ2FuZ3dheS52MS5Kb2JGaWx0ZXIuTGFiZWxzRW50cnkaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASLnAQoPTGlzdEpvYnNSZXF1ZXN0EiUKBmZpbHRlchgBIAEoCzIVLmdhbmd3YXkudjEuSm9iRmlsdGVyEk0KCG9yZGVyX2J5GAIgASgJQju6SDhyNlIAUgtjcmVhdGVfdGltZVIQY3JlYXRlX3RpbWUgZGVzY1IEbmFtZVINcHJpb3JpdHkgZGVzYxIdCglwYWdlX3NpemUYAyABKAVCCrpIBxoFGOgHKAASEgoKcGFnZV90b2tlbhgEIAEoCRIrCgR2aWV3GAUgASgOMhMuZ2FuZ3dheS52MS5Kb2JWaWV3Qgi6SAWCAQIQASJiChBMaXN0Sm9ic1Jlc3BvbnNlEh0KBGpvYnMYASADKAsyDy5nYW5nd2F5LnYxLkpvYhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSFgoOdG90YWxfZXN0aW1hdGUYAyABKAUidgoQV2F0Y2hKb2JzUmVxdWVzdBIlCgZmaWx0ZXIYASABKAsyFS5nYW5nd2F5LnYxLkpvYkZpbHRlchIOCgZjdXJzb3IYAiABKAkSKwoEdmlldxgDIAEoDjITLmdhbmd3YXkudjEuSm9iVmlld0IIukgFggECEAEi5wEKEVdhdGNoSm9ic1Jlc3BvbnNlEjAKBHR5cGUYASABKA4yIi5nYW5nd2F5LnYxLldhdGNoSm9ic1Jlc3BvbnNlLlR5cGUSHAoDam9iGAIgASgLMg8uZ2FuZ3dheS52MS5Kb2ISDgoGY3Vyc29yGAMgASgJInIKBFR5cGUSFAoQVFlQRV9VTlNQRUNJRklFRBAAEg4KClRZUEVfQURERUQQARIRCg1UWVBFX01PRElGSUVEEAISEAoMVFlQRV9ERUxFVEVEEAMSEQoNVFlQRV9CT09LTUFSSxAEEgwKCFRZUEVfR0FQEAUiVgoQQ2FuY2VsSm9iUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSFQoEbmFtZRgCIAEoCUIHukgEcgIQARIYCgZyZWFzb24YAyABKAlCCLpIBXIDGIAIIjEKEUNhbmNlbEpvYlJlc3BvbnNlEhwKA2pvYhgBIAEoCzIPLmdhbmd3YXkudjEuSm9iIjwKEERlbGV0ZUpvYlJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEhUKBG5hbWUYAiABKAlCB7pIBHICEAEiMQoRRGVsZXRlSm9iUmVzcG9uc2USHAoDam9iGAEgASgLMg8uZ2FuZ3dheS52MS5Kb2IiPQoRRXhwbGFpbkpvYlJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEhUKBG5hbWUYAiABKAlCB7pIBHICEAEinQMKEkV4cGxhaW5Kb2JSZXNwb25zZRIPCgdzdW1tYXJ5GAEgASgJEiMKBXBoYXNlGAIgASgOMhQuZ2FuZ3dheS52MS5Kb2JQaGFzZRIQCghwb3NpdGlvbhgDIAEoBRIOCgZyZWFzb24YBCABKAkSMAoMZXZhbHVhdGVkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghjbHVzdGVycxgGIAMoCzIaLmdhbmd3YXkudjEuQ2x1c3RlclJlZnVzYWwSKAoGcXVvdGFzGAcgAygLMhguZ2FuZ3dheS52MS5RdW90YVJlZnVzYWwSKAoJYWRtaXNzaW9uGAggASgLMhUuZ2FuZ3dheS52MS5BZG1pc3Npb24SJAoHZmFpbHVyZRgJIAEoCzITLmdhbmd3YXkudjEuRmFpbHVyZRIsCghyZXRyeV9hdBgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJwoIZHJhaW5pbmcYCyADKAsyFS5nYW5nd2F5LnYxLkFkbWlzc2lvbiJuCg5DbHVzdGVyUmVmdXNhbBIPCgdjbHVzdGVyGAEgASgJEg4KBnJlYXNvbhgCIAEoCRIPCgdtZXNzYWdlGAMgASgJEg4KBmZsYXZvchgEIAEoCRIMCgRuZWVkGAUgASgFEgwKBGhhdmUYBiABKAUieQoMUXVvdGFSZWZ1c2FsEg0KBXF1ZXVlGAEgASgJEg4KBmZsYXZvchgCIAEoCRIOCgZyZWFzb24YAyABKAkSDAoEbmVlZBgEIAEoAxIMCgR1c2VkGAUgASgDEg0KBWxpbWl0GAYgASgDEg8KB2hlbGRfYnkYByADKAkicwoUTGlzdEpvYkV2ZW50c1JlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEhUKBG5hbWUYAiABKAlCB7pIBHICEAESHQoJcGFnZV9zaXplGAMgASgFQgq6SAcaBRjoBygAEhIKCnBhZ2VfdG9rZW4YBCABKAkiVgoVTGlzdEpvYkV2ZW50c1Jlc3BvbnNlEiQKBmV2ZW50cxgBIAMoCzIULmdhbmd3YXkudjEuSm9iRXZlbnQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIooBCghKb2JFdmVudBIoCgR0aW1lGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIMCgR0eXBlGAIgASgJEg4KBnJlYXNvbhgDIAEoCRIPCgdtZXNzYWdlGAQgASgJEhgKEHJlc291cmNlX3ZlcnNpb24YBSABKAkSCwoDdWlkGAYgASgJIhIKEExpc3RLaW5kc1JlcXVlc3QiNAoRTGlzdEtpbmRzUmVzcG9uc2USHwoFa2luZHMYASADKAsyEC5nYW5nd2F5LnYxLktpbmQixwMKBEtpbmQSDAoEbmFtZRgBIAEoCRITCgthcGlfdmVyc2lvbhgCIAEoCRIbChNyZXBsaWNhX3NwZWNzX2ZpZWxkGAMgASgJEh8KBXJvbGVzGAQgAygLMhAuZ2FuZ3dheS52MS5Sb2xlEhkKEWRlZmF1bHRfY29udGFpbmVyGAUgASgJEhEKCXBvcnRfbmFtZRgGIAEoCRIMCgRwb3J0GAcgASgFEjkKFmRlZmF1bHRfcmVzdGFydF9wb2xpY3kYCCABKA4yGS5nYW5nd2F5LnYxLlJlc3RhcnRQb2xpY3kSNwoVZGVmYXVsdF9yZXN0YXJ0X3Njb3BlGAkgASgOMhguZ2FuZ3dheS52MS5SZXN0YXJ0U2NvcGUSIgoVZGVmYXVsdF9iYWNrb2ZmX2xpbWl0GAogASgFSACIAQESMQoQa2luZF9zcGVjX3NjaGVtYRgLIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSKAoHZXhhbXBsZRgMIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSEwoLZGVzY3JpcHRpb24YDSABKAlCGAoWX2RlZmF1bHRfYmFja29mZl9saW1pdCJACgRSb2xlEgwKBG5hbWUYASABKAkSGQoMbWF4X3JlcGxpY2FzGAIgASgFSACIAQFCDwoNX21heF9yZXBsaWNhcypKCgdKb2JWaWV3EhgKFEpPQl9WSUVXX1VOU1BFQ0lGSUVEEAASEgoOSk9CX1ZJRVdfQkFTSUMQARIRCg1KT0JfVklFV19GVUxMEAIyqwUKCkpvYlNlcnZpY2USSAoJQ3JlYXRlSm9iEhwuZ2FuZ3dheS52MS5DcmVhdGVKb2JSZXF1ZXN0Gh0uZ2FuZ3dheS52MS5DcmVhdGVKb2JSZXNwb25zZRI/CgZHZXRKb2ISGS5nYW5nd2F5LnYxLkdldEpvYlJlcXVlc3QaGi5nYW5nd2F5LnYxLkdldEpvYlJlc3BvbnNlEkUKCExpc3RKb2JzEhsuZ2FuZ3dheS52MS5MaXN0Sm9ic1JlcXVlc3QaHC5nYW5nd2F5LnYxLkxpc3RKb2JzUmVzcG9uc2USSgoJV2F0Y2hKb2JzEhwuZ2FuZ3dheS52MS5XYXRjaEpvYnNSZXF1ZXN0Gh0uZ2FuZ3dheS52MS5XYXRjaEpvYnNSZXNwb25zZTABEkgKCUNhbmNlbEpvYhIcLmdhbmd3YXkudjEuQ2FuY2VsSm9iUmVxdWVzdBodLmdhbmd3YXkudjEuQ2FuY2VsSm9iUmVzcG9uc2USSAoJRGVsZXRlSm9iEhwuZ2FuZ3dheS52MS5EZWxldGVKb2JSZXF1ZXN0Gh0uZ2FuZ3dheS52MS5EZWxldGVKb2JSZXNwb25zZRJLCgpFeHBsYWluSm9iEh0uZ2FuZ3dheS52MS5FeHBsYWluSm9iUmVxdWVzdBoeLmdhbmd3YXkudjEuRXhwbGFpbkpvYlJlc3BvbnNlElQKDUxpc3RKb2JFdmVudHMSIC5nYW5nd2F5LnYxLkxpc3RKb2JFdmVudHNSZXF1ZXN0GiEuZ2FuZ3dheS52MS5MaXN0Sm9iRXZlbnRzUmVzcG9uc2USSAoJTGlzdEtpbmRzEhwuZ2FuZ3dheS52MS5MaXN0S2luZHNSZXF1ZXN0Gh0uZ2FuZ3dheS52MS5MaXN0S2luZHNSZXNwb25zZWIGcHJvdG8z", [file_buf_validate_validate, file_gangway_v1_job, file_google_protobuf_struct, file_google_protobuf_timestamp]);
+  fileDesc("ChxnYW5nd2F5L3YxL2pvYl9zZXJ2aWNlLnByb3RvEgpnYW5nd2F5LnYxIn0KEENyZWF0ZUpvYlJlcXVlc3QSJAoDam9iGAEgASgLMg8uZ2FuZ3dheS52MS5Kb2JCBrpIA8gBARIcCgpyZXF1ZXN0X2lkGAIgASgJQgi6SAVyAxiAARIVCg12YWxpZGF0ZV9vbmx5GAMgASgIEg4KBnN0cmljdBgEIAEoCCKJAgoRQ3JlYXRlSm9iUmVzcG9uc2USHAoDam9iGAEgASgLMg8uZ2FuZ3dheS52MS5Kb2ISNgoHb3V0Y29tZRgCIAEoDjIlLmdhbmd3YXkudjEuQ3JlYXRlSm9iUmVzcG9uc2UuT3V0Y29tZRIlCgh3YXJuaW5ncxgDIAMoCzITLmdhbmd3YXkudjEuV2FybmluZyJ3CgdPdXRjb21lEhcKE09VVENPTUVfVU5TUEVDSUZJRUQQABITCg9PVVRDT01FX0NSRUFURUQQARIUChBPVVRDT01FX1JFUExBWUVEEAISFQoRT1VUQ09NRV9VTkNIQU5HRUQQAxIRCg1PVVRDT01FX1ZBTElEEAQihwEKFkJhdGNoQ3JlYXRlSm9ic1JlcXVlc3QSQAoIcmVxdWVzdHMYASADKAsyHC5nYW5nd2F5LnYxLkNyZWF0ZUpvYlJlcXVlc3RCELpIDZIBCggBEOgHIgPYAQMSKwoEdmlldxgCIAEoDjITLmdhbmd3YXkudjEuSm9iVmlld0IIukgFggECEAEiTQoXQmF0Y2hDcmVhdGVKb2JzUmVzcG9uc2USMgoHcmVzdWx0cxgBIAMoCzIhLmdhbmd3YXkudjEuQmF0Y2hDcmVhdGVKb2JzUmVzdWx0InkKFUJhdGNoQ3JlYXRlSm9ic1Jlc3VsdBIxCghyZXNwb25zZRgBIAEoCzIdLmdhbmd3YXkudjEuQ3JlYXRlSm9iUmVzcG9uc2VIABIjCgVlcnJvchgCIAEoCzISLmdvb2dsZS5ycGMuU3RhdHVzSABCCAoGcmVzdWx0IikKB1dhcm5pbmcSDQoFZmllbGQYASABKAkSDwoHbWVzc2FnZRgCIAEoCSLXAQoNR2V0Sm9iUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSDAoEbmFtZRgCIAEoCRIYCgN1aWQYAyABKAlCC7pICNgBAXIDsAEBEisKBHZpZXcYBCABKA4yEy5nYW5nd2F5LnYxLkpvYlZpZXdCCLpIBYIBAhABOl66SFsaWQoNZ2V0X2pvYi53aGljaBIhbmFtZSBvciB1aWQgbXVzdCBiZSBzZXQsIG5vdCBib3RoGiUodGhpcy5uYW1lICE9ICcnKSAhPSAodGhpcy51aWQgIT0gJycpIi4KDkdldEpvYlJlc3BvbnNlEhwKA2pvYhgBIAEoCzIPLmdhbmd3YXkudjEuSm9iIooCCglKb2JGaWx0ZXISEQoJbmFtZXNwYWNlGAEgASgJEhgKBW5hbWVzGAIgAygJQgm6SAaSAQMQ6AcSFwoFa2luZHMYAyADKAlCCLpIBZIBAhBAEjUKBnBoYXNlcxgEIAMoDjIULmdhbmd3YXkudjEuSm9iUGhhc2VCD7pIDJIBCRBAIgWCAQIQARINCgVxdWV1ZRgFIAEoCRIPCgdjbHVzdGVyGAYgASgJEjEKBmxhYmVscxgHIAMoCzIhLmdhbmd3YXkudjEuSm9iRmlsdGVyLkxhYmVsc0VudHJ5Gi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEi5wEKD0xpc3RKb2JzUmVxdWVzdBIlCgZmaWx0ZXIYASABKAsyFS5nYW5nd2F5LnYxLkpvYkZpbHRlchJNCghvcmRlcl9ieRgCIAEoCUI7ukg4cjZSAFILY3JlYXRlX3RpbWVSEGNyZWF0ZV90aW1lIGRlc2NSBG5hbWVSDXByaW9yaXR5IGRlc2MSHQoJcGFnZV9zaXplGAMgASgFQgq6SAcaBRjoBygAEhIKCnBhZ2VfdG9rZW4YBCABKAkSKwoEdmlldxgFIAEoDjITLmdhbmd3YXkudjEuSm9iVmlld0IIukgFggECEAEiYgoQTGlzdEpvYnNSZXNwb25zZRIdCgRqb2JzGAEgAygLMg8uZ2FuZ3dheS52MS5Kb2ISFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhYKDnRvdGFsX2VzdGltYXRlGAMgASgFInYKEFdhdGNoSm9ic1JlcXVlc3QSJQoGZmlsdGVyGAEgASgLMhUuZ2FuZ3dheS52MS5Kb2JGaWx0ZXISDgoGY3Vyc29yGAIgASgJEisKBHZpZXcYAyABKA4yEy5nYW5nd2F5LnYxLkpvYlZpZXdCCLpIBYIBAhABIucBChFXYXRjaEpvYnNSZXNwb25zZRIwCgR0eXBlGAEgASgOMiIuZ2FuZ3dheS52MS5XYXRjaEpvYnNSZXNwb25zZS5UeXBlEhwKA2pvYhgCIAEoCzIPLmdhbmd3YXkudjEuSm9iEg4KBmN1cnNvchgDIAEoCSJyCgRUeXBlEhQKEFRZUEVfVU5TUEVDSUZJRUQQABIOCgpUWVBFX0FEREVEEAESEQoNVFlQRV9NT0RJRklFRBACEhAKDFRZUEVfREVMRVRFRBADEhEKDVRZUEVfQk9PS01BUksQBBIMCghUWVBFX0dBUBAFIlYKEENhbmNlbEpvYlJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEhUKBG5hbWUYAiABKAlCB7pIBHICEAESGAoGcmVhc29uGAMgASgJQgi6SAVyAxiACCIxChFDYW5jZWxKb2JSZXNwb25zZRIcCgNqb2IYASABKAsyDy5nYW5nd2F5LnYxLkpvYiI8ChBEZWxldGVKb2JSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIVCgRuYW1lGAIgASgJQge6SARyAhABIjEKEURlbGV0ZUpvYlJlc3BvbnNlEhwKA2pvYhgBIAEoCzIPLmdhbmd3YXkudjEuSm9iIj0KEUV4cGxhaW5Kb2JSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIVCgRuYW1lGAIgASgJQge6SARyAhABIp0DChJFeHBsYWluSm9iUmVzcG9uc2USDwoHc3VtbWFyeRgBIAEoCRIjCgVwaGFzZRgCIAEoDjIULmdhbmd3YXkudjEuSm9iUGhhc2USEAoIcG9zaXRpb24YAyABKAUSDgoGcmVhc29uGAQgASgJEjAKDGV2YWx1YXRlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIY2x1c3RlcnMYBiADKAsyGi5nYW5nd2F5LnYxLkNsdXN0ZXJSZWZ1c2FsEigKBnF1b3RhcxgHIAMoCzIYLmdhbmd3YXkudjEuUXVvdGFSZWZ1c2FsEigKCWFkbWlzc2lvbhgIIAEoCzIVLmdhbmd3YXkudjEuQWRtaXNzaW9uEiQKB2ZhaWx1cmUYCSABKAsyEy5nYW5nd2F5LnYxLkZhaWx1cmUSLAoIcmV0cnlfYXQYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEicKCGRyYWluaW5nGAsgAygLMhUuZ2FuZ3dheS52MS5BZG1pc3Npb24ibgoOQ2x1c3RlclJlZnVzYWwSDwoHY2x1c3RlchgBIAEoCRIOCgZyZWFzb24YAiABKAkSDwoHbWVzc2FnZRgDIAEoCRIOCgZmbGF2b3IYBCABKAkSDAoEbmVlZBgFIAEoBRIMCgRoYXZlGAYgASgFInkKDFF1b3RhUmVmdXNhbBINCgVxdWV1ZRgBIAEoCRIOCgZmbGF2b3IYAiABKAkSDgoGcmVhc29uGAMgASgJEgwKBG5lZWQYBCABKAMSDAoEdXNlZBgFIAEoAxINCgVsaW1pdBgGIAEoAxIPCgdoZWxkX2J5GAcgAygJInMKFExpc3RKb2JFdmVudHNSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIVCgRuYW1lGAIgASgJQge6SARyAhABEh0KCXBhZ2Vfc2l6ZRgDIAEoBUIKukgHGgUY6AcoABISCgpwYWdlX3Rva2VuGAQgASgJIlYKFUxpc3RKb2JFdmVudHNSZXNwb25zZRIkCgZldmVudHMYASADKAsyFC5nYW5nd2F5LnYxLkpvYkV2ZW50EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSKKAQoISm9iRXZlbnQSKAoEdGltZRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDAoEdHlwZRgCIAEoCRIOCgZyZWFzb24YAyABKAkSDwoHbWVzc2FnZRgEIAEoCRIYChByZXNvdXJjZV92ZXJzaW9uGAUgASgJEgsKA3VpZBgGIAEoCSKRAwoUU3RyZWFtSm9iTG9nc1JlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEhUKBG5hbWUYAiABKAlCB7pIBHICEAESPAoHcmVwbGljYRgDIAEoCUIrukgociYYgAEyIV4oW14vXSsoLygwfFsxLTldWzAtOV17MCw2fSkpPyk/JBIaCgljb250YWluZXIYBCABKAlCB7pIBHICGD8SDgoGZm9sbG93GAUgASgIEiAKCnRhaWxfbGluZXMYBiABKANCB7pIBCICKABIAIgBARISCgp0aW1lc3RhbXBzGAcgASgIEhAKCHByZXZpb3VzGAggASgIOo0BukiJARqGAQoYc3RyZWFtX2pvYl9sb2dzLnByZXZpb3VzEklmb2xsb3cgYW5kIHByZXZpb3VzIG11c3Qgbm90IGJvdGggYmUgc2V0OiB3aGF0IGlzIG92ZXIgY2Fubm90IGJlIGZvbGxvd2VkGh8hKHRoaXMuZm9sbG93ICYmIHRoaXMucHJldmlvdXMpQg0KC190YWlsX2xpbmVzIjsKFVN0cmVhbUpvYkxvZ3NSZXNwb25zZRIiCgVsaW5lcxgBIAMoCzITLmdhbmd3YXkudjEuTG9nTGluZSJ2CgdMb2dMaW5lEg8KB3JlcGxpY2EYASABKAkSEQoJY29udGFpbmVyGAIgASgJEgwKBHRleHQYAyABKAkSKAoEdGltZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDwoHcGFydGlhbBgFIAEoCCISChBMaXN0S2luZHNSZXF1ZXN0IjQKEUxpc3RLaW5kc1Jlc3BvbnNlEh8KBWtpbmRzGAEgAygLMhAuZ2FuZ3dheS52MS5LaW5kIscDCgRLaW5kEgwKBG5hbWUYASABKAkSEwoLYXBpX3ZlcnNpb24YAiABKAkSGwoTcmVwbGljYV9zcGVjc19maWVsZBgDIAEoCRIfCgVyb2xlcxgEIAMoCzIQLmdhbmd3YXkudjEuUm9sZRIZChFkZWZhdWx0X2NvbnRhaW5lchgFIAEoCRIRCglwb3J0X25hbWUYBiABKAkSDAoEcG9ydBgHIAEoBRI5ChZkZWZhdWx0X3Jlc3RhcnRfcG9saWN5GAggASgOMhkuZ2FuZ3dheS52MS5SZXN0YXJ0UG9saWN5EjcKFWRlZmF1bHRfcmVzdGFydF9zY29wZRgJIAEoDjIYLmdhbmd3YXkudjEuUmVzdGFydFNjb3BlEiIKFWRlZmF1bHRfYmFja29mZl9saW1pdBgKIAEoBUgAiAEBEjEKEGtpbmRfc3BlY19zY2hlbWEYCyABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EigKB2V4YW1wbGUYDCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EhMKC2Rlc2NyaXB0aW9uGA0gASgJQhgKFl9kZWZhdWx0X2JhY2tvZmZfbGltaXQiQAoEUm9sZRIMCgRuYW1lGAEgASgJEhkKDG1heF9yZXBsaWNhcxgCIAEoBUgAiAEBQg8KDV9tYXhfcmVwbGljYXMqSgoHSm9iVmlldxIYChRKT0JfVklFV19VTlNQRUNJRklFRBAAEhIKDkpPQl9WSUVXX0JBU0lDEAESEQoNSk9CX1ZJRVdfRlVMTBACMt8GCgpKb2JTZXJ2aWNlEkgKCUNyZWF0ZUpvYhIcLmdhbmd3YXkudjEuQ3JlYXRlSm9iUmVxdWVzdBodLmdhbmd3YXkudjEuQ3JlYXRlSm9iUmVzcG9uc2USWgoPQmF0Y2hDcmVhdGVKb2JzEiIuZ2FuZ3dheS52MS5CYXRjaENyZWF0ZUpvYnNSZXF1ZXN0GiMuZ2FuZ3dheS52MS5CYXRjaENyZWF0ZUpvYnNSZXNwb25zZRI/CgZHZXRKb2ISGS5nYW5nd2F5LnYxLkdldEpvYlJlcXVlc3QaGi5nYW5nd2F5LnYxLkdldEpvYlJlc3BvbnNlEkUKCExpc3RKb2JzEhsuZ2FuZ3dheS52MS5MaXN0Sm9ic1JlcXVlc3QaHC5nYW5nd2F5LnYxLkxpc3RKb2JzUmVzcG9uc2USSgoJV2F0Y2hKb2JzEhwuZ2FuZ3dheS52MS5XYXRjaEpvYnNSZXF1ZXN0Gh0uZ2FuZ3dheS52MS5XYXRjaEpvYnNSZXNwb25zZTABEkgKCUNhbmNlbEpvYhIcLmdhbmd3YXkudjEuQ2FuY2VsSm9iUmVxdWVzdBodLmdhbmd3YXkudjEuQ2FuY2VsSm9iUmVzcG9uc2USSAoJRGVsZXRlSm9iEhwuZ2FuZ3dheS52MS5EZWxldGVKb2JSZXF1ZXN0Gh0uZ2FuZ3dheS52MS5EZWxldGVKb2JSZXNwb25zZRJLCgpFeHBsYWluSm9iEh0uZ2FuZ3dheS52MS5FeHBsYWluSm9iUmVxdWVzdBoeLmdhbmd3YXkudjEuRXhwbGFpbkpvYlJlc3BvbnNlElQKDUxpc3RKb2JFdmVudHMSIC5nYW5nd2F5LnYxLkxpc3RKb2JFdmVudHNSZXF1ZXN0GiEuZ2FuZ3dheS52MS5MaXN0Sm9iRXZlbnRzUmVzcG9uc2USVgoNU3RyZWFtSm9iTG9ncxIgLmdhbmd3YXkudjEuU3RyZWFtSm9iTG9nc1JlcXVlc3QaIS5nYW5nd2F5LnYxLlN0cmVhbUpvYkxvZ3NSZXNwb25zZTABEkgKCUxpc3RLaW5kcxIcLmdhbmd3YXkudjEuTGlzdEtpbmRzUmVxdWVzdBodLmdhbmd3YXkudjEuTGlzdEtpbmRzUmVzcG9uc2ViBnByb3RvMw", [file_buf_validate_validate, file_gangway_v1_job, file_google_protobuf_struct, file_google_protobuf_timestamp, file_google_rpc_status]);
 
 /**
  * @generated from message gangway.v1.CreateJobRequest
@@ -130,6 +132,84 @@ export const CreateJobResponse_OutcomeSchema: GenEnum<CreateJobResponse_Outcome>
   enumDesc(file_gangway_v1_job_service, 1, 0);
 
 /**
+ * @generated from message gangway.v1.BatchCreateJobsRequest
+ */
+export type BatchCreateJobsRequest = Message<"gangway.v1.BatchCreateJobsRequest"> & {
+  /**
+   * Each is checked and carried out as by CreateJob, in this order.
+   *
+   * @generated from field: repeated gangway.v1.CreateJobRequest requests = 1;
+   */
+  requests: CreateJobRequest[];
+
+  /**
+   * How much of each job is returned; BASIC if unspecified.
+   *
+   * @generated from field: gangway.v1.JobView view = 2;
+   */
+  view: JobView;
+};
+
+/**
+ * Describes the message gangway.v1.BatchCreateJobsRequest.
+ * Use `create(BatchCreateJobsRequestSchema)` to create a new message.
+ */
+export const BatchCreateJobsRequestSchema: GenMessage<BatchCreateJobsRequest> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_job_service, 2);
+
+/**
+ * @generated from message gangway.v1.BatchCreateJobsResponse
+ */
+export type BatchCreateJobsResponse = Message<"gangway.v1.BatchCreateJobsResponse"> & {
+  /**
+   * One for each request, in the order of the requests.
+   *
+   * @generated from field: repeated gangway.v1.BatchCreateJobsResult results = 1;
+   */
+  results: BatchCreateJobsResult[];
+};
+
+/**
+ * Describes the message gangway.v1.BatchCreateJobsResponse.
+ * Use `create(BatchCreateJobsResponseSchema)` to create a new message.
+ */
+export const BatchCreateJobsResponseSchema: GenMessage<BatchCreateJobsResponse> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_job_service, 3);
+
+/**
+ * How one request of a batch ended.
+ *
+ * @generated from message gangway.v1.BatchCreateJobsResult
+ */
+export type BatchCreateJobsResult = Message<"gangway.v1.BatchCreateJobsResult"> & {
+  /**
+   * @generated from oneof gangway.v1.BatchCreateJobsResult.result
+   */
+  result: {
+    /**
+     * @generated from field: gangway.v1.CreateJobResponse response = 1;
+     */
+    value: CreateJobResponse;
+    case: "response";
+  } | {
+    /**
+     * The error that CreateJob would have answered with, with its details; fields are named within the one request.
+     *
+     * @generated from field: google.rpc.Status error = 2;
+     */
+    value: Status;
+    case: "error";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message gangway.v1.BatchCreateJobsResult.
+ * Use `create(BatchCreateJobsResultSchema)` to create a new message.
+ */
+export const BatchCreateJobsResultSchema: GenMessage<BatchCreateJobsResult> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_job_service, 4);
+
+/**
  * Something odd that was accepted.
  *
  * @generated from message gangway.v1.Warning
@@ -153,7 +233,7 @@ export type Warning = Message<"gangway.v1.Warning"> & {
  * Use `create(WarningSchema)` to create a new message.
  */
 export const WarningSchema: GenMessage<Warning> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 2);
+  messageDesc(file_gangway_v1_job_service, 5);
 
 /**
  * @generated from message gangway.v1.GetJobRequest
@@ -187,7 +267,7 @@ export type GetJobRequest = Message<"gangway.v1.GetJobRequest"> & {
  * Use `create(GetJobRequestSchema)` to create a new message.
  */
 export const GetJobRequestSchema: GenMessage<GetJobRequest> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 3);
+  messageDesc(file_gangway_v1_job_service, 6);
 
 /**
  * @generated from message gangway.v1.GetJobResponse
@@ -204,7 +284,7 @@ export type GetJobResponse = Message<"gangway.v1.GetJobResponse"> & {
  * Use `create(GetJobResponseSchema)` to create a new message.
  */
 export const GetJobResponseSchema: GenMessage<GetJobResponse> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 4);
+  messageDesc(file_gangway_v1_job_service, 7);
 
 /**
  * Which jobs; empty members ask for nothing, all that are set must hold.
@@ -257,7 +337,7 @@ export type JobFilter = Message<"gangway.v1.JobFilter"> & {
  * Use `create(JobFilterSchema)` to create a new message.
  */
 export const JobFilterSchema: GenMessage<JobFilter> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 5);
+  messageDesc(file_gangway_v1_job_service, 8);
 
 /**
  * @generated from message gangway.v1.ListJobsRequest
@@ -298,7 +378,7 @@ export type ListJobsRequest = Message<"gangway.v1.ListJobsRequest"> & {
  * Use `create(ListJobsRequestSchema)` to create a new message.
  */
 export const ListJobsRequestSchema: GenMessage<ListJobsRequest> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 6);
+  messageDesc(file_gangway_v1_job_service, 9);
 
 /**
  * @generated from message gangway.v1.ListJobsResponse
@@ -329,7 +409,7 @@ export type ListJobsResponse = Message<"gangway.v1.ListJobsResponse"> & {
  * Use `create(ListJobsResponseSchema)` to create a new message.
  */
 export const ListJobsResponseSchema: GenMessage<ListJobsResponse> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 7);
+  messageDesc(file_gangway_v1_job_service, 10);
 
 /**
  * @generated from message gangway.v1.WatchJobsRequest
@@ -358,7 +438,7 @@ export type WatchJobsRequest = Message<"gangway.v1.WatchJobsRequest"> & {
  * Use `create(WatchJobsRequestSchema)` to create a new message.
  */
 export const WatchJobsRequestSchema: GenMessage<WatchJobsRequest> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 8);
+  messageDesc(file_gangway_v1_job_service, 11);
 
 /**
  * @generated from message gangway.v1.WatchJobsResponse
@@ -387,7 +467,7 @@ export type WatchJobsResponse = Message<"gangway.v1.WatchJobsResponse"> & {
  * Use `create(WatchJobsResponseSchema)` to create a new message.
  */
 export const WatchJobsResponseSchema: GenMessage<WatchJobsResponse> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 9);
+  messageDesc(file_gangway_v1_job_service, 12);
 
 /**
  * @generated from enum gangway.v1.WatchJobsResponse.Type
@@ -441,7 +521,7 @@ export type WatchJobsResponse_Type = (typeof WatchJobsResponse_Type)[keyof typeo
  * Describes the enum gangway.v1.WatchJobsResponse.Type.
  */
 export const WatchJobsResponse_TypeSchema: GenEnum<WatchJobsResponse_Type> = /*@__PURE__*/
-  enumDesc(file_gangway_v1_job_service, 9, 0);
+  enumDesc(file_gangway_v1_job_service, 12, 0);
 
 /**
  * @generated from message gangway.v1.CancelJobRequest
@@ -470,7 +550,7 @@ export type CancelJobRequest = Message<"gangway.v1.CancelJobRequest"> & {
  * Use `create(CancelJobRequestSchema)` to create a new message.
  */
 export const CancelJobRequestSchema: GenMessage<CancelJobRequest> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 10);
+  messageDesc(file_gangway_v1_job_service, 13);
 
 /**
  * @generated from message gangway.v1.CancelJobResponse
@@ -487,7 +567,7 @@ export type CancelJobResponse = Message<"gangway.v1.CancelJobResponse"> & {
  * Use `create(CancelJobResponseSchema)` to create a new message.
  */
 export const CancelJobResponseSchema: GenMessage<CancelJobResponse> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 11);
+  messageDesc(file_gangway_v1_job_service, 14);
 
 /**
  * @generated from message gangway.v1.DeleteJobRequest
@@ -509,7 +589,7 @@ export type DeleteJobRequest = Message<"gangway.v1.DeleteJobRequest"> & {
  * Use `create(DeleteJobRequestSchema)` to create a new message.
  */
 export const DeleteJobRequestSchema: GenMessage<DeleteJobRequest> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 12);
+  messageDesc(file_gangway_v1_job_service, 15);
 
 /**
  * @generated from message gangway.v1.DeleteJobResponse
@@ -528,7 +608,7 @@ export type DeleteJobResponse = Message<"gangway.v1.DeleteJobResponse"> & {
  * Use `create(DeleteJobResponseSchema)` to create a new message.
  */
 export const DeleteJobResponseSchema: GenMessage<DeleteJobResponse> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 13);
+  messageDesc(file_gangway_v1_job_service, 16);
 
 /**
  * @generated from message gangway.v1.ExplainJobRequest
@@ -550,7 +630,7 @@ export type ExplainJobRequest = Message<"gangway.v1.ExplainJobRequest"> & {
  * Use `create(ExplainJobRequestSchema)` to create a new message.
  */
 export const ExplainJobRequestSchema: GenMessage<ExplainJobRequest> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 14);
+  messageDesc(file_gangway_v1_job_service, 17);
 
 /**
  * @generated from message gangway.v1.ExplainJobResponse
@@ -631,7 +711,7 @@ export type ExplainJobResponse = Message<"gangway.v1.ExplainJobResponse"> & {
  * Use `create(ExplainJobResponseSchema)` to create a new message.
  */
 export const ExplainJobResponseSchema: GenMessage<ExplainJobResponse> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 15);
+  messageDesc(file_gangway_v1_job_service, 18);
 
 /**
  * Why one cluster cannot take the gang now.
@@ -679,7 +759,7 @@ export type ClusterRefusal = Message<"gangway.v1.ClusterRefusal"> & {
  * Use `create(ClusterRefusalSchema)` to create a new message.
  */
 export const ClusterRefusalSchema: GenMessage<ClusterRefusal> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 16);
+  messageDesc(file_gangway_v1_job_service, 19);
 
 /**
  * Why a quota cannot take the gang now.
@@ -732,7 +812,7 @@ export type QuotaRefusal = Message<"gangway.v1.QuotaRefusal"> & {
  * Use `create(QuotaRefusalSchema)` to create a new message.
  */
 export const QuotaRefusalSchema: GenMessage<QuotaRefusal> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 17);
+  messageDesc(file_gangway_v1_job_service, 20);
 
 /**
  * @generated from message gangway.v1.ListJobEventsRequest
@@ -766,7 +846,7 @@ export type ListJobEventsRequest = Message<"gangway.v1.ListJobEventsRequest"> & 
  * Use `create(ListJobEventsRequestSchema)` to create a new message.
  */
 export const ListJobEventsRequestSchema: GenMessage<ListJobEventsRequest> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 18);
+  messageDesc(file_gangway_v1_job_service, 21);
 
 /**
  * @generated from message gangway.v1.ListJobEventsResponse
@@ -788,7 +868,7 @@ export type ListJobEventsResponse = Message<"gangway.v1.ListJobEventsResponse"> 
  * Use `create(ListJobEventsResponseSchema)` to create a new message.
  */
 export const ListJobEventsResponseSchema: GenMessage<ListJobEventsResponse> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 19);
+  messageDesc(file_gangway_v1_job_service, 22);
 
 /**
  * @generated from message gangway.v1.JobEvent
@@ -834,7 +914,137 @@ export type JobEvent = Message<"gangway.v1.JobEvent"> & {
  * Use `create(JobEventSchema)` to create a new message.
  */
 export const JobEventSchema: GenMessage<JobEvent> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 20);
+  messageDesc(file_gangway_v1_job_service, 23);
+
+/**
+ * @generated from message gangway.v1.StreamJobLogsRequest
+ */
+export type StreamJobLogsRequest = Message<"gangway.v1.StreamJobLogsRequest"> & {
+  /**
+   * @generated from field: string namespace = 1;
+   */
+  namespace: string;
+
+  /**
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * Worker/0, or Worker for all replicas of a type; empty: all of the job.
+   *
+   * @generated from field: string replica = 3;
+   */
+  replica: string;
+
+  /**
+   * Empty: the container that the job's kind goes by, else the first.
+   *
+   * @generated from field: string container = 4;
+   */
+  container: string;
+
+  /**
+   * Goes on with what is written from now on, until the job has ended.
+   *
+   * @generated from field: bool follow = 5;
+   */
+  follow: boolean;
+
+  /**
+   * Only so many of the last lines of each replica that are there already; absent: all.
+   *
+   * @generated from field: optional int64 tail_lines = 6;
+   */
+  tailLines?: bigint | undefined;
+
+  /**
+   * Says of each line when it was written.
+   *
+   * @generated from field: bool timestamps = 7;
+   */
+  timestamps: boolean;
+
+  /**
+   * Of the run before the container's last restart in its pod. Cannot be followed.
+   *
+   * @generated from field: bool previous = 8;
+   */
+  previous: boolean;
+};
+
+/**
+ * Describes the message gangway.v1.StreamJobLogsRequest.
+ * Use `create(StreamJobLogsRequestSchema)` to create a new message.
+ */
+export const StreamJobLogsRequestSchema: GenMessage<StreamJobLogsRequest> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_job_service, 24);
+
+/**
+ * @generated from message gangway.v1.StreamJobLogsResponse
+ */
+export type StreamJobLogsResponse = Message<"gangway.v1.StreamJobLogsResponse"> & {
+  /**
+   * In the order in which each replica wrote them; lines of different replicas come as they are read.
+   *
+   * @generated from field: repeated gangway.v1.LogLine lines = 1;
+   */
+  lines: LogLine[];
+};
+
+/**
+ * Describes the message gangway.v1.StreamJobLogsResponse.
+ * Use `create(StreamJobLogsResponseSchema)` to create a new message.
+ */
+export const StreamJobLogsResponseSchema: GenMessage<StreamJobLogsResponse> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_job_service, 25);
+
+/**
+ * A line that a container has written.
+ *
+ * @generated from message gangway.v1.LogLine
+ */
+export type LogLine = Message<"gangway.v1.LogLine"> & {
+  /**
+   * Worker/0.
+   *
+   * @generated from field: string replica = 1;
+   */
+  replica: string;
+
+  /**
+   * @generated from field: string container = 2;
+   */
+  container: string;
+
+  /**
+   * Without its line break; bytes that are no UTF-8 are replaced.
+   *
+   * @generated from field: string text = 3;
+   */
+  text: string;
+
+  /**
+   * Where timestamps were asked for: when the cluster took it.
+   *
+   * @generated from field: google.protobuf.Timestamp time = 4;
+   */
+  time?: Timestamp | undefined;
+
+  /**
+   * The line is too long for one piece and goes on in the next line of this replica.
+   *
+   * @generated from field: bool partial = 5;
+   */
+  partial: boolean;
+};
+
+/**
+ * Describes the message gangway.v1.LogLine.
+ * Use `create(LogLineSchema)` to create a new message.
+ */
+export const LogLineSchema: GenMessage<LogLine> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_job_service, 26);
 
 /**
  * @generated from message gangway.v1.ListKindsRequest
@@ -847,7 +1057,7 @@ export type ListKindsRequest = Message<"gangway.v1.ListKindsRequest"> & {
  * Use `create(ListKindsRequestSchema)` to create a new message.
  */
 export const ListKindsRequestSchema: GenMessage<ListKindsRequest> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 21);
+  messageDesc(file_gangway_v1_job_service, 27);
 
 /**
  * @generated from message gangway.v1.ListKindsResponse
@@ -864,7 +1074,7 @@ export type ListKindsResponse = Message<"gangway.v1.ListKindsResponse"> & {
  * Use `create(ListKindsResponseSchema)` to create a new message.
  */
 export const ListKindsResponseSchema: GenMessage<ListKindsResponse> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 22);
+  messageDesc(file_gangway_v1_job_service, 28);
 
 /**
  * A kind of job and its defaults.
@@ -951,7 +1161,7 @@ export type Kind = Message<"gangway.v1.Kind"> & {
  * Use `create(KindSchema)` to create a new message.
  */
 export const KindSchema: GenMessage<Kind> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 23);
+  messageDesc(file_gangway_v1_job_service, 29);
 
 /**
  * A replica type of a kind.
@@ -979,7 +1189,7 @@ export type Role = Message<"gangway.v1.Role"> & {
  * Use `create(RoleSchema)` to create a new message.
  */
 export const RoleSchema: GenMessage<Role> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 24);
+  messageDesc(file_gangway_v1_job_service, 30);
 
 /**
  * How much of a job is returned.
@@ -1036,6 +1246,17 @@ export const JobService: GenService<{
     methodKind: "unary";
     input: typeof CreateJobRequestSchema;
     output: typeof CreateJobResponseSchema;
+  },
+  /**
+   * Makes many jobs durable, each on its own: what is wrong with one is its own result and hinders no other. The call itself fails only where
+   * it is too large: more than 1,000 requests, or more than 16 MiB.
+   *
+   * @generated from rpc gangway.v1.JobService.BatchCreateJobs
+   */
+  batchCreateJobs: {
+    methodKind: "unary";
+    input: typeof BatchCreateJobsRequestSchema;
+    output: typeof BatchCreateJobsResponseSchema;
   },
   /**
    * One job, by namespace and name or by uid. NOT_FOUND if there is none.
@@ -1106,6 +1327,18 @@ export const JobService: GenService<{
     methodKind: "unary";
     input: typeof ListJobEventsRequestSchema;
     output: typeof ListJobEventsResponseSchema;
+  },
+  /**
+   * What the containers of a job have written, from its cluster's own log endpoint; with follow, also what they write from now on, across
+   * restarts of their pods, until the job has ended. NOT_FOUND: no such job or replica. FAILED_PRECONDITION: nothing has started yet (a
+   * stream that follows waits instead), or the pods are gone.
+   *
+   * @generated from rpc gangway.v1.JobService.StreamJobLogs
+   */
+  streamJobLogs: {
+    methodKind: "server_streaming";
+    input: typeof StreamJobLogsRequestSchema;
+    output: typeof StreamJobLogsResponseSchema;
   },
   /**
    * The kinds of jobs that are served: roles, defaults, schema of kind_spec, an example.

@@ -1,0 +1,135 @@
+import { LABEL } from "../../core/job/labels.ts";
+import type { JsonObject } from "../../runtime/json.ts";
+import { arrayAt, isJsonObject, numberAt, objectAt, stringAt, stringMapAt } from "../../runtime/json.ts";
+import type { KubeClient, KubeClientOptions } from "./client.ts";
+import { createKubeClient } from "./client.ts";
+import { type ApiFailure, unreachable } from "./failure.ts";
+import { ownJobUid } from "./kept-objects.ts";
+import { type LogLine, logLines } from "./log-lines.ts";
+
+/** Whose log: a pod by its name, which counts only if it belongs to this admission of this job. */
+export type LogTarget = {
+  readonly cluster: string;
+  readonly namespace: string;
+  readonly pod: string;
+  readonly jobUid: string;
+  readonly admission: number;
+};
+
+/** How far a pod's containers are, as its log sees it. */
+export type PodForLog = {
+  readonly kind: "found";
+  readonly containers: readonly ContainerForLog[];
+};
+
+export type ContainerForLog = {
+  readonly name: string;
+  /** Tells one run of the container from another, also of a pod of the same name that came later. */
+  readonly run: string;
+  readonly state: "waiting" | "running" | "ended";
+  /** Why it waits. */
+  readonly reason: string;
+};
+
+export type LogFailure = Pick<ApiFailure, "kind" | "status" | "reason" | "message">;
+
+export type LogRequest = LogTarget & {
+  readonly container: string;
+  readonly follow: boolean;
+  readonly previous: boolean;
+  /** Null: from the beginning. */
+  readonly tailLines: number | null;
+  /** RFC 3339; null: from the beginning. Servers may begin up to a second earlier. */
+  readonly sinceTime: string | null;
+};
+
+/** An open log: its lines as they are written, in the order in which they were, as many at a time as have come. */
+export type OpenLog = { readonly kind: "open"; readonly lines: AsyncIterable<readonly LogLine[]> };
+
+export type PodLogs = {
+  readonly look: (target: LogTarget, signal: AbortSignal) => Promise<PodForLog | { kind: "absent" } | LogFailure>;
+  readonly open: (request: LogRequest, signal: AbortSignal) => Promise<OpenLog | LogFailure>;
+  readonly close: () => Promise<void>;
+};
+
+/** A followed log holds its connection for as long as it lasts. */
+const CONNECTIONS_MAX = 256;
+
+/** Reads logs of one cluster over connections of their own, so that no watch or write waits behind a log. Connects with the first call. */
+export function createPodLogs(options: Omit<KubeClientOptions, "connectionsMax">, installation: string): PodLogs {
+  let client: KubeClient | null = null;
+  const connected = () => {
+    client ??= createKubeClient({ ...options, connectionsMax: CONNECTIONS_MAX });
+    return client;
+  };
+  return {
+    async look(target, signal) {
+      const got = await connected().request({ method: "GET", path: pathOf(target) }, signal);
+      if (got.kind === "failed") return got.status === 404 ? { kind: "absent" } : got;
+      return isOf(target, got.object, installation) ? podForLog(got.object) : { kind: "absent" };
+    },
+    async open(request, signal) {
+      const { container, follow, previous, tailLines, sinceTime } = request;
+      const query = {
+        container,
+        timestamps: "true",
+        ...(follow ? { follow: "true" } : {}),
+        ...(previous ? { previous: "true" } : {}),
+        ...(tailLines === null ? {} : { tailLines: String(tailLines) }),
+        ...(sinceTime === null ? {} : { sinceTime }),
+      };
+      try {
+        const opened = await connected().stream({ path: `${pathOf(request)}/log`, query }, signal);
+        return opened.kind === "open" ? { kind: "open", lines: logLines(opened.bytes) } : opened;
+      } catch (error) {
+        return unreachable(error);
+      }
+    },
+    async close() {
+      await client?.close();
+    },
+  };
+}
+
+function pathOf({ namespace, pod }: LogTarget): string {
+  return `/api/v1/namespaces/${namespace}/pods/${pod}`;
+}
+
+function isOf({ jobUid, admission }: LogTarget, pod: JsonObject, installation: string): boolean {
+  const labels = stringMapAt(objectAt(pod, "metadata"), "labels");
+  return ownJobUid(pod, installation) === jobUid && labels[LABEL.admission] === String(admission);
+}
+
+function podForLog(pod: JsonObject): PodForLog {
+  const uid = stringAt(objectAt(pod, "metadata"), "uid") ?? "";
+  const lists = [
+    ["containers", "containerStatuses"],
+    ["initContainers", "initContainerStatuses"],
+  ] as const;
+  const containers = lists.flatMap(([specs, statuses]) =>
+    arrayAt(objectAt(pod, "spec"), specs).map((spec) => {
+      const name = stringAt(spec, "name") ?? "";
+      const status = arrayAt(objectAt(pod, "status"), statuses).find((one) => stringAt(one, "name") === name);
+      return containerForLog({ name, uid, status });
+    }),
+  );
+  return { kind: "found", containers };
+}
+
+/** A container that waits to be restarted has ended its last run, whose log is there until the next begins. */
+function containerForLog(of: {
+  readonly name: string;
+  readonly uid: string;
+  readonly status: unknown;
+}): ContainerForLog {
+  const { name, uid, status } = of;
+  const state = objectAt(status, "state");
+  const ended = [state["terminated"], objectAt(status, "lastState")["terminated"]].find(isJsonObject);
+  const restarts = numberAt(status, "restartCount") ?? 0;
+  const run = (id: string | undefined) => `${uid}/${id ?? restarts}`;
+  if (state["running"] !== undefined) {
+    return { name, run: run(stringAt(status, "containerID")), state: "running", reason: "" };
+  }
+  if (ended !== undefined) return { name, run: run(stringAt(ended, "containerID")), state: "ended", reason: "" };
+  return { name, run: "", state: "waiting", reason: stringAt(state["waiting"], "reason") ?? "Pending" };
+}

@@ -1,0 +1,116 @@
+import { LABEL } from "../../core/job/labels.ts";
+import { arrayAt, objectAt, stringAt } from "../../runtime/json.ts";
+import { readFate } from "./fate.ts";
+import type { ContainerRun, Entry, KubeObject } from "./kube-object.ts";
+import { statusOf } from "./pod-status.ts";
+import { badRequest } from "./status-error.ts";
+
+/** Older lines are gone, as after a kubelet has rotated its files. */
+const LINES_KEPT_MAX = 20_000;
+
+/** A line that a container has written. */
+export type SimLogLine = { readonly atMs: number; readonly text: string };
+
+/**
+ * What one run of a container has written: nothing is stored, since what a simulated container writes follows from when it started: a line
+ * at its start, one for each interval, and one at its end. Numbered from 0.
+ */
+export class SimLog {
+  readonly #run: ContainerRun;
+  readonly #everyMs: number | null;
+  readonly #container: string;
+  readonly #title: string;
+  readonly #node: string;
+
+  constructor({ object: pod }: Pick<Entry, "object">, container: string, run: ContainerRun) {
+    this.#run = run;
+    this.#container = container;
+    this.#everyMs = readFate(pod.metadata.annotations ?? {}).logEveryMs;
+    const attempt = pod.metadata.labels?.[LABEL.attempt];
+    this.#title = `${pod.metadata.name}/${container}${attempt === undefined ? "" : ` attempt ${attempt}`}`;
+    this.#node = stringAt(pod.spec, "nodeName") ?? "";
+  }
+
+  get ended(): boolean {
+    return this.#run.endedMs !== null;
+  }
+
+  /** The same run as it is now. */
+  again(entry: Entry): SimLog {
+    const run = entry.run?.runs?.find(({ startedMs }) => startedMs === this.#run.startedMs);
+    return run === undefined ? this : new SimLog(entry, this.#container, run);
+  }
+
+  /** The number of the first line that is kept, and of the one after the last that is written by then. */
+  range(nowMs: number): { readonly from: number; readonly to: number } {
+    const { endedMs } = this.#run;
+    const to = 1 + this.#steps(endedMs ?? nowMs + 1) + (endedMs === null || endedMs > nowMs ? 0 : 1);
+    return { from: Math.max(0, to - LINES_KEPT_MAX), to };
+  }
+
+  line(number: number): SimLogLine {
+    const { startedMs, endedMs, exitCode } = this.#run;
+    if (number === 0) return { atMs: startedMs, text: `${this.#title} started on ${this.#node}` };
+    if (endedMs !== null && number === this.range(endedMs).to - 1) {
+      return { atMs: endedMs, text: `${this.#title} ended with exit code ${exitCode}` };
+    }
+    return { atMs: startedMs + number * (this.#everyMs ?? 0), text: `step ${number}` };
+  }
+
+  /** When the next line is written by itself; null if that takes an event. */
+  nextMs(nowMs: number): number | null {
+    if (this.ended || this.#everyMs === null) return null;
+    return this.#run.startedMs + (this.#steps(nowMs + 1) + 1) * this.#everyMs;
+  }
+
+  /** How many intervals have passed before a time. */
+  #steps(beforeMs: number): number {
+    if (this.#everyMs === null) return 0;
+    return Math.max(0, Math.ceil((beforeMs - this.#run.startedMs) / this.#everyMs) - 1);
+  }
+}
+
+/** The log of a container, or the refusal that kube-apiserver and a kubelet would give; null for a pod that no node has yet. */
+export function podLog(entry: Entry, asked: { readonly container: string; readonly previous: boolean }): SimLog | null {
+  const { object: pod, run } = entry;
+  const container = containerOf(pod, asked.container);
+  if (stringAt(pod.spec, "nodeName") === undefined) return null;
+  const { name } = pod.metadata;
+  const isInit = arrayAt(pod.spec, "initContainers").some((init) => stringAt(init, "name") === container);
+  const runs = isInit ? [] : (run?.runs ?? []);
+  const chosen = asked.previous ? runs.at(-2) : runs.at(-1);
+  if (chosen !== undefined) return new SimLog(entry, container, chosen);
+  if (asked.previous) throw badRequest(`previous terminated container "${container}" in pod "${name}" not found`);
+  if (isInit && initEnded(pod, container)) {
+    const startedMs = Date.parse(pod.metadata.creationTimestamp);
+    return new SimLog(entry, container, { startedMs, endedMs: startedMs, exitCode: 0 });
+  }
+  const waiting = statusOf(arrayAt(pod.status, "containerStatuses"), { name: container });
+  const reason = stringAt(objectAt(waiting, "state")["waiting"], "reason") ?? "ContainerCreating";
+  throw badRequest(`container "${container}" in pod "${name}" is waiting to start: ${reason}`);
+}
+
+function initEnded(pod: KubeObject, container: string): boolean {
+  const status = statusOf(arrayAt(pod.status, "initContainerStatuses"), { name: container });
+  return objectAt(status, "state")["terminated"] !== undefined;
+}
+
+/** Source of the wording: `validateContainer` and `LogLocation` in Kubernetes' pod strategy. */
+function containerOf(pod: KubeObject, asked: string): string {
+  const namesOf = (list: string) => arrayAt(pod.spec, list).map((container) => stringAt(container, "name") ?? "");
+  const containers = namesOf("containers");
+  const initContainers = namesOf("initContainers");
+  const { name } = pod.metadata;
+  const [only = ""] = containers;
+  if (asked === "" && containers.length === 1) return only;
+  if (asked === "") {
+    const init = initContainers.length === 0 ? "" : ` or one of the init containers: [${initContainers.join(" ")}]`;
+    throw badRequest(
+      `a container name must be specified for pod ${name}, choose one of: [${containers.join(" ")}]${init}`,
+    );
+  }
+  if (![...containers, ...initContainers].includes(asked)) {
+    throw badRequest(`container ${asked} is not valid for pod ${name}`);
+  }
+  return asked;
+}

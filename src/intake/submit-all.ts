@@ -1,0 +1,115 @@
+import type { Job } from "../core/job/job.ts";
+import { invariant } from "../runtime/assert.ts";
+import { UnavailableError } from "../runtime/unavailable-error.ts";
+import type { IntakePorts, IntakeStore } from "./ports.ts";
+import { finish, makeJob, prepare, type Ready, type Submission, type Submitted } from "./submit.ts";
+
+/** How one of many submissions ended; `failed`: what a single one would have thrown. */
+export type BatchSubmitted = Submitted | { readonly kind: "failed"; readonly error: unknown };
+
+/** So many jobs share a transaction: enough that its commit costs little, and few enough that nobody waits long for its rows. */
+const GROUP_MAX = 200;
+
+type Item = { readonly submission: Submission; readonly ready: Ready };
+
+/**
+ * Validates jobs and makes them durable, each as if it were submitted alone after those before it: none hinders another. What nothing stands
+ * in the way of shares transactions; what something does is then tried by itself.
+ */
+export async function submitAll(
+  ports: IntakePorts,
+  submissions: readonly Submission[],
+): Promise<readonly BatchSubmitted[]> {
+  const remembering = { ...ports, store: rememberingFacts(ports.store) };
+  const answers: BatchSubmitted[] = [];
+  for (const group of groupsOf(submissions)) answers.push(...(await submitGroup(remembering, group)));
+  return answers;
+}
+
+/** A dry run is answered as things are after those before it, and none after it: it shares no group with what is carried out. */
+function groupsOf(submissions: readonly Submission[]): readonly (readonly Submission[])[] {
+  const groups: Submission[][] = [];
+  for (const submission of submissions) {
+    const group = groups.at(-1);
+    const fits = group !== undefined && group.length < GROUP_MAX && group[0]?.validateOnly === submission.validateOnly;
+    if (fits) group.push(submission);
+    else groups.push([submission]);
+  }
+  return groups;
+}
+
+async function submitGroup(ports: IntakePorts, submissions: readonly Submission[]): Promise<readonly BatchSubmitted[]> {
+  const prepared = [];
+  for (const submission of submissions) prepared.push(await orFailed(prepare(ports, submission)));
+  const items = prepared.flatMap((one, at): Item[] => {
+    const submission = submissions[at];
+    return one.kind === "ready" && submission !== undefined ? [{ submission, ready: one }] : [];
+  });
+  const finished = (await createGroup(ports, items)).values();
+  const answers: BatchSubmitted[] = [];
+  for (const one of prepared) {
+    const answer = one.kind === "ready" ? finished.next().value : one.kind === "refused" ? one.answer : one;
+    invariant(answer !== undefined, "every submission has an answer");
+    answers.push(answer);
+  }
+  return answers;
+}
+
+/** Makes what is free in one transaction, then tries the rest one by one, in their order. */
+async function createGroup(ports: IntakePorts, items: readonly Item[]): Promise<readonly BatchSubmitted[]> {
+  const made = await createFree(ports, items);
+  if (made.some((outcome) => outcome?.kind === "created")) ports.wakePlanner();
+  const answers: BatchSubmitted[] = [];
+  for (const [at, { submission, ready }] of items.entries()) {
+    const outcome = made[at] ?? null;
+    if (outcome === null) answers.push(await orFailed(finish(ports, submission, ready)));
+    else answers.push(outcome.kind === "failed" ? outcome : { ...outcome, warnings: ready.warnings });
+  }
+  return answers;
+}
+
+type Made = { readonly kind: "created"; readonly job: Job } | Failed | null;
+
+/** Null for what is to be tried by itself: also all of a group that the database refused for the sake of one. */
+async function createFree(ports: IntakePorts, items: readonly Item[]): Promise<readonly Made[]> {
+  if (items.length === 1) return [null];
+  const jobs = items.map(({ submission, ready }) => ({
+    job: makeJob(ports, submission, ready.facts),
+    sent: submission.job,
+    requestId: submission.requestId,
+    dryRun: submission.validateOnly,
+  }));
+  try {
+    return await ports.store.createJobs(jobs);
+  } catch (error) {
+    return items.map(() => (error instanceof UnavailableError ? { kind: "failed", error } : null));
+  }
+}
+
+type Failed = { readonly kind: "failed"; readonly error: unknown };
+
+async function orFailed<T>(work: Promise<T>): Promise<T | Failed> {
+  try {
+    return await work;
+  } catch (error) {
+    return { kind: "failed", error };
+  }
+}
+
+/** Asks the store for each namespace and queue once; also what was in the way of asking is remembered, for the length of one batch. */
+function rememberingFacts(store: IntakeStore): IntakeStore {
+  const facts = remembering(async (namespace) => {
+    const found = await store.facts(namespace);
+    return { ...found, queueExists: remembering(found.queueExists) };
+  });
+  return { ...store, facts };
+}
+
+function remembering<T>(ask: (key: string) => Promise<T>): (key: string) => Promise<T> {
+  const answers = new Map<string, Promise<T>>();
+  return (key) => {
+    const answer = answers.get(key) ?? ask(key);
+    answers.set(key, answer);
+    return answer;
+  };
+}

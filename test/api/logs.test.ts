@@ -1,0 +1,238 @@
+import assert from "node:assert/strict";
+import { type TestContext, test } from "node:test";
+import { createPodLogs } from "../../src/adapters/cluster/pod-logs.ts";
+import type { SimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
+import type { Job } from "../../src/core/job/job.ts";
+import { LABEL } from "../../src/core/job/labels.ts";
+import type { JobPhase } from "../../src/core/job/status.ts";
+import { JobService, type LogLine, type StreamJobLogsRequest } from "../../src/gen/gangway/v1/job_service_pb.ts";
+import type { JsonObject } from "../../src/runtime/json.ts";
+import { run } from "../cli/harness.ts";
+import {
+  fastClock,
+  gpuNodes,
+  INSTALLATION,
+  startProxy,
+  startSim,
+  type Proxy as TestProxy,
+  until,
+} from "../cluster/harness.ts";
+import { create, destroy, pod, podManifest } from "../simcluster/support.ts";
+import { readRefusal, startFixture } from "./fixture.ts";
+import { pytorchJob } from "./jobs.ts";
+
+const { method } = JobService;
+
+/** A served job `mnist` (one master, two workers) that is admitted to a simulated cluster, whose pods the test makes. */
+async function start(t: TestContext) {
+  const sim = await startSim(gpuNodes(2), 1, fastClock(20));
+  const proxy = await startProxy(sim.url, () => "pass");
+  const logs = createPodLogs({ kubeconfig: proxy.kubeconfig, requestTimeoutMs: 5000 }, INSTALLATION);
+  const fixture = await startFixture(t, { logs });
+  t.after(async () => {
+    await logs.close();
+    await proxy.close();
+    await sim.close();
+  });
+  await fixture.call(method.createJob, { job: pytorchJob("mnist") });
+  const job = () => fixture.store.jobs.get("default/mnist")!.job;
+  const move = (phase: JobPhase, admission: number | null = 1) => {
+    const admissions: Job["admissions"] = admission === null ? [] : [admitted(admission)];
+    const { status, version } = job();
+    fixture.store.put({ ...job(), version: version + 1, admissions, status: { ...status, phase, waiting: null } });
+  };
+  const startPod = (role: string, index: number, sim_: JsonObject, attempt = 1) =>
+    makePod(sim, job().uid, { role, index, attempt, sim: sim_ });
+  return { ...fixture, sim, proxy, move, startPod, read: reader(fixture) };
+}
+
+function admitted(number: number): Job["admissions"][number] {
+  return {
+    number,
+    cluster: "sim",
+    admitTimeMs: 0,
+    members: { Master: 1, Worker: 2 },
+    flavors: {},
+    nodeLabels: {},
+    state: "live",
+    tokensReleasedMs: null,
+    goneMs: null,
+    belowMinSinceMs: null,
+  };
+}
+
+function makePod(
+  sim: SimCluster,
+  jobUid: string,
+  of: { role: string; index: number; attempt: number; sim: JsonObject; installation?: string },
+): string {
+  const name = `mnist-${of.role.toLowerCase()}-${of.index}`;
+  const labels = {
+    [LABEL.installation]: of.installation ?? INSTALLATION,
+    [LABEL.jobUid]: jobUid,
+    [LABEL.admission]: "1",
+    [LABEL.attempt]: String(of.attempt),
+  };
+  const manifest = podManifest(name, { sim: of.sim, spec: { containers: [{ name: "pytorch", image: "x" }] } });
+  const metadata = { ...(manifest["metadata"] as JsonObject), labels };
+  create(sim.model, "pods", "default", { ...manifest, metadata });
+  sim.settle();
+  return name;
+}
+
+function reader({ stream }: Pick<Awaited<ReturnType<typeof startFixture>>, "stream">) {
+  return async (request: Partial<StreamJobLogsRequest>, onLine: (line: LogLine) => void = () => {}) => {
+    const { $typeName: _, ...asked } = { $typeName: "" as never, ...request };
+    const call = stream(method.streamJobLogs, { name: "mnist", ...asked });
+    const lines: LogLine[] = [];
+    try {
+      for await (const { lines: some } of call as AsyncIterable<{ lines: LogLine[] }>) {
+        for (const line of some) {
+          lines.push(line);
+          onLine(line);
+        }
+      }
+      return { lines, texts: lines.map(({ replica, text }) => `${replica} ${text}`), refusal: null };
+    } catch (error) {
+      return { lines, texts: [], refusal: readRefusal(error as Parameters<typeof readRefusal>[0]) };
+    }
+  };
+}
+
+const phaseOf = (sim: SimCluster, name: string) => pod(sim.model, name)?.status?.["phase"];
+
+test("a log is read replica by replica, each line with its replica, container and time", async (t) => {
+  const { sim, move, startPod, read } = await start(t);
+  move("RUNNING");
+  const quick = { run: "2s", "log-every": "1s", "exit-code": "0" };
+  const names = [startPod("Master", 0, quick), startPod("Worker", 0, quick), startPod("Worker", 1, quick)];
+  await until(() => names.every((name) => phaseOf(sim, name) === "Succeeded"), "pods end");
+  const { texts, lines } = await read({ timestamps: true });
+  assert.deepEqual(texts, [
+    "Master/0 mnist-master-0/pytorch attempt 1 started on node-0",
+    "Master/0 step 1",
+    "Master/0 mnist-master-0/pytorch attempt 1 ended with exit code 0",
+    "Worker/0 mnist-worker-0/pytorch attempt 1 started on node-0",
+    "Worker/0 step 1",
+    "Worker/0 mnist-worker-0/pytorch attempt 1 ended with exit code 0",
+    "Worker/1 mnist-worker-1/pytorch attempt 1 started on node-0",
+    "Worker/1 step 1",
+    "Worker/1 mnist-worker-1/pytorch attempt 1 ended with exit code 0",
+  ]);
+  assert.ok(lines.every(({ time, container }) => time !== undefined && container === "pytorch"));
+  const one = await read({ replica: "worker/1", tailLines: 1n });
+  assert.deepEqual(one.texts, ["Worker/1 mnist-worker-1/pytorch attempt 1 ended with exit code 0"]);
+  assert.equal(one.lines[0]?.time, undefined);
+  const workers = await read({ replica: "Worker", tailLines: 1n });
+  assert.deepEqual(
+    workers.lines.map(({ replica }) => replica),
+    ["Worker/0", "Worker/1"],
+  );
+});
+
+test("what cannot be read is refused precisely", async (t) => {
+  const { read, move, startPod, sim } = await start(t);
+  const code = async (request: Partial<StreamJobLogsRequest>) => {
+    const { refusal } = await read(request);
+    return [refusal?.code, refusal?.precondition || refusal?.resource || refusal?.fields[0]?.field];
+  };
+  assert.deepEqual(await code({ name: "nobody" }), ["NOT_FOUND", "default/nobody"]);
+  assert.deepEqual(await code({ replica: "Chief" }), ["NOT_FOUND", "default/mnist/Chief"]);
+  assert.deepEqual(await code({ replica: "Worker/2" }), ["NOT_FOUND", "default/mnist/Worker/2"]);
+  assert.deepEqual(await code({ replica: "Worker/x" }), ["INVALID_ARGUMENT", "replica"]);
+  assert.deepEqual(await code({ follow: true, previous: true }), ["INVALID_ARGUMENT", ""]);
+  assert.deepEqual(await code({}), ["FAILED_PRECONDITION", "NOT_STARTED"]);
+  move("STARTING");
+  assert.deepEqual(await code({ replica: "Master/0" }), ["FAILED_PRECONDITION", "NOT_STARTED"]);
+  startPod("Worker", 1, { pull: "1h" });
+  const { refusal } = await read({ replica: "Worker/1" });
+  assert.match(refusal?.message ?? "", /has not started its container pytorch yet: ContainerCreating/);
+  assert.deepEqual(await code({ replica: "Worker/1", container: "x" }), ["INVALID_ARGUMENT", "container"]);
+  makePod(sim, "somebody-else", { role: "Worker", index: 0, attempt: 1, sim: { run: "forever" } });
+  await until(() => phaseOf(sim, "mnist-worker-0") === "Running", "the stranger's pod runs");
+  assert.deepEqual(await code({ replica: "Worker/0" }), ["FAILED_PRECONDITION", "NOT_STARTED"]);
+  move("SUCCEEDED");
+  assert.deepEqual(await code({ replica: "Master/0" }), ["FAILED_PRECONDITION", "PODS_GONE"]);
+});
+
+test("a stream that follows waits for the start, goes on with the next pod, and ends with the job", async (t) => {
+  const { read, move, startPod, sim } = await start(t);
+  const seen: string[] = [];
+  const done = read({ replica: "Worker", follow: true }, ({ replica, text }) => void seen.push(`${replica} ${text}`));
+  move("RUNNING");
+  startPod("Worker", 0, { run: "3s", "log-every": "1s", "exit-code": "1" });
+  startPod("Worker", 1, { run: "4s", "log-every": "2s", "exit-code": "0" });
+  await until(() => seen.some((line) => line.includes("worker-0/pytorch attempt 1 ended")), "the first attempt ends");
+  await until(() => phaseOf(sim, "mnist-worker-0") === "Failed", "it is over");
+  destroy(sim.model, "pods", "default", "mnist-worker-0", { graceSeconds: 0 });
+  sim.settle();
+  startPod("Worker", 0, { run: "1s", "log-every": "never", "exit-code": "0" }, 2);
+  await until(() => phaseOf(sim, "mnist-worker-0") === "Succeeded", "the second attempt ends");
+  move("SUCCEEDED");
+  const { texts, refusal } = await done;
+  assert.equal(refusal, null);
+  const of = (replica: string) => texts.filter((line) => line.startsWith(replica));
+  assert.deepEqual(of("Worker/0"), [
+    "Worker/0 mnist-worker-0/pytorch attempt 1 started on node-0",
+    "Worker/0 step 1",
+    "Worker/0 step 2",
+    "Worker/0 mnist-worker-0/pytorch attempt 1 ended with exit code 1",
+    "Worker/0 mnist-worker-0/pytorch attempt 2 started on node-0",
+    "Worker/0 mnist-worker-0/pytorch attempt 2 ended with exit code 0",
+  ]);
+  assert.deepEqual(of("Worker/1"), [
+    "Worker/1 mnist-worker-1/pytorch attempt 1 started on node-0",
+    "Worker/1 step 1",
+    "Worker/1 mnist-worker-1/pytorch attempt 1 ended with exit code 0",
+  ]);
+});
+
+test("a connection that breaks costs no line and doubles none", async (t) => {
+  const { read, move, startPod, proxy } = await start(t);
+  move("RUNNING");
+  const name = startPod("Master", 0, { run: "100s", "log-every": "1s", "exit-code": "0" });
+  const cuts = cutEvery(proxy, 20);
+  const following = read({ replica: "Master/0", follow: true }, cuts.onLine);
+  await until(() => cuts.seen.some((text) => text.includes("ended")), "the end is read");
+  move("SUCCEEDED");
+  const { texts } = await following;
+  const steps = Array.from({ length: 99 }, (_, at) => `Master/0 step ${at + 1}`);
+  const ends = (what: string) => `Master/0 ${name}/pytorch attempt 1 ${what}`;
+  assert.deepEqual(texts, [ends("started on node-0"), ...steps, ends("ended with exit code 0")]);
+  assert.ok(cuts.count() >= 3);
+});
+
+function cutEvery(proxy: TestProxy, lines: number) {
+  const seen: string[] = [];
+  let cut = 0;
+  const onLine = ({ text }: LogLine) => {
+    seen.push(text);
+    if (seen.length % lines !== 0) return;
+    cut += 1;
+    proxy.cutAll();
+  };
+  return { seen, onLine, count: () => cut };
+}
+
+test("the command line shows lines with their replica and time where asked", async (t) => {
+  const { api, sim, move, startPod } = await start(t);
+  move("RUNNING");
+  const name = startPod("Master", 0, { run: "1s", "log-every": "never", "exit-code": "0" });
+  await until(() => phaseOf(sim, name) === "Succeeded", "the pod ends");
+  const logs = (line: string) => run(["logs", ...line.split(" ")], { address: api.address });
+  const plain = await logs("pytorchjob/mnist");
+  assert.equal(
+    plain.stdout,
+    `${name}/pytorch attempt 1 started on node-0\n${name}/pytorch attempt 1 ended with exit code 0\n`,
+  );
+  const dressed = await logs("mnist --replica Master/0 --tail 1 --prefix --timestamps");
+  assert.match(
+    dressed.stdout,
+    /^\[Master\/0 pytorch\] \d{4}-\d\d-\d\dT[\d:.]+Z mnist-master-0\/pytorch attempt 1 ended/,
+  );
+  const refused = await logs("mnist --replica Worker/7");
+  assert.equal(refused.exitCode, 3);
+  assert.match(refused.stderr, /not found: replica default\/mnist\/Worker\/7 does not exist/);
+  assert.equal((await logs("mnist --tail x")).exitCode, 2);
+  assert.equal((await logs("mnist --follow --previous")).exitCode, 2);
+});

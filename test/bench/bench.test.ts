@@ -1,0 +1,22 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { benchAdmit } from "./admit.ts";
+import { benchSubmit } from "./submit.ts";
+
+test("the bench of submits ends with a ratio for each pair", async () => {
+  const lines: string[] = [];
+  const tiny = { seconds: 0.2, profile: true, database: "memory", callers: [2], batch: 20 };
+  const ratios = await benchSubmit(tiny, (line) => void lines.push(line));
+  assert.deepEqual(Object.keys(ratios), ["submit, 2 callers", "submit in batches of 20"]);
+  assert.ok(Object.values(ratios).every((ratio) => ratio > 0 && Number.isFinite(ratio)));
+  assert.ok(lines.some((line) => line.includes("self time")));
+});
+
+test("the bench of admissions admits and creates everything, and cleans up", async () => {
+  const lines: string[] = [];
+  const tiny = { kubeconfig: [], singles: 6, gangs: 3, nodes: 2, profile: false };
+  const ratios = await benchAdmit(tiny, (line) => void lines.push(line));
+  assert.deepEqual(Object.keys(ratios), ["pods admitted (9 jobs)", "pods admitted and created"]);
+  assert.ok(Object.values(ratios).every((ratio) => ratio > 0 && Number.isFinite(ratio)));
+  assert.equal(lines.length, 2);
+});

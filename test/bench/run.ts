@@ -1,0 +1,49 @@
+/** `npm run bench -- NAME`: measures something beside a floor of the same run, and prints ratios. */
+import { parseArgs } from "node:util";
+import { benchAdmit } from "./admit.ts";
+import { benchSubmit } from "./submit.ts";
+
+const HELP = `npm run bench -- NAME [options]
+
+Every figure is one of a pair: what was measured, and a floor on the same machine in the same run. Read the ratio.
+
+  submit   durable submits, one a call by 1, 64 and 256 callers, beside a bare grpc-js echo of messages as large;
+           and batches of 1,000, beside bare inserts of rows as large in transactions of 200
+             --seconds N       how long each is measured (default 5)
+             --database WHERE  memory, or a folder's path (default: a temporary folder)
+  admit    1,000 jobs of one pod and 200 gangs of 4 on two clusters: admitted and created a second, beside a bare loop
+           that creates the same pods there
+             --kubeconfig FILE  a cluster; twice for two (default: two simulated ones in a process of their own)
+             --singles N --gangs N --nodes N  other numbers of jobs, and of nodes of 64 GPUs for each cluster
+
+  --profile   also where the CPU time of the service went, by function
+  --help      this text
+`;
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    help: { type: "boolean", default: false },
+    profile: { type: "boolean", default: false },
+    seconds: { type: "string", default: "5" },
+    database: { type: "string" },
+    kubeconfig: { type: "string", multiple: true, default: [] },
+    singles: { type: "string", default: "1000" },
+    gangs: { type: "string", default: "200" },
+    nodes: { type: "string", default: "16" },
+  },
+});
+const print = (line: string) => console.log(line);
+const [name] = positionals;
+if (values.help || name === undefined) process.stdout.write(HELP);
+else if (name === "submit") {
+  const { profile, database } = values;
+  await benchSubmit({ seconds: Number(values.seconds), profile, database: database ?? null }, print);
+} else if (name === "admit") {
+  const { kubeconfig, profile } = values;
+  const numbers = { singles: Number(values.singles), gangs: Number(values.gangs), nodes: Number(values.nodes) };
+  await benchAdmit({ ...numbers, kubeconfig, profile }, print);
+} else {
+  console.error(`there is no bench ${name}\n\n${HELP}`);
+  process.exitCode = 2;
+}

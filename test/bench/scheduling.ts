@@ -1,0 +1,93 @@
+import assert from "node:assert/strict";
+import { connectCluster } from "../../src/adapters/cluster/cluster.ts";
+import { createClusters } from "../../src/adapters/cluster/clusters.ts";
+import { inProcessCounters } from "../../src/adapters/quota/in-process.ts";
+import type { Db } from "../../src/adapters/store/db.ts";
+import { installationId } from "../../src/adapters/store/installation.ts";
+import { createStore } from "../../src/adapters/store/store.ts";
+import type { SentJob } from "../../src/core/job/sent.ts";
+import { createIntake } from "../../src/intake/intake.ts";
+import { createPlanner } from "../../src/planner/planner.ts";
+import type { Clock } from "../../src/runtime/clock.ts";
+import { createWorker } from "../../src/worker/worker.ts";
+import { type BenchCluster, GPU, RUN_LABEL } from "./bench-cluster.ts";
+
+const FLAVOR = "gpu/bench";
+
+/** Planner, workers and clusters, which wait for `start`; without an API. */
+export async function startScheduling(of: {
+  readonly db: Db;
+  readonly clusters: readonly BenchCluster[];
+  readonly clock: Clock;
+  readonly random: (count: number) => Uint8Array;
+  /** Tokens of the queue. */
+  readonly quota: number;
+}) {
+  const { db, clock } = of;
+  const store = createStore(db, { clock, openNamespaces: true, defaultQueue: "bench", onAppended: () => {} });
+  const quotas = [{ flavor: FLAVOR, resource: GPU, nominal: of.quota }];
+  await store.admin.ensureQueue({ name: "bench", strategy: "BEST_EFFORT_FIFO", quotas });
+  const installation = await installationId(db);
+  const onError = (error: unknown, what = "planner") => console.error(what, error);
+  let wakePlanner = () => {};
+  let wakeJob = (_uid: string) => {};
+  const connected = await Promise.all(
+    of.clusters.map(async ({ name, kubeconfig, run }) => {
+      const flavors = [{ name: FLAVOR, resource: GPU, nodeLabels: { [RUN_LABEL]: run } }];
+      await store.clusters.upsertCluster({ name, labels: {}, flavors, simulated: true });
+      return connectCluster({
+        name,
+        kubeconfig,
+        installation,
+        clock,
+        random: Math.random,
+        createNamespaces: true,
+        onJobChanged: (uid) => wakeJob(uid),
+        onCapacity: async ({ cluster, capacity, reachable }) => {
+          if (capacity === null) return;
+          const changed = await store.clusters.recordCapacity({ cluster, capacity, reachable, nowMs: clock.nowMs() });
+          if (changed) wakePlanner();
+        },
+        onError,
+      });
+    }),
+  );
+  const clusters = createClusters(connected);
+  for (const cluster of connected) cluster.start();
+  while (!connected.every((cluster) => cluster.synced())) await clock.sleep(20);
+  const counters = inProcessCounters();
+  const planner = createPlanner(
+    { clock, store: store.planner, counters, wakeJob: (uid) => wakeJob(uid) },
+    { holder: "bench", onError },
+  );
+  const worker = createWorker(
+    { clock, store: store.worker, clusters, wakePlanner: () => wakePlanner() },
+    { worker: "bench", config: { build: { installation, clusterDomain: "", initImage: "busybox" } }, onError },
+  );
+  const intake = createIntake({
+    clock,
+    store: store.intake,
+    randomBytes: of.random,
+    wakePlanner: () => {},
+    wakeJob: () => {},
+  });
+  const stop = new AbortController();
+  let loops: Promise<unknown> = Promise.resolve();
+  return {
+    async submit(jobs: readonly SentJob[]): Promise<void> {
+      const common = { requestId: "", validateOnly: false, strict: false, createdBy: "bench" };
+      const answers = await intake.submitAll(jobs.map((job) => ({ job, ...common })));
+      for (const answer of answers) assert.equal(answer.kind, "created", JSON.stringify(answer));
+    },
+    start(): void {
+      wakePlanner = planner.wake;
+      wakeJob = worker.wake;
+      loops = Promise.all([planner.run(stop.signal), worker.run(stop.signal)]);
+    },
+    async close(): Promise<void> {
+      stop.abort();
+      await loops;
+      await clusters.close();
+    },
+  };
+}

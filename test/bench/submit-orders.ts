@@ -1,0 +1,13 @@
+import type { SelfTime } from "./measure.ts";
+
+/** What the bench asks for, and what it gets. */
+export type Order =
+  | { readonly kind: "insert"; readonly rows: number; readonly bytes: number; readonly perTransaction: number }
+  | { readonly kind: "profile" | "profiled" | "end" };
+export type Answer =
+  | { readonly kind: "ready"; readonly api: string; readonly echo: string }
+  | { readonly kind: "inserted"; readonly perSecond: number }
+  | { readonly kind: "profile"; readonly times: readonly SelfTime[] }
+  | { readonly kind: "done" };
+
+export const ECHO = "/bench.Echo/Echo";

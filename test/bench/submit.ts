@@ -1,0 +1,121 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { create, toBinary } from "@bufbuild/protobuf";
+import { Client, credentials } from "@grpc/grpc-js";
+import { connect } from "../../src/cli/client.ts";
+import { CreateJobRequestSchema, JobService } from "../../src/gen/gangway/v1/job_service_pb.ts";
+import { callRate, profileLines, type Rate, reportLine } from "./measure.ts";
+import { type Answer, ECHO, type Order } from "./submit-orders.ts";
+
+export type SubmitBench = {
+  readonly seconds: number;
+  readonly profile: boolean;
+  /** `memory` or a folder; null: a temporary folder. */
+  readonly database: string | null;
+  /** 1, 64 and 256 if absent. */
+  readonly callers?: readonly number[];
+  /** 1,000 if absent. */
+  readonly batch?: number;
+};
+
+/** As many rows as intake puts into one transaction. */
+const ROWS_PER_TRANSACTION = 200;
+
+/** Measures how fast jobs become durable, one a call and in batches. Returns the ratios by name. */
+export async function benchSubmit(
+  { seconds, profile, database, callers = [1, 64, 256], batch = 1000 }: SubmitBench,
+  print: (line: string) => void,
+): Promise<Readonly<Record<string, number>>> {
+  const child = fork(fileURLToPath(new URL("submit-server.ts", import.meta.url)), database === null ? [] : [database]);
+  const ready = await answerOf(child, "ready");
+  const closing = new AbortController();
+  const client = connect(ready.api, closing.signal);
+  const echo = new Client(ready.echo, credentials.createInsecure());
+  const ratios: Record<string, number> = {};
+  const report = (measured: Rate, floor: Rate) => {
+    ratios[measured.name] = measured.perSecond / floor.perSecond;
+    print(reportLine(measured, floor));
+  };
+  try {
+    const bytes = toBinary(CreateJobRequestSchema, create(CreateJobRequestSchema, requestOf("bench-0-0"))).length;
+    const payload = Buffer.alloc(bytes, 1);
+    if (profile) await order(child, { kind: "profile" }, "done");
+    for (const count of callers) {
+      const floor = await callRate(`echo, ${count} callers`, () => echoOnce(echo, payload), {
+        callers: count,
+        seconds,
+      });
+      const submitOne = (call: number) => client.call(JobService.method.createJob, requestOf(`one-${count}-${call}`));
+      report(await callRate(`submit, ${count} callers`, submitOne, { callers: count, seconds }), floor);
+    }
+    if (profile) await printProfile(child, "single submits and echo", print);
+    if (profile) await order(child, { kind: "profile" }, "done");
+    const submitBatch = (call: number) => {
+      const requests = Array.from({ length: batch }, (_, at) => requestOf(`batch-${call}-${at}`));
+      return client.call(JobService.method.batchCreateJobs, { requests });
+    };
+    const calls = await callRate("", submitBatch, { callers: 1, seconds });
+    if (profile) await printProfile(child, "batches", print);
+    const rows = Math.max(batch, Math.ceil(2000 * seconds));
+    const insert = { kind: "insert", rows, bytes, perTransaction: ROWS_PER_TRANSACTION } as const;
+    const { perSecond } = await order(child, insert, "inserted");
+    report(
+      { name: `submit in batches of ${batch}`, perSecond: calls.perSecond * batch },
+      { name: "bare insert", perSecond },
+    );
+  } finally {
+    closing.abort();
+    client.close();
+    echo.close();
+    const ended = once(child, "exit");
+    child.send({ kind: "end" } satisfies Order);
+    await ended;
+  }
+  return ratios;
+}
+
+async function printProfile(child: ChildProcess, title: string, print: (line: string) => void): Promise<void> {
+  const { times } = await order(child, { kind: "profiled" }, "profile");
+  for (const line of profileLines(title, times)) print(line);
+}
+
+function echoOnce(client: Client, payload: Buffer): Promise<void> {
+  const pass = (bytes: Buffer) => bytes;
+  return new Promise((resolve, reject) => {
+    client.makeUnaryRequest(ECHO, pass, pass, payload, (error) => (error === null ? resolve() : reject(error)));
+  });
+}
+
+/** A job of a master and three workers, as a small manifest has it. */
+function requestOf(name: string) {
+  const container = {
+    name: "pytorch",
+    image: "example.com/train:1",
+    command: ["python", "train.py", "--epochs", "10"],
+  };
+  const limits = { cpu: "8", memory: "64Gi", "nvidia.com/gpu": "1" };
+  const template = { spec: { containers: [{ ...container, resources: { limits } }] } };
+  const replicaSpecs = { Master: { replicas: 1, template }, Worker: { replicas: 3, template } };
+  const runPolicy = { schedulingPolicy: { queue: "bench" } };
+  return { job: { metadata: { name, namespace: "bench" }, spec: { kind: "PyTorchJob", replicaSpecs, runPolicy } } };
+}
+
+async function order<Kind extends Answer["kind"]>(child: ChildProcess, sent: Order, kind: Kind) {
+  const answer = answerOf(child, kind);
+  child.send(sent);
+  return await answer;
+}
+
+async function answerOf<Kind extends Answer["kind"]>(child: ChildProcess, kind: Kind) {
+  const failed = new AbortController();
+  const exited = () => failed.abort();
+  child.once("exit", exited);
+  try {
+    const [answer] = (await once(child, "message", { signal: failed.signal })) as [Answer];
+    if (answer.kind !== kind) throw new Error(`the server answered ${answer.kind}, not ${kind}`);
+    return answer as Extract<Answer, { kind: Kind }>;
+  } finally {
+    child.removeListener("exit", exited);
+  }
+}
