@@ -10,6 +10,8 @@ export type Config = {
   readonly listen: string;
   /** Where the embedded service keeps everything: GANGWAY_DATA. */
   readonly dataDirectory: string;
+  /** After so long without a word from a process, others take over what it did: GANGWAY_LEASE_SECONDS. */
+  readonly leaseMs: number;
   /** GANGWAY_LOG_LEVEL. */
   readonly logLevel: LogLevel;
   /** Colours are not wanted: NO_COLOR. */
@@ -31,9 +33,22 @@ export function readConfig(workingDirectory: string, env: NodeJS.ProcessEnv = pr
     address: env["GANGWAY_ADDRESS"] || DEFAULT_ADDRESS,
     listen: env["GANGWAY_LISTEN"] || DEFAULT_ADDRESS,
     dataDirectory: env["GANGWAY_DATA"] || join(workingDirectory, ".gangway"),
+    leaseMs: seconds(env, "GANGWAY_LEASE_SECONDS", { standard: 10, min: 1, max: 300 }) * 1000,
     logLevel,
     plain: Boolean(env["NO_COLOR"]),
   };
+}
+
+function seconds(
+  env: NodeJS.ProcessEnv,
+  name: string,
+  { standard, min, max }: { readonly standard: number; readonly min: number; readonly max: number },
+): number {
+  const text = env[name];
+  if (text === undefined || text === "") return standard;
+  const value = Number(text);
+  if (Number.isFinite(value) && value >= min && value <= max) return value;
+  throw new Error(`${name} is "${text}"; allowed are ${min} to ${max} seconds`);
 }
 
 const GPU = "nvidia.com/gpu";

@@ -16,6 +16,8 @@ export type LogEntry = {
 export type WatchStore = {
   /** Gives committed events without a position the next ones; returns the newest position, and whether any was given. */
   readonly sequence: (nowMs: number) => Promise<{ readonly head: number; readonly given: number }>;
+  /** The newest position that was given. */
+  readonly head: () => Promise<number>;
   /** One repeatable-read transaction: matching jobs, the head, and versions whose events have no position yet. */
   readonly snapshot: (filter: JobFilter) => Promise<{
     readonly jobs: readonly Job[];
@@ -33,4 +35,11 @@ export type WatchStore = {
   readonly prune: (beforeMs: number) => Promise<void>;
 };
 
-export type WatchPorts = { readonly clock: Clock; readonly store: WatchStore };
+export type WatchPorts = {
+  readonly clock: Clock;
+  readonly store: WatchStore;
+  /** The sequencer's lease: whoever holds it gives positions as changes come. Absent where there is only one process. */
+  readonly lease?: { readonly epoch: () => number | null };
+  /** Told after positions were given, so that others follow at once. A hint. */
+  readonly onGiven?: () => void;
+};

@@ -5,7 +5,7 @@ import type { Job } from "../../src/core/job/job.ts";
 import type { Admission } from "../../src/core/job/status.ts";
 import type { PlannedAdmission } from "../../src/core/plan/plan-types.ts";
 import type { Decision } from "../../src/core/reconcile/decision.ts";
-import { freshStore, openTestDb, type TestStore } from "./db.ts";
+import { freshStore, openTestDb, type TestStore, takePlannerLease } from "./db.ts";
 import { FLAVOR, NOW, newJob, plannedFor, sentOf } from "./jobs.ts";
 
 let db: Db;
@@ -19,7 +19,7 @@ before(async () => {
 after(() => db.close());
 beforeEach(async () => {
   store = (await freshStore(db)).store;
-  plannerEpoch = await store.planner.takePlannerLease("p1");
+  plannerEpoch = await takePlannerLease(store, "p1");
   quotaEpoch = (await store.planner.raiseQuotaEpoch()).epoch;
 });
 
@@ -110,7 +110,7 @@ const refusals: Record<string, (job: Job) => Promise<{ planned: PlannedAdmission
   },
   "the job is gone": async () => ({ planned: plannedFor(newJob()) }),
   "another planner took the lease": async (job) => {
-    await store.planner.takePlannerLease("p2");
+    await takePlannerLease(store, "p2");
     return { planned: plannedFor(job) };
   },
   "the cluster is cordoned": async (job) => {
@@ -387,7 +387,7 @@ test("a refusal of a job that moved on, or of a planner without its lease, is dr
   assert.equal(await store.reads.refusalOf(moved.uid), null);
   assert.notEqual(await store.reads.refusalOf(kept.uid), null);
   const late = await submit();
-  await store.planner.takePlannerLease("p2");
+  await takePlannerLease(store, "p2");
   await store.planner.recordRefusals([refusal(late)], plannerEpoch, NOW);
   assert.equal(await store.reads.refusalOf(late.uid), null);
   assert.equal((await load(late.uid)).version, 1);

@@ -8,7 +8,7 @@ import type { IntakeStore } from "../../src/intake/ports.ts";
 import type { PlannerStore } from "../../src/planner/ports.ts";
 import type { WatchStore } from "../../src/watch/ports.ts";
 import type { WorkerStore } from "../../src/worker/ports.ts";
-import { freshStore, openTestDb, type TestStore } from "./db.ts";
+import { freshStore, openTestDb, type TestStore, takePlannerLease } from "./db.ts";
 import { NOW, newJob, plannedFor, sentOf } from "./jobs.ts";
 
 let db: Db;
@@ -36,7 +36,7 @@ test("a job is made, admitted, run, ended and forgotten, and its tokens come bac
   const { intake, planner, worker, reads, watch } = store;
   const job = newJob({ name: "train" });
   assert.equal((await intake.createJob({ job, sent: sentOf(job), requestId: "r1" })).kind, "created");
-  const plannerEpoch = await planner.takePlannerLease("p1");
+  const plannerEpoch = await takePlannerLease(store, "p1");
   const { epoch } = await planner.raiseQuotaEpoch();
   const snapshot = await planner.snapshot();
   assert.deepEqual(snapshot.waiting, [job]);
