@@ -2,159 +2,162 @@ import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import type { Db } from "../../src/adapters/store/db.ts";
 import type { ClusterCapacity } from "../../src/core/plan/snapshot.ts";
-import { freshStore, openTestDb, type TestStore } from "./db.ts";
+import { onEachDatabase } from "../support/databases.ts";
+import { freshStore, type TestStore } from "./db.ts";
 import { FLAVOR, NOW, newJob, sentOf } from "./jobs.ts";
 
-let db: Db;
-let store: TestStore;
-before(async () => {
-  db = await openTestDb();
-});
-after(() => db.close());
-beforeEach(async () => {
-  store = (await freshStore(db)).store;
-});
-
-const QUOTAS = [
-  { flavor: "gpu/b", resource: "nvidia.com/gpu", nominal: 4 },
-  { flavor: "gpu/a", resource: "nvidia.com/gpu", nominal: 0 },
-];
-
-test("a queue keeps the order of its quotas", async () => {
-  const made = await store.admin.createQueue({ name: "batch", strategy: "STRICT_FIFO", quotas: QUOTAS });
-  assert.ok(made.kind === "done");
-  assert.deepEqual(made.record.quotas, QUOTAS);
-  assert.deepEqual(await store.admin.getQueue("batch"), made.record);
-  const turned = { ...made.record, quotas: [...QUOTAS].reverse() };
-  const changed = await store.admin.updateQueue(turned);
-  assert.ok(changed.kind === "done");
-  assert.deepEqual(changed.record.quotas, turned.quotas);
-  assert.equal(changed.record.version, 2);
-  const planned = (await store.planner.snapshot()).queues.find(({ name }) => name === "batch");
-  assert.deepEqual(planned, { name: "batch", strategy: "STRICT_FIFO", quotas: turned.quotas, used: {} });
-});
-
-test("a queue that is there exists, one that is not is not found, a stale version is stale", async () => {
-  const queue = { name: "batch", strategy: "STRICT_FIFO" as const, quotas: [] };
-  assert.equal((await store.admin.updateQueue({ ...queue, version: 0 })).kind, "notFound");
-  await store.admin.createQueue(queue);
-  assert.equal((await store.admin.createQueue(queue)).kind, "exists");
-  assert.equal((await store.admin.updateQueue({ ...queue, version: 2 })).kind, "stale");
-  assert.equal((await store.admin.updateQueue({ ...queue, version: 1 })).kind, "done");
-  assert.equal((await store.admin.updateQueue({ ...queue, version: 0 })).kind, "done");
-  assert.equal((await store.admin.deleteQueue("batch")).kind, "done");
-  assert.equal((await store.admin.deleteQueue("batch")).kind, "notFound");
-});
-
-test("a queue is in use while a job that has not ended names it, or a namespace", async () => {
-  await store.admin.createQueue({ name: "batch", strategy: "STRICT_FIFO", quotas: [] });
-  const job = newJob({ name: "train", queue: "batch" });
-  await store.intake.createJob({ job, sent: sentOf(job), requestId: "" });
-  assert.deepEqual(await store.admin.deleteQueue("batch"), { kind: "inUse", by: "job team/train" });
-  assert.deepEqual(await store.admin.deleteQueue("research"), { kind: "inUse", by: "namespace team" });
-  const shown = await store.admin.getQueue("batch");
-  assert.equal(shown?.waiting, 1);
-});
-
-test("ensuring a queue or a namespace leaves what is there as it is", async () => {
-  const before = await store.admin.getQueue("research");
-  await store.admin.ensureQueue({ name: "research", strategy: "STRICT_FIFO", quotas: [] });
-  assert.deepEqual(await store.admin.getQueue("research"), before);
-  await store.admin.ensureNamespace({ name: "team", project: "p", defaultQueue: "research" });
-  await store.admin.ensureNamespace({ name: "team", project: "q", defaultQueue: "research" });
-  assert.equal((await store.admin.getNamespace("team"))?.project, "p");
-});
-
-test("a namespace is made, changed and deleted, but not under a job", async () => {
-  const namespace = { name: "team", project: "vision", defaultQueue: "research" };
-  const made = await store.admin.createNamespace(namespace);
-  assert.deepEqual(made, { kind: "done", record: { ...namespace, version: 1, createTimeMs: NOW } });
-  assert.equal((await store.admin.createNamespace(namespace)).kind, "exists");
-  const changed = await store.admin.updateNamespace({ ...namespace, project: "speech", version: 1 });
-  assert.ok(changed.kind === "done" && changed.record.version === 2);
-  assert.equal((await store.admin.updateNamespace({ ...namespace, version: 1 })).kind, "stale");
-  assert.equal((await store.admin.updateNamespace({ ...namespace, name: "x", version: 1 })).kind, "notFound");
-  const job = newJob({ name: "train" });
-  await store.intake.createJob({ job, sent: sentOf(job), requestId: "" });
-  assert.deepEqual(await store.admin.deleteNamespace("team"), { kind: "inUse", by: "job team/train" });
-  assert.equal((await store.admin.deleteNamespace("x")).kind, "notFound");
-});
-
-const CAPACITY: ClusterCapacity = {
-  nodes: [
-    { name: "n1", labels: {}, taints: [], unschedulable: false, allocatable: { cpu: 4000 }, free: { cpu: 1000 } },
-  ],
-  seen: [{ jobUid: "u", admission: 1, role: "Worker", index: 0 }],
-  unbound: [],
-};
-
-test("a cluster's capacity is written only where it differs", async () => {
-  const seen = { cluster: "east", capacity: CAPACITY, reachable: true, nowMs: NOW };
-  assert.equal(await store.clusters.recordCapacity(seen), true);
-  assert.equal(await store.clusters.recordCapacity({ ...seen, nowMs: NOW + 5 }), false);
-  const shown = await store.admin.getCluster("east");
-  assert.deepEqual(shown?.capacity, CAPACITY);
-  assert.equal(shown?.observedMs, NOW);
-  assert.equal(await store.clusters.recordCapacity({ ...seen, capacity: { ...CAPACITY, seen: [] } }), true);
-  assert.equal(await store.clusters.markUnreachable("east"), true);
-  assert.equal(await store.clusters.markUnreachable("east"), false);
-  const planned = (await store.planner.snapshot()).clusters.find(({ name }) => name === "east");
-  assert.equal(planned?.reachable, false);
-  assert.deepEqual(planned?.capacity, { ...CAPACITY, seen: [] });
-});
-
-test("registering a cluster again changes what it is and keeps what was seen of it", async () => {
-  await store.clusters.recordCapacity({ cluster: "east", capacity: CAPACITY, reachable: true, nowMs: NOW });
-  await store.admin.setCordoned("east", true);
-  const flavor = { name: "gpu/new", resource: "nvidia.com/gpu", nodeLabels: {} };
-  const again = await store.clusters.upsertCluster({ name: "east", labels: {}, flavors: [flavor], simulated: true });
-  assert.deepEqual(again.flavors, [flavor]);
-  assert.equal(again.cordoned, true);
-  assert.deepEqual(again.capacity, CAPACITY);
-  const same = await store.clusters.upsertCluster({ name: "east", labels: {}, flavors: [flavor], simulated: true });
-  assert.equal(same.version, again.version);
-});
-
-test("cordoning is idempotent and told by the version", async () => {
-  const once = await store.admin.setCordoned("east", true);
-  const twice = await store.admin.setCordoned("east", true);
-  assert.ok(once.kind === "done" && twice.kind === "done");
-  assert.equal(once.record.version, twice.record.version);
-  assert.equal((await store.admin.setCordoned("nope", true)).kind, "notFound");
-  assert.deepEqual(
-    (await store.admin.listClusters()).map(({ name, cordoned }) => [name, cordoned]),
-    [
-      ["east", true],
-      ["west", false],
-    ],
-  );
-});
-
-const broken: Record<string, string> = {
-  "a sum below zero": "insert into allocation_sums (pool, scope, name, used) values ('p', 'pool', '', -1)",
-  "an amount of zero": `insert into allocations (pool, token, queue, project, namespace, amount, fence, job_uid, admission, granted_ms)
-    values ('p', 't', 'q', 'p', 'n', 0, 1, gen_random_uuid(), 1, 0)`,
-  "an unknown phase": "update jobs set phase = 'LOST'",
-  "an ended job without its time": "update jobs set phase = 'SUCCEEDED'",
-  "a job that has not ended with a time": "update jobs set completion_ms = 1",
-  "a version of zero": "update jobs set version = 0",
-  "a bucket that does not exist": "update jobs set bucket = 1024",
-  "a quota beyond 2^53-1": `update queue_quotas set nominal = 9007199254740992`,
-  "a second log head": "insert into job_log (only_row, head, pruned_to) values (false, 0, 0)",
-};
-for (const [name, statement] of Object.entries(broken)) {
-  test(`the database itself refuses ${name}`, async () => {
-    const job = newJob();
-    await store.intake.createJob({ job, sent: sentOf(job), requestId: "" });
-    await assert.rejects(db.query(statement), /violates check constraint/);
+onEachDatabase((openDb) => {
+  let db: Db;
+  let store: TestStore;
+  before(async () => {
+    db = await openDb();
   });
-}
+  after(() => db.close());
+  beforeEach(async () => {
+    store = (await freshStore(db)).store;
+  });
 
-test("pools are made of the flavors of queues and clusters", async () => {
-  await store.admin.createQueue({ name: "batch", strategy: "STRICT_FIFO", quotas: QUOTAS });
-  const pools = await db.query<{ name: string }>("select name from pools order by name");
-  assert.deepEqual(
-    pools.map(({ name }) => name),
-    ["gpu/a", "gpu/b", FLAVOR],
-  );
+  const QUOTAS = [
+    { flavor: "gpu/b", resource: "nvidia.com/gpu", nominal: 4 },
+    { flavor: "gpu/a", resource: "nvidia.com/gpu", nominal: 0 },
+  ];
+
+  test("a queue keeps the order of its quotas", async () => {
+    const made = await store.admin.createQueue({ name: "batch", strategy: "STRICT_FIFO", quotas: QUOTAS });
+    assert.ok(made.kind === "done");
+    assert.deepEqual(made.record.quotas, QUOTAS);
+    assert.deepEqual(await store.admin.getQueue("batch"), made.record);
+    const turned = { ...made.record, quotas: [...QUOTAS].reverse() };
+    const changed = await store.admin.updateQueue(turned);
+    assert.ok(changed.kind === "done");
+    assert.deepEqual(changed.record.quotas, turned.quotas);
+    assert.equal(changed.record.version, 2);
+    const planned = (await store.planner.snapshot()).queues.find(({ name }) => name === "batch");
+    assert.deepEqual(planned, { name: "batch", strategy: "STRICT_FIFO", quotas: turned.quotas, used: {} });
+  });
+
+  test("a queue that is there exists, one that is not is not found, a stale version is stale", async () => {
+    const queue = { name: "batch", strategy: "STRICT_FIFO" as const, quotas: [] };
+    assert.equal((await store.admin.updateQueue({ ...queue, version: 0 })).kind, "notFound");
+    await store.admin.createQueue(queue);
+    assert.equal((await store.admin.createQueue(queue)).kind, "exists");
+    assert.equal((await store.admin.updateQueue({ ...queue, version: 2 })).kind, "stale");
+    assert.equal((await store.admin.updateQueue({ ...queue, version: 1 })).kind, "done");
+    assert.equal((await store.admin.updateQueue({ ...queue, version: 0 })).kind, "done");
+    assert.equal((await store.admin.deleteQueue("batch")).kind, "done");
+    assert.equal((await store.admin.deleteQueue("batch")).kind, "notFound");
+  });
+
+  test("a queue is in use while a job that has not ended names it, or a namespace", async () => {
+    await store.admin.createQueue({ name: "batch", strategy: "STRICT_FIFO", quotas: [] });
+    const job = newJob({ name: "train", queue: "batch" });
+    await store.intake.createJob({ job, sent: sentOf(job), requestId: "" });
+    assert.deepEqual(await store.admin.deleteQueue("batch"), { kind: "inUse", by: "job team/train" });
+    assert.deepEqual(await store.admin.deleteQueue("research"), { kind: "inUse", by: "namespace team" });
+    const shown = await store.admin.getQueue("batch");
+    assert.equal(shown?.waiting, 1);
+  });
+
+  test("ensuring a queue or a namespace leaves what is there as it is", async () => {
+    const before = await store.admin.getQueue("research");
+    await store.admin.ensureQueue({ name: "research", strategy: "STRICT_FIFO", quotas: [] });
+    assert.deepEqual(await store.admin.getQueue("research"), before);
+    await store.admin.ensureNamespace({ name: "team", project: "p", defaultQueue: "research" });
+    await store.admin.ensureNamespace({ name: "team", project: "q", defaultQueue: "research" });
+    assert.equal((await store.admin.getNamespace("team"))?.project, "p");
+  });
+
+  test("a namespace is made, changed and deleted, but not under a job", async () => {
+    const namespace = { name: "team", project: "vision", defaultQueue: "research" };
+    const made = await store.admin.createNamespace(namespace);
+    assert.deepEqual(made, { kind: "done", record: { ...namespace, version: 1, createTimeMs: NOW } });
+    assert.equal((await store.admin.createNamespace(namespace)).kind, "exists");
+    const changed = await store.admin.updateNamespace({ ...namespace, project: "speech", version: 1 });
+    assert.ok(changed.kind === "done" && changed.record.version === 2);
+    assert.equal((await store.admin.updateNamespace({ ...namespace, version: 1 })).kind, "stale");
+    assert.equal((await store.admin.updateNamespace({ ...namespace, name: "x", version: 1 })).kind, "notFound");
+    const job = newJob({ name: "train" });
+    await store.intake.createJob({ job, sent: sentOf(job), requestId: "" });
+    assert.deepEqual(await store.admin.deleteNamespace("team"), { kind: "inUse", by: "job team/train" });
+    assert.equal((await store.admin.deleteNamespace("x")).kind, "notFound");
+  });
+
+  const CAPACITY: ClusterCapacity = {
+    nodes: [
+      { name: "n1", labels: {}, taints: [], unschedulable: false, allocatable: { cpu: 4000 }, free: { cpu: 1000 } },
+    ],
+    seen: [{ jobUid: "u", admission: 1, role: "Worker", index: 0 }],
+    unbound: [],
+  };
+
+  test("a cluster's capacity is written only where it differs", async () => {
+    const seen = { cluster: "east", capacity: CAPACITY, reachable: true, nowMs: NOW };
+    assert.equal(await store.clusters.recordCapacity(seen), true);
+    assert.equal(await store.clusters.recordCapacity({ ...seen, nowMs: NOW + 5 }), false);
+    const shown = await store.admin.getCluster("east");
+    assert.deepEqual(shown?.capacity, CAPACITY);
+    assert.equal(shown?.observedMs, NOW);
+    assert.equal(await store.clusters.recordCapacity({ ...seen, capacity: { ...CAPACITY, seen: [] } }), true);
+    assert.equal(await store.clusters.markUnreachable("east"), true);
+    assert.equal(await store.clusters.markUnreachable("east"), false);
+    const planned = (await store.planner.snapshot()).clusters.find(({ name }) => name === "east");
+    assert.equal(planned?.reachable, false);
+    assert.deepEqual(planned?.capacity, { ...CAPACITY, seen: [] });
+  });
+
+  test("registering a cluster again changes what it is and keeps what was seen of it", async () => {
+    await store.clusters.recordCapacity({ cluster: "east", capacity: CAPACITY, reachable: true, nowMs: NOW });
+    await store.admin.setCordoned("east", true);
+    const flavor = { name: "gpu/new", resource: "nvidia.com/gpu", nodeLabels: {} };
+    const again = await store.clusters.upsertCluster({ name: "east", labels: {}, flavors: [flavor], simulated: true });
+    assert.deepEqual(again.flavors, [flavor]);
+    assert.equal(again.cordoned, true);
+    assert.deepEqual(again.capacity, CAPACITY);
+    const same = await store.clusters.upsertCluster({ name: "east", labels: {}, flavors: [flavor], simulated: true });
+    assert.equal(same.version, again.version);
+  });
+
+  test("cordoning is idempotent and told by the version", async () => {
+    const once = await store.admin.setCordoned("east", true);
+    const twice = await store.admin.setCordoned("east", true);
+    assert.ok(once.kind === "done" && twice.kind === "done");
+    assert.equal(once.record.version, twice.record.version);
+    assert.equal((await store.admin.setCordoned("nope", true)).kind, "notFound");
+    assert.deepEqual(
+      (await store.admin.listClusters()).map(({ name, cordoned }) => [name, cordoned]),
+      [
+        ["east", true],
+        ["west", false],
+      ],
+    );
+  });
+
+  const broken: Record<string, string> = {
+    "a sum below zero": "insert into allocation_sums (pool, scope, name, used) values ('p', 'pool', '', -1)",
+    "an amount of zero": `insert into allocations (pool, token, queue, project, namespace, amount, fence, job_uid, admission, granted_ms)
+    values ('p', 't', 'q', 'p', 'n', 0, 1, gen_random_uuid(), 1, 0)`,
+    "an unknown phase": "update jobs set phase = 'LOST'",
+    "an ended job without its time": "update jobs set phase = 'SUCCEEDED'",
+    "a job that has not ended with a time": "update jobs set completion_ms = 1",
+    "a version of zero": "update jobs set version = 0",
+    "a bucket that does not exist": "update jobs set bucket = 1024",
+    "a quota beyond 2^53-1": `update queue_quotas set nominal = 9007199254740992`,
+    "a second log head": "insert into job_log (only_row, head, pruned_to) values (false, 0, 0)",
+  };
+  for (const [name, statement] of Object.entries(broken)) {
+    test(`the database itself refuses ${name}`, async () => {
+      const job = newJob();
+      await store.intake.createJob({ job, sent: sentOf(job), requestId: "" });
+      await assert.rejects(db.query(statement), /violates check constraint/);
+    });
+  }
+
+  test("pools are made of the flavors of queues and clusters", async () => {
+    await store.admin.createQueue({ name: "batch", strategy: "STRICT_FIFO", quotas: QUOTAS });
+    const pools = await db.query<{ name: string }>("select name from pools order by name");
+    assert.deepEqual(
+      pools.map(({ name }) => name),
+      ["gpu/a", "gpu/b", FLAVOR],
+    );
+  });
 });

@@ -1,12 +1,6 @@
 import type { Db } from "../../src/adapters/store/db.ts";
-import { openPglite } from "../../src/adapters/store/pglite.ts";
 import { createStore } from "../../src/adapters/store/store.ts";
 import { FLAVOR, NOW } from "./jobs.ts";
-
-/** A database for one file of tests, and how to empty it between them. */
-export async function openTestDb(): Promise<Db> {
-  return openPglite(null);
-}
 
 const EMPTY = [
   "truncate namespaces, queues, queue_quotas, pools, clusters, jobs, admissions, admission_clusters, allocations, allocation_sums, leases, workers, refusals, request_ids, job_events, job_changes restart identity cascade",

@@ -5,418 +5,423 @@ import type { Job } from "../../src/core/job/job.ts";
 import type { Admission } from "../../src/core/job/status.ts";
 import type { PlannedAdmission } from "../../src/core/plan/plan-types.ts";
 import type { Decision } from "../../src/core/reconcile/decision.ts";
-import { freshStore, openTestDb, type TestStore, takePlannerLease } from "./db.ts";
+import { onEachDatabase } from "../support/databases.ts";
+import { freshStore, type TestStore, takePlannerLease } from "./db.ts";
 import { FLAVOR, NOW, newJob, plannedFor, sentOf } from "./jobs.ts";
 
-let db: Db;
-let store: TestStore;
-let plannerEpoch: number;
-let quotaEpoch: number;
-let fences = 0n;
-before(async () => {
-  db = await openTestDb();
-});
-after(() => db.close());
-beforeEach(async () => {
-  store = (await freshStore(db)).store;
-  plannerEpoch = await takePlannerLease(store, "p1");
-  quotaEpoch = (await store.planner.raiseQuotaEpoch()).epoch;
-});
+onEachDatabase((openDb) => {
+  let db: Db;
+  let store: TestStore;
+  let plannerEpoch: number;
+  let quotaEpoch: number;
+  let fences = 0n;
+  before(async () => {
+    db = await openDb();
+  });
+  after(() => db.close());
+  beforeEach(async () => {
+    store = (await freshStore(db)).store;
+    plannerEpoch = await takePlannerLease(store, "p1");
+    quotaEpoch = (await store.planner.raiseQuotaEpoch()).epoch;
+  });
 
-async function submit(changes: Parameters<typeof newJob>[0] = {}): Promise<Job> {
-  const job = newJob(changes);
-  assert.equal((await store.intake.createJob({ job, sent: sentOf(job), requestId: "" })).kind, "created");
-  return job;
-}
+  async function submit(changes: Parameters<typeof newJob>[0] = {}): Promise<Job> {
+    const job = newJob(changes);
+    assert.equal((await store.intake.createJob({ job, sent: sentOf(job), requestId: "" })).kind, "created");
+    return job;
+  }
 
-type Overrides = { quotaEpoch?: number; plannerEpoch?: number; amount?: number; step?: number };
+  type Overrides = { quotaEpoch?: number; plannerEpoch?: number; amount?: number; step?: number };
 
-function admit(planned: PlannedAdmission, overrides: Overrides = {}) {
-  fences += 1n;
-  const token = `job/${planned.jobUid}/admission/${planned.admission}/step/${overrides.step ?? 0}/${plannerEpoch}`;
-  const lines = planned.lines.map((line) => ({ ...line, token, amount: overrides.amount ?? line.amount }));
-  const fence = (BigInt(overrides.quotaEpoch ?? quotaEpoch) << 32n) + fences;
-  const record = { planned, lines, fence, quotaEpoch, plannerEpoch, nowMs: NOW + 1, ...overrides };
-  return store.planner.recordAdmission(record);
-}
+  function admit(planned: PlannedAdmission, overrides: Overrides = {}) {
+    fences += 1n;
+    const token = `job/${planned.jobUid}/admission/${planned.admission}/step/${overrides.step ?? 0}/${plannerEpoch}`;
+    const lines = planned.lines.map((line) => ({ ...line, token, amount: overrides.amount ?? line.amount }));
+    const fence = (BigInt(overrides.quotaEpoch ?? quotaEpoch) << 32n) + fences;
+    const record = { planned, lines, fence, quotaEpoch, plannerEpoch, nowMs: NOW + 1, ...overrides };
+    return store.planner.recordAdmission(record);
+  }
 
-async function load(uid: string): Promise<Job> {
-  const loaded = await store.worker.loadJob(uid);
-  assert.ok(loaded);
-  return loaded.job;
-}
+  async function load(uid: string): Promise<Job> {
+    const loaded = await store.worker.loadJob(uid);
+    assert.ok(loaded);
+    return loaded.job;
+  }
 
-async function counter(cluster: string): Promise<number> {
-  const found = (await store.planner.snapshot()).clusters.find(({ name }) => name === cluster);
-  assert.ok(found);
-  return found.admissionCounter;
-}
+  async function counter(cluster: string): Promise<number> {
+    const found = (await store.planner.snapshot()).clusters.find(({ name }) => name === cluster);
+    assert.ok(found);
+    return found.admissionCounter;
+  }
 
-async function used(): Promise<number> {
-  return (await store.planner.snapshot()).queues[0]?.used[FLAVOR] ?? 0;
-}
+  async function used(): Promise<number> {
+    return (await store.planner.snapshot()).queues[0]?.used[FLAVOR] ?? 0;
+  }
 
-/** Everything that an admission writes, counted: a refused one leaves it as it was. */
-async function traces() {
-  const [row] = await db.query(`
+  /** Everything that an admission writes, counted: a refused one leaves it as it was. */
+  async function traces() {
+    const [row] = await db.query(`
     select (select count(*) from allocations) as lines, (select count(*) from admissions) as admissions,
            (select count(*) from admission_clusters) as clusters, (select count(*) from job_changes) as changes,
            (select coalesce(sum(used), 0)::int from allocation_sums) as used, (select sum(admission_counter)::int from clusters) as counters`);
-  return row;
-}
+    return row;
+  }
 
-function decide(job: Job, admissions: readonly Admission[], phase = job.status.phase): Decision {
-  const completionTimeMs = phase === "SUCCEEDED" || phase === "CANCELLED" ? NOW + 2 : null;
-  const status = { ...job.status, phase, completionTimeMs };
-  return {
-    record: { status, admissions, events: [], deleteTimeMs: job.deleteTimeMs },
-    forget: false,
-    actions: [],
-    recheckAtMs: null,
-  };
-}
+  function decide(job: Job, admissions: readonly Admission[], phase = job.status.phase): Decision {
+    const completionTimeMs = phase === "SUCCEEDED" || phase === "CANCELLED" ? NOW + 2 : null;
+    const status = { ...job.status, phase, completionTimeMs };
+    return {
+      record: { status, admissions, events: [], deleteTimeMs: job.deleteTimeMs },
+      forget: false,
+      actions: [],
+      recheckAtMs: null,
+    };
+  }
 
-async function leaseOf(job: Job, worker = "w1") {
-  const leases = await store.worker.takeBuckets(worker);
-  const loaded = await store.worker.loadJob(job.uid);
-  const lease = leases.find(({ bucket }) => bucket === loaded?.bucket);
-  assert.ok(lease);
-  return lease;
-}
+  async function leaseOf(job: Job, worker = "w1") {
+    const leases = await store.worker.takeBuckets(worker);
+    const loaded = await store.worker.loadJob(job.uid);
+    const lease = leases.find(({ bucket }) => bucket === loaded?.bucket);
+    assert.ok(lease);
+    return lease;
+  }
 
-test("an admission writes the job, its conditions, the ledger and the cluster's counter together", async () => {
-  const job = await submit();
-  assert.equal(await admit(plannedFor(job)), "recorded");
-  const admitted = await load(job.uid);
-  assert.equal(admitted.status.phase, "ADMITTED");
-  assert.equal(admitted.version, 2);
-  const conditions = admitted.status.conditions.map(({ type, status, reason }) => `${type} ${status} ${reason}`);
-  assert.deepEqual(conditions, [
-    "Created True PyTorchJobCreated",
-    "QuotaReserved True QuotaReserved",
-    "Admitted True Admitted",
-  ]);
-  assert.match(admitted.status.conditions[2]?.message ?? "", /east.*gpu\/h100/);
-  assert.equal(admitted.admissions[0]?.belowMinSinceMs, NOW + 1);
-  assert.equal(await used(), 4);
-  assert.equal(await counter("east"), 1);
-});
-
-const refusals: Record<string, (job: Job) => Promise<{ planned: PlannedAdmission; overrides?: Overrides }>> = {
-  "the job's version moved on": async (job) => ({ planned: plannedFor(job, { jobVersion: 2 }) }),
-  "the job was cancelled": async (job) => {
-    await store.intake.requestCancel(job, "", NOW);
-    return { planned: plannedFor(job, { jobVersion: 2 }) };
-  },
-  "the job is gone": async () => ({ planned: plannedFor(newJob()) }),
-  "another planner took the lease": async (job) => {
-    await takePlannerLease(store, "p2");
-    return { planned: plannedFor(job) };
-  },
-  "the cluster is cordoned": async (job) => {
-    await store.admin.setCordoned("east", true);
-    return { planned: plannedFor(job) };
-  },
-  "another admission to the cluster came first": async (job) => ({ planned: plannedFor(job, { admissionCounter: 1 }) }),
-  "the cluster is unknown": async (job) => ({ planned: plannedFor(job, { cluster: "north" }) }),
-  "the quota epoch was raised": async (job) => {
-    await store.planner.raiseQuotaEpoch();
-    return { planned: plannedFor(job) };
-  },
-};
-for (const [name, arrange] of Object.entries(refusals)) {
-  test(`an admission is stale and leaves no trace when ${name}`, async () => {
+  test("an admission writes the job, its conditions, the ledger and the cluster's counter together", async () => {
     const job = await submit();
-    const { planned, overrides } = await arrange(job);
-    const before = await traces();
-    assert.equal(await admit(planned, overrides), "stale");
-    assert.deepEqual(await traces(), before);
+    assert.equal(await admit(plannedFor(job)), "recorded");
+    const admitted = await load(job.uid);
+    assert.equal(admitted.status.phase, "ADMITTED");
+    assert.equal(admitted.version, 2);
+    const conditions = admitted.status.conditions.map(({ type, status, reason }) => `${type} ${status} ${reason}`);
+    assert.deepEqual(conditions, [
+      "Created True PyTorchJobCreated",
+      "QuotaReserved True QuotaReserved",
+      "Admitted True Admitted",
+    ]);
+    assert.match(admitted.status.conditions[2]?.message ?? "", /east.*gpu\/h100/);
+    assert.equal(admitted.admissions[0]?.belowMinSinceMs, NOW + 1);
+    assert.equal(await used(), 4);
+    assert.equal(await counter("east"), 1);
   });
-}
 
-test("the ledger refuses what the queue's limit does not allow, whatever the counters said", async () => {
-  const [first, second, third] = [await submit(), await submit(), await submit()];
-  assert.equal(await admit(plannedFor(first)), "recorded");
-  const before = await traces();
-  assert.equal(await admit(plannedFor(second, { admissionCounter: 1 }), { amount: 5 }), "refusedByLedger");
-  assert.deepEqual(await traces(), before);
-  assert.equal(await admit(plannedFor(second, { admissionCounter: 1 }), { amount: 4 }), "recorded");
-  assert.equal(await admit(plannedFor(third, { admissionCounter: 2 }), { amount: 1 }), "refusedByLedger");
-  assert.equal(await used(), 8);
-});
-
-test("the ledger refuses a first grant above the limit and a pool without a quota", async () => {
-  const job = await submit();
-  assert.equal(await admit(plannedFor(job), { amount: 9 }), "refusedByLedger");
-  const other = plannedFor(job).lines.map((line) => ({ ...line, pool: "gpu/a100" }));
-  assert.equal(await admit(plannedFor(job, { lines: other })), "refusedByLedger");
-  assert.equal(await used(), 0);
-});
-
-test("a lowered limit grants nothing new and takes nothing away", async () => {
-  const [first, second] = [await submit(), await submit()];
-  assert.equal(await admit(plannedFor(first)), "recorded");
-  const queue = await store.admin.getQueue("research");
-  assert.ok(queue);
-  const quotas = queue.quotas.map((quota) => ({ ...quota, nominal: 3 }));
-  assert.equal((await store.admin.updateQueue({ ...queue, quotas })).kind, "done");
-  assert.equal(await used(), 4);
-  assert.equal(await admit(plannedFor(second, { admissionCounter: 1 }), { amount: 1 }), "refusedByLedger");
-});
-
-test("a gang without flavored resources is admitted without tokens", async () => {
-  const job = await submit();
-  const planned = plannedFor(job, { lines: [], flavors: {} });
-  const record = { planned, lines: [], fence: null, quotaEpoch, plannerEpoch, nowMs: NOW };
-  assert.equal(await store.planner.recordAdmission(record), "recorded");
-  assert.equal(await used(), 0);
-});
-
-test("a gang enters a cluster only when nothing of its older admissions is left there", async () => {
-  const job = await submit();
-  await admit(plannedFor(job));
-  const lease = await leaseOf(job);
-  const admitted = await load(job.uid);
-  const undone = admitted.admissions.map((admission) => ({ ...admission, state: "undone" as const }));
-  await store.worker.record(admitted, decide(admitted, undone, "WAITING"), lease, NOW);
-  const holding = await load(job.uid);
-  const elsewhere = { jobVersion: holding.version, admission: 2, admissionCounter: 0, cluster: "west" };
-  assert.equal(await admit(plannedFor(job, elsewhere)), "stale", "its pods may still run");
-  const released = undone.map((admission) => ({ ...admission, tokensReleasedMs: NOW }));
-  await store.worker.record(holding, decide(holding, released, "WAITING"), lease, NOW);
-  const waiting = await load(job.uid);
-  const second = { jobVersion: waiting.version, admission: 2 };
-  assert.equal(await admit(plannedFor(job, { ...second, admissionCounter: 1 })), "stale");
-  assert.equal(await admit(plannedFor(job, { ...second, cluster: "west" })), "recorded");
-  const both = await load(job.uid);
-  assert.deepEqual(
-    both.admissions.map(({ number, state, cluster }) => [number, state, cluster]),
-    [
-      [1, "undone", "east"],
-      [2, "live", "west"],
-    ],
-  );
-});
-
-test("the number of an admission is never used twice, also once it has left the record", async () => {
-  const job = await submit();
-  await admit(plannedFor(job));
-  const lease = await leaseOf(job);
-  const admitted = await load(job.uid);
-  const undone = admitted.admissions.map((admission) => ({ ...admission, state: "undone" as const }));
-  await store.worker.record(admitted, decide(admitted, undone, "WAITING"), lease, NOW);
-  const waiting = await load(job.uid);
-  const left = undone.map((admission) => ({ ...admission, tokensReleasedMs: NOW, goneMs: NOW }));
-  await store.worker.record(waiting, decide(waiting, left), lease, NOW);
-  const again = await load(job.uid);
-  assert.deepEqual(again.admissions, []);
-  assert.deepEqual((await store.planner.snapshot()).lastAdmissions, { [job.uid]: 1 });
-  const second = { jobVersion: again.version, admissionCounter: 1 };
-  assert.equal(await admit(plannedFor(job, { ...second, admission: 1 })), "stale");
-  assert.equal(await admit(plannedFor(job, { ...second, admission: 2 })), "recorded");
-});
-
-test("growth adds members and another ledger row under its own fence", async () => {
-  const job = await submit();
-  await admit(plannedFor(job, { members: { Worker: 2 } }), { amount: 2 });
-  const grow = { kind: "grow" as const, jobVersion: 2, admissionCounter: 1, members: { Worker: 4 } };
-  assert.equal(await admit(plannedFor(job, grow), { amount: 2, step: 1 }), "recorded");
-  const grown = await load(job.uid);
-  assert.deepEqual(grown.admissions[0]?.members, { Worker: 4 });
-  assert.equal(grown.version, 3);
-  const shown = await store.reads.getJob({ uid: job.uid });
-  assert.deepEqual(
-    shown?.tokens.map(({ amount }) => amount),
-    [2, 2],
-  );
-  assert.equal(new Set(shown?.tokens.map(({ fence }) => fence)).size, 2);
-});
-
-test("growth of an admission that is not live any more is stale", async () => {
-  const job = await submit();
-  await admit(plannedFor(job));
-  const admitted = await load(job.uid);
-  const ended = admitted.admissions.map((admission) => ({ ...admission, state: "ended" as const }));
-  await store.worker.record(admitted, decide(admitted, ended, "SUCCEEDED"), await leaseOf(job), NOW);
-  const grow = { kind: "grow" as const, jobVersion: 3, admissionCounter: 1 };
-  assert.equal(await admit(plannedFor(job, grow), { step: 1 }), "stale");
-});
-
-test("a step is stale when the job moved on, and changes nothing", async () => {
-  const job = await submit();
-  const lease = await leaseOf(job);
-  await store.intake.requestCancel(job, "enough", NOW);
-  assert.equal(await store.worker.record(job, decide(job, [], "CANCELLED"), lease, NOW), "stale");
-  assert.equal((await load(job.uid)).status.phase, "WAITING");
-});
-
-test("a worker that lost its bucket cannot record, forget or move the time to look again", async () => {
-  const job = await submit();
-  const lease = await leaseOf(job, "w1");
-  await leaseOf(job, "w2");
-  assert.equal(await store.worker.record(job, decide(job, [], "CANCELLED"), lease, NOW), "leaseLost");
-  const forget: Decision = { record: null, forget: true, actions: [], recheckAtMs: null };
-  assert.equal(await store.worker.record(job, forget, lease, NOW), "leaseLost");
-  await store.worker.recheckAt(job.uid, null, lease, job.version);
-  assert.deepEqual(await store.worker.dueJobs([lease.bucket], NOW, 5), [job.uid]);
-  assert.deepEqual(await load(job.uid), job);
-});
-
-test("a lease of another bucket does not serve", async () => {
-  const job = await submit();
-  const lease = await leaseOf(job);
-  const other = { ...lease, bucket: (lease.bucket + 1) % 1024 };
-  assert.equal(await store.worker.record(job, decide(job, [], "CANCELLED"), other, NOW), "stale");
-});
-
-test("tokens are released exactly once and confirmed by fence", async () => {
-  const job = await submit();
-  await admit(plannedFor(job));
-  const lease = await leaseOf(job);
-  const admitted = await load(job.uid);
-  const ended = admitted.admissions.map((admission) => ({
-    ...admission,
-    state: "ended" as const,
-    tokensReleasedMs: NOW,
-  }));
-  const decision = decide(admitted, ended, "SUCCEEDED");
-  assert.equal(await store.worker.record(admitted, decision, lease, NOW), "recorded");
-  assert.equal(await store.worker.record(admitted, decision, lease, NOW), "stale");
-  assert.equal(await used(), 0);
-  const fenced = await store.planner.unconfirmedReleases(10);
-  assert.equal(fenced.length, 1);
-  const again = await load(job.uid);
-  assert.equal(await store.worker.record(again, decide(again, again.admissions), lease, NOW), "recorded");
-  assert.equal(await used(), 0);
-  await store.planner.confirmReleases(fenced);
-  assert.deepEqual(await store.planner.unconfirmedReleases(10), []);
-});
-
-test("an admission that a decision no longer names gives back what it held", async () => {
-  const job = await submit();
-  await admit(plannedFor(job));
-  const admitted = await load(job.uid);
-  assert.equal(
-    await store.worker.record(admitted, decide(admitted, [], "CANCELLED"), await leaseOf(job), NOW),
-    "recorded",
-  );
-  assert.equal(await used(), 0);
-  const [ended] = (await load(job.uid)).admissions;
-  assert.deepEqual([ended?.state, ended?.tokensReleasedMs, ended?.goneMs], ["ended", NOW, NOW]);
-});
-
-test("a forgotten job leaves no token behind, and its events stay", async () => {
-  const job = await submit({ name: "gone" });
-  await admit(plannedFor(job));
-  const admitted = await load(job.uid);
-  const forget: Decision = { record: null, forget: true, actions: [], recheckAtMs: null };
-  assert.equal(await store.worker.record(admitted, forget, await leaseOf(job), NOW), "recorded");
-  assert.equal(await used(), 0);
-  assert.equal(await store.reads.getJob({ uid: job.uid }), null);
-  const events = await store.reads.listEvents({ namespace: "team", name: "gone", pageSize: 9, after: null });
-  assert.ok(typeof events === "object");
-  assert.equal(events.events.at(-1)?.reason, "PyTorchJobDeleted");
-});
-
-test("raising the epoch returns the live rows and limits, and confirms what was released before", async () => {
-  const [first, second] = [await submit(), await submit()];
-  await admit(plannedFor(first));
-  await admit(plannedFor(second, { admissionCounter: 1 }));
-  const lease = await leaseOf(first);
-  const admitted = await load(first.uid);
-  await store.worker.record(admitted, decide(admitted, [], "CANCELLED"), lease, NOW);
-  assert.equal((await store.planner.unconfirmedReleases(10)).length, 1);
-  const raised = await store.planner.raiseQuotaEpoch();
-  assert.equal(raised.epoch, quotaEpoch + 1);
-  assert.deepEqual(
-    raised.rows.map(({ holder, amount, queue }) => [holder, amount, queue]),
-    [[{ jobUid: second.uid, admission: 1 }, 4, "research"]],
-  );
-  assert.equal(typeof raised.rows[0]?.fence, "bigint");
-  assert.deepEqual(raised.limits, [{ queue: "research", pool: FLAVOR, limit: 8 }]);
-  assert.deepEqual(await store.planner.unconfirmedReleases(10), []);
-});
-
-test("a fence beyond 2^53 is kept exactly", async () => {
-  const job = await submit();
-  const planned = plannedFor(job);
-  const fence = (1n << 62n) + 12_345_678_901n;
-  const lines = planned.lines.map((line) => ({ ...line, token: "t" }));
-  await store.planner.recordAdmission({ planned, lines, fence, quotaEpoch, plannerEpoch, nowMs: NOW });
-  assert.equal((await store.planner.raiseQuotaEpoch()).rows[0]?.fence, fence);
-});
-
-test("a refusal changes a job's record only where the dominant reason changed", async () => {
-  const job = await submit();
-  const refusal = {
-    jobUid: job.uid,
-    jobVersion: 1,
-    reason: "QuotaExhausted",
-    message: "needs 8",
-    clusters: [],
-    quotas: [],
-    retryAtMs: null,
+  const refusals: Record<string, (job: Job) => Promise<{ planned: PlannedAdmission; overrides?: Overrides }>> = {
+    "the job's version moved on": async (job) => ({ planned: plannedFor(job, { jobVersion: 2 }) }),
+    "the job was cancelled": async (job) => {
+      await store.intake.requestCancel(job, "", NOW);
+      return { planned: plannedFor(job, { jobVersion: 2 }) };
+    },
+    "the job is gone": async () => ({ planned: plannedFor(newJob()) }),
+    "another planner took the lease": async (job) => {
+      await takePlannerLease(store, "p2");
+      return { planned: plannedFor(job) };
+    },
+    "the cluster is cordoned": async (job) => {
+      await store.admin.setCordoned("east", true);
+      return { planned: plannedFor(job) };
+    },
+    "another admission to the cluster came first": async (job) => ({
+      planned: plannedFor(job, { admissionCounter: 1 }),
+    }),
+    "the cluster is unknown": async (job) => ({ planned: plannedFor(job, { cluster: "north" }) }),
+    "the quota epoch was raised": async (job) => {
+      await store.planner.raiseQuotaEpoch();
+      return { planned: plannedFor(job) };
+    },
   };
-  await store.planner.recordRefusals([refusal], plannerEpoch, NOW + 1);
-  const refused = await load(job.uid);
-  assert.equal(refused.version, 2);
-  assert.deepEqual(refused.status.waiting, { reason: "QuotaExhausted", message: "needs 8", sinceMs: NOW + 1 });
-  await store.planner.recordRefusals([{ ...refusal, jobVersion: 2, message: "needs 7" }], plannerEpoch, NOW + 2);
-  assert.equal((await load(job.uid)).version, 2);
-  assert.deepEqual(await store.reads.refusalOf(job.uid), {
-    refusal: { ...refusal, jobVersion: 2, message: "needs 7" },
-    atMs: NOW + 2,
+  for (const [name, arrange] of Object.entries(refusals)) {
+    test(`an admission is stale and leaves no trace when ${name}`, async () => {
+      const job = await submit();
+      const { planned, overrides } = await arrange(job);
+      const before = await traces();
+      assert.equal(await admit(planned, overrides), "stale");
+      assert.deepEqual(await traces(), before);
+    });
+  }
+
+  test("the ledger refuses what the queue's limit does not allow, whatever the counters said", async () => {
+    const [first, second, third] = [await submit(), await submit(), await submit()];
+    assert.equal(await admit(plannedFor(first)), "recorded");
+    const before = await traces();
+    assert.equal(await admit(plannedFor(second, { admissionCounter: 1 }), { amount: 5 }), "refusedByLedger");
+    assert.deepEqual(await traces(), before);
+    assert.equal(await admit(plannedFor(second, { admissionCounter: 1 }), { amount: 4 }), "recorded");
+    assert.equal(await admit(plannedFor(third, { admissionCounter: 2 }), { amount: 1 }), "refusedByLedger");
+    assert.equal(await used(), 8);
   });
-  await store.planner.recordRefusals([{ ...refusal, jobVersion: 2, reason: "NoCapacity" }], plannerEpoch, NOW + 3);
-  assert.equal((await load(job.uid)).status.waiting?.reason, "NoCapacity");
-});
 
-test("a refusal of a job that moved on, or of a planner without its lease, is dropped", async () => {
-  const [moved, kept] = [await submit(), await submit()];
-  const refusal = (job: Job) => ({
-    jobUid: job.uid,
-    jobVersion: 1,
-    reason: "NoCapacity",
-    message: "",
-    clusters: [],
-    quotas: [],
-    retryAtMs: null,
+  test("the ledger refuses a first grant above the limit and a pool without a quota", async () => {
+    const job = await submit();
+    assert.equal(await admit(plannedFor(job), { amount: 9 }), "refusedByLedger");
+    const other = plannedFor(job).lines.map((line) => ({ ...line, pool: "gpu/a100" }));
+    assert.equal(await admit(plannedFor(job, { lines: other })), "refusedByLedger");
+    assert.equal(await used(), 0);
   });
-  await admit(plannedFor(moved));
-  await store.planner.recordRefusals([refusal(moved), refusal(kept)], plannerEpoch, NOW);
-  assert.equal(await store.reads.refusalOf(moved.uid), null);
-  assert.notEqual(await store.reads.refusalOf(kept.uid), null);
-  const late = await submit();
-  await takePlannerLease(store, "p2");
-  await store.planner.recordRefusals([refusal(late)], plannerEpoch, NOW);
-  assert.equal(await store.reads.refusalOf(late.uid), null);
-  assert.equal((await load(late.uid)).version, 1);
-});
 
-test("the time to look again moves only while the job is as it was looked at", async () => {
-  const job = await submit();
-  const lease = await leaseOf(job);
-  await store.worker.recheckAt(job.uid, NOW + 100, lease, 1);
-  assert.deepEqual(await store.worker.dueJobs([lease.bucket], NOW + 99, 5), []);
-  assert.deepEqual(await store.worker.dueJobs([lease.bucket], NOW + 100, 5), [job.uid]);
-  await store.intake.requestCancel(job, "", NOW + 50);
-  await store.worker.recheckAt(job.uid, null, lease, 1);
-  assert.deepEqual(await store.worker.dueJobs([lease.bucket], NOW + 50, 5), [job.uid]);
-});
+  test("a lowered limit grants nothing new and takes nothing away", async () => {
+    const [first, second] = [await submit(), await submit()];
+    assert.equal(await admit(plannedFor(first)), "recorded");
+    const queue = await store.admin.getQueue("research");
+    assert.ok(queue);
+    const quotas = queue.quotas.map((quota) => ({ ...quota, nominal: 3 }));
+    assert.equal((await store.admin.updateQueue({ ...queue, quotas })).kind, "done");
+    assert.equal(await used(), 4);
+    assert.equal(await admit(plannedFor(second, { admissionCounter: 1 }), { amount: 1 }), "refusedByLedger");
+  });
 
-test("due jobs come most overdue first, from the buckets asked for", async () => {
-  const late = await submit({ createTimeMs: NOW });
-  const early = await submit({ createTimeMs: NOW - 5 });
-  const buckets = (await store.worker.takeBuckets("w")).map(({ bucket }) => bucket);
-  assert.deepEqual(await store.worker.dueJobs(buckets, NOW, 5), [early.uid, late.uid]);
-  assert.deepEqual(await store.worker.dueJobs(buckets, NOW, 1), [early.uid]);
-  assert.deepEqual(await store.worker.dueJobs([], NOW, 5), []);
-});
+  test("a gang without flavored resources is admitted without tokens", async () => {
+    const job = await submit();
+    const planned = plannedFor(job, { lines: [], flavors: {} });
+    const record = { planned, lines: [], fence: null, quotaEpoch, plannerEpoch, nowMs: NOW };
+    assert.equal(await store.planner.recordAdmission(record), "recorded");
+    assert.equal(await used(), 0);
+  });
 
-test("of two planners that plan the same job one records", async () => {
-  const job = await submit();
-  const plan = plannedFor(job);
-  const outcomes = await Promise.all([admit(plan), admit(plan, { step: 1 })]);
-  assert.deepEqual(outcomes.sort(), ["recorded", "stale"]);
-  assert.equal(await used(), 4);
+  test("a gang enters a cluster only when nothing of its older admissions is left there", async () => {
+    const job = await submit();
+    await admit(plannedFor(job));
+    const lease = await leaseOf(job);
+    const admitted = await load(job.uid);
+    const undone = admitted.admissions.map((admission) => ({ ...admission, state: "undone" as const }));
+    await store.worker.record(admitted, decide(admitted, undone, "WAITING"), lease, NOW);
+    const holding = await load(job.uid);
+    const elsewhere = { jobVersion: holding.version, admission: 2, admissionCounter: 0, cluster: "west" };
+    assert.equal(await admit(plannedFor(job, elsewhere)), "stale", "its pods may still run");
+    const released = undone.map((admission) => ({ ...admission, tokensReleasedMs: NOW }));
+    await store.worker.record(holding, decide(holding, released, "WAITING"), lease, NOW);
+    const waiting = await load(job.uid);
+    const second = { jobVersion: waiting.version, admission: 2 };
+    assert.equal(await admit(plannedFor(job, { ...second, admissionCounter: 1 })), "stale");
+    assert.equal(await admit(plannedFor(job, { ...second, cluster: "west" })), "recorded");
+    const both = await load(job.uid);
+    assert.deepEqual(
+      both.admissions.map(({ number, state, cluster }) => [number, state, cluster]),
+      [
+        [1, "undone", "east"],
+        [2, "live", "west"],
+      ],
+    );
+  });
+
+  test("the number of an admission is never used twice, also once it has left the record", async () => {
+    const job = await submit();
+    await admit(plannedFor(job));
+    const lease = await leaseOf(job);
+    const admitted = await load(job.uid);
+    const undone = admitted.admissions.map((admission) => ({ ...admission, state: "undone" as const }));
+    await store.worker.record(admitted, decide(admitted, undone, "WAITING"), lease, NOW);
+    const waiting = await load(job.uid);
+    const left = undone.map((admission) => ({ ...admission, tokensReleasedMs: NOW, goneMs: NOW }));
+    await store.worker.record(waiting, decide(waiting, left), lease, NOW);
+    const again = await load(job.uid);
+    assert.deepEqual(again.admissions, []);
+    assert.deepEqual((await store.planner.snapshot()).lastAdmissions, { [job.uid]: 1 });
+    const second = { jobVersion: again.version, admissionCounter: 1 };
+    assert.equal(await admit(plannedFor(job, { ...second, admission: 1 })), "stale");
+    assert.equal(await admit(plannedFor(job, { ...second, admission: 2 })), "recorded");
+  });
+
+  test("growth adds members and another ledger row under its own fence", async () => {
+    const job = await submit();
+    await admit(plannedFor(job, { members: { Worker: 2 } }), { amount: 2 });
+    const grow = { kind: "grow" as const, jobVersion: 2, admissionCounter: 1, members: { Worker: 4 } };
+    assert.equal(await admit(plannedFor(job, grow), { amount: 2, step: 1 }), "recorded");
+    const grown = await load(job.uid);
+    assert.deepEqual(grown.admissions[0]?.members, { Worker: 4 });
+    assert.equal(grown.version, 3);
+    const shown = await store.reads.getJob({ uid: job.uid });
+    assert.deepEqual(
+      shown?.tokens.map(({ amount }) => amount),
+      [2, 2],
+    );
+    assert.equal(new Set(shown?.tokens.map(({ fence }) => fence)).size, 2);
+  });
+
+  test("growth of an admission that is not live any more is stale", async () => {
+    const job = await submit();
+    await admit(plannedFor(job));
+    const admitted = await load(job.uid);
+    const ended = admitted.admissions.map((admission) => ({ ...admission, state: "ended" as const }));
+    await store.worker.record(admitted, decide(admitted, ended, "SUCCEEDED"), await leaseOf(job), NOW);
+    const grow = { kind: "grow" as const, jobVersion: 3, admissionCounter: 1 };
+    assert.equal(await admit(plannedFor(job, grow), { step: 1 }), "stale");
+  });
+
+  test("a step is stale when the job moved on, and changes nothing", async () => {
+    const job = await submit();
+    const lease = await leaseOf(job);
+    await store.intake.requestCancel(job, "enough", NOW);
+    assert.equal(await store.worker.record(job, decide(job, [], "CANCELLED"), lease, NOW), "stale");
+    assert.equal((await load(job.uid)).status.phase, "WAITING");
+  });
+
+  test("a worker that lost its bucket cannot record, forget or move the time to look again", async () => {
+    const job = await submit();
+    const lease = await leaseOf(job, "w1");
+    await leaseOf(job, "w2");
+    assert.equal(await store.worker.record(job, decide(job, [], "CANCELLED"), lease, NOW), "leaseLost");
+    const forget: Decision = { record: null, forget: true, actions: [], recheckAtMs: null };
+    assert.equal(await store.worker.record(job, forget, lease, NOW), "leaseLost");
+    await store.worker.recheckAt(job.uid, null, lease, job.version);
+    assert.deepEqual(await store.worker.dueJobs([lease.bucket], NOW, 5), [job.uid]);
+    assert.deepEqual(await load(job.uid), job);
+  });
+
+  test("a lease of another bucket does not serve", async () => {
+    const job = await submit();
+    const lease = await leaseOf(job);
+    const other = { ...lease, bucket: (lease.bucket + 1) % 1024 };
+    assert.equal(await store.worker.record(job, decide(job, [], "CANCELLED"), other, NOW), "stale");
+  });
+
+  test("tokens are released exactly once and confirmed by fence", async () => {
+    const job = await submit();
+    await admit(plannedFor(job));
+    const lease = await leaseOf(job);
+    const admitted = await load(job.uid);
+    const ended = admitted.admissions.map((admission) => ({
+      ...admission,
+      state: "ended" as const,
+      tokensReleasedMs: NOW,
+    }));
+    const decision = decide(admitted, ended, "SUCCEEDED");
+    assert.equal(await store.worker.record(admitted, decision, lease, NOW), "recorded");
+    assert.equal(await store.worker.record(admitted, decision, lease, NOW), "stale");
+    assert.equal(await used(), 0);
+    const fenced = await store.planner.unconfirmedReleases(10);
+    assert.equal(fenced.length, 1);
+    const again = await load(job.uid);
+    assert.equal(await store.worker.record(again, decide(again, again.admissions), lease, NOW), "recorded");
+    assert.equal(await used(), 0);
+    await store.planner.confirmReleases(fenced);
+    assert.deepEqual(await store.planner.unconfirmedReleases(10), []);
+  });
+
+  test("an admission that a decision no longer names gives back what it held", async () => {
+    const job = await submit();
+    await admit(plannedFor(job));
+    const admitted = await load(job.uid);
+    assert.equal(
+      await store.worker.record(admitted, decide(admitted, [], "CANCELLED"), await leaseOf(job), NOW),
+      "recorded",
+    );
+    assert.equal(await used(), 0);
+    const [ended] = (await load(job.uid)).admissions;
+    assert.deepEqual([ended?.state, ended?.tokensReleasedMs, ended?.goneMs], ["ended", NOW, NOW]);
+  });
+
+  test("a forgotten job leaves no token behind, and its events stay", async () => {
+    const job = await submit({ name: "gone" });
+    await admit(plannedFor(job));
+    const admitted = await load(job.uid);
+    const forget: Decision = { record: null, forget: true, actions: [], recheckAtMs: null };
+    assert.equal(await store.worker.record(admitted, forget, await leaseOf(job), NOW), "recorded");
+    assert.equal(await used(), 0);
+    assert.equal(await store.reads.getJob({ uid: job.uid }), null);
+    const events = await store.reads.listEvents({ namespace: "team", name: "gone", pageSize: 9, after: null });
+    assert.ok(typeof events === "object");
+    assert.equal(events.events.at(-1)?.reason, "PyTorchJobDeleted");
+  });
+
+  test("raising the epoch returns the live rows and limits, and confirms what was released before", async () => {
+    const [first, second] = [await submit(), await submit()];
+    await admit(plannedFor(first));
+    await admit(plannedFor(second, { admissionCounter: 1 }));
+    const lease = await leaseOf(first);
+    const admitted = await load(first.uid);
+    await store.worker.record(admitted, decide(admitted, [], "CANCELLED"), lease, NOW);
+    assert.equal((await store.planner.unconfirmedReleases(10)).length, 1);
+    const raised = await store.planner.raiseQuotaEpoch();
+    assert.equal(raised.epoch, quotaEpoch + 1);
+    assert.deepEqual(
+      raised.rows.map(({ holder, amount, queue }) => [holder, amount, queue]),
+      [[{ jobUid: second.uid, admission: 1 }, 4, "research"]],
+    );
+    assert.equal(typeof raised.rows[0]?.fence, "bigint");
+    assert.deepEqual(raised.limits, [{ queue: "research", pool: FLAVOR, limit: 8 }]);
+    assert.deepEqual(await store.planner.unconfirmedReleases(10), []);
+  });
+
+  test("a fence beyond 2^53 is kept exactly", async () => {
+    const job = await submit();
+    const planned = plannedFor(job);
+    const fence = (1n << 62n) + 12_345_678_901n;
+    const lines = planned.lines.map((line) => ({ ...line, token: "t" }));
+    await store.planner.recordAdmission({ planned, lines, fence, quotaEpoch, plannerEpoch, nowMs: NOW });
+    assert.equal((await store.planner.raiseQuotaEpoch()).rows[0]?.fence, fence);
+  });
+
+  test("a refusal changes a job's record only where the dominant reason changed", async () => {
+    const job = await submit();
+    const refusal = {
+      jobUid: job.uid,
+      jobVersion: 1,
+      reason: "QuotaExhausted",
+      message: "needs 8",
+      clusters: [],
+      quotas: [],
+      retryAtMs: null,
+    };
+    await store.planner.recordRefusals([refusal], plannerEpoch, NOW + 1);
+    const refused = await load(job.uid);
+    assert.equal(refused.version, 2);
+    assert.deepEqual(refused.status.waiting, { reason: "QuotaExhausted", message: "needs 8", sinceMs: NOW + 1 });
+    await store.planner.recordRefusals([{ ...refusal, jobVersion: 2, message: "needs 7" }], plannerEpoch, NOW + 2);
+    assert.equal((await load(job.uid)).version, 2);
+    assert.deepEqual(await store.reads.refusalOf(job.uid), {
+      refusal: { ...refusal, jobVersion: 2, message: "needs 7" },
+      atMs: NOW + 2,
+    });
+    await store.planner.recordRefusals([{ ...refusal, jobVersion: 2, reason: "NoCapacity" }], plannerEpoch, NOW + 3);
+    assert.equal((await load(job.uid)).status.waiting?.reason, "NoCapacity");
+  });
+
+  test("a refusal of a job that moved on, or of a planner without its lease, is dropped", async () => {
+    const [moved, kept] = [await submit(), await submit()];
+    const refusal = (job: Job) => ({
+      jobUid: job.uid,
+      jobVersion: 1,
+      reason: "NoCapacity",
+      message: "",
+      clusters: [],
+      quotas: [],
+      retryAtMs: null,
+    });
+    await admit(plannedFor(moved));
+    await store.planner.recordRefusals([refusal(moved), refusal(kept)], plannerEpoch, NOW);
+    assert.equal(await store.reads.refusalOf(moved.uid), null);
+    assert.notEqual(await store.reads.refusalOf(kept.uid), null);
+    const late = await submit();
+    await takePlannerLease(store, "p2");
+    await store.planner.recordRefusals([refusal(late)], plannerEpoch, NOW);
+    assert.equal(await store.reads.refusalOf(late.uid), null);
+    assert.equal((await load(late.uid)).version, 1);
+  });
+
+  test("the time to look again moves only while the job is as it was looked at", async () => {
+    const job = await submit();
+    const lease = await leaseOf(job);
+    await store.worker.recheckAt(job.uid, NOW + 100, lease, 1);
+    assert.deepEqual(await store.worker.dueJobs([lease.bucket], NOW + 99, 5), []);
+    assert.deepEqual(await store.worker.dueJobs([lease.bucket], NOW + 100, 5), [job.uid]);
+    await store.intake.requestCancel(job, "", NOW + 50);
+    await store.worker.recheckAt(job.uid, null, lease, 1);
+    assert.deepEqual(await store.worker.dueJobs([lease.bucket], NOW + 50, 5), [job.uid]);
+  });
+
+  test("due jobs come most overdue first, from the buckets asked for", async () => {
+    const late = await submit({ createTimeMs: NOW });
+    const early = await submit({ createTimeMs: NOW - 5 });
+    const buckets = (await store.worker.takeBuckets("w")).map(({ bucket }) => bucket);
+    assert.deepEqual(await store.worker.dueJobs(buckets, NOW, 5), [early.uid, late.uid]);
+    assert.deepEqual(await store.worker.dueJobs(buckets, NOW, 1), [early.uid]);
+    assert.deepEqual(await store.worker.dueJobs([], NOW, 5), []);
+  });
+
+  test("of two planners that plan the same job one records", async () => {
+    const job = await submit();
+    const plan = plannedFor(job);
+    const outcomes = await Promise.all([admit(plan), admit(plan, { step: 1 })]);
+    assert.deepEqual(outcomes.sort(), ["recorded", "stale"]);
+    assert.equal(await used(), 4);
+  });
 });

@@ -8,119 +8,125 @@ import type { IntakeStore } from "../../src/intake/ports.ts";
 import type { PlannerStore } from "../../src/planner/ports.ts";
 import type { WatchStore } from "../../src/watch/ports.ts";
 import type { WorkerStore } from "../../src/worker/ports.ts";
-import { freshStore, openTestDb, type TestStore, takePlannerLease } from "./db.ts";
+import { onEachDatabase } from "../support/databases.ts";
+import { freshStore, type TestStore, takePlannerLease } from "./db.ts";
 import { NOW, newJob, plannedFor, sentOf } from "./jobs.ts";
 
-let db: Db;
-let store: TestStore;
-before(async () => {
-  db = await openTestDb();
-});
-after(() => db.close());
-beforeEach(async () => {
-  store = (await freshStore(db)).store;
-});
-
-/** That the store fits every stage's ports is proven by the type checker. */
-test("the store fits what the stages ask for", () => {
-  const intake: IntakeStore = store.intake;
-  const planner: PlannerStore = store.planner;
-  const worker: WorkerStore = store.worker;
-  const watch: WatchStore = store.watch;
-  const reads: JobReads = store.reads;
-  const admin: Admin = store.admin;
-  for (const part of [intake, planner, worker, watch, reads, admin]) assert.equal(typeof part, "object");
-});
-
-test("a job is made, admitted, run, ended and forgotten, and its tokens come back", async () => {
-  const { intake, planner, worker, reads, watch } = store;
-  const job = newJob({ name: "train" });
-  assert.equal((await intake.createJob({ job, sent: sentOf(job), requestId: "r1" })).kind, "created");
-  const plannerEpoch = await takePlannerLease(store, "p1");
-  const { epoch } = await planner.raiseQuotaEpoch();
-  const snapshot = await planner.snapshot();
-  assert.deepEqual(snapshot.waiting, [job]);
-  assert.equal(snapshot.quotaEpoch, epoch);
-  const planned = plannedFor(job);
-  const lines = planned.lines.map((line) => ({ ...line, token: `job/${job.uid}/admission/1/step/0/${plannerEpoch}` }));
-  const fence = (BigInt(epoch) << 32n) + 1n;
-  const record = { planned, lines, fence, quotaEpoch: epoch, plannerEpoch, nowMs: NOW + 1 };
-  assert.equal(await planner.recordAdmission(record), "recorded");
-
-  const buckets = await worker.takeBuckets("w1");
-  assert.equal(buckets.length, 1024);
-  assert.deepEqual(
-    await worker.dueJobs(
-      buckets.map((lease) => lease.bucket),
-      NOW + 1,
-      10,
-    ),
-    [job.uid],
-  );
-  const loaded = await worker.loadJob(job.uid);
-  assert.ok(loaded);
-  const lease = buckets.find(({ bucket }) => bucket === loaded.bucket);
-  assert.ok(lease);
-  assert.equal(loaded.job.status.phase, "ADMITTED");
-  assert.deepEqual((await reads.getJob({ uid: job.uid }))?.tokens, [{ pool: "gpu/h100", amount: 4, fence }]);
-
-  const step = (from: Job, changes: Partial<NonNullable<Decision["record"]>>): Decision => ({
-    record: { status: from.status, admissions: from.admissions, events: [], deleteTimeMs: null, ...changes },
-    forget: false,
-    actions: [],
-    recheckAtMs: null,
+onEachDatabase((openDb) => {
+  let db: Db;
+  let store: TestStore;
+  before(async () => {
+    db = await openDb();
   });
-  const ended = step(loaded.job, {
-    status: { ...loaded.job.status, phase: "SUCCEEDED", completionTimeMs: NOW + 5 },
-    admissions: loaded.job.admissions.map((admission) => ({ ...admission, state: "ended" as const })),
-    events: [{ type: "Normal", reason: "PyTorchJobSucceeded", message: "done" }],
-  });
-  assert.equal(await worker.record(loaded.job, ended, lease, NOW + 5), "recorded");
-  const second = await worker.loadJob(job.uid);
-  assert.ok(second);
-  assert.equal(second.job.version, 3);
-  assert.deepEqual(await planner.unconfirmedReleases(10), []);
-  const released = step(second.job, {
-    admissions: second.job.admissions.map((admission) => ({
-      ...admission,
-      tokensReleasedMs: NOW + 6,
-      goneMs: NOW + 6,
-    })),
-    deleteTimeMs: NOW + 6,
-  });
-  assert.equal(await worker.record(second.job, released, lease, NOW + 6), "recorded");
-  assert.deepEqual(await planner.unconfirmedReleases(10), [fence]);
-  await planner.confirmReleases([fence]);
-  assert.deepEqual(await planner.unconfirmedReleases(10), []);
-  assert.deepEqual((await planner.snapshot()).queues[0]?.used, {});
-
-  const third = await worker.loadJob(job.uid);
-  assert.ok(third);
-  assert.equal(third.job.admissions[0]?.goneMs, NOW + 6);
-  const forget: Decision = { record: null, forget: true, actions: [], recheckAtMs: null };
-  assert.equal(await worker.record(third.job, forget, lease, NOW + 7), "recorded");
-  assert.equal(await worker.loadJob(job.uid), null);
-  assert.deepEqual(await intake.createJob({ job: newJob({ name: "train" }), sent: sentOf(job), requestId: "r1" }), {
-    kind: "madeAndDeleted",
-    uid: job.uid,
+  after(() => db.close());
+  beforeEach(async () => {
+    store = (await freshStore(db)).store;
   });
 
-  assert.deepEqual(await watch.sequence(), { head: 5, given: 5 });
-  const log = await watch.entriesAfter(0, 100);
-  assert.deepEqual(
-    log.entries.map(({ position, type, job: shown, previous }) => [position, type, shown.version, previous?.phase]),
-    [
-      [1, "ADDED", 1, undefined],
-      [2, "MODIFIED", 2, "WAITING"],
-      [3, "MODIFIED", 3, "ADMITTED"],
-      [4, "MODIFIED", 4, "SUCCEEDED"],
-      [5, "DELETED", 5, "SUCCEEDED"],
-    ],
-  );
-  const events = await reads.listEvents({ namespace: "team", name: "train", pageSize: 10, after: null });
-  assert.ok(typeof events === "object");
-  assert.deepEqual(
-    events.events.map((event) => event.reason),
-    ["PyTorchJobCreated", "PyTorchJobAdmitted", "PyTorchJobSucceeded", "PyTorchJobDeleted"],
-  );
+  /** That the store fits every stage's ports is proven by the type checker. */
+  test("the store fits what the stages ask for", () => {
+    const intake: IntakeStore = store.intake;
+    const planner: PlannerStore = store.planner;
+    const worker: WorkerStore = store.worker;
+    const watch: WatchStore = store.watch;
+    const reads: JobReads = store.reads;
+    const admin: Admin = store.admin;
+    for (const part of [intake, planner, worker, watch, reads, admin]) assert.equal(typeof part, "object");
+  });
+
+  test("a job is made, admitted, run, ended and forgotten, and its tokens come back", async () => {
+    const { intake, planner, worker, reads, watch } = store;
+    const job = newJob({ name: "train" });
+    assert.equal((await intake.createJob({ job, sent: sentOf(job), requestId: "r1" })).kind, "created");
+    const plannerEpoch = await takePlannerLease(store, "p1");
+    const { epoch } = await planner.raiseQuotaEpoch();
+    const snapshot = await planner.snapshot();
+    assert.deepEqual(snapshot.waiting, [job]);
+    assert.equal(snapshot.quotaEpoch, epoch);
+    const planned = plannedFor(job);
+    const lines = planned.lines.map((line) => ({
+      ...line,
+      token: `job/${job.uid}/admission/1/step/0/${plannerEpoch}`,
+    }));
+    const fence = (BigInt(epoch) << 32n) + 1n;
+    const record = { planned, lines, fence, quotaEpoch: epoch, plannerEpoch, nowMs: NOW + 1 };
+    assert.equal(await planner.recordAdmission(record), "recorded");
+
+    const buckets = await worker.takeBuckets("w1");
+    assert.equal(buckets.length, 1024);
+    assert.deepEqual(
+      await worker.dueJobs(
+        buckets.map((lease) => lease.bucket),
+        NOW + 1,
+        10,
+      ),
+      [job.uid],
+    );
+    const loaded = await worker.loadJob(job.uid);
+    assert.ok(loaded);
+    const lease = buckets.find(({ bucket }) => bucket === loaded.bucket);
+    assert.ok(lease);
+    assert.equal(loaded.job.status.phase, "ADMITTED");
+    assert.deepEqual((await reads.getJob({ uid: job.uid }))?.tokens, [{ pool: "gpu/h100", amount: 4, fence }]);
+
+    const step = (from: Job, changes: Partial<NonNullable<Decision["record"]>>): Decision => ({
+      record: { status: from.status, admissions: from.admissions, events: [], deleteTimeMs: null, ...changes },
+      forget: false,
+      actions: [],
+      recheckAtMs: null,
+    });
+    const ended = step(loaded.job, {
+      status: { ...loaded.job.status, phase: "SUCCEEDED", completionTimeMs: NOW + 5 },
+      admissions: loaded.job.admissions.map((admission) => ({ ...admission, state: "ended" as const })),
+      events: [{ type: "Normal", reason: "PyTorchJobSucceeded", message: "done" }],
+    });
+    assert.equal(await worker.record(loaded.job, ended, lease, NOW + 5), "recorded");
+    const second = await worker.loadJob(job.uid);
+    assert.ok(second);
+    assert.equal(second.job.version, 3);
+    assert.deepEqual(await planner.unconfirmedReleases(10), []);
+    const released = step(second.job, {
+      admissions: second.job.admissions.map((admission) => ({
+        ...admission,
+        tokensReleasedMs: NOW + 6,
+        goneMs: NOW + 6,
+      })),
+      deleteTimeMs: NOW + 6,
+    });
+    assert.equal(await worker.record(second.job, released, lease, NOW + 6), "recorded");
+    assert.deepEqual(await planner.unconfirmedReleases(10), [fence]);
+    await planner.confirmReleases([fence]);
+    assert.deepEqual(await planner.unconfirmedReleases(10), []);
+    assert.deepEqual((await planner.snapshot()).queues[0]?.used, {});
+
+    const third = await worker.loadJob(job.uid);
+    assert.ok(third);
+    assert.equal(third.job.admissions[0]?.goneMs, NOW + 6);
+    const forget: Decision = { record: null, forget: true, actions: [], recheckAtMs: null };
+    assert.equal(await worker.record(third.job, forget, lease, NOW + 7), "recorded");
+    assert.equal(await worker.loadJob(job.uid), null);
+    assert.deepEqual(await intake.createJob({ job: newJob({ name: "train" }), sent: sentOf(job), requestId: "r1" }), {
+      kind: "madeAndDeleted",
+      uid: job.uid,
+    });
+
+    assert.deepEqual(await watch.sequence(), { head: 5, given: 5 });
+    const log = await watch.entriesAfter(0, 100);
+    assert.deepEqual(
+      log.entries.map(({ position, type, job: shown, previous }) => [position, type, shown.version, previous?.phase]),
+      [
+        [1, "ADDED", 1, undefined],
+        [2, "MODIFIED", 2, "WAITING"],
+        [3, "MODIFIED", 3, "ADMITTED"],
+        [4, "MODIFIED", 4, "SUCCEEDED"],
+        [5, "DELETED", 5, "SUCCEEDED"],
+      ],
+    );
+    const events = await reads.listEvents({ namespace: "team", name: "train", pageSize: 10, after: null });
+    assert.ok(typeof events === "object");
+    assert.deepEqual(
+      events.events.map((event) => event.reason),
+      ["PyTorchJobCreated", "PyTorchJobAdmitted", "PyTorchJobSucceeded", "PyTorchJobDeleted"],
+    );
+  });
 });

@@ -9,21 +9,26 @@ export type MigrationClient = {
 const MIGRATIONS = join(import.meta.dirname, "../../../migrations");
 const TABLE = "migrations";
 
-/** Runs the migrations that this database has not seen, all in one transaction. Loads the migration library only where one is due. */
-export async function migrate(client: MigrationClient): Promise<void> {
-  if (await isCurrent(client)) return;
+/**
+ * Runs the migrations that this database has not seen, all in one transaction, and returns their names. Loads the migration library only where
+ * one is due.
+ */
+export async function migrate(client: MigrationClient): Promise<readonly string[]> {
+  if (isCurrent(await appliedMigrations(client))) return [];
   const { runner } = await import("node-pg-migrate");
   const quiet = () => {};
-  await runner({
+  const done = await runner({
     // The runner tells a client from connection settings by its methods, and asks for more of it than it uses.
     dbClient: { query: run(client), connect: quiet, end: quiet, on: quiet } as never,
     dir: MIGRATIONS,
     migrationsTable: TABLE,
     direction: "up",
     singleTransaction: true,
+    // Of two processes that migrate at once the second waits, and then finds nothing left to do.
     advisoryLockMode: "wait",
     logger: { debug: quiet, info: quiet, warn: quiet, error: quiet },
   });
+  return done.map(({ name }) => name);
 }
 
 /** The runner calls with text or `{ text, values }`. */
@@ -32,12 +37,23 @@ function run(client: MigrationClient) {
     typeof query === "string" ? client.query(query, values) : client.query(query.text, query.values);
 }
 
-async function isCurrent(client: MigrationClient): Promise<boolean> {
-  const known = await client.query(`select to_regclass('${TABLE}') is not null as there`);
-  if (!(known.rows[0] as { there: boolean }).there) return false;
-  const done = await client.query(`select name from ${TABLE}`);
-  const names = new Set(done.rows.map((row) => (row as { name: string }).name));
+/** The names of the migrations that this program brings, in their order. */
+export function ownMigrations(): readonly string[] {
   return readdirSync(MIGRATIONS)
     .filter((file) => file.endsWith(".sql"))
-    .every((file) => names.has(file.slice(0, -".sql".length)));
+    .map((file) => file.slice(0, -".sql".length))
+    .sort();
+}
+
+/** The names of the migrations that a database has seen; none where it has no schema of ours. */
+export async function appliedMigrations(client: MigrationClient): Promise<readonly string[]> {
+  const known = await client.query(`select to_regclass('${TABLE}') is not null as there`);
+  if (!(known.rows[0] as { there: boolean }).there) return [];
+  const done = await client.query(`select name from ${TABLE} order by id`);
+  return done.rows.map((row) => (row as { name: string }).name);
+}
+
+function isCurrent(applied: readonly string[]): boolean {
+  const names = new Set(applied);
+  return ownMigrations().every((name) => names.has(name));
 }

@@ -3,21 +3,15 @@ import { PGlite, type Transaction, types } from "@electric-sql/pglite";
 import { UnavailableError } from "../../runtime/unavailable-error.ts";
 import type { Db, Executor } from "./db.ts";
 import { type DirectoryLock, lockDirectory } from "./directory-lock.ts";
+import { parseInt8 } from "./int8.ts";
 import { migrate } from "./migrate.ts";
-
-/** Times, versions and amounts are at most 2^53-1; fences, which are not, are selected as text. */
-function parseInt8(text: string): number {
-  const value = Number(text);
-  if (!Number.isSafeInteger(value)) throw new Error(`a bigint beyond 2^53-1 was read as a number: ${text}`);
-  return value;
-}
 
 /**
  * Opens PGlite on a directory, or in memory for null, and migrates it. The directory is locked until `close`;
- * throws `DirectoryHeldError` while another process holds it.
+ * throws `DirectoryHeldError` while another process holds it. One in memory may begin with the image of a data directory.
  */
-export async function openPglite(directory: string | null): Promise<Db> {
-  if (directory === null) return start(null, null);
+export async function openPglite(directory: string | null, image?: Blob): Promise<Db> {
+  if (directory === null) return start(null, null, image);
   mkdirSync(directory, { recursive: true });
   const lock = lockDirectory(directory);
   try {
@@ -28,9 +22,10 @@ export async function openPglite(directory: string | null): Promise<Db> {
   }
 }
 
-async function start(directory: string | null, lock: DirectoryLock | null): Promise<Db> {
+async function start(directory: string | null, lock: DirectoryLock | null, image?: Blob): Promise<Db> {
   const pglite = await PGlite.create({
     dataDir: directory ?? "memory://",
+    ...(image === undefined ? {} : { loadDataDir: image }),
     parsers: { [types.INT8]: parseInt8 },
   });
   await migrate({

@@ -1,0 +1,69 @@
+import { UnavailableError } from "../../runtime/unavailable-error.ts";
+
+/** A transaction that lost against another one and may win when it is run again. */
+const LOST_RACE = new Set(["40001", "40P01"]);
+
+/**
+ * The server is stopping, starting, recovering, full or only a replica now, or a statement took longer than it may. Class 08 is added: a
+ * connection that broke.
+ */
+const SERVER_AWAY = new Set(["57P01", "57P02", "57P03", "57P05", "53300", "25006", "57014", "25P03"]);
+
+/** What sockets and name servers say; the errors of a broken TLS handshake are not among them, since waiting does not mend them. */
+const NETWORK = new Set([
+  "ECONNREFUSED",
+  "ECONNRESET",
+  "ECONNABORTED",
+  "EPIPE",
+  "ETIMEDOUT",
+  "EHOSTUNREACH",
+  "EHOSTDOWN",
+  "ENETUNREACH",
+  "ENETDOWN",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "ENOENT",
+]);
+
+/** The driver's own words for a connection that is lost or was not to be had in time; it gives them no codes. */
+const DRIVER = [
+  "Connection terminated",
+  "Client has encountered a connection error",
+  "Client was closed",
+  "timeout exceeded when trying to connect",
+  "timeout expired",
+  "Query read timeout",
+  "Cannot use a pool after calling end",
+];
+
+/** True where running the transaction again may succeed: a failed serialization, or the victim of a deadlock. */
+export function lostRace(error: unknown): boolean {
+  return LOST_RACE.has(codeOf(error));
+}
+
+/** True where the server, or the way to it, is away: nothing is known of what was under way. */
+export function isAway(error: unknown): boolean {
+  if (error instanceof UnavailableError) return true;
+  if (!(error instanceof Error)) return false;
+  const code = codeOf(error);
+  if (SERVER_AWAY.has(code) || NETWORK.has(code) || /^08...$/.test(code)) return true;
+  if (error instanceof AggregateError) return error.errors.some(isAway);
+  return DRIVER.some((words) => error.message.startsWith(words));
+}
+
+/** An error as callers see it: an `UnavailableError` where the server is away, with its cause; anything else as it is. */
+export function translated(error: unknown): unknown {
+  if (error instanceof UnavailableError || !isAway(error)) return error;
+  const why = reasonOf(error);
+  return new UnavailableError(`the database does not answer${why === "" ? "" : `: ${why}`}`, { cause: error });
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof AggregateError && error.message === "") return error.errors.map(reasonOf).join("; ");
+  return error instanceof Error ? error.message : "";
+}
+
+function codeOf(error: unknown): string {
+  const code = error instanceof Error ? (error as { readonly code?: unknown }).code : undefined;
+  return typeof code === "string" ? code : "";
+}

@@ -1,0 +1,49 @@
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe } from "node:test";
+import { PGlite } from "@electric-sql/pglite";
+import type { Db } from "../../src/adapters/store/db.ts";
+import { migrate } from "../../src/adapters/store/migrate.ts";
+import { openPglite } from "../../src/adapters/store/pglite.ts";
+import { migrationsDigest, openTestPostgres, postgresServer } from "./postgres.ts";
+
+const server = await postgresServer();
+
+/** One suite on every kind of database that this machine has: PGlite always, PostgreSQL where a server answers. */
+export function onEachDatabase(suite: (openDb: () => Promise<Db>) => void): void {
+  describe("on PGlite", () => suite(openMemoryDb));
+  if (server !== null) onPostgres(suite);
+}
+
+/** A suite for PostgreSQL alone: one connection, as PGlite has, cannot show a race. */
+export function onPostgres(suite: (openDb: () => Promise<Db>) => void): void {
+  describe("on PostgreSQL", { skip: server === null }, () => suite(() => openTestPostgres(server ?? "")));
+}
+
+/** PGlite in memory, migrated; begins with the image of one that was made before, which takes a tenth of the time. */
+export async function openMemoryDb(): Promise<Db> {
+  const folder = join(tmpdir(), `gangway-test-${process.getuid?.() ?? 0}`);
+  const file = join(folder, `pglite-${pgliteVersion()}-${migrationsDigest()}.tar`);
+  mkdirSync(folder, { recursive: true });
+  return openPglite(null, existsSync(file) ? new Blob([readFileSync(file)]) : await makeImage(file));
+}
+
+function pgliteVersion(): string {
+  const text = readFileSync(join(import.meta.dirname, "../../package.json"), "utf8");
+  return (JSON.parse(text) as { dependencies: Record<string, string> }).dependencies["@electric-sql/pglite"] ?? "";
+}
+
+async function makeImage(file: string): Promise<Blob> {
+  const pglite = await PGlite.create();
+  await migrate({
+    query: async (text, params) =>
+      params === undefined ? { rows: (await pglite.exec(text)).at(-1)?.rows ?? [] } : pglite.query(text, [...params]),
+  });
+  const image = await pglite.dumpDataDir("none");
+  await pglite.close();
+  const making = `${file}.${process.pid}`;
+  writeFileSync(making, Buffer.from(await image.arrayBuffer()));
+  renameSync(making, file);
+  return image;
+}

@@ -1,0 +1,112 @@
+import { createHash, randomBytes } from "node:crypto";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import pg from "pg";
+import type { Db } from "../../src/adapters/store/db.ts";
+import { migrateServer } from "../../src/adapters/store/migrate-server.ts";
+import { openPostgres, type PostgresOptions } from "../../src/adapters/store/postgres.ts";
+
+/** Long, because a server that is busy is there all the same; one that is not refuses at once. */
+const CONNECT_MS = 10_000;
+/** Keeps tests that make databases at the same time apart. */
+const LOCK = 7_441_001;
+
+/** A PostgreSQL server for tests, by TEST_DATABASE_URL or on the usual port; null where none answers. */
+export async function postgresServer(): Promise<string | null> {
+  const url = process.env["TEST_DATABASE_URL"] ?? "postgres://postgres@127.0.0.1:5432/postgres";
+  try {
+    await onServer(url, (client) => client.query("select 1"));
+    return url;
+  } catch {
+    return null;
+  }
+}
+
+/** The address of another database of the same server. */
+export function databaseUrl(server: string, name: string): string {
+  const url = new URL(server);
+  url.pathname = `/${name}`;
+  return url.href;
+}
+
+/** A migrated database of its own, without what tests do not need of durability. */
+export async function createDatabase(server: string): Promise<{ url: string; drop: () => Promise<void> }> {
+  const name = `gangway_test_${randomBytes(6).toString("hex")}`;
+  await onServer(server, async (client) => {
+    await client.query("select pg_advisory_lock($1)", [LOCK]);
+    await client.query(`create database ${name} template ${await template(server, client)}`);
+    await client.query(`alter database ${name} set synchronous_commit = off`);
+  });
+  return { url: databaseUrl(server, name), drop: () => dropDatabase(server, name) };
+}
+
+/** An empty database, without a schema. */
+export async function createEmptyDatabase(server: string): Promise<{ url: string; drop: () => Promise<void> }> {
+  const name = `gangway_test_${randomBytes(6).toString("hex")}`;
+  await onServer(server, (client) => client.query(`create database ${name}`));
+  return { url: databaseUrl(server, name), drop: () => dropDatabase(server, name) };
+}
+
+export function postgresOptions(url: string): PostgresOptions {
+  return {
+    url,
+    poolMax: 16,
+    connectTimeoutMs: 10_000,
+    statementTimeoutMs: 30_000,
+    idleTimeoutMs: 10_000,
+    onError: () => {},
+  };
+}
+
+/** Opens a migrated database of its own, which is dropped when it is closed. */
+export async function openTestPostgres(server: string): Promise<Db> {
+  const { url, drop } = await createDatabase(server);
+  const db = await openPostgres(postgresOptions(url));
+  return {
+    ...db,
+    close: async () => {
+      await db.close();
+      await drop();
+    },
+  };
+}
+
+function dropDatabase(server: string, name: string): Promise<void> {
+  return onServer(server, async (client) => void (await client.query(`drop database if exists ${name} with (force)`)));
+}
+
+/** The migrated database that others are copied from. It stays, named by what its migrations say; those of other migrations go. */
+async function template(server: string, client: pg.Client): Promise<string> {
+  const name = `gangway_template_${migrationsDigest()}`;
+  const found = await client.query<{ datname: string }>(
+    "select datname from pg_database where datname like 'gangway\\_template\\_%'",
+  );
+  const names = found.rows.map(({ datname }) => datname);
+  if (names.includes(name)) return name;
+  for (const old of names) await client.query(`drop database if exists ${old}`).catch(() => undefined);
+  const making = `${name}_new`;
+  await client.query(`drop database if exists ${making}`);
+  await client.query(`create database ${making}`);
+  await migrateServer({ url: databaseUrl(server, making), connectTimeoutMs: 10_000, offline: true });
+  await client.query(`alter database ${making} rename to ${name}`);
+  return name;
+}
+
+/** Names the schema that the migrations make. */
+export function migrationsDigest(): string {
+  const folder = join(import.meta.dirname, "../../migrations");
+  const hash = createHash("sha256");
+  for (const file of readdirSync(folder).sort()) hash.update(file).update(readFileSync(join(folder, file)));
+  return hash.digest("hex").slice(0, 12);
+}
+
+async function onServer<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: CONNECT_MS });
+  client.on("error", () => {});
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}
