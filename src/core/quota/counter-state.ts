@@ -1,5 +1,6 @@
 import { invariant } from "../../runtime/assert.ts";
 import type { AllocationLine, GrantOutcome, Holder, LedgerRow, QueueLimit, Scope, Violation } from "./counters.ts";
+import { AMOUNT_MAX, checkLines, FENCES_PER_EPOCH, tokenKey } from "./lines.ts";
 import { scopeKey, scopesOf } from "./scopes.ts";
 
 type HeldLine = AllocationLine & { readonly holder: Holder; readonly fence: bigint };
@@ -10,11 +11,6 @@ export type GrantRequest = {
   readonly holder: Holder;
   readonly lines: readonly AllocationLine[];
 };
-
-const FENCES_PER_EPOCH = 2n ** 32n;
-
-/** The highest amount, and the highest sum: above it numbers are no longer exact. */
-const AMOUNT_MAX = Number.MAX_SAFE_INTEGER;
 
 /**
  * The counters of one quota domain as plain state: the executable specification of `Counters`. The cost of an operation follows
@@ -130,10 +126,6 @@ export class CounterState {
   }
 }
 
-function tokenKey(line: Pick<AllocationLine, "pool" | "token">): string {
-  return JSON.stringify([line.pool, line.token]);
-}
-
 function sameGrant(line: AllocationLine, holder: Holder, held: HeldLine | undefined, fence: bigint): boolean {
   return (
     held !== undefined &&
@@ -142,13 +134,4 @@ function sameGrant(line: AllocationLine, holder: Holder, held: HeldLine | undefi
     held.holder.jobUid === holder.jobUid &&
     held.holder.admission === holder.admission
   );
-}
-
-function checkLines(lines: readonly AllocationLine[]): void {
-  invariant(lines.length > 0, "a grant has at least one line");
-  for (const { amount, token } of lines) {
-    invariant(Number.isSafeInteger(amount) && amount >= 1, `the amount of ${token} is ${amount}`);
-  }
-  const tokens = new Set(lines.map(tokenKey));
-  invariant(tokens.size === lines.length, "a token names one line of its pool");
 }

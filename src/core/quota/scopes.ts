@@ -24,3 +24,18 @@ export function scopeKey(scope: Scope): string {
       return JSON.stringify([scope.kind, scope.pool, scope.queue]);
   }
 }
+
+/** The scope that a key was made of. */
+export function scopeOfKey(key: string): Scope {
+  const [kind, pool = "", second = "", third = ""] = JSON.parse(key) as [Scope["kind"], string?, string?, string?];
+  switch (kind) {
+    case "pool":
+      return { kind, pool };
+    case "project":
+      return { kind, pool, project: second };
+    case "namespace":
+      return { kind, pool, project: second, namespace: third };
+    case "queue":
+      return { kind, pool, queue: second };
+  }
+}

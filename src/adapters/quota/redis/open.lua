@@ -1,0 +1,36 @@
+-- Loads a domain in steps, so that no call lasts long: begin, fill as often as it takes, finish. It is closed from begin to finish. Of two
+-- loads the later one goes on; an older epoch does not begin.
+--
+-- KEYS   as in common.lua
+-- ARGV   'begin', load, epoch, run id            forgets everything and closes
+--        'fill', load, number of a key, then field, value, ...
+--        'finish', load, grants                  opens; grants is the counter of the highest fence of this epoch that was filled in
+-- Reply  begin: 'begun', or 'older' where a later epoch has begun or is open: nothing is changed
+--        fill and finish: 'done', or 'lost' where another load began meanwhile, or a key was lost: nothing is changed
+-- Errors fill: OOM before anything is written
+
+local step, load = ARGV[1], ARGV[2]
+
+if step == 'begin' then
+  local epoch, runId = ARGV[3], ARGV[4]
+  local present = redis.call('HMGET', META, 'epoch', 'grants')
+  if present[1] and tonumber(present[1]) > tonumber(epoch) then return 'older' end
+  -- Opened again under its own epoch, it must not give a fence twice.
+  local grants = '0'
+  if present[1] == epoch then grants = present[2] or '0' end
+  redis.call('UNLINK', unpack(KEYS))
+  for _, key in ipairs(KEYS) do redis.call('HSET', key, 'load', load) end
+  redis.call('HSET', META, 'epoch', epoch, 'runId', runId, 'grants', grants, 'open', '0')
+  return 'begun'
+end
+
+if not hasLoad(load) or redis.call('HGET', META, 'open') ~= '0' then return 'lost' end
+
+if step == 'fill' then
+  redis.call('HSET', KEYS[tonumber(ARGV[3])], unpack(ARGV, 4))
+  return 'done'
+end
+
+local counted = tonumber(redis.call('HGET', META, 'grants'))
+redis.call('HSET', META, 'open', '1', 'grants', plain(math.max(counted, tonumber(ARGV[3]))))
+return 'done'

@@ -1,0 +1,63 @@
+/** What the scripts use is there from this version on. */
+const VERSION_MIN = [6, 2] as const;
+
+/** What a server says of itself; null where it does not say. */
+export type Server = {
+  /** Names one run of the server process. */
+  readonly runId: string | null;
+  readonly version: string | null;
+  readonly maxMemoryBytes: number | null;
+  readonly maxMemoryPolicy: string | null;
+};
+
+/** Reads the reply of INFO. */
+export function parseInfo(info: string): Server {
+  const facts = new Map(
+    info
+      .split(/\r?\n/)
+      .filter((line) => line.includes(":"))
+      .map((line) => [line.slice(0, line.indexOf(":")), line.slice(line.indexOf(":") + 1)]),
+  );
+  const maxMemory = facts.get("maxmemory");
+  return {
+    runId: facts.get("run_id") ?? null,
+    version: facts.get("redis_version") ?? null,
+    maxMemoryBytes: maxMemory === undefined ? null : Number(maxMemory),
+    maxMemoryPolicy: facts.get("maxmemory_policy") ?? null,
+  };
+}
+
+/** Why counters must not live there, and what to set; null if they may. */
+export function refusalOf(server: Server): string | null {
+  const { version, maxMemoryBytes, maxMemoryPolicy } = server;
+  if (version !== null && isOlder(version)) {
+    return `it is version ${version}; the counters need ${VERSION_MIN.join(".")} or later`;
+  }
+  const mayEvict = maxMemoryPolicy !== null && maxMemoryPolicy !== "noeviction" && maxMemoryBytes !== 0;
+  if (mayEvict) {
+    const limit = maxMemoryBytes === null ? "a limit that it does not tell" : `${maxMemoryBytes} bytes`;
+    return (
+      `it drops keys when its memory is full (maxmemory-policy ${maxMemoryPolicy}, maxmemory ${limit}); ` +
+      "set maxmemory-policy noeviction, or maxmemory 0"
+    );
+  }
+  return null;
+}
+
+/** What could not be checked and what that means, one sentence each. */
+export function uncheckedOf(server: Server): readonly string[] {
+  const unchecked: string[] = [];
+  if (server.version === null) unchecked.push(`its version is unknown: ${VERSION_MIN.join(".")} or later is needed`);
+  if (server.maxMemoryPolicy === null) {
+    unchecked.push("its maxmemory-policy is unknown: it must be noeviction, or maxmemory 0");
+  }
+  if (server.runId === null) {
+    unchecked.push("its run id is unknown: after every new connection the counters are rebuilt from the ledger");
+  }
+  return unchecked;
+}
+
+function isOlder(version: string): boolean {
+  const [major = 0, minor = 0] = version.split(".").map(Number);
+  return major < VERSION_MIN[0] || (major === VERSION_MIN[0] && minor < VERSION_MIN[1]);
+}

@@ -1,0 +1,391 @@
+import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
+import { after, before, describe, test } from "node:test";
+import { inProcessCounters } from "../../src/adapters/quota/in-process.ts";
+import { RedisRefusedError } from "../../src/adapters/quota/redis/connection.ts";
+import { type RedisCounters, redisCounters } from "../../src/adapters/quota/redis/redis-counters.ts";
+import type { AllocationLine, Counters, Holder, LedgerRow } from "../../src/core/quota/counters.ts";
+import { UnavailableError } from "../../src/runtime/unavailable-error.ts";
+import { CuttingProxy } from "../support/cutting-proxy.ts";
+import { hasRedisServer, RedisServer } from "../support/redis-server.ts";
+import { canonicalSums } from "./sums.ts";
+
+const MAX = Number.MAX_SAFE_INTEGER;
+const LINE: AllocationLine = { pool: "gpu/h100", token: "t", amount: 1, project: "p", namespace: "n", queue: "q" };
+const BY: Holder = { jobUid: "job", admission: 1 };
+const LIMITS = [{ queue: "q", pool: "gpu/h100", limit: 4 }];
+
+describe("counters in Redis", { skip: !hasRedisServer() }, () => {
+  let server: RedisServer;
+  const opened: RedisCounters[] = [];
+  before(async () => {
+    server = await RedisServer.start();
+  });
+  after(async () => {
+    for (const counters of opened) await counters.close();
+    await server.stop();
+  });
+
+  /** Counters of their own domain, unless another's installation is given. */
+  async function connected(given: Partial<Parameters<typeof redisCounters>[0]> = {}): Promise<RedisCounters> {
+    const counters = await redisCounters({
+      url: server.url,
+      installation: randomUUID(),
+      domain: "default",
+      reconnectMsMin: 1,
+      onError: () => undefined,
+      onWarning: (message) => assert.fail(message),
+      ...given,
+    });
+    opened.push(counters);
+    return counters;
+  }
+
+  const grant = (counters: Counters, epoch: number, line: Partial<AllocationLine> = {}) =>
+    counters.grant({ epoch, holder: BY, lines: [{ ...LINE, ...line }] });
+
+  test("they are closed until they are opened", async () => {
+    const counters = await connected();
+    assert.deepEqual(await grant(counters, 1), { kind: "closed" });
+    assert.equal(await counters.free(1, 1n), "closed");
+    assert.equal(await counters.setLimits(1, LIMITS), "closed");
+    assert.deepEqual(await counters.used(), []);
+  });
+
+  test("fences are exact where doubles are not, up to the last epoch that the ledger can name", async () => {
+    for (const epoch of [1, 2 ** 21 + 1, 2 ** 31 - 1]) {
+      const counters = await connected();
+      const base = BigInt(epoch) * 2n ** 32n;
+      const row: LedgerRow = { ...LINE, token: "old", holder: BY, fence: base + 2n ** 32n - 4n };
+      await counters.open(epoch, [row], LIMITS);
+      for (const counter of [3n, 2n, 1n]) {
+        const fence = base + 2n ** 32n - counter;
+        assert.deepEqual(await grant(counters, epoch, { token: `${counter}` }), {
+          kind: "granted",
+          fence,
+          held: false,
+        });
+        assert.equal(await counters.free(epoch, fence), "freed");
+      }
+      assert.deepEqual(await grant(counters, epoch, { token: "next" }), { kind: "closed" });
+    }
+  });
+
+  test("amounts are exact up to 2^53 - 1", async () => {
+    const counters = await connected();
+    await counters.open(1, [], [{ queue: "q", pool: "gpu/h100", limit: MAX }]);
+    assert.equal((await grant(counters, 1, { token: "a", amount: MAX - 2 })).kind, "granted");
+    assert.equal((await grant(counters, 1, { token: "b", amount: 1 })).kind, "granted");
+    assert.deepEqual(await grant(counters, 1, { token: "c", amount: 2 }), {
+      kind: "exhausted",
+      violation: {
+        scope: { kind: "queue", pool: "gpu/h100", queue: "q" },
+        used: MAX - 1,
+        limit: MAX,
+        requested: 2,
+      },
+    });
+    assert.equal((await grant(counters, 1, { token: "c", amount: 1 })).kind, "granted");
+    assert.ok((await counters.used()).every(({ used }) => used === MAX));
+  });
+
+  test("an amount that is none is a caller's bug", async () => {
+    const counters = await connected();
+    await counters.open(1, [], LIMITS);
+    for (const amount of [0, -1, 1.5, Number.NaN, MAX + 1]) {
+      await assert.rejects(grant(counters, 1, { amount }), /the amount of t/);
+    }
+  });
+
+  test("names that hold anything are told apart and come back as they were", async () => {
+    const counters = await connected();
+    const spec = inProcessCounters();
+    const names = [
+      "",
+      "load",
+      "a\u0000b",
+      '"],["',
+      "\ud800",
+      "\udc00",
+      "é",
+      "e\u0301",
+      "日本",
+      "{x}",
+      "a:b",
+      "\\",
+      "\u2028",
+    ];
+    const limits = names.flatMap((queue) => names.map((pool) => ({ queue, pool, limit: 10 })));
+    for (const each of [counters, spec]) await each.open(1, [], limits);
+    for (const [at, name] of names.entries()) {
+      const other = names[(at + 1) % names.length] ?? "";
+      const line = { token: name, pool: name, queue: other, project: name, namespace: other };
+      assert.deepEqual(await grant(counters, 1, line), await grant(spec, 1, line), JSON.stringify(name));
+      assert.deepEqual(await grant(counters, 1, line), await grant(spec, 1, line), JSON.stringify(name));
+    }
+    assert.deepEqual(canonicalSums(await counters.used()), canonicalSums(await spec.used()));
+  });
+
+  test("a large ledger is loaded in steps, and each of its grants can be repeated and freed", async () => {
+    const counters = await connected();
+    const spec = inProcessCounters();
+    const rows: LedgerRow[] = Array.from({ length: 6_000 }, (_, at) => ({
+      ...LINE,
+      token: `t${at}`,
+      amount: 1 + (at % 7),
+      queue: `q${at % 900}`,
+      holder: { jobUid: `job${at >> 1}`, admission: 1 },
+      fence: BigInt(at >> 1) + 2n ** 32n,
+    }));
+    const limits = Array.from({ length: 900 }, (_, at) => ({ queue: `q${at}`, pool: LINE.pool, limit: at }));
+    for (const each of [counters, spec]) await each.open(2, rows, limits);
+    for (const at of [0, 1_000, 5_998]) {
+      const lines = rows.slice(at, at + 2);
+      const holder = rows[at]?.holder ?? BY;
+      assert.deepEqual(
+        await counters.grant({ epoch: 2, holder, lines }),
+        await spec.grant({ epoch: 2, holder, lines }),
+      );
+      const fence = rows[at]?.fence ?? 0n;
+      assert.equal(await counters.free(2, fence), "freed");
+      assert.equal(await spec.free(2, fence), "freed");
+    }
+    assert.deepEqual(canonicalSums(await counters.used()), canonicalSums(await spec.used()));
+  });
+
+  test("all keys of a domain share one hash tag, and two domains nothing", async () => {
+    const installation = randomUUID();
+    const one = await connected({ installation, keyPrefix: "ours" });
+    const two = await connected({ installation, domain: "other", keyPrefix: "ours" });
+    await one.open(1, [], LIMITS);
+    await two.open(7, [], LIMITS);
+    assert.equal((await grant(one, 1, { amount: 4 })).kind, "granted");
+    assert.equal((await grant(two, 7, { amount: 4 })).kind, "granted");
+    const keys = await server.admin.keys(`{ours:${installation}:*`);
+    assert.equal(keys.length, 10);
+    for (const key of keys) assert.match(key, new RegExp(`^\\{ours:${installation}:(default|other)\\}:[a-z]+$`));
+    await assert.rejects(connected({ keyPrefix: "a}b" }), /braces/);
+  });
+
+  test("a server that forgot its scripts is told them again", async () => {
+    const counters = await connected();
+    await counters.open(1, [], LIMITS);
+    await server.admin.script("FLUSH");
+    assert.equal((await grant(counters, 1)).kind, "granted");
+  });
+
+  test("many grants at once never exceed a limit", async () => {
+    const installation = randomUUID();
+    const callers = await Promise.all(Array.from({ length: 4 }, () => connected({ installation })));
+    await callers[0]?.open(1, [], [{ queue: "q", pool: "gpu/h100", limit: 10 }]);
+    const outcomes = await Promise.all(
+      Array.from({ length: 128 }, (_, at) => grant(callers[at % 4]!, 1, { token: `t${at}` })),
+    );
+    assert.equal(outcomes.filter(({ kind }) => kind === "granted").length, 10);
+    assert.equal(outcomes.filter(({ kind }) => kind === "exhausted").length, 118);
+  });
+
+  for (const lost of ["meta", "limits", "sums", "tokens", "fences"]) {
+    test(`without the key of ${lost} everything is closed until it is opened again`, async () => {
+      const installation = randomUUID();
+      const counters = await connected({ installation });
+      await counters.open(1, [], LIMITS);
+      await grant(counters, 1);
+      assert.equal(await server.admin.del(`{gangway:${installation}:default}:${lost}`), 1);
+      assert.deepEqual(await grant(counters, 1, { token: "u" }), { kind: "closed" });
+      assert.equal(await counters.free(1, 2n ** 32n + 1n), "closed");
+      assert.equal(await counters.setLimits(1, LIMITS), "closed");
+      assert.deepEqual(await counters.used(), []);
+      await counters.open(2, [], LIMITS);
+      assert.equal((await grant(counters, 2)).kind, "granted");
+    });
+  }
+
+  test("keys that contradict each other close, and nothing is taken off a sum below 0", async () => {
+    for (const [key, field] of [
+      ["tokens", JSON.stringify([LINE.pool, LINE.token])],
+      ["sums", JSON.stringify(["pool", LINE.pool])],
+    ] as const) {
+      const installation = randomUUID();
+      const counters = await connected({ installation });
+      await counters.open(1, [], LIMITS);
+      await grant(counters, 1);
+      assert.equal(await server.admin.hdel(`{gangway:${installation}:default}:${key}`, field), 1);
+      assert.equal(await counters.free(1, 2n ** 32n + 1n), "closed");
+      assert.deepEqual(await grant(counters, 1, { token: "u" }), { kind: "closed" });
+    }
+  });
+
+  test("a load that another overtook gives up, and one whose keys were lost too", async () => {
+    const installation = randomUUID();
+    const [one, two] = [await connected({ installation }), await connected({ installation })];
+    const rows = Array.from({ length: 4_000 }, (_, at) => ({ ...LINE, token: `${at}`, holder: BY, fence: BigInt(at) }));
+    const slow = assert.rejects(one.open(1, rows, LIMITS), UnavailableError);
+    while ((await server.admin.exists(`{gangway:${installation}:default}:meta`)) === 0);
+    await two.open(2, [], LIMITS);
+    await slow;
+    assert.equal((await grant(two, 2)).kind, "granted");
+    await one.open(1, [], LIMITS);
+    assert.equal((await grant(one, 2, { token: "u" })).kind, "granted");
+
+    const again = assert.rejects(one.open(3, rows, LIMITS), UnavailableError);
+    while ((await server.admin.hget(`{gangway:${installation}:default}:meta`, "epoch")) !== "3");
+    await server.admin.flushall();
+    await again;
+    assert.deepEqual(await grant(one, 3), { kind: "closed" });
+  });
+
+  test("a lost answer is an UnavailableError, is not asked again, and the connection comes back by itself", async () => {
+    const proxy = await CuttingProxy.start(server.port);
+    const counters = await connected({ url: proxy.url });
+    await counters.open(1, [], LIMITS);
+    await grant(counters, 1, { token: "known script" });
+    proxy.cutNext("request");
+    await assert.rejects(grant(counters, 1, { token: "lost request" }), UnavailableError);
+    await usable(counters);
+    proxy.cutNext("answer");
+    await assert.rejects(grant(counters, 1, { token: "lost answer" }), UnavailableError);
+    await usable(counters);
+    const queue = (await counters.used()).find(({ scope }) => scope.kind === "queue");
+    assert.equal(queue?.used, 2);
+    assert.equal((await grant(counters, 1, { token: "lost answer" })).kind, "granted");
+    await counters.close();
+    await proxy.stop();
+  });
+
+  test("a server that is frozen costs a call its time and no more", async () => {
+    const frozen = await RedisServer.start();
+    const counters = await connected({ url: frozen.url, commandTimeoutMs: 100 });
+    await counters.open(1, [], LIMITS);
+    await frozen.admin.call("CLIENT", "PAUSE", "60000", "ALL");
+    await assert.rejects(grant(counters, 1), UnavailableError);
+    await counters.close();
+    await frozen.stop();
+  });
+
+  test("a Redis that is not there is a plain reason at start, without the password", async () => {
+    const gone = await RedisServer.start();
+    await gone.stop();
+    const url = gone.url.replace("127.0.0.1", "user:secret@127.0.0.1");
+    await assert.rejects(connected({ url }), (error: Error) => {
+      assert.ok(error instanceof UnavailableError);
+      assert.match(error.message, new RegExp(`Redis at 127.0.0.1:${gone.port} cannot be used now: .*ECONNREFUSED`));
+      assert.doesNotMatch(error.message, /secret/);
+      return true;
+    });
+    for (const url of ["localhost:6379", "http://localhost", "", "redis://"]) {
+      await assert.rejects(connected({ url }), RedisRefusedError);
+    }
+  });
+
+  test("a Redis that drops keys is refused at start, and names what to set", async () => {
+    const evicting = await RedisServer.start(["--maxmemory", "50mb", "--maxmemory-policy", "allkeys-lru"]);
+    await assert.rejects(connected({ url: evicting.url }), (error: Error) => {
+      assert.ok(error instanceof RedisRefusedError);
+      assert.match(
+        error.message,
+        /maxmemory-policy allkeys-lru, maxmemory 52428800 bytes.*set maxmemory-policy noeviction/,
+      );
+      return true;
+    });
+    await evicting.admin.config("SET", "maxmemory", "0");
+    await (await connected({ url: evicting.url })).close();
+    await evicting.stop();
+  });
+
+  test("a Redis that begins to drop keys is refused from the next connection on, until it is set right", async () => {
+    const turning = await RedisServer.start(["--maxmemory", "50mb"]);
+    const errors: Error[] = [];
+    const counters = await connected({ url: turning.url, onError: (error) => void errors.push(error) });
+    await counters.open(1, [], LIMITS);
+    await turning.admin.config("SET", "maxmemory-policy", "allkeys-random");
+    await turning.admin.call("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes");
+    while (!errors.some((error) => error instanceof RedisRefusedError)) await nextTurn();
+    await assert.rejects(grant(counters, 1), /noeviction/);
+    await turning.admin.config("SET", "maxmemory-policy", "noeviction");
+    await usable(counters);
+    assert.equal((await grant(counters, 1)).kind, "granted");
+    await counters.close();
+    await turning.stop();
+  });
+
+  test("a full Redis refuses grants and loads, and still frees", async () => {
+    const full = await RedisServer.start();
+    const counters = await connected({ url: full.url });
+    await counters.open(1, [], LIMITS);
+    await grant(counters, 1, { token: "a" });
+    await grant(counters, 1, { token: "b" });
+    await full.admin.config("SET", "maxmemory", "1");
+    await assert.rejects(grant(counters, 1), UnavailableError);
+    assert.equal(await counters.free(1, 2n ** 32n + 1n), "freed");
+    assert.equal(await counters.setLimits(1, LIMITS), "set");
+    const queue = (await counters.used()).find(({ scope }) => scope.kind === "queue");
+    assert.equal(queue?.used, 1);
+    await assert.rejects(counters.open(2, [], LIMITS), UnavailableError);
+    await full.admin.config("SET", "maxmemory", "0");
+    assert.deepEqual(await grant(counters, 2), { kind: "closed" });
+    await counters.close();
+    await full.stop();
+  });
+
+  test("where INFO is forbidden it says what could not be checked, and closes with each connection", async () => {
+    await server.admin.call("ACL", "SETUSER", "shy", "on", ">secret", "~*", "+@all", "-info");
+    const warnings: string[] = [];
+    const url = server.url.replace("//", "//shy:secret@");
+    const installation = randomUUID();
+    const counters = await connected({ url, installation, onWarning: (message) => void warnings.push(message) });
+    assert.equal(warnings.length, 3);
+    assert.match(warnings.join(), /version is unknown.*maxmemory-policy is unknown.*run id is unknown/);
+    await counters.open(1, [], LIMITS);
+    assert.equal((await grant(counters, 1)).kind, "granted");
+    await server.admin.call("CLIENT", "KILL", "USER", "shy");
+    await usable(counters);
+    assert.deepEqual(await grant(counters, 1), { kind: "closed" });
+  });
+
+  test("a wrong password is a plain reason, and is not shown", async () => {
+    await server.admin.call("ACL", "SETUSER", "known", "on", ">right", "~*", "+@all");
+    const errors: Error[] = [];
+    const url = server.url.replace("//", "//known:not-the-one@");
+    const failing = connected({ url, onError: (error) => void errors.push(error) });
+    await assert.rejects(failing, /cannot be used now: WRONGPASS/);
+    assert.doesNotMatch(JSON.stringify(errors.map((error) => ({ ...error, message: error.message }))), /not-the-one/);
+  });
+
+  test("another run of the server is noticed, also where it kept every key", async () => {
+    const kept = await RedisServer.start();
+    const counters = await connected({ url: kept.url });
+    await counters.open(1, [], LIMITS);
+    await grant(counters, 1, { token: "a" });
+    await kept.admin.save();
+    await grant(counters, 1, { token: "b" });
+    await kept.kill();
+    await kept.start();
+    assert.equal(await kept.admin.dbsize(), 5);
+    await usable(counters);
+    assert.deepEqual(await grant(counters, 1, { token: "c" }), { kind: "closed" });
+    await counters.open(2, [], LIMITS);
+    assert.equal((await grant(counters, 2)).kind, "granted");
+    await counters.close();
+    await kept.stop();
+  });
+});
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+/** Resolves once calls are answered again. */
+async function usable(counters: Counters): Promise<void> {
+  for (;;) {
+    const answered = await counters.used().then(
+      () => true,
+      (error: unknown) => {
+        if (error instanceof UnavailableError) return false;
+        throw error;
+      },
+    );
+    if (answered) return;
+    await nextTurn();
+  }
+}

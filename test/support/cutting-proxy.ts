@@ -1,0 +1,73 @@
+import { once } from "node:events";
+import { connect, createServer, type Server, type Socket } from "node:net";
+
+/** What happens to the next bytes of a client: they never arrive, or they arrive and what comes back is lost. The connection is cut then. */
+export type Cut = "request" | "answer";
+
+/** Stands between a client and a server on this machine, and cuts connections at an exact point. */
+export class CuttingProxy {
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+  #next: Cut | null = null;
+
+  private constructor(target: number) {
+    this.#server = createServer((client) => this.#join(client, connect(target, "127.0.0.1")));
+  }
+
+  static async start(target: number): Promise<CuttingProxy> {
+    const proxy = new CuttingProxy(target);
+    proxy.#server.listen(0, "127.0.0.1");
+    await once(proxy.#server, "listening");
+    return proxy;
+  }
+
+  get url(): string {
+    const address = this.#server.address();
+    if (address === null || typeof address === "string") throw new Error("the proxy does not listen");
+    return `redis://127.0.0.1:${address.port}`;
+  }
+
+  /** Loses the next request or answer of the connections that are open. */
+  cutNext(cut: Cut): void {
+    this.#next = cut;
+  }
+
+  /** Takes back a cut that nothing has met. */
+  cutNothing(): void {
+    this.#next = null;
+  }
+
+  async stop(): Promise<void> {
+    for (const socket of this.#sockets) socket.destroy();
+    this.#server.close();
+    await once(this.#server, "close");
+  }
+
+  #join(client: Socket, upstream: Socket): void {
+    const end = () => {
+      client.destroy();
+      upstream.destroy();
+    };
+    for (const socket of [client, upstream]) {
+      this.#sockets.add(socket);
+      socket.setNoDelay(true);
+      socket.on("error", end);
+      socket.on("close", () => {
+        this.#sockets.delete(socket);
+        end();
+      });
+    }
+    let losing = false;
+    client.on("data", (bytes) => {
+      const cut = this.#next;
+      this.#next = null;
+      if (cut === "request") return end();
+      losing ||= cut === "answer";
+      upstream.write(bytes);
+    });
+    upstream.on("data", (bytes) => {
+      if (losing) end();
+      else client.write(bytes);
+    });
+  }
+}
