@@ -212,6 +212,7 @@ export class World {
 
   /** The counters of the planner that leads. */
   async planAndCount() {
+    await this.becomeWhole();
     for (const { planner, counters } of this.planners) if ((await planner.runOnce()) !== null) return counters.used();
     return assert.fail("no planner leads");
   }
