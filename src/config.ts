@@ -1,5 +1,21 @@
 import { join } from "node:path";
 
+/** A PostgreSQL server instead of the database in the data directory. */
+export type DatabaseConfig = {
+  /** DATABASE_URL. May lead through a pooler. */
+  readonly url: string;
+  /** DATABASE_DIRECT_URL, for what needs a session of its own: notifications and migrations. */
+  readonly directUrl: string;
+  /** DATABASE_POOL_MAX: so many connections of each process at most. */
+  readonly poolMax: number;
+  /** DATABASE_CONNECT_TIMEOUT_MS: how long a call waits for a connection. */
+  readonly connectTimeoutMs: number;
+  /** DATABASE_STATEMENT_TIMEOUT_MS: how long a statement may run, and a transaction idle. */
+  readonly statementTimeoutMs: number;
+  /** DATABASE_IDLE_TIMEOUT_MS: how long a connection is kept that nobody uses. */
+  readonly idleTimeoutMs: number;
+};
+
 export type LogLevel = "trace" | "debug" | "info" | "warn" | "error" | "silent";
 
 /** What the environment says; command line options come on top. */
@@ -12,10 +28,16 @@ export type Config = {
   readonly dataDirectory: string;
   /** After so long without a word from a process, others take over what it did: GANGWAY_LEASE_SECONDS. */
   readonly leaseMs: number;
+  /** Any valid namespace is made on first use, not only by an admin: NAMESPACES is `open`. The embedded service always does so. */
+  readonly openNamespaces: boolean;
   /** GANGWAY_LOG_LEVEL. */
   readonly logLevel: LogLevel;
   /** Colours are not wanted: NO_COLOR. */
   readonly plain: boolean;
+  /** Null without DATABASE_URL. */
+  readonly database: DatabaseConfig | null;
+  /** Where counters are kept that several planners share: REDIS_URL and REDIS_KEY_PREFIX; null: in the planner's process. */
+  readonly redis: { readonly url: string; readonly keyPrefix: string } | null;
 };
 
 export const DEFAULT_ADDRESS = "127.0.0.1:7443";
@@ -33,22 +55,62 @@ export function readConfig(workingDirectory: string, env: NodeJS.ProcessEnv = pr
     address: env["GANGWAY_ADDRESS"] || DEFAULT_ADDRESS,
     listen: env["GANGWAY_LISTEN"] || DEFAULT_ADDRESS,
     dataDirectory: env["GANGWAY_DATA"] || join(workingDirectory, ".gangway"),
-    leaseMs: seconds(env, "GANGWAY_LEASE_SECONDS", { standard: 10, min: 1, max: 300 }) * 1000,
+    leaseMs: wholeNumber(env, "GANGWAY_LEASE_SECONDS", { absent: 10, min: 1, max: 300 }) * 1000,
+    openNamespaces: readNamespaces(env),
     logLevel,
     plain: Boolean(env["NO_COLOR"]),
+    database: readDatabase(env),
+    redis: readRedis(env),
   };
 }
 
-function seconds(
+function readDatabase(env: NodeJS.ProcessEnv): DatabaseConfig | null {
+  const url = postgresUrl(env, "DATABASE_URL");
+  const directUrl = postgresUrl(env, "DATABASE_DIRECT_URL");
+  if (url === null) return null;
+  return {
+    url,
+    directUrl: directUrl ?? url,
+    poolMax: wholeNumber(env, "DATABASE_POOL_MAX", { absent: 10, min: 2, max: 1_000 }),
+    connectTimeoutMs: wholeNumber(env, "DATABASE_CONNECT_TIMEOUT_MS", { absent: 5_000, min: 1, max: 600_000 }),
+    statementTimeoutMs: wholeNumber(env, "DATABASE_STATEMENT_TIMEOUT_MS", { absent: 30_000, min: 1, max: 600_000 }),
+    idleTimeoutMs: wholeNumber(env, "DATABASE_IDLE_TIMEOUT_MS", { absent: 60_000, min: 1, max: 86_400_000 }),
+  };
+}
+
+/** The value is not shown where it is refused: it may hold a password. */
+function postgresUrl(env: NodeJS.ProcessEnv, name: string): string | null {
+  const value = env[name] || null;
+  if (value === null || (/^postgres(ql)?:\/\//.test(value) && URL.canParse(value))) return value;
+  throw new Error(`${name} is not of the form postgres://USER:PASSWORD@HOST:PORT/DATABASE`);
+}
+
+function readNamespaces(env: NodeJS.ProcessEnv): boolean {
+  const value = env["NAMESPACES"] || "closed";
+  if (value === "open" || value === "closed") return value === "open";
+  throw new Error(`NAMESPACES is "${value}"; allowed are open, closed`);
+}
+
+/** The value is not shown where it is refused: it may hold a password. */
+function readRedis(env: NodeJS.ProcessEnv): Config["redis"] {
+  const url = env["REDIS_URL"] || null;
+  if (url === null) return null;
+  if (!/^rediss?:\/\//.test(url) || !URL.canParse(url)) {
+    throw new Error("REDIS_URL is not of the form redis://USER:PASSWORD@HOST:PORT/DATABASE");
+  }
+  return { url, keyPrefix: env["REDIS_KEY_PREFIX"] || "gangway" };
+}
+
+function wholeNumber(
   env: NodeJS.ProcessEnv,
   name: string,
-  { standard, min, max }: { readonly standard: number; readonly min: number; readonly max: number },
+  allowed: { readonly absent: number; readonly min: number; readonly max: number },
 ): number {
   const text = env[name];
-  if (text === undefined || text === "") return standard;
-  const value = Number(text);
-  if (Number.isFinite(value) && value >= min && value <= max) return value;
-  throw new Error(`${name} is "${text}"; allowed are ${min} to ${max} seconds`);
+  if (!text) return allowed.absent;
+  const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+  if (value >= allowed.min && value <= allowed.max) return value;
+  throw new Error(`${name} is "${text}"; allowed are ${allowed.min} to ${allowed.max}`);
 }
 
 const GPU = "nvidia.com/gpu";

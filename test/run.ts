@@ -6,12 +6,20 @@ import { spawnSync } from "node:child_process";
 import { readdirSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
+import { postgresServer } from "./support/postgres.ts";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const root = dirname(here);
 
+const postgres = await postgresServer();
+
 /** Suites that need something beyond Node and npm. */
 const conditional: readonly { readonly name: string; readonly available: () => boolean; readonly enable: string }[] = [
+  {
+    name: "SQL on a PostgreSQL server: the store, races between transactions, notifications, histories",
+    available: () => postgres !== null,
+    enable: "start PostgreSQL on 127.0.0.1:5432 (user postgres, no password), or set TEST_DATABASE_URL",
+  },
   {
     name: "conformance cases from elsewhere",
     available: () => process.env["GANGWAY_CONFORMANCE"] !== undefined,

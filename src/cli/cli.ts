@@ -4,8 +4,10 @@ import { registerEvents, registerExplain } from "./commands/explain.ts";
 import { registerCancel, registerDelete, registerGet, registerWait } from "./commands/job-commands.ts";
 import { registerKinds } from "./commands/kinds.ts";
 import { registerList, registerWatch } from "./commands/list.ts";
+import { registerMigrate } from "./commands/migrate.ts";
 import { registerNamespace } from "./commands/namespace.ts";
 import { registerQueue } from "./commands/queue.ts";
+import { registerServe } from "./commands/serve.ts";
 import { registerSubmit } from "./commands/submit.ts";
 import { registerUp } from "./commands/up.ts";
 import type { CliDeps } from "./deps.ts";
@@ -14,6 +16,8 @@ import { examples, type Registrar } from "./shell.ts";
 
 const REGISTER = [
   registerUp,
+  registerServe,
+  registerMigrate,
   registerSubmit,
   registerGet,
   registerList,

@@ -3,6 +3,8 @@ import pino, { type Logger } from "pino";
 /** Everything that the service tells its operator, one function per event; each writes one structured line. */
 export type Telemetry = {
   readonly serviceStarted: (facts: { readonly address: string; readonly directory: string }) => void;
+  /** A process of a service that may have several; `address` where it serves the API. */
+  readonly processStarted: (facts: { readonly roles: readonly string[]; readonly address: string | null }) => void;
   readonly serviceStopped: () => void;
   /** A stage's loop failed and goes on after a pause. */
   readonly loopFailed: (facts: { readonly loop: string; readonly error: unknown }) => void;
@@ -23,6 +25,7 @@ export function createTelemetry(options: { readonly level: string; readonly file
 function telemetryOn(log: Logger): Telemetry {
   return {
     serviceStarted: (facts) => log.info(facts, "service started"),
+    processStarted: (facts) => log.info(facts, "process started"),
     serviceStopped: () => log.info("service stopped"),
     loopFailed: (facts) => log.error(facts, "loop failed, goes on"),
     callFailed: (facts) => log.error(facts, "call failed"),

@@ -1,17 +1,11 @@
 import type { Db } from "../../src/adapters/store/db.ts";
 import { createStore } from "../../src/adapters/store/store.ts";
+import { emptyDatabase } from "../support/database.ts";
 import { FLAVOR, NOW } from "./jobs.ts";
-
-const EMPTY = [
-  "truncate namespaces, queues, queue_quotas, pools, clusters, jobs, admissions, admission_clusters, allocations, allocation_sums, leases, workers, refusals, request_ids, job_events, job_changes restart identity cascade",
-  "update quota_domains set epoch = 0",
-  "update bucket_leases set worker = '', epoch = 0",
-  "update job_log set head = 0, pruned_to = 0",
-];
 
 /** An empty database with queue `research` (8 GPUs), cluster `east` and namespaces that open on first use. */
 export async function freshStore(db: Db) {
-  for (const statement of EMPTY) await db.query(statement);
+  await emptyDatabase(db);
   let appended = 0;
   const store = createStore(db, {
     clock: { nowMs: () => NOW },

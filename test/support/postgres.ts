@@ -1,9 +1,10 @@
+import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import pg from "pg";
 import type { Db } from "../../src/adapters/store/db.ts";
-import { migrateServer } from "../../src/adapters/store/migrate-server.ts";
+import { migrateDatabase } from "../../src/adapters/store/migrate-server.ts";
 import { openPostgres, type PostgresOptions } from "../../src/adapters/store/postgres.ts";
 
 /** Long, because a server that is busy is there all the same; one that is not refuses at once. */
@@ -87,7 +88,12 @@ async function template(server: string, client: pg.Client): Promise<string> {
   const making = `${name}_new`;
   await client.query(`drop database if exists ${making}`);
   await client.query(`create database ${making}`);
-  await migrateServer({ url: databaseUrl(server, making), connectTimeoutMs: 10_000, offline: true });
+  const migrated = await migrateDatabase({
+    url: databaseUrl(server, making),
+    connectTimeoutMs: 10_000,
+    offline: true,
+  });
+  assert.equal(migrated.kind, "migrated");
   await client.query(`alter database ${making} rename to ${name}`);
   return name;
 }

@@ -1,6 +1,7 @@
+import { UnavailableError } from "../../runtime/unavailable-error.ts";
 import { appliedMigrations, migrate, ownMigrations } from "./migrate.ts";
 import { translated } from "./postgres-error.ts";
-import { SchemaError, schemaAdvice, schemaFit } from "./schema.ts";
+import { schemaAdvice, schemaFit } from "./schema.ts";
 
 export type MigrateOptions = {
   /** A direct connection: the lock that keeps two runs apart belongs to a session. */
@@ -10,14 +11,16 @@ export type MigrateOptions = {
   readonly offline: boolean;
 };
 
-/** The migrations that were run, in their order; empty where the schema was current. */
-export type Migrated = { readonly ran: readonly string[] };
+export type MigrateOutcome =
+  /** The migrations that were run, in their order; none where the schema was current. */
+  | { readonly kind: "migrated"; readonly ran: readonly string[] }
+  /** The schema is too new, or too old for programs that may still run on it. Nothing has changed. */
+  | { readonly kind: "refused"; readonly message: string }
+  /** The server is away. */
+  | { readonly kind: "unavailable"; readonly message: string };
 
-/**
- * Brings the schema of a PostgreSQL database up to this program's. Runs at the same time follow each other. Throws `SchemaError` where the schema
- * is too new or too old for that, and `UnavailableError` where the server is away; then nothing has changed.
- */
-export async function migrateServer(options: MigrateOptions): Promise<Migrated> {
+/** Brings the schema of a PostgreSQL database up to this program's. Runs at the same time follow each other. */
+export async function migrateDatabase(options: MigrateOptions): Promise<MigrateOutcome> {
   const { default: pg } = await import("pg");
   const client = new pg.Client({
     connectionString: options.url,
@@ -32,10 +35,12 @@ export async function migrateServer(options: MigrateOptions): Promise<Migrated> 
     await client.connect();
     const fit = schemaFit(await appliedMigrations(queriesOf(client)), ownMigrations());
     const allowed = fit.kind === "fits" || fit.kind === "behind" || (fit.kind === "farBehind" && options.offline);
-    if (!allowed) throw new SchemaError(schemaAdvice(fit) ?? "");
-    return { ran: await migrate(queriesOf(client)) };
+    if (!allowed) return { kind: "refused", message: schemaAdvice(fit) ?? "" };
+    return { kind: "migrated", ran: await migrate(queriesOf(client)) };
   } catch (error) {
-    throw translated(lost ?? error);
+    const cause = translated(lost ?? error);
+    if (cause instanceof UnavailableError) return { kind: "unavailable", message: cause.message };
+    throw cause;
   } finally {
     await client.end().catch(() => undefined);
   }

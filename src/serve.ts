@@ -1,0 +1,166 @@
+/** One process of a team's service, on real parts. With main.ts, which loads it only where it is to run, it knows everyone. */
+import type { Cluster } from "./adapters/cluster/cluster.ts";
+import { createClusters } from "./adapters/cluster/clusters.ts";
+import { inProcessCounters } from "./adapters/quota/in-process.ts";
+import { clusterKubeconfigs } from "./adapters/store/cluster-kubeconfigs.ts";
+import { clockOffsetMs } from "./adapters/store/database-clock.ts";
+import type { Db } from "./adapters/store/db.ts";
+import type { Hints as HintLine } from "./adapters/store/hints.ts";
+import { installationId } from "./adapters/store/installation.ts";
+import { COUNTERS_LEASE } from "./adapters/store/leases.ts";
+import { createHints } from "./adapters/store/notify.ts";
+import { openPostgres } from "./adapters/store/postgres.ts";
+import { requireSchema } from "./adapters/store/schema.ts";
+import { createStore } from "./adapters/store/store.ts";
+import type { ServeOptions } from "./cli/deps.ts";
+import type { ServeProcess } from "./cli/serve.ts";
+import {
+  type Base,
+  connect,
+  DEFAULT_QUEUE,
+  type Hints,
+  joinAsMember,
+  noHints,
+  startPlanner,
+  startServer,
+  startWorker,
+} from "./compose.ts";
+import type { Config, DatabaseConfig } from "./config.ts";
+import type { Counters } from "./core/quota/counters.ts";
+import { type Clock, systemClock } from "./runtime/clock.ts";
+import { createTelemetry, type Telemetry } from "./telemetry/events.ts";
+
+/** Where a process of a container writes what it tells. */
+const STANDARD_ERROR = "/dev/stderr";
+/** A planner that was killed may hold the lock of its counters for a lease, and a look of somebody who notices. */
+const LOCK_LEASES = 1.5;
+
+/** Starts a process with these roles. Throws an error that a user understands where something that it needs is not there. */
+export async function startServe(options: ServeOptions, config: Config): Promise<ServeProcess> {
+  if (config.database === null) {
+    throw new Error("serve needs a PostgreSQL database: set DATABASE_URL (`gangway up` needs none: it brings its own)");
+  }
+  await using parts = new AsyncDisposableStack();
+  const telemetry = createTelemetry({ level: config.logLevel, file: STANDARD_ERROR });
+  const db = await openDatabase(config.database, telemetry, parts);
+  const clock = systemClock(await clockOffsetMs(db, systemClock().nowMs));
+  const base = await startBase({ options, config, database: config.database, db, clock, telemetry, parts });
+  const works = options.roles.includes("worker");
+  // Whoever plans or serves may observe for a cluster too, but only workers connect: they hear everything anyway.
+  if (works) startWorker(base, await startClusters(base, db));
+  if (options.roles.includes("planner")) startPlanner(base, await openCounters(base, config));
+  const listen = options.listen ?? config.listen;
+  const api = options.roles.includes("api") ? await startServer(base, { listen, insecure: options.insecure }) : null;
+  await base.member.look();
+  telemetry.processStarted({ roles: options.roles, address: api?.address ?? null });
+  const running = parts.move();
+  return {
+    address: api?.address ?? null,
+    close: async () => {
+      await running.disposeAsync();
+      telemetry.serviceStopped();
+    },
+  };
+}
+
+async function openDatabase(config: DatabaseConfig, telemetry: Telemetry, parts: AsyncDisposableStack): Promise<Db> {
+  const { url, poolMax, connectTimeoutMs, statementTimeoutMs, idleTimeoutMs } = config;
+  const onError = (error: unknown) => telemetry.loopFailed({ loop: "database connection", error });
+  const db = await openPostgres({ url, poolMax, connectTimeoutMs, statementTimeoutMs, idleTimeoutMs, onError });
+  parts.defer(() => db.close());
+  await requireSchema(db);
+  return db;
+}
+
+async function startBase(of: {
+  readonly options: ServeOptions;
+  readonly config: Config;
+  readonly database: DatabaseConfig;
+  readonly db: Db;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+  readonly parts: AsyncDisposableStack;
+}): Promise<Base> {
+  const { clock, telemetry, parts, db, database, config } = of;
+  const line = createHints({
+    url: database.directUrl,
+    connectTimeoutMs: database.connectTimeoutMs,
+    clock,
+    random: Math.random,
+    onError: (error) => telemetry.loopFailed({ loop: "notifications", error }),
+  });
+  parts.defer(() => line.close());
+  const tell = hintsTo(line);
+  const heard = noHints();
+  parts.defer(listen(line, heard));
+  const store = createStore(db, {
+    clock,
+    openNamespaces: config.openNamespaces,
+    defaultQueue: DEFAULT_QUEUE,
+    onAppended: tell.appended,
+  });
+  await store.admin.ensureQueue({ name: DEFAULT_QUEUE, strategy: "BEST_EFFORT_FIFO", quotas: [] });
+  const takesBuckets = of.options.roles.includes("worker");
+  const member = await joinAsMember({ clock, store, telemetry, parts, takesBuckets, leaseMs: config.leaseMs });
+  return { clock, store, installation: await installationId(db), telemetry, tell, heard, member, parts };
+}
+
+function hintsTo(line: HintLine): Hints {
+  return {
+    appended: () => line.send({ kind: "log" }),
+    planner: () => line.send({ kind: "planner" }),
+    job: (uid) => line.send({ kind: "job", uid }),
+  };
+}
+
+/** Passes hints on to the stages of this process; what is due is found by the worker's next poll. */
+function listen(line: HintLine, heard: Hints): () => void {
+  return line.onHint((hint) => {
+    if (hint.kind === "log") heard.appended();
+    else if (hint.kind === "planner") heard.planner();
+    else if (hint.kind === "job") heard.job(hint.uid);
+  });
+}
+
+/** Connects to every cluster that the table says how to connect to. */
+async function startClusters(base: Base, db: Db) {
+  const connected: Cluster[] = (await clusterKubeconfigs(db)).map((cluster) => connect(base, cluster));
+  const clusters = createClusters(connected);
+  base.parts.defer(() => clusters.close());
+  for (const cluster of connected) cluster.start();
+  return clusters;
+}
+
+/** Counters in Redis where it is configured; otherwise in this process, which then is the only one that may plan. */
+async function openCounters(base: Base, config: Config): Promise<Counters> {
+  const { installation, telemetry, parts } = base;
+  if (config.redis === null) {
+    await lockCounters(base, config.leaseMs);
+    return inProcessCounters();
+  }
+  const { redisCounters } = await import("./adapters/quota/redis/redis-counters.ts");
+  const counters = await redisCounters({
+    ...config.redis,
+    installation,
+    domain: "default",
+    onError: (error) => telemetry.loopFailed({ loop: "redis connection", error }),
+    onWarning: (message) => telemetry.loopFailed({ loop: "redis settings", error: new Error(message) }),
+  });
+  parts.defer(() => counters.close());
+  return counters;
+}
+
+async function lockCounters({ member, clock }: Base, leaseMs: number): Promise<void> {
+  const lock = member.lease(COUNTERS_LEASE);
+  const untilMs = clock.monotonicMs() + leaseMs * LOCK_LEASES;
+  for (;;) {
+    await member.look();
+    if (lock.epoch() !== null) return;
+    if (clock.monotonicMs() >= untilMs) break;
+    await clock.sleep(leaseMs / 10);
+  }
+  throw new Error(
+    "another process plans on this database with counters of its own: set REDIS_URL for every process with the role planner, so that " +
+      "they share theirs, or leave that role to one process",
+  );
+}

@@ -1,0 +1,177 @@
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import type { Db } from "../../src/adapters/store/db.ts";
+import { openPostgres } from "../../src/adapters/store/postgres.ts";
+import { UnavailableError } from "../../src/runtime/unavailable-error.ts";
+import { lineTo } from "../support/cut-line.ts";
+import { createDatabase, postgresOptions, postgresServer } from "../support/postgres.ts";
+
+const server = await postgresServer();
+
+test("a server that nobody runs is unavailable, and the error says where it was looked for", async () => {
+  const db = await openPostgres(postgresOptions("postgres://nobody@127.0.0.1:1/none"));
+  await assert.rejects(db.query("select 1"), (error) => {
+    return error instanceof UnavailableError && /127\.0\.0\.1:1/.test(error.message);
+  });
+  await db.close();
+});
+
+describe("on PostgreSQL", { skip: server === null }, () => {
+  let database: Awaited<ReturnType<typeof createDatabase>>;
+  before(async () => {
+    database = await createDatabase(server ?? "");
+  });
+  after(() => database.drop());
+
+  async function open(changes: Partial<ReturnType<typeof postgresOptions>> = {}): Promise<Db & AsyncDisposable> {
+    const db = await openPostgres({ ...postgresOptions(database.url), ...changes });
+    return { ...db, [Symbol.asyncDispose]: () => db.close() };
+  }
+
+  test("bigints are numbers while they are exact, and refused beyond", async () => {
+    await using db = await open();
+    assert.deepEqual(await db.query("select 9007199254740991::bigint as n"), [{ n: 9007199254740991 }]);
+    await assert.rejects(db.query("select 9007199254740992::bigint as n"), /beyond 2\^53-1/);
+    assert.deepEqual(await db.query("select 1::bigint as n"), [{ n: 1 }]);
+  });
+
+  test("a transaction that throws leaves nothing, and its connection serves the next", async () => {
+    await using db = await open({ poolMax: 1 });
+    await assert.rejects(
+      db.tx(async (tx) => {
+        await tx.query("insert into workers (name) values ('lost')");
+        throw new Error("no");
+      }),
+      /^Error: no$/,
+    );
+    await assert.rejects(
+      db.tx((tx) => tx.query("select 1 / 0")),
+      /division by zero/,
+    );
+    assert.deepEqual(await db.query("select name from workers where name = 'lost'"), []);
+  });
+
+  test("a transaction that goes on after a failed statement does not pass for committed", async () => {
+    await using db = await open();
+    const careless = db.tx(async (tx) => {
+      await tx.query("insert into workers (name) values ('careless')");
+      await tx.query("select 1 / 0").catch(() => undefined);
+    });
+    await assert.rejects(careless, /went on after a statement of it had failed/);
+  });
+
+  test("of two transactions that wait for each other both commit, one of them at its second attempt", async () => {
+    await using db = await open();
+    await db.query("insert into workers (name) values ('a'), ('b')");
+    let attempts = 0;
+    let arrived = 0;
+    let both = () => {};
+    const met = new Promise<void>((resolve) => {
+      both = resolve;
+    });
+    const add = (first: string, second: string) =>
+      db.tx(async (tx) => {
+        attempts += 1;
+        await tx.query("update workers set counter = counter + 1 where name = $1", [first]);
+        arrived += 1;
+        if (arrived === 2) both();
+        await met;
+        await tx.query("update workers set counter = counter + 1 where name = $1", [second]);
+      });
+    await Promise.all([add("a", "b"), add("b", "a")]);
+    assert.equal(attempts, 3);
+    assert.deepEqual(await db.query("select counter from workers where name in ('a', 'b')"), [
+      { counter: 2 },
+      { counter: 2 },
+    ]);
+  });
+
+  test("a failed serialization is run again until it holds", async () => {
+    await using db = await open();
+    await db.query("insert into workers (name) values ('serial')");
+    const add = () =>
+      db.tx(async (tx) => {
+        await tx.query("set transaction isolation level repeatable read");
+        const [row] = await tx.query<{ counter: number }>("select counter from workers where name = 'serial'");
+        await tx.query("update workers set counter = $1 where name = 'serial'", [(row?.counter ?? 0) + 1]);
+      });
+    await Promise.all([add(), add(), add()]);
+    assert.deepEqual(await db.query("select counter from workers where name = 'serial'"), [{ counter: 3 }]);
+  });
+
+  test("a transaction that never wins is given up as unavailable", async () => {
+    await using db = await open();
+    let attempts = 0;
+    const losing = db.tx(async (tx) => {
+      attempts += 1;
+      await tx.query("do $$ begin raise exception 'lost' using errcode = '40001'; end $$");
+    });
+    await assert.rejects(losing, UnavailableError);
+    assert.equal(attempts, 5);
+  });
+
+  test("a statement that takes too long is ended, and the pool goes on", async () => {
+    await using db = await open({ statementTimeoutMs: 50, poolMax: 1 });
+    await assert.rejects(db.query("select pg_sleep(60)"), UnavailableError);
+    assert.deepEqual(await db.query("select 1 as one"), [{ one: 1 }]);
+  });
+
+  test("who waits too long for a connection is told that the database is busy", async () => {
+    await using db = await open({ poolMax: 1, connectTimeoutMs: 100 });
+    await db.tx(async (tx) => {
+      await tx.query("select 1");
+      await assert.rejects(db.query("select 1"), UnavailableError);
+    });
+  });
+
+  test("a server that ends every connection is unavailable to what is under way, and there again for the next call", async () => {
+    const lost: unknown[] = [];
+    await using db = await open({ poolMax: 3, onError: (error) => lost.push(error) });
+    await using admin = await open();
+    const others = "select pg_terminate_backend(pid) from pg_stat_activity where pid = any($1::int[])";
+    const pids: number[] = [];
+    const held = db.tx(async (tx) => {
+      const [row] = await tx.query<{ pid: number }>("select pg_backend_pid() as pid");
+      pids.push(row?.pid ?? 0);
+      await admin.query(others, [pids]);
+      await tx.query("select 1");
+    });
+    await assert.rejects(held, UnavailableError);
+    const [idle] = await db.query<{ pid: number }>("select pg_backend_pid() as pid");
+    await admin.query(others, [[idle?.pid]]);
+    while (lost.length === 0) await new Promise((resolve) => setImmediate(resolve));
+    assert.deepEqual(await db.query("select 1 as one"), [{ one: 1 }]);
+  });
+
+  test("while the way is cut calls are unavailable; once it is mended the same pool serves again", async () => {
+    const line = await lineTo(database.url);
+    const db = await openPostgres(postgresOptions(line.url));
+    await db.query("select 1");
+    const sleeping = assert.rejects(db.query("select pg_sleep(60)"), UnavailableError);
+    const inTransaction = assert.rejects(
+      db.tx(async (tx) => {
+        await tx.query("insert into workers (name) values ('cut')");
+        line.cut();
+        await tx.query("select 1");
+      }),
+      UnavailableError,
+    );
+    await Promise.all([sleeping, inTransaction]);
+    await assert.rejects(db.query("select 1"), UnavailableError);
+    line.mend();
+    assert.deepEqual(await db.query("select name from workers where name = 'cut'"), []);
+    await db.close();
+    await line.close();
+  });
+
+  test("a database that is closed says so, however often it is closed", async () => {
+    const db = await open();
+    await db.close();
+    await db.close();
+    await assert.rejects(db.query("select 1"), UnavailableError);
+    await assert.rejects(
+      db.tx((tx) => tx.query("select 1")),
+      UnavailableError,
+    );
+  });
+});

@@ -1,0 +1,334 @@
+import assert from "node:assert/strict";
+import { after, before, beforeEach, test } from "node:test";
+import type { Db } from "../../src/adapters/store/db.ts";
+import type { Job } from "../../src/core/job/job.ts";
+import type { PlannedAdmission } from "../../src/core/plan/plan-types.ts";
+import type { Decision } from "../../src/core/reconcile/decision.ts";
+import { onPostgres } from "../support/databases.ts";
+import { freshStore, type TestStore, takePlannerLease } from "./db.ts";
+import { FLAVOR, NOW, newJob, plannedFor, sentOf } from "./jobs.ts";
+
+const CALLERS = 32;
+const ALL = { namespace: "", names: [], kinds: [], phases: [], queue: "", cluster: "", labels: {} };
+
+onPostgres((openDb) => {
+  let db: Db;
+  let store: TestStore;
+  let plannerEpoch: number;
+  let quotaEpoch: number;
+  let fences = 0n;
+  before(async () => {
+    db = await openDb();
+  });
+  after(() => db.close());
+  beforeEach(async () => {
+    store = (await freshStore(db)).store;
+    plannerEpoch = await takePlannerLease(store, "p1");
+    quotaEpoch = (await store.planner.raiseQuotaEpoch()).epoch;
+  });
+
+  async function submit(changes: Parameters<typeof newJob>[0] = {}): Promise<Job> {
+    const job = newJob(changes);
+    assert.equal((await store.intake.createJob({ job, sent: sentOf(job), requestId: "" })).kind, "created");
+    return job;
+  }
+
+  function admit(planned: PlannedAdmission, overrides: { plannerEpoch?: number; amount?: number } = {}) {
+    fences += 1n;
+    const token = `job/${planned.jobUid}/admission/${planned.admission}/${fences}`;
+    const lines = planned.lines.map((line) => ({ ...line, token, amount: overrides.amount ?? line.amount }));
+    const fence = (BigInt(quotaEpoch) << 32n) + fences;
+    return store.planner.recordAdmission({
+      planned,
+      lines,
+      fence,
+      quotaEpoch,
+      plannerEpoch: overrides.plannerEpoch ?? plannerEpoch,
+      nowMs: NOW + 1,
+    });
+  }
+
+  async function load(uid: string): Promise<Job> {
+    const loaded = await store.worker.loadJob(uid);
+    assert.ok(loaded);
+    return loaded.job;
+  }
+
+  /** The ledger's own sum of a queue, and the sum of its live lines, which it must equal. */
+  async function sums() {
+    const [row] = await db.query<{ sum: number; pool: number; lines: number }>(`
+      select coalesce((select used from allocation_sums where scope = 'queue' and pool = '${FLAVOR}'), 0)::int as sum,
+             coalesce((select used from allocation_sums where scope = 'pool' and pool = '${FLAVOR}'), 0)::int as pool,
+             (select coalesce(sum(amount), 0)::int from allocations where released_ms is null) as lines`);
+    assert.ok(row);
+    assert.deepEqual([row.sum, row.pool], [row.lines, row.lines]);
+    return row.sum;
+  }
+
+  async function leases(worker: string) {
+    return new Map((await store.worker.takeBuckets(worker)).map((lease) => [lease.bucket, lease]));
+  }
+
+  async function leaseOf(job: Job, worker: string) {
+    const loaded = await store.worker.loadJob(job.uid);
+    const lease = (await leases(worker)).get(loaded?.bucket ?? -1);
+    assert.ok(lease);
+    return lease;
+  }
+
+  function decide(job: Job, status: Partial<Job["status"]>, admissions = job.admissions): Decision {
+    const record = { status: { ...job.status, ...status }, admissions, events: [], deleteTimeMs: null };
+    return { record, forget: false, actions: [], recheckAtMs: null };
+  }
+
+  function ended(job: Job): Decision {
+    const admissions = job.admissions.map((admission) => ({
+      ...admission,
+      state: "ended" as const,
+      tokensReleasedMs: NOW,
+    }));
+    return decide(job, { phase: "SUCCEEDED", completionTimeMs: NOW }, admissions);
+  }
+
+  function counted(outcomes: readonly string[]): Record<string, number> {
+    const counts: Record<string, number> = {};
+    for (const outcome of outcomes) counts[outcome] = (counts[outcome] ?? 0) + 1;
+    return counts;
+  }
+
+  test("of many creates with one request id one makes the job, and all answer with it", async () => {
+    const outcomes = await Promise.all(
+      Array.from({ length: CALLERS }, () => {
+        const job = newJob({ name: "train" });
+        return store.intake.createJob({ job, sent: sentOf(job), requestId: "r1" });
+      }),
+    );
+    assert.deepEqual(counted(outcomes.map(({ kind }) => kind)), { created: 1, replayed: CALLERS - 1 });
+    const uids = new Set(outcomes.map((outcome) => ("job" in outcome ? outcome.job.uid : "")));
+    assert.equal(uids.size, 1);
+    const [rows] = await db.query(
+      "select (select count(*) from jobs) as jobs, (select count(*) from job_changes) as log",
+    );
+    assert.deepEqual(rows, { jobs: 1, log: 1 });
+  });
+
+  test("of many creates with one name one makes the job, whatever their request ids", async () => {
+    const outcomes = await Promise.all(
+      Array.from({ length: CALLERS }, (_, at) => {
+        const job = newJob({ name: "train" });
+        return store.intake.createJob({ job, sent: sentOf(job), requestId: at % 2 === 0 ? `r${at}` : "" });
+      }),
+    );
+    assert.deepEqual(counted(outcomes.map(({ kind }) => kind)), { created: 1, unchanged: CALLERS - 1 });
+    const [rows] = await db.query(
+      "select count(*) as jobs, (select count(distinct job_uid) from request_ids) as named from jobs",
+    );
+    assert.deepEqual(rows, { jobs: 1, named: 1 });
+  });
+
+  test("of many creates with one request id and different payloads the others are told so", async () => {
+    const outcomes = await Promise.all(
+      Array.from({ length: CALLERS }, (_, at) => {
+        const job = newJob({ name: `train-${at}` });
+        return store.intake.createJob({ job, sent: sentOf(job), requestId: "r1" });
+      }),
+    );
+    assert.deepEqual(counted(outcomes.map(({ kind }) => kind)), { created: 1, requestIdReused: CALLERS - 1 });
+  });
+
+  test("of many planners that record one gang one does", async () => {
+    const job = await submit();
+    const outcomes = await Promise.all(Array.from({ length: 8 }, () => admit(plannedFor(job), { amount: 1 })));
+    assert.deepEqual(counted(outcomes), { recorded: 1, stale: 7 });
+    assert.equal(await sums(), 1);
+    assert.equal((await load(job.uid)).admissions.length, 1);
+  });
+
+  test("of many gangs that want the same room one gets it", async () => {
+    const jobs = await Promise.all(Array.from({ length: 8 }, () => submit()));
+    const outcomes = await Promise.all(jobs.map((job) => admit(plannedFor(job), { amount: 1 })));
+    assert.deepEqual(counted(outcomes), { recorded: 1, stale: 7 });
+    const [east] = await db.query("select admission_counter as counter from clusters where name = 'east'");
+    assert.deepEqual(east, { counter: 1 });
+  });
+
+  test("a planner that lost its lease while others record admits nothing after that", async () => {
+    const jobs = await Promise.all(Array.from({ length: 8 }, () => submit()));
+    const clusters = jobs.map((_, at) => `c${at}`);
+    for (const name of clusters) {
+      await store.clusters.upsertCluster({ name, labels: {}, flavors: [], simulated: true });
+    }
+    const recorded = jobs.map((job, at) => admit(plannedFor(job, { cluster: clusters[at] ?? "" }), { amount: 1 }));
+    const next = await takePlannerLease(store, "p2");
+    const seen = await sums();
+    const outcomes = await Promise.all(recorded);
+    assert.equal(next, plannerEpoch + 1);
+    // What a take-over finds recorded is all that the one before it ever records.
+    assert.equal(outcomes.filter((outcome) => outcome === "recorded").length, seen);
+    assert.equal(await sums(), seen);
+  });
+
+  test("however many grants are recorded at once, their sum stays within the limit", async () => {
+    for (let round = 0; round < 3; round += 1) {
+      store = (await freshStore(db)).store;
+      plannerEpoch = await takePlannerLease(store, "p1");
+      quotaEpoch = (await store.planner.raiseQuotaEpoch()).epoch;
+      const jobs = await Promise.all(Array.from({ length: 24 }, () => submit()));
+      for (const [at] of jobs.entries()) {
+        await store.clusters.upsertCluster({ name: `c${at}`, labels: {}, flavors: [], simulated: true });
+      }
+      const outcomes = await Promise.all(
+        jobs.map((job, at) => admit(plannedFor(job, { cluster: `c${at}` }), { amount: 1 + (at % 3) })),
+      );
+      const granted = jobs.map((_, at) => (outcomes[at] === "recorded" ? 1 + (at % 3) : 0)).reduce((a, b) => a + b);
+      assert.ok(outcomes.includes("refusedByLedger"));
+      assert.equal(await sums(), granted);
+      assert.ok(granted <= 8 && granted >= 6, `${granted} of 8 granted`);
+    }
+  });
+
+  test("releases beside grants neither deadlock nor lose an amount", async () => {
+    const holders = await Promise.all(Array.from({ length: 6 }, () => submit()));
+    for (let at = 0; at < 24; at += 1) {
+      await store.clusters.upsertCluster({ name: `c${at}`, labels: {}, flavors: [], simulated: true });
+    }
+    for (const [at, job] of holders.entries()) {
+      assert.equal(await admit(plannedFor(job, { cluster: `c${at}` }), { amount: 1 }), "recorded");
+    }
+    const waiting = await Promise.all(Array.from({ length: 12 }, () => submit()));
+    const held = await leases("w1");
+    const release = async (job: Job) => {
+      const loaded = await store.worker.loadJob(job.uid);
+      const lease = held.get(loaded?.bucket ?? -1);
+      assert.ok(loaded && lease);
+      return store.worker.record(loaded.job, ended(loaded.job), lease, NOW);
+    };
+    const [released, granted] = await Promise.all([
+      Promise.all(holders.map(release)),
+      Promise.all(waiting.map((job, at) => admit(plannedFor(job, { cluster: `c${at + 6}` }), { amount: 1 }))),
+    ]);
+    assert.deepEqual(counted(released), { recorded: 6 });
+    const recorded = granted.filter((outcome) => outcome === "recorded").length;
+    assert.ok(recorded >= 2 && recorded <= 8, `${recorded} granted`);
+    assert.equal(await sums(), recorded);
+  });
+
+  test("raising the quota epoch beside grants reads every grant of the old epoch and stops the others", async () => {
+    const jobs = await Promise.all(Array.from({ length: 8 }, () => submit()));
+    for (const [at] of jobs.entries()) {
+      await store.clusters.upsertCluster({ name: `c${at}`, labels: {}, flavors: [], simulated: true });
+    }
+    const grants = jobs.map((job, at) => admit(plannedFor(job, { cluster: `c${at}` }), { amount: 1 }));
+    const raised = await store.planner.raiseQuotaEpoch();
+    const outcomes = await Promise.all(grants);
+    const recorded = jobs.filter((_, at) => outcomes[at] === "recorded").map(({ uid }) => uid);
+    assert.deepEqual(raised.rows.map(({ holder }) => holder.jobUid).sort(), recorded.sort());
+    assert.ok(outcomes.every((outcome) => outcome === "recorded" || outcome === "stale"));
+  });
+
+  test("a bucket's take-over waits for a record in flight, and stops every later one", async () => {
+    for (let round = 0; round < 8; round += 1) {
+      const job = await submit();
+      const lease = await leaseOf(job, "w1");
+      const recording = store.worker.record(job, decide(job, { phase: "RUNNING" }), lease, NOW);
+      await leases("w2");
+      const seen = (await load(job.uid)).version;
+      const outcome = await recording;
+      // What the take-over sees is what stays: a record is before it, or lost.
+      assert.equal(outcome, seen === 2 ? "recorded" : "leaseLost");
+      assert.equal((await load(job.uid)).version, seen);
+    }
+  });
+
+  test("a take-over waits while a transaction holds the lease, and the holder's renewal does not", async () => {
+    const job = await submit();
+    const lease = await leaseOf(job, "w1");
+    let takeOver: Promise<unknown> = Promise.resolve();
+    let taken = false;
+    await db.tx(async (tx) => {
+      await tx.query("select 1 from bucket_leases where bucket = $1 and epoch = $2 for key share", [
+        lease.bucket,
+        lease.epoch,
+      ]);
+      takeOver = leases("w2").then(() => {
+        taken = true;
+      });
+      await db.query("update workers set counter = counter + 1 where name = 'w1'");
+      const blocked = "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
+      while ((await db.query(blocked)).length === 0);
+      assert.equal(taken, false);
+    });
+    await takeOver;
+    assert.equal(taken, true);
+  });
+
+  test("of a cancel and a record of the same job both happen, one after the other", async () => {
+    for (let round = 0; round < 8; round += 1) {
+      const job = await submit();
+      const lease = await leaseOf(job, "w1");
+      const [recorded, cancelled] = await Promise.all([
+        store.worker.record(job, decide(job, { phase: "RUNNING" }), lease, NOW),
+        store.intake.requestCancel(job, "enough", NOW),
+      ]);
+      assert.equal(cancelled.kind, "cancelled");
+      const after = await load(job.uid);
+      assert.equal(after.cancel?.reason, "enough");
+      assert.equal(after.version, recorded === "recorded" ? 3 : 2);
+      assert.equal(after.status.phase, recorded === "recorded" ? "RUNNING" : "WAITING");
+    }
+  });
+
+  test("beside eight writers and two sequencers positions are dense, and a follower misses and repeats nothing", async () => {
+    const writers = 8;
+    const each = 12;
+    let writing = true;
+    const write = async () => {
+      for (let at = 0; at < each; at += 1) {
+        const job = await submit();
+        await store.intake.requestCancel(job, "", NOW);
+      }
+    };
+    const sequence = async () => {
+      while (writing || (await store.watch.sequence()).given > 0) await store.watch.sequence();
+    };
+    const total = writers * each * 2;
+    const followed: { position: number; uid: string; version: number }[] = [];
+    const follow = async () => {
+      while (followed.length < total) {
+        const { entries, gap } = await store.watch.entriesAfter(followed.at(-1)?.position ?? 0, 7);
+        assert.equal(gap, false);
+        for (const { position, job } of entries) followed.push({ position, uid: job.uid, version: job.version });
+        const { head, ahead, jobs } = await store.watch.snapshot(ALL);
+        // Every job of a snapshot is either behind its head or said to be ahead of it.
+        for (const job of jobs) {
+          const known = followed.some(({ uid, version }) => uid === job.uid && version >= job.version);
+          if (!known && !ahead.has(job.uid)) assert.ok(head > (followed.at(-1)?.position ?? 0));
+        }
+      }
+    };
+    const wrote = Promise.all(Array.from({ length: writers }, write)).finally(() => {
+      writing = false;
+    });
+    await Promise.all([wrote, sequence(), sequence(), follow()]);
+    assert.deepEqual(
+      followed.map(({ position }) => position),
+      Array.from({ length: total }, (_, at) => at + 1),
+    );
+    const versions = new Map<string, number>();
+    for (const { uid, version } of followed) {
+      assert.equal(version, (versions.get(uid) ?? 0) + 1);
+      versions.set(uid, version);
+    }
+  });
+
+  test("namespaces that many creates open at once are made once", async () => {
+    const outcomes = await Promise.all(
+      Array.from({ length: CALLERS }, (_, at) => {
+        const job = newJob({ namespace: `team-${at % 2}` });
+        return store.intake.createJob({ job, sent: sentOf(job), requestId: `r${at}` });
+      }),
+    );
+    assert.deepEqual(counted(outcomes.map(({ kind }) => kind)), { created: CALLERS });
+    assert.equal((await store.admin.listNamespaces()).length, 2);
+  });
+});
