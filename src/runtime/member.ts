@@ -1,13 +1,20 @@
 import type { Clock } from "./clock.ts";
 
+/** Another member, as it was at the moment. */
+type Other = { readonly name: string; readonly counter: number; readonly leaseMs: number };
+
 /** What a member asks of the store that all members share. */
 export type MemberStore = {
-  /** Makes this name a member; it was never one before. */
-  readonly join: (name: string, takesBuckets: boolean) => Promise<void>;
+  /** Makes this name a member; it was never one before. Others may take it for dead when its counter stands still for `leaseMs`. */
+  readonly join: (member: {
+    readonly name: string;
+    readonly takesBuckets: boolean;
+    readonly leaseMs: number;
+  }) => Promise<void>;
   /** Raises the member's counter; `alive` is false where others took it for dead and it holds nothing any more. */
   readonly renew: (name: string) => Promise<{
     readonly alive: boolean;
-    readonly others: readonly { readonly name: string; readonly counter: number }[];
+    readonly others: readonly Other[];
     readonly leases: readonly { readonly name: string; readonly epoch: number }[];
   }>;
   /** Takes another for dead unless its counter has moved on. */
@@ -164,19 +171,20 @@ class MemberLoop {
   async #join(): Promise<string> {
     this.#incarnation += 1;
     const name = `${this.#options.name}/${this.#incarnation}`;
-    await this.#store.join(name, this.#options.takesBuckets);
+    const { takesBuckets, leaseMs } = this.#options;
+    await this.#store.join({ name, takesBuckets, leaseMs });
     this.#name = name;
     return name;
   }
 
   /** Takes those for dead whose counters have stood still for a whole lease while this member was looking. */
-  async #judge(others: readonly { readonly name: string; readonly counter: number }[]): Promise<void> {
+  async #judge(others: readonly Other[]): Promise<void> {
     const nowMs = this.#clock.monotonicMs();
-    const { leaseMs } = this.#options;
-    const before = nowMs - this.#judgedAtMs > leaseMs * SILENCE_PART ? new Map<string, Seen>() : this.#others;
+    const { leaseMs: ownMs } = this.#options;
+    const before = nowMs - this.#judgedAtMs > ownMs * SILENCE_PART ? new Map<string, Seen>() : this.#others;
     this.#judgedAtMs = nowMs;
     this.#others = new Map();
-    for (const { name, counter } of others) {
+    for (const { name, counter, leaseMs } of others) {
       const known = before.get(name);
       const seen = known?.counter === counter ? known : { counter, sinceMs: nowMs };
       this.#others.set(name, seen);

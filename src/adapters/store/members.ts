@@ -4,17 +4,29 @@ import type { Lease } from "./leases.ts";
 /** Another member as it was seen: one whose counter stays where it is has not renewed. */
 export type SeenMember = { readonly name: string; readonly counter: number };
 
+export type NewMember = {
+  readonly name: string;
+  readonly takesBuckets: boolean;
+  /** Others take it for dead when they have seen its counter stand still for so long. */
+  readonly leaseMs: number;
+};
+
 export type Renewal = {
   /** False where the member has no row: others took it for dead, and what it held is free. */
   readonly alive: boolean;
-  readonly others: readonly SeenMember[];
+  readonly others: readonly (SeenMember & { readonly leaseMs: number })[];
   /** The leases that it holds, besides buckets. */
   readonly leases: readonly Lease[];
 };
 
 /** Makes a process a member. Its name must be new: one that was taken for dead never comes back under the same. */
-export async function joinMembers(executor: Executor, name: string, takesBuckets: boolean): Promise<void> {
-  await executor.query("insert into workers (name, takes_buckets) values ($1, $2)", [storable(name), takesBuckets]);
+export async function joinMembers(executor: Executor, member: NewMember): Promise<void> {
+  const { name, takesBuckets, leaseMs } = member;
+  await executor.query("insert into workers (name, takes_buckets, lease_ms) values ($1, $2, $3)", [
+    storable(name),
+    takesBuckets,
+    Math.ceil(leaseMs),
+  ]);
 }
 
 /** Raises a member's counter, and reads what it holds and how far the others are. */
@@ -28,7 +40,8 @@ with renewed as (
 )
 select exists (select from renewed) as alive,
        coalesce((
-         select json_agg(json_build_object('name', name, 'counter', counter)) from workers where name <> $1
+         select json_agg(json_build_object('name', name, 'counter', counter, 'leaseMs', lease_ms))
+           from workers where name <> $1
        ), '[]') as others,
        coalesce((
          select json_agg(json_build_object('name', name, 'epoch', epoch)) from leases where holder = $1

@@ -170,7 +170,7 @@ function clusterStore(db: Db, { clock }: StoreOptions) {
 
 function memberStore(db: Db) {
   return {
-    join: (name: string, takesBuckets: boolean) => members.joinMembers(db, name, takesBuckets),
+    join: (member: members.NewMember) => members.joinMembers(db, member),
     renew: (name: string) => members.renewMember(db, name),
     declareDead: (seen: members.SeenMember) => members.declareDead(db, seen),
     leave: (name: string) => members.leaveMembers(db, name),
