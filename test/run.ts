@@ -26,6 +26,11 @@ const conditional: readonly { readonly name: string; readonly available: () => b
     enable: "set GANGWAY_CONFORMANCE to a folder of cases",
   },
   {
+    name: "counters in Redis",
+    available: () => spawnSync("redis-server", ["--version"]).status === 0,
+    enable: "put redis-server 6.2 or later on the PATH",
+  },
+  {
     name: "the command line started by an older node",
     available: () => Number(pathNodeMajor()) < 24,
     enable: "put a node older than 24 on the PATH",

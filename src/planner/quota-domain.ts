@@ -70,14 +70,21 @@ export class QuotaDomain {
     return null;
   }
 
+  /** Gives back a grant that the ledger does not have: nobody repeats this, so if its answer is lost the counters are rebuilt. */
   async free(epoch: number, fence: bigint): Promise<void> {
-    if ((await this.#ports.counters.free(epoch, fence)) === "closed") this.distrust();
+    const outcome = await this.#orDistrust(() => this.#ports.counters.free(epoch, fence));
+    if (outcome === "closed") this.distrust();
   }
 
   /** A question whose answer is lost may have been granted: only the ledger can tell. */
-  async #ask(request: { holder: Holder; lines: readonly AllocationLine[]; epoch: number }): Promise<GrantOutcome> {
+  #ask(request: { holder: Holder; lines: readonly AllocationLine[]; epoch: number }): Promise<GrantOutcome> {
+    return this.#orDistrust(() => this.#ports.counters.grant(request));
+  }
+
+  /** A call whose answer is lost may have been carried out, or may be later: a raised epoch settles both. */
+  async #orDistrust<T>(call: () => Promise<T>): Promise<T> {
     try {
-      return await this.#ports.counters.grant(request);
+      return await call();
     } catch (error) {
       this.distrust();
       throw error;
@@ -95,7 +102,7 @@ export class QuotaDomain {
   async #setLimits(epoch: number, limits: readonly QueueLimit[]): Promise<void> {
     const text = textOf(limits);
     if (text === this.#limits) return;
-    const outcome = await this.#ports.counters.setLimits(epoch, limits);
+    const outcome = await this.#orDistrust(() => this.#ports.counters.setLimits(epoch, limits));
     if (outcome === "set") this.#limits = text;
     else this.distrust();
   }

@@ -300,6 +300,66 @@ test("errors of the store are reported, and the loop goes on", { timeout: 5_000 
   assert.equal(ledgerUse(store), 8);
 });
 
+/** Counters behind a connection that is lost once when it is told to: before a call is carried out, or after. */
+class LossyCounters {
+  readonly port: Counters;
+  next: { readonly when: "before" | "after"; readonly call: keyof Counters } | null = null;
+
+  constructor(counters: Counters) {
+    const lossy = async <T>(call: keyof Counters, carryOut: () => Promise<T>) => {
+      const lost = this.next?.call === call ? this.next.when : null;
+      if (lost !== null) this.next = null;
+      if (lost !== "before") {
+        const answer = await carryOut();
+        if (lost === null) return answer;
+      }
+      throw new Error(`${call} was lost`);
+    };
+    this.port = {
+      open: (...given) => lossy("open", () => counters.open(...given)),
+      grant: (...given) => lossy("grant", () => counters.grant(...given)),
+      free: (...given) => lossy("free", () => counters.free(...given)),
+      setLimits: (...given) => lossy("setLimits", () => counters.setLimits(...given)),
+      used: () => counters.used(),
+    };
+  }
+}
+
+for (const when of ["before", "after"] as const) {
+  test(`tokens that a gang should give back are not kept when that call is lost ${when} it was carried out`, async () => {
+    const { store, counters, ports } = start({ jobs: [gang("a", 1)] });
+    const lossy = new LossyCounters(counters);
+    const planner = createPlanner(
+      { ...ports, counters: lossy.port },
+      { holder: "me", onError: (error) => assert.fail(String(error)) },
+    );
+    store.before = (operation) => {
+      if (operation === "recordAdmission") store.jobs.delete("uid-a");
+    };
+    lossy.next = { when, call: "free" };
+    await assert.rejects(planner.runOnce(), /free was lost/);
+    await planner.runOnce();
+    assert.equal(await queueUse(counters), 0);
+  });
+
+  test(`a limit that went back to what it was counts again when its change was lost ${when} it was carried out`, async () => {
+    const { store, counters, ports } = start({ quota: 16 });
+    const lossy = new LossyCounters(counters);
+    const planner = createPlanner(
+      { ...ports, counters: lossy.port },
+      { holder: "me", onError: (error) => assert.fail(String(error)) },
+    );
+    await planner.runOnce();
+    store.queues = [queue("q", { h100: 8 })];
+    lossy.next = { when, call: "setLimits" };
+    await assert.rejects(planner.runOnce(), /setLimits was lost/);
+    store.queues = [queue("q", { h100: 16 })];
+    store.jobs.set("uid-a", gang("a", 2));
+    assert.equal((await planner.runOnce()).admitted, 1);
+    assert.equal(await queueUse(counters), 16);
+  });
+}
+
 test("whatever is lost on the way, counters and ledger agree at the end and no limit is passed", async () => {
   const step = fc.oneof(
     fc.record({ do: fc.constant("submit" as const), replicas: fc.integer({ min: 1, max: 3 }) }),
@@ -315,11 +375,22 @@ test("whatever is lost on the way, counters and ledger agree at the end and no l
         "raiseQuotaEpoch",
       ),
     }),
+    fc.record({
+      do: fc.constant("lose" as const),
+      when: fc.constantFrom("before" as const, "after" as const),
+      call: fc.constantFrom<keyof Counters>("open", "grant", "free", "setLimits"),
+    }),
+    fc.record({ do: fc.constant("move on" as const) }),
     fc.record({ do: fc.constant("round" as const) }),
   );
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
-      const { store, counters, planner } = start({ quota: 24 });
+      const { store, counters, ports } = start({ quota: 24 });
+      const lossy = new LossyCounters(counters);
+      const planner = createPlanner(
+        { ...ports, counters: lossy.port },
+        { holder: "me", onError: (error) => assert.fail(String(error)) },
+      );
       let limit = 24;
       let count = 0;
       const once = (operation: keyof PlannerStore) => {
@@ -348,6 +419,13 @@ test("whatever is lost on the way, counters and ledger agree at the end and no l
         } else if (one.do === "quota") {
           limit = one.quota;
           store.queues = [queue("q", { h100: limit })];
+        } else if (one.do === "lose") lossy.next = one;
+        else if (one.do === "move on") {
+          store.before = (operation) => {
+            if (operation !== "recordAdmission") return;
+            store.before = () => undefined;
+            for (const [uid, job] of store.jobs) store.jobs.set(uid, { ...job, version: job.version + 1 });
+          };
         } else if (one.do === "fail") store[one.when] = once(one.operation);
         else await round();
       }

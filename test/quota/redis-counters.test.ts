@@ -293,6 +293,12 @@ describe("counters in Redis", { skip: !hasRedisServer() }, () => {
     await evicting.stop();
   });
 
+  test("a node of a Redis Cluster is refused at start", async () => {
+    const node = await RedisServer.start(["--cluster-enabled", "yes"]);
+    await assert.rejects(connected({ url: node.url }), /is refused: it is a node of a Redis Cluster/);
+    await node.stop();
+  });
+
   test("a Redis that begins to drop keys is refused from the next connection on, until it is set right", async () => {
     const turning = await RedisServer.start(["--maxmemory", "50mb"]);
     const errors: Error[] = [];

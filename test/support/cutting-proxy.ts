@@ -8,7 +8,9 @@ export type Cut = "request" | "answer";
 export class CuttingProxy {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
-  #next: Cut | null = null;
+  /** How many requests or answers were lost. */
+  cuts = 0;
+  #next: { readonly cut: Cut; after: number } | null = null;
 
   private constructor(target: number) {
     this.#server = createServer((client) => this.#join(client, connect(target, "127.0.0.1")));
@@ -27,9 +29,9 @@ export class CuttingProxy {
     return `redis://127.0.0.1:${address.port}`;
   }
 
-  /** Loses the next request or answer of the connections that are open. */
-  cutNext(cut: Cut): void {
-    this.#next = cut;
+  /** Loses the next request or its answer, or that after so many others. */
+  cutNext(cut: Cut, after = 0): void {
+    this.#next = { cut, after };
   }
 
   /** Takes back a cut that nothing has met. */
@@ -41,6 +43,17 @@ export class CuttingProxy {
     for (const socket of this.#sockets) socket.destroy();
     this.#server.close();
     await once(this.#server, "close");
+  }
+
+  /** The cut that is due at a request. */
+  #take(): Cut | null {
+    const next = this.#next;
+    if (next === null) return null;
+    next.after -= 1;
+    if (next.after >= 0) return null;
+    this.#next = null;
+    this.cuts += 1;
+    return next.cut;
   }
 
   #join(client: Socket, upstream: Socket): void {
@@ -59,8 +72,7 @@ export class CuttingProxy {
     }
     let losing = false;
     client.on("data", (bytes) => {
-      const cut = this.#next;
-      this.#next = null;
+      const cut = this.#take();
       if (cut === "request") return end();
       losing ||= cut === "answer";
       upstream.write(bytes);

@@ -5,6 +5,7 @@ const KEPT: Readonly<Record<string, string>> = {
   quota_domains: "update quota_domains set epoch = 0",
   bucket_leases: "update bucket_leases set worker = '', epoch = 0 where worker <> '' or epoch <> 0",
   job_log: "update job_log set head = 0, pruned_to = 0",
+  counters_holder: "update counters_holder set holder = '', counter = 0",
   installation: "",
   migrations: "",
 };

@@ -8,6 +8,8 @@ export type Server = {
   readonly version: string | null;
   readonly maxMemoryBytes: number | null;
   readonly maxMemoryPolicy: string | null;
+  /** It is a node of a Redis Cluster. */
+  readonly clustered: boolean;
 };
 
 /** Reads the reply of INFO. */
@@ -24,6 +26,7 @@ export function parseInfo(info: string): Server {
     version: facts.get("redis_version") ?? null,
     maxMemoryBytes: maxMemory === undefined ? null : Number(maxMemory),
     maxMemoryPolicy: facts.get("maxmemory_policy") ?? null,
+    clustered: facts.get("cluster_enabled") === "1",
   };
 }
 
@@ -33,6 +36,7 @@ export function refusalOf(server: Server): string | null {
   if (version !== null && isOlder(version)) {
     return `it is version ${version}; the counters need ${VERSION_MIN.join(".")} or later`;
   }
+  if (server.clustered) return "it is a node of a Redis Cluster; name a Redis that stands alone";
   const mayEvict = maxMemoryPolicy !== null && maxMemoryPolicy !== "noeviction" && maxMemoryBytes !== 0;
   if (mayEvict) {
     const limit = maxMemoryBytes === null ? "a limit that it does not tell" : `${maxMemoryBytes} bytes`;

@@ -1,0 +1,223 @@
+import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
+import { after, before, describe, test } from "node:test";
+import { type RedisCounters, redisCounters } from "../../src/adapters/quota/redis/redis-counters.ts";
+import type { Db } from "../../src/adapters/store/db.ts";
+import { openPglite } from "../../src/adapters/store/pglite.ts";
+import { isDraining } from "../../src/core/job/job.ts";
+import { isTerminal } from "../../src/core/job/status.ts";
+import { scopeKey, scopesOf } from "../../src/core/quota/scopes.ts";
+import { createPlanner } from "../../src/planner/planner.ts";
+import { UnavailableError } from "../../src/runtime/unavailable-error.ts";
+import { GPU, World } from "../simulation/world.ts";
+import { CuttingProxy } from "../support/cutting-proxy.ts";
+import { seededRandom } from "../support/random.ts";
+import { hasRedisServer, RedisServer } from "../support/redis-server.ts";
+import { canonicalSums } from "./sums.ts";
+
+const TICKS = 24;
+const STRIKES_EVERY = 4;
+const REST_TICKS_MAX = 400;
+const KEYS = ["meta", "limits", "sums", "tokens", "fences"];
+
+type Scene = {
+  readonly world: World;
+  readonly server: RedisServer;
+  readonly proxy: CuttingProxy;
+  readonly counters: RedisCounters;
+  readonly tag: string;
+  readonly random: () => number;
+};
+
+/** What happens to Redis beside a round; it must be of use again afterwards. */
+const faults: Record<string, (scene: Scene) => Promise<unknown>> = {
+  "it is flushed": ({ server }) => server.admin.flushall(),
+  "a single key is lost": ({ server, tag, random }) => server.admin.del(`{${tag}}:${KEYS[upTo(random, KEYS.length)]}`),
+  "it restarts with nothing": async ({ server }) => {
+    await server.kill("SIGTERM");
+    await server.start();
+  },
+  "it is killed, stays away for a round, and comes back as it was a while ago": async ({ server, world }) => {
+    await server.admin.save();
+    await round(world);
+    await server.kill("SIGKILL");
+    await round(world);
+    await server.start();
+  },
+  "requests of the planner are lost": async ({ proxy, random }) => proxy.cutNext("request", upTo(random, 4)),
+  "answers to the planner are lost": async ({ proxy, random }) => proxy.cutNext("answer", upTo(random, 4)),
+};
+
+describe("a planner on counters in Redis", { skip: !hasRedisServer() }, () => {
+  let db: Db;
+  before(async () => {
+    db = await openPglite(null);
+  });
+  after(() => db.close());
+
+  for (const [at, [name, fault]] of Object.entries(faults).entries()) {
+    test(`no limit is exceeded and no token is lost when ${name}`, async () => {
+      const server = await RedisServer.start();
+      const proxy = await CuttingProxy.start(server.port);
+      const scene = await arrange(db, { server, proxy, seed: at + 1 });
+      try {
+        await play(scene, fault);
+        const { quotaEpoch } = await scene.world.store.planner.snapshot();
+        assert.ok(proxy.cuts > 2 || quotaEpoch > 3, "Redis was lost several times");
+        await comeToRest(scene);
+        await checkAgainstLedger(db, scene);
+      } finally {
+        await scene.counters.close();
+        await proxy.stop();
+        await server.stop();
+      }
+    });
+  }
+});
+
+function upTo(random: () => number, count: number): number {
+  return Math.floor(random() * count);
+}
+
+async function arrange(
+  db: Db,
+  { server, proxy, seed }: { server: RedisServer; proxy: CuttingProxy; seed: number },
+): Promise<Scene> {
+  const random = seededRandom(seed);
+  const world = await World.create({
+    db,
+    random,
+    fateOf: () => "arrives",
+    clusters: [
+      { name: "east", flavor: "h100", nodes: 2, gpus: 4 },
+      { name: "west", flavor: "a100", nodes: 2, gpus: 4 },
+    ],
+    queues: [
+      { name: "default", quotas: { h100: 6, a100: 3 } },
+      { name: "small", quotas: { a100: 4, h100: 2 } },
+    ],
+  });
+  const installation = randomUUID();
+  const counters = await redisCounters({
+    url: proxy.url,
+    installation,
+    domain: "default",
+    reconnectMsMin: 1,
+    onError: () => undefined,
+    onWarning: (message) => assert.fail(message),
+  });
+  const { clock, store } = world;
+  world.planner = createPlanner(
+    { clock, store: store.planner, counters, wakeJob: (uid) => world.worker.wake(uid) },
+    { holder: "planner on redis", onError: (error) => world.errors.push(error) },
+  );
+  return { world, server, proxy, counters, tag: `gangway:${installation}:default`, random };
+}
+
+/** Jobs come and end while the fault strikes again and again, before and during rounds. */
+async function play(scene: Scene, fault: (scene: Scene) => Promise<unknown>): Promise<void> {
+  const { world, random } = scene;
+  for (let tick = 0; tick < TICKS; tick += 1) {
+    if (random() < 0.6) await submit(scene, `job-${tick}`, "3s");
+    world.pass(1_000);
+    await observe(world);
+    const rounds = round(world);
+    if (tick % STRIKES_EVERY === STRIKES_EVERY - 1) await fault(scene);
+    await rounds;
+    await world.worker.runOnce();
+    await checkLimits(world);
+  }
+  scene.proxy.cutNothing();
+}
+
+/** A round may find Redis away, and nothing else may go wrong in it. */
+async function round(world: World): Promise<void> {
+  try {
+    await world.planner.runOnce();
+  } catch (error) {
+    const causes = error instanceof AggregateError ? error.errors : [error];
+    for (const cause of causes) assert.ok(cause instanceof UnavailableError, String(cause));
+  }
+  // A database in this process leaves no turn to sockets and timers by itself.
+  await new Promise((resolve) => setImmediate(resolve));
+}
+
+async function observe(world: World): Promise<void> {
+  for (const cluster of world.clusters) {
+    cluster.refresh();
+    await world.observeCapacity(cluster);
+  }
+  for (const { uid } of await world.jobs()) world.worker.wake(uid);
+}
+
+/** Without faults every job ends, and then one more boards and stays. */
+async function comeToRest(scene: Scene): Promise<void> {
+  const { world } = scene;
+  await until(scene, async () => (await world.jobs()).every((job) => isTerminal(job.status) && !isDraining(job)));
+  await submit(scene, "stays", "900000s");
+  await until(scene, async () =>
+    (await world.jobs()).some((job) => job.name === "stays" && job.status.phase === "RUNNING"),
+  );
+}
+
+async function until(scene: Scene, done: () => Promise<boolean>): Promise<void> {
+  const { world } = scene;
+  for (let tick = 0; tick < REST_TICKS_MAX; tick += 1) {
+    if (await done()) return;
+    world.pass(2_000);
+    await observe(world);
+    await round(world);
+    await world.worker.runOnce();
+    await checkLimits(world);
+  }
+  const jobs = await world.jobs();
+  assert.fail(jobs.map(({ name, status }) => `${name} ${status.phase} ${JSON.stringify(status.waiting)}`).join("\n"));
+}
+
+async function checkLimits(world: World): Promise<void> {
+  for (const queue of await world.store.admin.listQueues()) {
+    for (const { flavor, nominal } of queue.quotas) {
+      const used = queue.used[flavor] ?? 0;
+      assert.ok(used <= nominal, `${queue.name} uses ${used} of ${nominal} ${flavor}`);
+    }
+  }
+}
+
+/** The counters hold exactly what the ledger's live lines add up to, and no release waits for them. */
+async function checkAgainstLedger(db: Db, { world, counters }: Scene): Promise<void> {
+  await round(world);
+  const lines = await db.query<{ pool: string; queue: string; project: string; namespace: string; amount: number }>(
+    "select pool, queue, project, namespace, amount from allocations where released_ms is null",
+  );
+  const sums: Record<string, number> = {};
+  for (const line of lines) {
+    for (const key of scopesOf(line).map(scopeKey)) sums[key] = (sums[key] ?? 0) + line.amount;
+  }
+  assert.equal(lines.length, 1);
+  assert.deepEqual(canonicalSums(await counters.used()), Object.fromEntries(Object.entries(sums).sort()));
+  assert.deepEqual(await world.store.planner.unconfirmedReleases(10), []);
+  assert.deepEqual(world.errors, [], "no loop has thrown");
+}
+
+async function submit({ world, random }: Scene, name: string, runs: string): Promise<void> {
+  const annotations = { "sim.gangway.dev/pull": "100ms", "sim.gangway.dev/run": runs };
+  const container = { name: "main", image: "trainer", resources: { limits: { [GPU]: "1" } } };
+  await world.submit({
+    namespace: "default",
+    name,
+    generateName: "",
+    labels: {},
+    annotations: {},
+    spec: {
+      kind: "Job",
+      replicaSpecs: {
+        Worker: {
+          replicas: 1 + Math.floor(random() * 3),
+          restartPolicy: "Never",
+          template: { metadata: { annotations }, spec: { containers: [container] } },
+        },
+      },
+      runPolicy: { cleanPodPolicy: "All", schedulingPolicy: { queue: random() < 0.7 ? "default" : "small" } },
+    },
+  });
+}
