@@ -29,8 +29,14 @@ export function noHints(): Hints {
   return { appended: () => {}, planner: () => {}, job: () => {} };
 }
 
+/** A name that no other process ever has. Process ids come again, and in containers they are all alike. */
+export function nameOfProcess(): string {
+  return `${hostname()}/${process.pid}/${randomBytes(4).toString("hex")}`;
+}
+
 /** What the parts of one process share. */
 export type Base = {
+  readonly processName: string;
   readonly clock: Clock;
   readonly store: Store;
   readonly installation: string;
@@ -46,6 +52,7 @@ export type Base = {
 
 /** Makes this process a member, which it is once this resolves, and until the parts are closed. */
 export async function joinAsMember(of: {
+  readonly processName: string;
   readonly clock: Clock;
   readonly store: Store;
   readonly telemetry: Telemetry;
@@ -53,10 +60,8 @@ export async function joinAsMember(of: {
   readonly takesBuckets: boolean;
   readonly leaseMs: number;
 }): Promise<Member> {
-  const { clock, store, telemetry, takesBuckets, leaseMs } = of;
+  const { processName: name, clock, store, telemetry, takesBuckets, leaseMs } = of;
   const onError = (error: unknown) => telemetry.loopFailed({ loop: "member", error });
-  // Process ids come again, and in containers they are all alike.
-  const name = `${hostname()}/${process.pid}/${randomBytes(4).toString("hex")}`;
   const member = createMember({ clock, store: store.members }, { name, takesBuckets, leaseMs, onError });
   await member.look();
   const stop = new AbortController();

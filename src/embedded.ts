@@ -14,6 +14,7 @@ import {
   connect,
   DEFAULT_QUEUE,
   joinAsMember,
+  nameOfProcess,
   noHints,
   startPlanner,
   startServer,
@@ -44,13 +45,15 @@ export async function startEmbedded(options: UpOptions, config: Config): Promise
   for (const queue of EMBEDDED_QUEUES) await store.admin.ensureQueue(queue);
   // Alone with its database: whoever held anything has ended.
   await store.members.forgetAll();
-  const member = await joinAsMember({ clock, store, telemetry, parts, takesBuckets: true, leaseMs: config.leaseMs });
+  const processName = nameOfProcess();
+  const { leaseMs } = config;
+  const member = await joinAsMember({ processName, clock, store, telemetry, parts, takesBuckets: true, leaseMs });
   const tell = {
     appended: () => heard.appended(),
     planner: () => heard.planner(),
     job: (uid: string) => heard.job(uid),
   };
-  const base = { clock, store, installation, telemetry, tell, heard, member, parts };
+  const base = { processName, clock, store, installation, telemetry, tell, heard, member, parts };
   const clusters = await startClusters(base, directory);
   startPlanner(base, inProcessCounters());
   startWorker(base, clusters);

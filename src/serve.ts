@@ -3,11 +3,11 @@ import type { Cluster } from "./adapters/cluster/cluster.ts";
 import { createClusters } from "./adapters/cluster/clusters.ts";
 import { inProcessCounters } from "./adapters/quota/in-process.ts";
 import { clusterKubeconfigs } from "./adapters/store/cluster-kubeconfigs.ts";
+import { holdCounters } from "./adapters/store/counters-holder.ts";
 import { clockOffsetMs } from "./adapters/store/database-clock.ts";
 import type { Db } from "./adapters/store/db.ts";
 import type { Hints as HintLine } from "./adapters/store/hints.ts";
 import { installationId } from "./adapters/store/installation.ts";
-import { COUNTERS_LEASE } from "./adapters/store/leases.ts";
 import { createHints } from "./adapters/store/notify.ts";
 import { openPostgres } from "./adapters/store/postgres.ts";
 import { requireSchema } from "./adapters/store/schema.ts";
@@ -20,6 +20,7 @@ import {
   DEFAULT_QUEUE,
   type Hints,
   joinAsMember,
+  nameOfProcess,
   noHints,
   startPlanner,
   startServer,
@@ -30,25 +31,20 @@ import type { Counters } from "./core/quota/counters.ts";
 import { type Clock, systemClock } from "./runtime/clock.ts";
 import { createTelemetry, type Telemetry } from "./telemetry/events.ts";
 
-/** Where a process of a container writes what it tells. */
-const STANDARD_ERROR = "/dev/stderr";
-/** A planner that was killed may hold the lock of its counters for a lease, and a look of somebody who notices. */
-const LOCK_LEASES = 1.5;
-
 /** Starts a process with these roles. Throws an error that a user understands where something that it needs is not there. */
 export async function startServe(options: ServeOptions, config: Config): Promise<ServeProcess> {
   if (config.database === null) {
     throw new Error("serve needs a PostgreSQL database: set DATABASE_URL (`gangway up` needs none: it brings its own)");
   }
   await using parts = new AsyncDisposableStack();
-  const telemetry = createTelemetry({ level: config.logLevel, file: STANDARD_ERROR });
+  const telemetry = createTelemetry({ level: config.logLevel, file: null });
   const db = await openDatabase(config.database, telemetry, parts);
   const clock = systemClock(await clockOffsetMs(db, systemClock().nowMs));
   const base = await startBase({ options, config, database: config.database, db, clock, telemetry, parts });
   const works = options.roles.includes("worker");
   // Whoever plans or serves may observe for a cluster too, but only workers connect: they hear everything anyway.
   if (works) startWorker(base, await startClusters(base, db));
-  if (options.roles.includes("planner")) startPlanner(base, await openCounters(base, config));
+  if (options.roles.includes("planner")) startPlanner(base, await openCounters(base, db, config));
   const listen = options.listen ?? config.listen;
   const api = options.roles.includes("api") ? await startServer(base, { listen, insecure: options.insecure }) : null;
   await base.member.look();
@@ -101,8 +97,10 @@ async function startBase(of: {
   });
   await store.admin.ensureQueue({ name: DEFAULT_QUEUE, strategy: "BEST_EFFORT_FIFO", quotas: [] });
   const takesBuckets = of.options.roles.includes("worker");
-  const member = await joinAsMember({ clock, store, telemetry, parts, takesBuckets, leaseMs: config.leaseMs });
-  return { clock, store, installation: await installationId(db), telemetry, tell, heard, member, parts };
+  const processName = nameOfProcess();
+  const leaseMs = config.leaseMs;
+  const member = await joinAsMember({ processName, clock, store, telemetry, parts, takesBuckets, leaseMs });
+  return { processName, clock, store, installation: await installationId(db), telemetry, tell, heard, member, parts };
 }
 
 function hintsTo(line: HintLine): Hints {
@@ -132,10 +130,17 @@ async function startClusters(base: Base, db: Db) {
 }
 
 /** Counters in Redis where it is configured; otherwise in this process, which then is the only one that may plan. */
-async function openCounters(base: Base, config: Config): Promise<Counters> {
+async function openCounters(base: Base, db: Db, config: Config): Promise<Counters> {
   const { installation, telemetry, parts } = base;
   if (config.redis === null) {
-    await lockCounters(base, config.leaseMs);
+    const hold = await holdCounters(db, {
+      holder: base.processName,
+      clock: base.clock,
+      // The ledger refuses what it grants from now on, and whoever has taken it says so at its start.
+      onLost: (error) => telemetry.loopFailed({ loop: "counters", error }),
+      onError: (error) => telemetry.loopFailed({ loop: "counters", error }),
+    });
+    parts.defer(() => hold.release());
     return inProcessCounters();
   }
   const { redisCounters } = await import("./adapters/quota/redis/redis-counters.ts");
@@ -148,19 +153,4 @@ async function openCounters(base: Base, config: Config): Promise<Counters> {
   });
   parts.defer(() => counters.close());
   return counters;
-}
-
-async function lockCounters({ member, clock }: Base, leaseMs: number): Promise<void> {
-  const lock = member.lease(COUNTERS_LEASE);
-  const untilMs = clock.monotonicMs() + leaseMs * LOCK_LEASES;
-  for (;;) {
-    await member.look();
-    if (lock.epoch() !== null) return;
-    if (clock.monotonicMs() >= untilMs) break;
-    await clock.sleep(leaseMs / 10);
-  }
-  throw new Error(
-    "another process plans on this database with counters of its own: set REDIS_URL for every process with the role planner, so that " +
-      "they share theirs, or leave that role to one process",
-  );
 }

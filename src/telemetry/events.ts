@@ -13,11 +13,11 @@ export type Telemetry = {
   readonly clusterFailed: (facts: { readonly cluster: string; readonly what: string; readonly error: unknown }) => void;
 };
 
-/** Writes to a file, which is made if it is not there. Lines are written before the call returns, so that a kill loses none. */
-export function createTelemetry(options: { readonly level: string; readonly file: string }): Telemetry {
+/** Writes to a file, which is made if it is not there, or to standard output for null. Lines are written before the call returns, so that a kill loses none. */
+export function createTelemetry(options: { readonly level: string; readonly file: string | null }): Telemetry {
   const log = pino(
     { level: options.level, base: null, serializers: { error: pino.stdSerializers.err } },
-    pino.destination({ dest: options.file, mkdir: true, sync: true }),
+    pino.destination({ dest: options.file ?? 1, mkdir: true, sync: true }),
   );
   return telemetryOn(log);
 }

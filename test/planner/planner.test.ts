@@ -331,7 +331,7 @@ for (const when of ["before", "after"] as const) {
     const lossy = new LossyCounters(counters);
     const planner = createPlanner(
       { ...ports, counters: lossy.port },
-      { holder: "me", onError: (error) => assert.fail(String(error)) },
+      { onError: (error) => assert.fail(String(error)) },
     );
     store.before = (operation) => {
       if (operation === "recordAdmission") store.jobs.delete("uid-a");
@@ -347,7 +347,7 @@ for (const when of ["before", "after"] as const) {
     const lossy = new LossyCounters(counters);
     const planner = createPlanner(
       { ...ports, counters: lossy.port },
-      { holder: "me", onError: (error) => assert.fail(String(error)) },
+      { onError: (error) => assert.fail(String(error)) },
     );
     await planner.runOnce();
     store.queues = [queue("q", { h100: 8 })];
@@ -355,7 +355,7 @@ for (const when of ["before", "after"] as const) {
     await assert.rejects(planner.runOnce(), /setLimits was lost/);
     store.queues = [queue("q", { h100: 16 })];
     store.jobs.set("uid-a", gang("a", 2));
-    assert.equal((await planner.runOnce()).admitted, 1);
+    assert.equal((await planner.runOnce())?.admitted, 1);
     assert.equal(await queueUse(counters), 16);
   });
 }
@@ -389,7 +389,7 @@ test("whatever is lost on the way, counters and ledger agree at the end and no l
       const lossy = new LossyCounters(counters);
       const planner = createPlanner(
         { ...ports, counters: lossy.port },
-        { holder: "me", onError: (error) => assert.fail(String(error)) },
+        { onError: (error) => assert.fail(String(error)) },
       );
       let limit = 24;
       let count = 0;

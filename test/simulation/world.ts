@@ -6,6 +6,7 @@ import type { Db } from "../../src/adapters/store/db.ts";
 import { createStore } from "../../src/adapters/store/store.ts";
 import type { Job } from "../../src/core/job/job.ts";
 import type { SentJob } from "../../src/core/job/sent.ts";
+import type { Counters } from "../../src/core/quota/counters.ts";
 import { createIntake } from "../../src/intake/intake.ts";
 import { createPlanner, type Planner } from "../../src/planner/planner.ts";
 import type { Clock } from "../../src/runtime/clock.ts";
@@ -43,6 +44,8 @@ export type WorldOptions = {
   readonly queues: readonly { readonly name: string; readonly quotas: Readonly<Record<string, number>> }[];
   /** How many processes of each role. */
   readonly processes: { readonly intakes: number; readonly planners: number; readonly workers: number };
+  /** What the planners count with; each has counters of its own in its process if absent. */
+  readonly counters?: Counters;
 };
 
 type Intake = ReturnType<typeof createIntake>;
@@ -52,7 +55,7 @@ export type PlannerProcess = {
   readonly name: string;
   readonly member: Member;
   readonly planner: Planner;
-  readonly counters: ReturnType<typeof inProcessCounters>;
+  readonly counters: Counters;
 };
 
 /** A process that works, with caches of its own of every cluster. */
@@ -119,6 +122,11 @@ export class World {
 
   processes(): readonly (PlannerProcess | WorkerProcess)[] {
     return [...this.planners, ...this.workers];
+  }
+
+  /** Every process renews what it holds. */
+  async renew(): Promise<void> {
+    for (const { member } of this.processes()) await member.look();
   }
 
   /** Any of the processes that take requests. */
@@ -252,7 +260,7 @@ export class World {
 
   #newPlanner(): PlannerProcess {
     const { name, member } = this.#newMember(false);
-    const counters = inProcessCounters();
+    const counters = this.#options.counters ?? inProcessCounters();
     const planner = createPlanner(
       {
         clock: this.clock,

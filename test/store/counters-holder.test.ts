@@ -4,11 +4,11 @@ import { CountersHeldError, type HoldOptions, holdCounters } from "../../src/ada
 import type { Db, Executor } from "../../src/adapters/store/db.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { emptyDatabase } from "../support/database.ts";
-import { openTestDb } from "./db.ts";
+import { openMemoryDb } from "../support/databases.ts";
 
 let db: Db;
 before(async () => {
-  db = await openTestDb();
+  db = await openMemoryDb();
 });
 after(() => db.close());
 beforeEach(() => emptyDatabase(db));

@@ -8,9 +8,8 @@ const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
 export class ServeChild {
   readonly roles: string;
   readonly child: ChildProcess;
-  /** What it has printed, without its log. */
+  /** Everything that it has printed. */
   output = "";
-  log = "";
   readonly #ended: Promise<number | null>;
 
   constructor(roles: string, env: Readonly<Record<string, string>>) {
@@ -19,19 +18,18 @@ export class ServeChild {
       env: { ...process.env, ...env },
       stdio: ["ignore", "pipe", "pipe"],
     });
-    this.child.stdout?.on("data", (chunk: Buffer) => {
-      this.output += chunk.toString();
-    });
-    this.child.stderr?.on("data", (chunk: Buffer) => {
-      this.log += chunk.toString();
-    });
+    for (const stream of [this.child.stdout, this.child.stderr]) {
+      stream?.on("data", (chunk: Buffer) => {
+        this.output += chunk.toString();
+      });
+    }
     this.#ended = once(this.child, "close").then(([code]) => code as number | null);
   }
 
   /** Once it does its work; throws if it ends before. */
   async serving(): Promise<void> {
-    while (!this.output.includes("serving")) {
-      if (this.hasEnded) throw new Error(`${this.roles} ended: ${this.output}${this.log}`);
+    while (!this.output.includes(`serving ${this.roles}`)) {
+      if (this.hasEnded) throw new Error(`${this.roles} ended: ${this.output}`);
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
   }

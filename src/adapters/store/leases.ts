@@ -6,9 +6,6 @@ export type Lease = { readonly name: string; readonly epoch: number };
 export const PLANNER_LEASE = "planner";
 /** Held by the one process that gives changes their positions as they come. */
 export const SEQUENCER_LEASE = "sequencer";
-/** Held by a process that plans with counters that no other can see. */
-export const COUNTERS_LEASE = "in-process counters";
-
 /** Held by the one process whose word on a cluster's capacity counts. */
 export function observerLease(cluster: string): string {
   return `observer/${cluster}`;
