@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:net";
 import { type TestContext, test } from "node:test";
-import type { UpOptions } from "../../src/cli/deps.ts";
+import type { MigrateOutcome, UpOptions } from "../../src/cli/deps.ts";
 import { startFixture } from "../api/fixture.ts";
 import { pytorchManifest, type Ran, run, type World } from "./harness.ts";
 
@@ -183,6 +183,32 @@ test("cordoning a cluster is one word", async (t) => {
   assert.match((await gangway("cluster list")).stdout, /h100-east +cordoned, simulated/);
   assert.equal((await gangway("cluster uncordon h100-east")).stdout, "cluster/h100-east uncordoned\n");
 });
+
+const migrations: Record<string, { outcome: MigrateOutcome; exit: number; out?: RegExp; err?: RegExp }> = {
+  "what was run": {
+    outcome: { kind: "migrated", ran: ["0002_x"] },
+    exit: 0,
+    out: /^ran 0002_x\nthe schema is current now\n$/,
+  },
+  "that nothing was due": { outcome: { kind: "migrated", ran: [] }, exit: 0, out: /^the schema was current\n$/ },
+  "a refusal": { outcome: { kind: "refused", message: "too new" }, exit: 3, err: /^error: too new\n$/ },
+  "a server that is away": { outcome: { kind: "unavailable", message: "away" }, exit: 4, err: /^error: away\n$/ },
+  "a missing setting": { outcome: { kind: "notConfigured" }, exit: 2, err: /DATABASE_URL is not set/ },
+};
+for (const [name, { outcome, exit, out, err }] of Object.entries(migrations)) {
+  test(`migrate says ${name}`, async () => {
+    const asked: boolean[] = [];
+    const migrate = async ({ offline }: { readonly offline: boolean }) => {
+      asked.push(offline);
+      return outcome;
+    };
+    const ran = await run(["migrate", "--offline"], { migrate });
+    assert.equal(ran.exitCode, exit);
+    assert.match(ran.stdout, out ?? /^$/);
+    assert.match(ran.stderr, err ?? /^$/);
+    assert.deepEqual(asked, [true]);
+  });
+}
 
 test("up gets its options, and its exit status is the command's", async () => {
   const asked: UpOptions[] = [];

@@ -168,6 +168,28 @@ onPostgres((openDb) => {
     assert.equal(await sums(), seen);
   });
 
+  test("a planner's take-over waits for an admission in flight, which is recorded", async () => {
+    const job = await submit();
+    const blocked = async (count: number) => {
+      const waiting = "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
+      while ((await db.query(waiting)).length < count && !taken);
+    };
+    let taken = false;
+    const inFlight = await db.tx(async (tx) => {
+      await tx.query("select 1 from clusters where name = 'east' for update");
+      const admitting = admit(plannedFor(job));
+      await blocked(1);
+      const takeOver = store.planner.takePlannerLease("p2").then(() => {
+        taken = true;
+      });
+      await blocked(2);
+      assert.equal(taken, false);
+      return { admitting, takeOver };
+    });
+    assert.equal(await inFlight.admitting, "recorded");
+    await inFlight.takeOver;
+  });
+
   test("however many grants are recorded at once, their sum stays within the limit", async () => {
     for (let round = 0; round < 3; round += 1) {
       store = (await freshStore(db)).store;

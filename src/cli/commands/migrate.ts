@@ -20,8 +20,8 @@ export function registerMigrate({ program, deps }: Registrar): void {
         case "unavailable":
           throw new CommandFailure(EXIT.unavailable, [`error: ${outcome.message}`]);
         case "migrated":
-          for (const name of outcome.ran) deps.stdout(`${name}\n`);
-          deps.stdout(outcome.ran.length === 0 ? "the schema is current\n" : `${outcome.ran.length} migrations run\n`);
+          for (const name of outcome.ran) deps.stdout(`ran ${name}\n`);
+          deps.stdout(outcome.ran.length === 0 ? "the schema was current\n" : "the schema is current now\n");
       }
     });
 }
