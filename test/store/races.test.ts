@@ -179,7 +179,7 @@ onPostgres((openDb) => {
       await tx.query("select 1 from clusters where name = 'east' for update");
       const admitting = admit(plannedFor(job));
       await blocked(1);
-      const takeOver = store.planner.takePlannerLease("p2").then(() => {
+      const takeOver = takePlannerLease(store, "p2").then(() => {
         taken = true;
       });
       await blocked(2);
