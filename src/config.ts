@@ -26,6 +26,10 @@ export type Config = {
   readonly listen: string;
   /** Where the embedded service keeps everything: GANGWAY_DATA. */
   readonly dataDirectory: string;
+  /** After so long without a word from a process, others take over what it did: GANGWAY_LEASE_SECONDS. */
+  readonly leaseMs: number;
+  /** Any valid namespace is made on first use, not only by an admin: NAMESPACES is `open`. The embedded service always does so. */
+  readonly openNamespaces: boolean;
   /** GANGWAY_LOG_LEVEL. */
   readonly logLevel: LogLevel;
   /** Where `/livez` and `/readyz` are served: GANGWAY_HTTP_LISTEN; null: nowhere. */
@@ -38,6 +42,8 @@ export type Config = {
   readonly plain: boolean;
   /** Null without DATABASE_URL. */
   readonly database: DatabaseConfig | null;
+  /** Where counters are kept that several planners share: REDIS_URL and REDIS_KEY_PREFIX; null: in the planner's process. */
+  readonly redis: { readonly url: string; readonly keyPrefix: string } | null;
 };
 
 export const DEFAULT_ADDRESS = "127.0.0.1:7443";
@@ -55,12 +61,15 @@ export function readConfig(workingDirectory: string, env: NodeJS.ProcessEnv = pr
     address: env["GANGWAY_ADDRESS"] || DEFAULT_ADDRESS,
     listen: env["GANGWAY_LISTEN"] || DEFAULT_ADDRESS,
     dataDirectory: env["GANGWAY_DATA"] || join(workingDirectory, ".gangway"),
+    leaseMs: wholeNumber(env, "GANGWAY_LEASE_SECONDS", { absent: 10, min: 1, max: 300 }) * 1000,
+    openNamespaces: readNamespaces(env),
     logLevel,
     httpListen: env["GANGWAY_HTTP_LISTEN"] || null,
     metricsListen: env["GANGWAY_METRICS_LISTEN"] || null,
     otel: readOtel(env),
     plain: Boolean(env["NO_COLOR"]),
     database: readDatabase(env),
+    redis: readRedis(env),
   };
 }
 
@@ -96,6 +105,22 @@ function postgresUrl(env: NodeJS.ProcessEnv, name: string): string | null {
   const value = env[name] || null;
   if (value === null || (/^postgres(ql)?:\/\//.test(value) && URL.canParse(value))) return value;
   throw new Error(`${name} is not of the form postgres://USER:PASSWORD@HOST:PORT/DATABASE`);
+}
+
+function readNamespaces(env: NodeJS.ProcessEnv): boolean {
+  const value = env["NAMESPACES"] || "closed";
+  if (value === "open" || value === "closed") return value === "open";
+  throw new Error(`NAMESPACES is "${value}"; allowed are open, closed`);
+}
+
+/** The value is not shown where it is refused: it may hold a password. */
+function readRedis(env: NodeJS.ProcessEnv): Config["redis"] {
+  const url = env["REDIS_URL"] || null;
+  if (url === null) return null;
+  if (!/^rediss?:\/\//.test(url) || !URL.canParse(url)) {
+    throw new Error("REDIS_URL is not of the form redis://USER:PASSWORD@HOST:PORT/DATABASE");
+  }
+  return { url, keyPrefix: env["REDIS_KEY_PREFIX"] || "gangway" };
 }
 
 function wholeNumber(

@@ -1,35 +1,31 @@
-/** The embedded service: builds it from its parts. With main.ts, which loads it only where a service is to run, the one place that knows everyone. */
-import { getRandomValues } from "node:crypto";
+/** The embedded service: everything in this process. With main.ts, which loads it only where a service is to run, it knows everyone. */
 import { join, resolve } from "node:path";
-import { connectCluster } from "./adapters/cluster/cluster.ts";
 import { createClusters } from "./adapters/cluster/clusters.ts";
 import { inProcessCounters } from "./adapters/quota/in-process.ts";
 import { DEMO_CLUSTERS } from "./adapters/simcluster/demo-clusters.ts";
 import { startSimCluster } from "./adapters/simcluster/sim-cluster.ts";
-import type { Db } from "./adapters/store/db.ts";
 import { installationId } from "./adapters/store/installation.ts";
 import { openPglite } from "./adapters/store/pglite.ts";
 import { createStore } from "./adapters/store/store.ts";
-import { startApi } from "./api/server.ts";
 import type { UpOptions } from "./cli/deps.ts";
 import type { RunningService } from "./cli/up.ts";
+import {
+  type Base,
+  connect,
+  DEFAULT_QUEUE,
+  joinAsMember,
+  nameOfProcess,
+  noHints,
+  startHealth,
+  startPlanner,
+  startServer,
+  startTelling,
+  startWorker,
+} from "./compose.ts";
 import { type Config, EMBEDDED_QUEUES } from "./config.ts";
-import { createIntake } from "./intake/intake.ts";
-import { createPlanner } from "./planner/planner.ts";
 import { systemClock } from "./runtime/clock.ts";
-import type { Telemetry } from "./telemetry/events.ts";
-import { startHttp } from "./telemetry/http.ts";
-import type { Observer } from "./telemetry/observer.ts";
-import { startTelemetry } from "./telemetry/start.ts";
-import { createWatch } from "./watch/watch.ts";
-import { createWorker } from "./worker/worker.ts";
 
-const DEFAULT_QUEUE = "default";
-const INIT_IMAGE = "busybox:1.36";
 const clock = systemClock();
-
-/** Hints between stages; each is set once the stage that listens is there. A hint that comes earlier is not needed. */
-type Hints = { appended: () => void; planner: () => void; job: (uid: string) => void };
 
 /** Starts the whole service in this process, on a database and simulated clusters that keep their state in one directory. */
 export async function startEmbedded(options: UpOptions, config: Config): Promise<RunningService> {
@@ -38,47 +34,36 @@ export async function startEmbedded(options: UpOptions, config: Config): Promise
   // First, because its lock keeps a second process away from everything in the directory.
   const db = await openPglite(join(directory, "db"));
   parts.defer(() => db.close());
-  const { telemetry, observer, scrape, close } = await startTelemetry({
-    level: config.logLevel,
-    file: join(directory, "gangway.log"),
-    clock,
-    metrics: config.metricsListen !== null,
-    otel: config.otel,
-  });
-  parts.defer(close);
-  const hints: Hints = { appended: () => {}, planner: () => {}, job: () => {} };
+  const file = join(directory, "gangway.log");
+  const { telemetry, observer, scrape } = await startTelling({ config, file, clock, parts });
+  const heard = noHints();
   const store = createStore(db, {
     clock,
     openNamespaces: true,
     defaultQueue: DEFAULT_QUEUE,
-    onAppended: () => hints.appended(),
+    onAppended: () => heard.appended(),
   });
   const installation = await installationId(db);
   for (const queue of EMBEDDED_QUEUES) await store.admin.ensureQueue(queue);
-  const clusters = await startClusters({ directory, installation, store, telemetry, observer, hints, parts });
-  const stages = startStages({ db, store, clusters, installation, telemetry, observer, hints, parts });
-  const checks = [
-    { name: "database", ready: () => db.query("select 1").then(() => true) },
-    { name: "clusters", ready: clusters.synced },
-  ];
-  const http = await startHttp({ clock, checks, scrape }, { health: config.httpListen, metrics: config.metricsListen });
-  parts.defer(http.close);
-  const api = await startApi(
-    {
-      intake: stages.intake,
-      reads: store.reads,
-      watch: stages.watch,
-      logs: clusters.logs,
-      admin: store.admin,
-      wakePlanner: () => hints.planner(),
-      clock,
-      onInternalError: (reference, error) => telemetry.callFailed({ reference, error }),
-      ...observer.apiPorts,
-    },
-    { listen: options.listen ?? config.listen, insecure: options.insecure },
-  );
-  parts.defer(() => api.close());
-  parts.defer(http.drain);
+  // Alone with its database: whoever held anything has ended.
+  await store.members.forgetAll();
+  const processName = nameOfProcess();
+  const { leaseMs } = config;
+  const member = await joinAsMember({ processName, clock, store, telemetry, parts, takesBuckets: true, leaseMs });
+  const tell = {
+    appended: () => heard.appended(),
+    planner: () => heard.planner(),
+    job: (uid: string) => heard.job(uid),
+  };
+  const base = { processName, clock, store, installation, telemetry, observer, tell, heard, member, parts };
+  const clusters = await startClusters(base, directory);
+  startPlanner(base, inProcessCounters());
+  startWorker(base, clusters);
+  await startHealth({ config, clock, db, synced: clusters.synced, scrape, parts });
+  const listen = options.listen ?? config.listen;
+  const api = await startServer(base, clusters, { listen, insecure: options.insecure });
+  // What is wanted by now is taken at once.
+  await member.look();
   telemetry.serviceStarted({ address: api.address, directory });
   const running = parts.move();
   return {
@@ -90,98 +75,19 @@ export async function startEmbedded(options: UpOptions, config: Config): Promise
   };
 }
 
-type Store = ReturnType<typeof createStore>;
-type Clusters = ReturnType<typeof createClusters>;
-
 /** Starts the simulated clusters, registers them, and connects to them as to any other. */
-async function startClusters(of: {
-  readonly directory: string;
-  readonly installation: string;
-  readonly store: Store;
-  readonly telemetry: Telemetry;
-  readonly observer: Observer;
-  readonly hints: Hints;
-  readonly parts: AsyncDisposableStack;
-}): Promise<Clusters> {
+async function startClusters(base: Base, directory: string) {
   const connected = await Promise.all(
     DEMO_CLUSTERS.map(async ({ name, labels, flavors, nodes }) => {
-      const simulated = await startSimCluster({ name, nodes, directory: join(of.directory, "clusters", name), clock });
-      of.parts.defer(() => simulated.close());
-      await of.store.clusters.upsertCluster({ name, labels, flavors, simulated: true });
-      return connectCluster({
-        name,
-        kubeconfig: simulated.kubeconfig(),
-        installation: of.installation,
-        clock,
-        random: Math.random,
-        createNamespaces: true,
-        onJobChanged: (uid) => of.hints.job(uid),
-        onCapacity: async ({ cluster, capacity, reachable }) => {
-          const changed =
-            capacity !== null && reachable
-              ? await of.store.clusters.recordCapacity({ cluster, capacity, reachable, nowMs: clock.nowMs() })
-              : await of.store.clusters.markUnreachable(cluster);
-          if (changed) of.hints.planner();
-        },
-        onError: (error, what) => of.telemetry.clusterFailed({ cluster: name, what, error }),
-        ...of.observer.kubeClient(name),
-      });
+      const simulated = await startSimCluster({ name, nodes, directory: join(directory, "clusters", name), clock });
+      base.parts.defer(() => simulated.close());
+      await base.store.clusters.upsertCluster({ name, labels, flavors, simulated: true });
+      return connect(base, { name, kubeconfig: simulated.kubeconfig() });
     }),
   );
   const clusters = createClusters(connected);
-  of.observer.clusters(() => connected);
-  of.parts.defer(() => clusters.close());
+  base.parts.defer(() => clusters.close());
+  base.observer.clusters(() => connected);
   for (const cluster of connected) cluster.start();
   return clusters;
-}
-
-/** Starts the loops of planner, worker and sequencer, and what the API calls. */
-function startStages(of: {
-  readonly db: Db;
-  readonly store: Store;
-  readonly clusters: Clusters;
-  readonly installation: string;
-  readonly telemetry: Telemetry;
-  readonly observer: Observer;
-  readonly hints: Hints;
-  readonly parts: AsyncDisposableStack;
-}) {
-  const { store, clusters, telemetry, observer, hints } = of;
-  const process = `${of.installation}/${globalThis.process.pid}`;
-  const wakePlanner = () => hints.planner();
-  const wakeJob = (uid: string) => hints.job(uid);
-  const planner = createPlanner(
-    {
-      clock,
-      store: observer.plannerStore(store.planner),
-      counters: inProcessCounters(),
-      wakeJob,
-      ...observer.plannerPorts,
-    },
-    { holder: process, onError: (error) => telemetry.loopFailed({ loop: "planner", error }) },
-  );
-  const worker = createWorker(
-    { clock, store: observer.workerStore(store.worker), clusters, wakePlanner, ...observer.workerPorts },
-    {
-      worker: process,
-      config: { build: { installation: of.installation, clusterDomain: "", initImage: INIT_IMAGE } },
-      onError: (error, what) => telemetry.loopFailed({ loop: `worker ${what}`, error }),
-      ...observer.workerOptions,
-    },
-  );
-  const watch = createWatch({ clock, store: observer.watchStore(store.watch) }, telemetry);
-  const randomBytes = (count: number) => getRandomValues(new Uint8Array(count));
-  const intake = observer.intake(
-    createIntake({ clock, store: store.intake, randomBytes, wakePlanner, wakeJob, ...observer.intakePorts }),
-  );
-  hints.appended = watch.hint;
-  hints.planner = planner.wake;
-  hints.job = worker.wake;
-  const stop = new AbortController();
-  const loops = Promise.all([planner.run(stop.signal), worker.run(stop.signal), watch.run(stop.signal)]);
-  of.parts.defer(async () => {
-    stop.abort();
-    await loops;
-  });
-  return { intake, watch };
 }

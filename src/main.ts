@@ -4,6 +4,7 @@ import { runCli } from "./cli/cli.ts";
 import type { UpOptions } from "./cli/deps.ts";
 import { EXIT } from "./cli/exit.ts";
 import { processIo } from "./cli/process-io.ts";
+import { runServe } from "./cli/serve.ts";
 import { runUp } from "./cli/up.ts";
 import { type Config, readConfig } from "./config.ts";
 import { systemClock } from "./runtime/clock.ts";
@@ -44,6 +45,10 @@ async function main(): Promise<number> {
       const { startEmbedded } = await import("./embedded.ts");
       const start = (chosen: UpOptions) => startEmbedded(chosen, config);
       return runUp(options, { ...io, signal, examples: join(root, "examples"), start });
+    },
+    serve: async (options) => {
+      const { startServe } = await import("./serve.ts");
+      return runServe(options, { ...io, signal, start: (chosen) => startServe(chosen, config) });
     },
     migrate: async ({ offline }) => {
       if (config.database === null) return { kind: "notConfigured" };

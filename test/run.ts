@@ -22,6 +22,11 @@ const conditional: readonly { readonly name: string; readonly available: () => b
     enable: "start PostgreSQL on 127.0.0.1:5432 (user postgres, no password), or set TEST_DATABASE_URL",
   },
   {
+    name: "a service in several processes, which are killed",
+    available: () => postgres !== null && spawnSync("redis-server", ["--version"]).status === 0,
+    enable: "start PostgreSQL as above, and put redis-server 6.2 or later on the PATH",
+  },
+  {
     name: "conformance cases from elsewhere",
     available: () => process.env["GANGWAY_CONFORMANCE"] !== undefined,
     enable: "set GANGWAY_CONFORMANCE to a folder of cases",

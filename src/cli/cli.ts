@@ -8,6 +8,7 @@ import { registerLogs } from "./commands/logs.ts";
 import { registerMigrate } from "./commands/migrate.ts";
 import { registerNamespace } from "./commands/namespace.ts";
 import { registerQueue } from "./commands/queue.ts";
+import { registerServe } from "./commands/serve.ts";
 import { registerSubmit } from "./commands/submit.ts";
 import { registerUp } from "./commands/up.ts";
 import type { CliDeps } from "./deps.ts";
@@ -16,6 +17,7 @@ import { examples, type Registrar } from "./shell.ts";
 
 const REGISTER = [
   registerUp,
+  registerServe,
   registerMigrate,
   registerSubmit,
   registerGet,

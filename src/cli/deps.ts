@@ -19,6 +19,17 @@ export type MigrateOutcome =
   | { readonly kind: "notConfigured" }
   | { readonly kind: "refused" | "unavailable"; readonly message: string };
 
+export const ROLES = ["api", "planner", "worker"] as const;
+export type Role = (typeof ROLES)[number];
+
+/** What `gangway serve` was asked for; what is null has the service's own default. */
+export type ServeOptions = {
+  readonly roles: readonly Role[];
+  readonly listen: string | null;
+  /** Listens where other machines reach it, although there is no encryption and no authentication. */
+  readonly insecure: boolean;
+};
+
 /** What a folder or a file is to the command line. */
 export type PathEntry = { readonly kind: "file" } | { readonly kind: "directory"; readonly names: readonly string[] };
 
@@ -45,6 +56,8 @@ export type CliDeps = CliIo & {
   readonly signal: AbortSignal;
   /** Runs the service; resolves with the exit status. */
   readonly up: (options: UpOptions) => Promise<number>;
+  /** Runs a process of the service; resolves with the exit status. */
+  readonly serve: (options: ServeOptions) => Promise<number>;
   /** Brings the database's schema up to this program's. */
   readonly migrate: (options: { readonly offline: boolean }) => Promise<MigrateOutcome>;
 };

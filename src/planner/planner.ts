@@ -4,8 +4,6 @@ import { QuotaDomain } from "./quota-domain.ts";
 import { type Round, runRound } from "./round.ts";
 
 export type PlannerOptions = {
-  /** Names this planner in the lease. */
-  readonly holder: string;
   /** Hears what a round threw; the loop goes on by itself. */
   readonly onError: (error: unknown) => void;
   /** Hears what came of each round of the loop. */
@@ -13,8 +11,8 @@ export type PlannerOptions = {
 };
 
 export type Planner = {
-  /** One round after those that are under way; throws what the store or the counters throw. */
-  readonly runOnce: () => Promise<Round>;
+  /** One round after those that are under way, null while another planner leads; throws what the store or the counters throw. */
+  readonly runOnce: () => Promise<Round | null>;
   /** Rounds until the signal is aborted; resolves then, and never rejects. */
   readonly run: (signal: AbortSignal) => Promise<void>;
   /** A hint that a round may find something new; many of them make one round. */
@@ -31,9 +29,10 @@ const RETRY_MS_MAX = 5_000;
 /** Admissions that did not come about are planned again sooner: their job or cluster only moved on meanwhile. */
 const MISSED_MS_MAX = 500;
 
+const STOOD_BY: Round = { admitted: 0, grown: 0, refused: 0, missed: 0, replanAtMs: null };
 const NEVER = new AbortController().signal;
 
-/** The planner: takes its lease and opens the counters in its first round. */
+/** The planner: stands by until it leads, and opens the counters in the first round of each time that it does. */
 export function createPlanner(ports: PlannerPorts, options: PlannerOptions): Planner {
   const domain = new QuotaDomain(ports);
   const told = new Map<string, string>();
@@ -41,13 +40,20 @@ export function createPlanner(ports: PlannerPorts, options: PlannerOptions): Pla
   let plannerEpoch: number | null = null;
   let last: Promise<unknown> = Promise.resolve();
 
-  async function round(signal: AbortSignal): Promise<Round> {
-    plannerEpoch ??= await ports.store.takePlannerLease(options.holder);
+  async function round(signal: AbortSignal): Promise<Round | null> {
+    const epoch = ports.lease.epoch();
+    if (epoch === null) return null;
+    if (epoch !== plannerEpoch) {
+      // Another may have led meanwhile: neither its counters nor what it told the jobs are known here.
+      domain.distrust();
+      told.clear();
+      plannerEpoch = epoch;
+    }
     return await runRound({ ...ports, domain, plannerEpoch, told }, signal);
   }
 
   /** Rounds never overlap: each starts when the one before has ended, however that ended. */
-  function inTurn(signal: AbortSignal): Promise<Round> {
+  function inTurn(signal: AbortSignal): Promise<Round | null> {
     const mine = last.then(() => round(signal));
     last = mine.catch(() => undefined);
     return mine;
@@ -58,11 +64,14 @@ export function createPlanner(ports: PlannerPorts, options: PlannerOptions): Pla
     while (!signal.aborted) {
       bell.hush();
       const startedMs = ports.clock.monotonicMs();
-      const done = await inTurn(signal).catch((error: unknown) => options.onError(error));
-      if (done) options.onRound?.(done);
-      troubles = done?.missed === 0 ? 0 : troubles + 1;
+      const done = await inTurn(signal).catch((error: unknown) => {
+        options.onError(error);
+        return "failed" as const;
+      });
+      if (done !== null && done !== "failed") options.onRound?.(done);
+      troubles = done !== "failed" && (done?.missed ?? 0) === 0 ? 0 : troubles + 1;
       const tookMs = ports.clock.monotonicMs() - startedMs;
-      await bell.wait(pauseAfter(done ?? null, { troubles, tookMs, nowMs: ports.clock.nowMs() }), signal);
+      await bell.wait(pauseAfter(done ?? STOOD_BY, { troubles, tookMs, nowMs: ports.clock.nowMs() }), signal);
     }
   }
 
@@ -71,10 +80,10 @@ export function createPlanner(ports: PlannerPorts, options: PlannerOptions): Pla
 
 type Pause = { readonly leastMs: number; readonly mostMs: number };
 
-/** How long to wait after a round; null for one that threw. Trouble is waited out whoever calls meanwhile. */
-function pauseAfter(round: Round | null, now: { troubles: number; tookMs: number; nowMs: number }): Pause {
-  if (round === null || round.missed > 0) {
-    const mostMs = round === null ? RETRY_MS_MAX : MISSED_MS_MAX;
+/** How long to wait after a round. Trouble is waited out whoever calls meanwhile. */
+function pauseAfter(round: Round | "failed", now: { troubles: number; tookMs: number; nowMs: number }): Pause {
+  if (round === "failed" || round.missed > 0) {
+    const mostMs = round === "failed" ? RETRY_MS_MAX : MISSED_MS_MAX;
     const delayMs = Math.min(mostMs, RETRY_MS_MIN * 2 ** Math.min(now.troubles - 1, 20));
     return { leastMs: delayMs, mostMs: delayMs };
   }

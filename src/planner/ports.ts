@@ -34,8 +34,6 @@ export type PlannerStore = {
     readonly rows: readonly LedgerRow[];
     readonly limits: readonly QueueLimit[];
   }>;
-  /** Takes the planner's lease and returns its new epoch. */
-  readonly takePlannerLease: (holder: string) => Promise<number>;
 };
 
 export type PlannerPorts = {
@@ -44,6 +42,8 @@ export type PlannerPorts = {
   readonly counters: Counters;
   /** Hears how long a plan took to make. */
   readonly onPlanned?: (facts: { readonly planMs: number }) => void;
+  /** The planner's lease: its epoch while this planner holds it for sure, null while another leads. */
+  readonly lease: { readonly epoch: () => number | null };
   /** Tells the worker that owns a job to look at it now. A hint: a lost one only costs time. */
   readonly wakeJob: (jobUid: string) => void;
 };

@@ -4,6 +4,8 @@ import type { Meter } from "./metrics.ts";
 /** Everything that the service tells its operator, one function per event; some write one structured line, some measure, some both. */
 export type Telemetry = {
   readonly serviceStarted: (facts: { readonly address: string; readonly directory: string }) => void;
+  /** A process of a service that may have several; `address` where it serves the API. */
+  readonly processStarted: (facts: { readonly roles: readonly string[]; readonly address: string | null }) => void;
   readonly serviceStopped: () => void;
   /** A stage's loop failed and goes on after a pause. */
   readonly loopFailed: (facts: { readonly loop: string; readonly error: unknown }) => void;
@@ -66,6 +68,7 @@ function telemetryOn(log: Logger, measuring: Meter | null): Telemetry {
   const meter = measuring ?? NOBODY_MEASURES;
   return {
     serviceStarted: (facts) => log.info(facts, "service started"),
+    processStarted: (facts) => log.info(facts, "process started"),
     serviceStopped: () => log.info("service stopped"),
     loopFailed: (facts) => {
       log.error(facts, "loop failed, goes on");

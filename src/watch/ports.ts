@@ -21,6 +21,8 @@ export type WatchStore = {
     /** When the oldest of these was made; null where none was given. */
     readonly oldestMs?: number | null;
   }>;
+  /** The newest position that was given. */
+  readonly head: () => Promise<number>;
   /** One repeatable-read transaction: matching jobs, the head, and versions whose events have no position yet. */
   readonly snapshot: (filter: JobFilter) => Promise<{
     readonly jobs: readonly Job[];
@@ -38,4 +40,11 @@ export type WatchStore = {
   readonly prune: (beforeMs: number) => Promise<void>;
 };
 
-export type WatchPorts = { readonly clock: Clock; readonly store: WatchStore };
+export type WatchPorts = {
+  readonly clock: Clock;
+  readonly store: WatchStore;
+  /** The sequencer's lease: whoever holds it gives positions as changes come. Absent where there is only one process. */
+  readonly lease?: { readonly epoch: () => number | null };
+  /** Told after positions were given, so that others follow at once. A hint. */
+  readonly onGiven?: () => void;
+};

@@ -18,9 +18,13 @@ export type Sequencer = {
   readonly run: (signal: AbortSignal) => Promise<void>;
 };
 
-/** Gives committed changes their positions; `advance` is told the log's head after each look. */
+/**
+ * Gives committed changes their positions; `advance` is told the log's head after each look. Where several could, the one with the lease
+ * does so as they come and the others follow. A reader that waits for a position gets it from whomever it asks: the log's own row keeps two
+ * from giving at once, so that readers never depend on the lease.
+ */
 export function createSequencer(
-  { clock, store }: WatchPorts,
+  { clock, store, lease, onGiven }: WatchPorts,
   advance: (head: number) => Promise<void>,
   telemetry: Pick<Telemetry, "loopFailed">,
 ): Sequencer {
@@ -31,6 +35,7 @@ export function createSequencer(
   async function runOnce(): Promise<void> {
     for (;;) {
       const { head, given } = await store.sequence(clock.nowMs());
+      if (given > 0) onGiven?.();
       await advance(head);
       if (given === 0) return;
     }
@@ -53,6 +58,7 @@ export function createSequencer(
 
   async function look(signal: AbortSignal): Promise<void> {
     try {
+      if (lease !== undefined && lease.epoch() === null) return await advance(await store.head());
       await runOnce();
       await pruneInTime();
     } catch (error) {

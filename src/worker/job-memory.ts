@@ -83,6 +83,11 @@ export class JobMemory {
     this.#jobs.delete(jobUid);
   }
 
+  /** For jobs that are another worker's now: what it has written since is not known here. */
+  forgetWhere(isOthers: (jobUid: string) => boolean): void {
+    for (const jobUid of this.#jobs.keys()) if (isOthers(jobUid)) this.#jobs.delete(jobUid);
+  }
+
   #of(jobUid: string): Memory {
     const known = this.#jobs.get(jobUid);
     if (known !== undefined) return known;

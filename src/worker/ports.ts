@@ -5,6 +5,18 @@ import type { Clock } from "../runtime/clock.ts";
 /** A bucket that this worker holds, and the epoch under which it may record. */
 export type BucketLease = { readonly bucket: number; readonly epoch: number };
 
+export type BucketView = {
+  readonly workers: readonly string[];
+  readonly mine: readonly BucketLease[];
+  readonly free: readonly number[];
+};
+
+/** This worker among those that share the jobs. */
+export type WorkerMember = {
+  /** Its name for as long as it may be sure of what it holds, the same object all that time; null while it may not. */
+  readonly term: () => { readonly name: string; readonly signal: AbortSignal } | null;
+};
+
 export type RecordOutcome = "recorded" | "stale" | "leaseLost";
 
 /** How an action ended. Only `failed` wants a look again soon. */
@@ -16,8 +28,17 @@ export type ActOutcome =
   | { readonly kind: "failed"; readonly reason: string; readonly message: string };
 
 export type WorkerStore = {
-  /** Takes all buckets (or those that are free) for this worker. */
-  readonly takeBuckets: (worker: string) => Promise<readonly BucketLease[]>;
+  /** Every worker that lives, what this one holds, and what nobody who lives holds. */
+  readonly bucketsOf: (worker: string) => Promise<BucketView>;
+  /** Takes those of these buckets that nobody who lives holds: whoever held one cannot record any more. */
+  readonly takeBuckets: (worker: string, buckets: readonly number[]) => Promise<readonly BucketLease[]>;
+  /** Leaves buckets of this worker to others. */
+  readonly giveBuckets: (worker: string, buckets: readonly number[]) => Promise<void>;
+  /** Jobs of these buckets of which something may be in a cluster, by uid, after that one; null for the first page. */
+  readonly openJobs: (
+    buckets: readonly number[],
+    page: { readonly after: string | null; readonly limit: number },
+  ) => Promise<readonly string[]>;
   /** Jobs of these buckets whose time to look again has come, most overdue first. */
   readonly dueJobs: (buckets: readonly number[], nowMs: number, limit: number) => Promise<readonly string[]>;
   readonly loadJob: (jobUid: string) => Promise<{ readonly job: Job; readonly bucket: number } | null>;
@@ -53,6 +74,7 @@ export type WorkerPorts = {
   readonly clusters: WorkerClusters;
   /** Runs what changes a job or its clusters, in a span that is joined to the job; absent: not traced. */
   readonly traceStep?: <T>(job: Job, run: () => Promise<T>) => Promise<T>;
+  readonly member: WorkerMember;
   /** Tells the planner that something may have become free. A hint. */
   readonly wakePlanner: () => void;
 };

@@ -1,3 +1,4 @@
+import { bucketOf } from "../core/job/bucket.ts";
 import type { Job } from "../core/job/job.ts";
 import { isTerminal } from "../core/job/status.ts";
 import type { Decision } from "../core/reconcile/decision.ts";
@@ -189,13 +190,14 @@ async function moveRecheck(
   memory.recorded(job.uid, decision.recheckAtMs);
 }
 
-/** Deletes whatever is seen of a job that has no record. */
+/** Deletes whatever is seen of a job that has no record, if its bucket is ours. */
 async function sweepRemains(
   { clusters, clock }: WorkerPorts,
-  { memory }: StepContext,
+  { memory, leaseOf }: StepContext,
   jobUid: string,
   signal: AbortSignal,
 ): Promise<StepResult> {
+  if (leaseOf(bucketOf(jobUid)) === null) return { kind: "notOurs" };
   const namespace = clusters.namespaceOf(jobUid);
   const observed = clusters.observe({ uid: jobUid, clusters: [] });
   if (namespace === null || observed === null) {

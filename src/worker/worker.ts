@@ -1,11 +1,17 @@
+import { bucketOf } from "../core/job/bucket.ts";
 import type { ReconcileConfig } from "../core/reconcile/draft.ts";
 import { KeyedQueue } from "../runtime/keyed-queue.ts";
 import { JobMemory } from "./job-memory.ts";
-import type { BucketLease, WorkerPorts } from "./ports.ts";
+import type { WorkerPorts } from "./ports.ts";
+import { Share } from "./share.ts";
 import { type StepContext, type StepResult, step } from "./step.ts";
 
 /** How often the store is asked which jobs are due. */
 const POLL_MS = 200;
+/** How often it is asked how the buckets are shared out. */
+const SHARE_MS = 500;
+/** Jobs of buckets that have come are asked for in pages. */
+const OPEN_PAGE = 1_000;
 /** Wakes are collected for so long: a thousand pods of one gang change within moments. */
 const COLLECT_MS = 20;
 const DUE_PAGE = 500;
@@ -19,8 +25,6 @@ const PATIENCE_MS_MIN = 200;
 const PATIENCE_MS_MAX = 2_000;
 
 export type WorkerOptions = {
-  /** This process's name in the store. */
-  readonly worker: string;
   readonly config: ReconcileConfig;
   /** How many jobs are stepped at a time; 32 if absent. */
   readonly concurrency?: number;
@@ -43,7 +47,7 @@ export type Worker = {
   /** Works until the signal is aborted; resolves once every step has ended, promptly. Never rejects. */
   readonly run: (signal: AbortSignal) => Promise<void>;
   /**
-   * Takes buckets if there are none yet, then steps every job that is due or woken, once; for tests and simulations.
+   * Looks how the buckets are shared out, then steps every job that is due or woken, once; for tests and simulations.
    */
   readonly runOnce: () => Promise<void>;
   /** Tells it that something of a job has changed. A hint. */
@@ -65,7 +69,11 @@ class WorkerLoop {
   readonly #options: WorkerOptions;
   readonly #context: StepContext;
   readonly #queue: KeyedQueue;
-  readonly #leases = new Map<number, BucketLease>();
+  readonly #share: Share;
+  /** How many steps run of each bucket. */
+  readonly #busy = new Map<number, number>();
+  /** Buckets that have come and whose jobs have not been asked for. */
+  #taken: number[] = [];
   readonly #woken = new Set<string>();
   /** Jobs whose recorded time has come. */
   readonly #due = new Set<string>();
@@ -80,10 +88,11 @@ class WorkerLoop {
   #settled = new Set<string>();
   /** When each job that waits for a step was first asked for, on the monotonic clock; kept only where steps are told of. */
   readonly #askedAtMs = new Map<string, number>();
-  #taken = false;
+  #sharedAtMs: number | null = null;
   #collecting = false;
   #seenAtMs: number | null = null;
   #signal: AbortSignal = new AbortController().signal;
+  #until: { readonly sure: AbortSignal; readonly signal: AbortSignal } | null = null;
 
   constructor(ports: WorkerPorts, options: WorkerOptions) {
     this.#ports = ports;
@@ -91,12 +100,16 @@ class WorkerLoop {
     this.#context = {
       config: options.config,
       memory: new JobMemory(),
-      leaseOf: (bucket) => this.#leases.get(bucket) ?? null,
-      onLeaseLost: (bucket) => {
-        this.#leases.delete(bucket);
-        options.onBuckets?.(this.#leases.size);
-      },
+      leaseOf: (bucket) => this.#share.leaseOf(bucket),
+      onLeaseLost: (bucket) => this.#share.lose(bucket),
     };
+    this.#share = new Share({
+      store: ports.store,
+      member: ports.member,
+      isBusy: (bucket) => this.#busy.has(bucket),
+      onTaken: (buckets) => this.#taken.push(...buckets),
+      onLost: (buckets) => this.#forget(buckets),
+    });
     this.#queue = new KeyedQueue((jobUid) => this.#step(jobUid), {
       concurrency: options.concurrency ?? 32,
       onError: (error, jobUid) => this.#failed(error, jobUid),
@@ -105,6 +118,7 @@ class WorkerLoop {
 
   async run(signal: AbortSignal): Promise<void> {
     this.#signal = signal;
+    this.#until = null;
     let failures = 0;
     while (!signal.aborted) {
       try {
@@ -120,12 +134,15 @@ class WorkerLoop {
   }
 
   async runOnce(): Promise<void> {
+    this.#sharedAtMs = null;
     await this.#poll();
     this.#flush();
     await this.#queue.idle();
   }
 
   wake(jobUid: string): void {
+    // Whoever takes its bucket looks at it anyway.
+    if (!this.#share.holdsJob(jobUid)) return;
     this.#settled.delete(jobUid);
     this.#woken.add(jobUid);
     this.#asked(jobUid);
@@ -143,13 +160,10 @@ class WorkerLoop {
   }
 
   async #poll(): Promise<void> {
-    const { store, clock } = this.#ports;
-    if (!this.#taken) {
-      for (const lease of await store.takeBuckets(this.#options.worker)) this.#leases.set(lease.bucket, lease);
-      this.#taken = true;
-      this.#options.onBuckets?.(this.#leases.size);
-    }
+    const { clock } = this.#ports;
     const monotonicMs = clock.monotonicMs();
+    await this.#lookAtShare(monotonicMs);
+    await this.#offerOpen();
     for (const [jobUid, { atMs }] of this.#later) {
       if (atMs > monotonicMs) continue;
       this.#later.delete(jobUid);
@@ -159,11 +173,42 @@ class WorkerLoop {
     this.#offerSeen(monotonicMs);
   }
 
+  async #lookAtShare(monotonicMs: number): Promise<void> {
+    const isDue = this.#sharedAtMs === null || monotonicMs - this.#sharedAtMs >= SHARE_MS;
+    if (!isDue && !this.#share.isStale()) return;
+    await this.#share.look();
+    this.#sharedAtMs = monotonicMs;
+  }
+
+  /** What happened to the jobs of a bucket before it came was not heard here: each that may have anything in a cluster is looked at. */
+  async #offerOpen(): Promise<void> {
+    if (this.#taken.length === 0) return;
+    const buckets = this.#taken.filter((bucket) => this.#share.leaseOf(bucket) !== null);
+    for (let after: string | null = null; buckets.length > 0; ) {
+      const page: readonly string[] = await this.#ports.store.openJobs(buckets, { after, limit: OPEN_PAGE });
+      for (const jobUid of page) this.#queue.wake(jobUid);
+      after = page.at(-1) ?? null;
+      if (page.length < OPEN_PAGE) break;
+    }
+    this.#taken = [];
+    this.#seenAtMs = null;
+  }
+
+  /** What is remembered of jobs that are another worker's now. */
+  #forget(buckets: ReadonlySet<number>): void {
+    const isTheirs = (jobUid: string) => buckets.has(bucketOf(jobUid));
+    this.#context.memory.forgetWhere(isTheirs);
+    for (const known of [this.#settled, this.#due, this.#woken, this.#later, this.#inVain]) {
+      for (const jobUid of known.keys()) if (isTheirs(jobUid)) known.delete(jobUid);
+    }
+  }
+
   async #offerDue(nowMs: number): Promise<void> {
-    if (this.#leases.size === 0) return;
+    const buckets = this.#share.buckets();
+    if (buckets.length === 0) return;
     // What is held would otherwise fill the page and hide what comes after it.
     const limit = DUE_PAGE + this.#later.size;
-    const due = await this.#ports.store.dueJobs([...this.#leases.keys()], nowMs, limit);
+    const due = await this.#ports.store.dueJobs(buckets, nowMs, limit);
     for (const jobUid of due) {
       if (this.#later.get(jobUid)?.holds === true) continue;
       // Known before the step begins, which may be at once; one that runs already moves the time itself.
@@ -178,18 +223,28 @@ class WorkerLoop {
   #offerSeen(monotonicMs: number): void {
     if (this.#seenAtMs !== null && monotonicMs - this.#seenAtMs < SEEN_MS) return;
     this.#seenAtMs = monotonicMs;
-    const seen = this.#ports.clusters.seenJobs();
+    const seen = this.#ports.clusters.seenJobs().filter((jobUid) => this.#share.holdsJob(jobUid));
     this.#settled = new Set(seen.filter((jobUid) => this.#settled.has(jobUid)));
     for (const jobUid of seen) if (!this.#settled.has(jobUid)) this.#queue.offer(jobUid);
   }
 
   async #step(jobUid: string): Promise<void> {
     const due = this.#due.delete(jobUid);
+    const sure = this.#share.signal();
+    if (sure === null) return;
     // Marked before the step, so that what is heard during it unmarks.
     this.#settled.add(jobUid);
-    const run = () => step(this.#ports, this.#context, { jobUid, due }, this.#signal);
+    const bucket = bucketOf(jobUid);
+    this.#busy.set(bucket, (this.#busy.get(bucket) ?? 0) + 1);
+    const run = () => step(this.#ports, this.#context, { jobUid, due }, this.#untilEither(sure));
     const { onStep } = this.#options;
-    this.#ended(jobUid, await (onStep === undefined ? run() : this.#measured(jobUid, onStep, run)));
+    try {
+      this.#ended(jobUid, await (onStep === undefined ? run() : this.#measured(jobUid, onStep, run)));
+    } finally {
+      const others = (this.#busy.get(bucket) ?? 1) - 1;
+      if (others > 0) this.#busy.set(bucket, others);
+      else this.#busy.delete(bucket);
+    }
   }
 
   async #measured(
@@ -217,8 +272,15 @@ class WorkerLoop {
     return true;
   }
 
+  /** Aborted when this worker is to stop, or may not be sure of its buckets any more. */
+  #untilEither(sure: AbortSignal): AbortSignal {
+    if (this.#until?.sure !== sure) this.#until = { sure, signal: AbortSignal.any([this.#signal, sure]) };
+    return this.#until.signal;
+  }
+
   #ended(jobUid: string, result: StepResult): void {
     if (result.kind !== "settled") this.#settled.delete(jobUid);
+    if (result.kind === "notOurs") this.#sharedAtMs = null;
     if (result.kind === "unseen") this.#tryLater(jobUid);
     else this.#inVain.delete(jobUid);
     if (result.kind === "settled") this.#later.delete(jobUid);

@@ -10,6 +10,7 @@ import { createIntake } from "../../src/intake/intake.ts";
 import { createPlanner } from "../../src/planner/planner.ts";
 import type { Clock } from "../../src/runtime/clock.ts";
 import { createWorker } from "../../src/worker/worker.ts";
+import { soleMember } from "../support/sole-member.ts";
 import { type BenchCluster, GPU, RUN_LABEL } from "./bench-cluster.ts";
 
 const FLAVOR = "gpu/bench";
@@ -56,13 +57,14 @@ export async function startScheduling(of: {
   for (const cluster of connected) cluster.start();
   while (!connected.every((cluster) => cluster.synced())) await clock.sleep(20);
   const counters = inProcessCounters();
+  const sole = await soleMember({ clock, store, onError });
   const planner = createPlanner(
-    { clock, store: store.planner, counters, wakeJob: (uid) => wakeJob(uid) },
-    { holder: "bench", onError },
+    { clock, store: store.planner, counters, lease: sole.plannerLease, wakeJob: (uid) => wakeJob(uid) },
+    { onError },
   );
   const worker = createWorker(
-    { clock, store: store.worker, clusters, wakePlanner: () => wakePlanner() },
-    { worker: "bench", config: { build: { installation, clusterDomain: "", initImage: "busybox" } }, onError },
+    { clock, store: store.worker, clusters, member: sole.member, wakePlanner: () => wakePlanner() },
+    { config: { build: { installation, clusterDomain: "", initImage: "busybox" } }, onError },
   );
   const intake = createIntake({
     clock,
@@ -82,7 +84,7 @@ export async function startScheduling(of: {
     start(): void {
       wakePlanner = planner.wake;
       wakeJob = worker.wake;
-      loops = Promise.all([planner.run(stop.signal), worker.run(stop.signal)]);
+      loops = Promise.all([sole.run(stop.signal), planner.run(stop.signal), worker.run(stop.signal)]);
     },
     async close(): Promise<void> {
       stop.abort();

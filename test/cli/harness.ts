@@ -33,6 +33,7 @@ export async function run(argv: readonly string[], world: World = {}): Promise<R
     address: undefined,
     signal: new AbortController().signal,
     up: async (_options: UpOptions) => 0,
+    serve: async () => 0,
     migrate: async () => ({ kind: "notConfigured" }),
     ...overrides,
   };

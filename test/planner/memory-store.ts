@@ -18,8 +18,8 @@ export class MemoryStore implements PlannerStore {
   numbers = new Map<string, number>();
   refusalsWritten = 0;
   quotaEpoch = 0;
-  plannerEpoch = 0;
-  holder = "";
+  /** The epoch of the lease as the database has it. */
+  plannerEpoch = 1;
   /** Called before each operation; a test lets the world move on here, or throws. */
   before: (operation: keyof PlannerStore) => void = () => undefined;
   /** Called after an operation has taken effect: what it throws loses the answer. */
@@ -145,13 +145,6 @@ export class MemoryStore implements PlannerStore {
         queue.quotas.map(({ flavor, nominal }) => ({ queue: queue.name, pool: flavor, limit: nominal })),
       ),
     };
-  };
-
-  takePlannerLease: PlannerStore["takePlannerLease"] = async (holder) => {
-    this.before("takePlannerLease");
-    this.holder = holder;
-    this.plannerEpoch += 1;
-    return this.plannerEpoch;
   };
 
   /** Ends a job as its worker would: pods gone, tokens released in the ledger. */

@@ -26,9 +26,11 @@ function start(world: World) {
   const counters = inProcessCounters();
   const woken: string[] = [];
   const errors: unknown[] = [];
-  const ports = { clock: systemClock(), store, counters, wakeJob: (uid: string) => void woken.push(uid) };
-  const planner = createPlanner(ports, { holder: "me", onError: (error) => void errors.push(error) });
-  return { store, counters, planner, woken, errors, ports };
+  const lead: { epoch: number | null } = { epoch: store.plannerEpoch };
+  const lease = { epoch: () => lead.epoch };
+  const ports = { clock: systemClock(), store, counters, lease, wakeJob: (uid: string) => void woken.push(uid) };
+  const planner = createPlanner(ports, { onError: (error) => void errors.push(error) });
+  return { store, counters, planner, woken, errors, ports, lead };
 }
 
 const admitted = (store: MemoryStore) =>
@@ -60,7 +62,7 @@ test("a round admits what fits, names its tokens, wakes its workers and tells th
 
 test("several gangs board the same cluster in one round", async () => {
   const { store, planner } = start({ jobs: [gang("a", 1), gang("b", 1), gang("c", 1)], quota: 99 });
-  assert.equal((await planner.runOnce()).admitted, 3);
+  assert.equal((await planner.runOnce())?.admitted, 3);
   assert.equal(store.clusters[0]?.admissionCounter, 10);
 });
 
@@ -80,7 +82,7 @@ test("a release that comes between settling and planning does not rebuild the co
   store.before = (operation) => {
     if (operation === "snapshot") store.finish("uid-a");
   };
-  assert.equal((await planner.runOnce()).admitted, 1);
+  assert.equal((await planner.runOnce())?.admitted, 1);
   assert.equal(store.quotaEpoch, 1);
 });
 
@@ -92,9 +94,9 @@ test("a gang whose job moved on gives its tokens back and is planned again", asy
     if (operation === "recordAdmission" && moves-- > 0 && one)
       store.jobs.set(one.uid, { ...one, version: one.version + 1 });
   };
-  assert.equal((await planner.runOnce()).missed, 1);
+  assert.equal((await planner.runOnce())?.missed, 1);
   assert.equal(await queueUse(counters), 0);
-  assert.equal((await planner.runOnce()).admitted, 1);
+  assert.equal((await planner.runOnce())?.admitted, 1);
   assert.equal(await queueUse(counters), 8);
 });
 
@@ -105,7 +107,7 @@ test("one gang that moved on does not hold up those behind it", async () => {
     if (operation === "recordAdmission" && one) store.jobs.set(one.uid, { ...one, version: 9 });
   };
   const round = await planner.runOnce();
-  assert.deepEqual([round.admitted, round.missed], [1, 1]);
+  assert.deepEqual([round?.admitted, round?.missed], [1, 1]);
   assert.deepEqual(admitted(store), ["b"]);
 });
 
@@ -115,7 +117,7 @@ test("in a strict queue nobody passes a gang that moved on", async () => {
     const one = store.jobs.get("uid-a");
     if (operation === "recordAdmission" && one) store.jobs.set(one.uid, { ...one, version: 9 });
   };
-  assert.equal((await planner.runOnce()).missed, 2);
+  assert.equal((await planner.runOnce())?.missed, 2);
   assert.deepEqual(admitted(store), []);
 });
 
@@ -152,8 +154,8 @@ test("counters that refuse what the ledger leaves room for are rebuilt", async (
   const line = { pool: "gpu/h100", token: "ghost", amount: 16, project: "p", namespace: "n", queue: "q" };
   await counters.grant({ epoch: 1, holder: { jobUid: "ghost", admission: 1 }, lines: [line] });
   store.jobs.set("uid-a", gang("a", 2));
-  assert.equal((await planner.runOnce()).missed, 1);
-  assert.equal((await planner.runOnce()).admitted, 1);
+  assert.equal((await planner.runOnce())?.missed, 1);
+  assert.equal((await planner.runOnce())?.admitted, 1);
   assert.equal(await queueUse(counters), 16);
 });
 
@@ -186,8 +188,8 @@ test("a gang that runs short grows under a token of its own", async () => {
     ],
   });
   const { store, planner } = start({ jobs: [running] });
-  assert.equal((await planner.runOnce()).grown, 1);
-  assert.equal((await planner.runOnce()).grown, 0);
+  assert.equal((await planner.runOnce())?.grown, 1);
+  assert.equal((await planner.runOnce())?.grown, 0);
   assert.deepEqual(
     store.rows.map((row) => [row.token, row.amount]),
     [["job/uid-a/admission/1/step/2/1", 8]],
@@ -209,6 +211,30 @@ test("a refusal that says nothing new is not written again", async () => {
   assert.equal(store.refusalsWritten, 2);
 });
 
+test("a planner that does not lead plans nothing, and opens the counters anew each time that it comes to lead", async () => {
+  const { store, planner, lead } = start({ jobs: [gang("a", 1)] });
+  lead.epoch = null;
+  assert.equal(await planner.runOnce(), null);
+  assert.deepEqual([admitted(store), store.quotaEpoch], [[], 0]);
+  lead.epoch = 1;
+  assert.equal((await planner.runOnce())?.admitted, 1);
+  assert.equal(store.quotaEpoch, 1);
+  store.jobs.set("uid-b", gang("b", 1));
+  lead.epoch = null;
+  assert.equal(await planner.runOnce(), null);
+  store.plannerEpoch = 3;
+  lead.epoch = 3;
+  assert.equal((await planner.runOnce())?.admitted, 1);
+  assert.equal(store.quotaEpoch, 2);
+});
+
+test("a planner that has lost its lease without knowing it admits nobody and gives back what it was granted", async () => {
+  const { store, planner, counters } = start({ jobs: [gang("a", 1)] });
+  store.plannerEpoch = 2;
+  assert.equal((await planner.runOnce())?.missed, 1);
+  assert.deepEqual([admitted(store), await queueUse(counters)], [[], 0]);
+});
+
 test("rounds do not overlap", async () => {
   const { store, planner } = start({ jobs: [gang("a", 1)] });
   const order: string[] = [];
@@ -216,7 +242,7 @@ test("rounds do not overlap", async () => {
   await Promise.all([planner.runOnce(), planner.runOnce()]);
   const second = order.lastIndexOf("unconfirmedReleases");
   assert.ok(order.indexOf("recordAdmission") < second);
-  assert.equal(order.filter((operation) => operation === "takePlannerLease").length, 1);
+  assert.equal(order.filter((operation) => operation === "raiseQuotaEpoch").length, 1);
 });
 
 async function until(holds: () => boolean): Promise<void> {
@@ -256,13 +282,7 @@ test("the loop plans again by itself when a gang's time has come", { timeout: 5_
 
 test("errors of the store are reported, and the loop goes on", { timeout: 5_000 }, async () => {
   const { store, planner, errors } = start({ jobs: [gang("a", 1)] });
-  const failing: (keyof PlannerStore)[] = [
-    "takePlannerLease",
-    "raiseQuotaEpoch",
-    "snapshot",
-    "recordAdmission",
-    "recordRefusals",
-  ];
+  const failing: (keyof PlannerStore)[] = ["raiseQuotaEpoch", "snapshot", "recordAdmission", "recordRefusals"];
   store.jobs.set("uid-b", gang("b", 9));
   store.before = (operation) => {
     if (operation !== failing[0]) return;
@@ -275,7 +295,7 @@ test("errors of the store are reported, and the loop goes on", { timeout: 5_000 
   const each = errors.flatMap((error) => (error instanceof AggregateError ? error.errors : [error]));
   assert.deepEqual(
     each.map((error: Error) => error.message.split(" ")[0]),
-    ["takePlannerLease", "raiseQuotaEpoch", "snapshot", "recordAdmission", "recordRefusals"],
+    ["raiseQuotaEpoch", "snapshot", "recordAdmission", "recordRefusals"],
   );
   assert.equal(ledgerUse(store), 8);
 });
@@ -311,7 +331,7 @@ for (const when of ["before", "after"] as const) {
     const lossy = new LossyCounters(counters);
     const planner = createPlanner(
       { ...ports, counters: lossy.port },
-      { holder: "me", onError: (error) => assert.fail(String(error)) },
+      { onError: (error) => assert.fail(String(error)) },
     );
     store.before = (operation) => {
       if (operation === "recordAdmission") store.jobs.delete("uid-a");
@@ -327,7 +347,7 @@ for (const when of ["before", "after"] as const) {
     const lossy = new LossyCounters(counters);
     const planner = createPlanner(
       { ...ports, counters: lossy.port },
-      { holder: "me", onError: (error) => assert.fail(String(error)) },
+      { onError: (error) => assert.fail(String(error)) },
     );
     await planner.runOnce();
     store.queues = [queue("q", { h100: 8 })];
@@ -335,7 +355,7 @@ for (const when of ["before", "after"] as const) {
     await assert.rejects(planner.runOnce(), /setLimits was lost/);
     store.queues = [queue("q", { h100: 16 })];
     store.jobs.set("uid-a", gang("a", 2));
-    assert.equal((await planner.runOnce()).admitted, 1);
+    assert.equal((await planner.runOnce())?.admitted, 1);
     assert.equal(await queueUse(counters), 16);
   });
 }
@@ -369,7 +389,7 @@ test("whatever is lost on the way, counters and ledger agree at the end and no l
       const lossy = new LossyCounters(counters);
       const planner = createPlanner(
         { ...ports, counters: lossy.port },
-        { holder: "me", onError: (error) => assert.fail(String(error)) },
+        { onError: (error) => assert.fail(String(error)) },
       );
       let limit = 24;
       let count = 0;

@@ -7,8 +7,8 @@ import { openPglite } from "../../src/adapters/store/pglite.ts";
 import { isDraining } from "../../src/core/job/job.ts";
 import { isTerminal } from "../../src/core/job/status.ts";
 import { scopeKey, scopesOf } from "../../src/core/quota/scopes.ts";
-import { createPlanner } from "../../src/planner/planner.ts";
 import { UnavailableError } from "../../src/runtime/unavailable-error.ts";
+import { ALONE } from "../simulation/history.ts";
 import { GPU, World } from "../simulation/world.ts";
 import { CuttingProxy } from "../support/cutting-proxy.ts";
 import { seededRandom } from "../support/random.ts";
@@ -84,9 +84,20 @@ async function arrange(
   { server, proxy, seed }: { server: RedisServer; proxy: CuttingProxy; seed: number },
 ): Promise<Scene> {
   const random = seededRandom(seed);
+  const installation = randomUUID();
+  const counters = await redisCounters({
+    url: proxy.url,
+    installation,
+    domain: "default",
+    reconnectMsMin: 1,
+    onError: () => undefined,
+    onWarning: (message) => assert.fail(message),
+  });
   const world = await World.create({
     db,
     random,
+    counters,
+    processes: ALONE.processes,
     fateOf: () => "arrives",
     clusters: [
       { name: "east", flavor: "h100", nodes: 2, gpus: 4 },
@@ -97,20 +108,6 @@ async function arrange(
       { name: "small", quotas: { a100: 4, h100: 2 } },
     ],
   });
-  const installation = randomUUID();
-  const counters = await redisCounters({
-    url: proxy.url,
-    installation,
-    domain: "default",
-    reconnectMsMin: 1,
-    onError: () => undefined,
-    onWarning: (message) => assert.fail(message),
-  });
-  const { clock, store } = world;
-  world.planner = createPlanner(
-    { clock, store: store.planner, counters, wakeJob: (uid) => world.worker.wake(uid) },
-    { holder: "planner on redis", onError: (error) => world.errors.push(error) },
-  );
   return { world, server, proxy, counters, tag: `gangway:${installation}:default`, random };
 }
 
@@ -124,7 +121,7 @@ async function play(scene: Scene, fault: (scene: Scene) => Promise<unknown>): Pr
     const rounds = round(world);
     if (tick % STRIKES_EVERY === STRIKES_EVERY - 1) await fault(scene);
     await rounds;
-    await world.worker.runOnce();
+    await work(world);
     await checkLimits(world);
   }
   scene.proxy.cutNothing();
@@ -133,7 +130,7 @@ async function play(scene: Scene, fault: (scene: Scene) => Promise<unknown>): Pr
 /** A round may find Redis away, and nothing else may go wrong in it. */
 async function round(world: World): Promise<void> {
   try {
-    await world.planner.runOnce();
+    for (const { planner } of world.planners) await planner.runOnce();
   } catch (error) {
     const causes = error instanceof AggregateError ? error.errors : [error];
     for (const cause of causes) assert.ok(cause instanceof UnavailableError, String(cause));
@@ -143,11 +140,14 @@ async function round(world: World): Promise<void> {
 }
 
 async function observe(world: World): Promise<void> {
-  for (const cluster of world.clusters) {
-    cluster.refresh();
-    await world.observeCapacity(cluster);
-  }
-  for (const { uid } of await world.jobs()) world.worker.wake(uid);
+  await world.renew();
+  for (const process of world.workers) for (const view of process.views) world.refresh(process, view);
+  for (const cluster of world.clusters) await world.observeCapacity(cluster);
+  for (const { uid } of await world.jobs()) for (const { worker } of world.workers) worker.wake(uid);
+}
+
+async function work(world: World): Promise<void> {
+  for (const { worker } of world.workers) await worker.runOnce();
 }
 
 /** Without faults every job ends, and then one more boards and stays. */
@@ -167,7 +167,7 @@ async function until(scene: Scene, done: () => Promise<boolean>): Promise<void> 
     world.pass(2_000);
     await observe(world);
     await round(world);
-    await world.worker.runOnce();
+    await work(world);
     await checkLimits(world);
   }
   const jobs = await world.jobs();

@@ -1,28 +1,31 @@
 import { test } from "node:test";
 import { onPostgres, openMemoryDb } from "../support/databases.ts";
-import { runHistory } from "./history.ts";
+import { ALONE, type HistoryOptions, runHistory, SEVERAL } from "./history.ts";
 
-const HISTORIES = Number(process.env["GANGWAY_HISTORIES"] ?? 60);
-/** On a server statements of one moment come in an order that no seed decides: fewer, to see that none of it matters. */
-const SERVER_HISTORIES = Math.ceil(HISTORIES / 6);
+/** So many with one process of each role; with several, which take longer, a third of that. */
+const HISTORIES = Number(process.env["GANGWAY_HISTORIES"] ?? 30);
 const FIRST = Number(process.env["GANGWAY_SEED"] ?? 1);
 
-test(`${HISTORIES} histories with lost, doubled and late calls break no law`, async (t) => {
-  t.diagnostic(
-    `seeds ${FIRST} to ${FIRST + HISTORIES - 1}; one alone: node test/simulation/run.ts --histories 1 --seed S`,
-  );
-  const db = await openMemoryDb();
-  t.after(() => db.close());
-  for (let seed = FIRST; seed < FIRST + HISTORIES; seed += 1) await runHistory(db, seed);
-});
+function histories(where: string, openDb: typeof openMemoryDb, share: number): void {
+  const kinds: Record<string, { of: HistoryOptions; count: number; args: string }> = {
+    "in one process that is killed now and then": { of: ALONE, count: HISTORIES * share, args: "" },
+    "with two APIs, two planners and three workers, one killed every few seconds": {
+      of: SEVERAL,
+      count: (HISTORIES * share) / 3,
+      args: "--processes several ",
+    },
+  };
+  for (const [what, { of, count, args }] of Object.entries(kinds)) {
+    test(`histories ${what} break no law, on ${where}`, async (t) => {
+      const last = FIRST + Math.ceil(count) - 1;
+      t.diagnostic(`seeds ${FIRST} to ${last}; one alone: node test/simulation/run.ts ${args}--histories 1 --seed S`);
+      const db = await openDb();
+      t.after(() => db.close());
+      for (let seed = FIRST; seed <= last; seed += 1) await runHistory(db, seed, of);
+    });
+  }
+}
 
-onPostgres((openDb) => {
-  test(`${SERVER_HISTORIES} histories with lost, doubled and late calls break no law`, async (t) => {
-    t.diagnostic(
-      `seeds ${FIRST} to ${FIRST + SERVER_HISTORIES - 1}; one alone: node test/simulation/run.ts --postgres --histories 1 --seed S`,
-    );
-    const db = await openDb();
-    t.after(() => db.close());
-    for (let seed = FIRST; seed < FIRST + SERVER_HISTORIES; seed += 1) await runHistory(db, seed);
-  });
-});
+histories("PGlite", openMemoryDb, 1);
+// On a server statements of one moment come in an order that no seed decides: fewer, to see that none of it matters.
+onPostgres((openDb) => histories("PostgreSQL", openDb, 1 / 6));

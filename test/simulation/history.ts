@@ -15,10 +15,26 @@ const REST_TICKS_MAX = 400;
 /** What only an admin or a larger cluster could mend: these wait for ever, and rightly so. */
 const NEVER = ["AboveQuota", "TooLarge"];
 
-type Run = { readonly world: World; readonly random: () => number; readonly trace: string[] };
+export type HistoryOptions = {
+  readonly processes: { readonly intakes: number; readonly planners: number; readonly workers: number };
+  /** How often a process is killed, as a share of all ticks. */
+  readonly kills: number;
+};
+
+/** Everything once, as the embedded service runs. */
+export const ALONE: HistoryOptions = { processes: { intakes: 1, planners: 1, workers: 1 }, kills: 0.08 };
+/** As a team runs it; a process is killed every few seconds. */
+export const SEVERAL: HistoryOptions = { processes: { intakes: 2, planners: 2, workers: 3 }, kills: 0.5 };
+
+type Run = {
+  readonly options: HistoryOptions;
+  readonly world: World;
+  readonly random: () => number;
+  readonly trace: string[];
+};
 
 /** One random history. Everything in it depends on the seed alone; throws with what happened where a law is broken. */
-export async function runHistory(db: Db, seed: number): Promise<void> {
+export async function runHistory(db: Db, seed: number, options: HistoryOptions = ALONE): Promise<void> {
   const random = seededRandom(seed);
   const faults = { share: random() * 0.4 };
   const fateOf = (): Fate =>
@@ -31,12 +47,13 @@ export async function runHistory(db: Db, seed: number): Promise<void> {
       { name: "east", flavor: "h100", nodes: 2, gpus: 4 },
       { name: "west", flavor: "a100", nodes: 1 + Math.floor(random() * 3), gpus: 2 },
     ],
+    processes: options.processes,
     queues: [
       { name: "default", quotas: { h100: 8, a100: 4 } },
       { name: "small", quotas: { a100: 4, h100: 4 } },
     ],
   });
-  const run: Run = { world, random, trace: [] };
+  const run: Run = { options, world, random, trace: [] };
   try {
     for (let tick = 0; tick < TICKS; tick += 1) await faultyTick(run, tick);
     faults.share = 0;
@@ -54,41 +71,44 @@ async function faultyTick(run: Run, tick: number): Promise<void> {
   world.pass(passes);
   trace.push(`tick ${tick}: ${passes} ms pass`);
   if (tick < 5 || random() < 0.04) await world.submit(randomJob(random, tick));
-  for (const cluster of world.clusters) {
-    if (random() < 0.2) cluster.kube.deliver((late) => late.sort(() => random() - 0.5));
-    if (random() < 0.6)
-      world.refresh(
-        cluster,
-        (["pods", "services", "anchors"] as const).filter(() => random() < 0.7),
-      );
-    if (random() < 0.5) await world.observeCapacity(cluster);
+  if (random() < 0.2) world.deliver((late) => late.sort(() => random() - 0.5));
+  for (const process of world.workers) {
+    for (const view of process.views) {
+      if (random() < 0.6)
+        world.refresh(
+          process,
+          view,
+          (["pods", "services", "anchors"] as const).filter(() => random() < 0.7),
+        );
+    }
   }
-  if (random() < 0.6) await world.planner.runOnce();
-  if (random() < 0.8) await world.worker.runOnce();
-  if (random() < 0.04) await crashWorker(run);
-  if (random() < 0.04) await crashPlanner(run);
+  for (const { member } of world.processes()) if (random() < 0.8) await member.look();
+  for (const cluster of world.clusters) if (random() < 0.5) await world.observeCapacity(cluster);
+  for (const { planner } of world.planners) if (random() < 0.6) await planner.runOnce();
+  for (const { worker } of world.workers) if (random() < 0.8) await worker.runOnce();
+  if (random() < run.options.kills) await kill(run);
   if (random() < 0.05) await endSomething(run);
   if (random() < 0.15) await audit(run);
   checkNoReplicaTwice(world);
   if (tick % 3 === 0) await checkRecords(run);
 }
 
-async function crashWorker({ world, random, trace }: Run): Promise<void> {
-  trace.push("  worker replaced");
-  // It has its buckets: one that has not would take them from its successor.
-  await world.worker.runOnce();
-  const before = world.replaceWorker();
-  for (const cluster of world.clusters) if (random() < 0.5) cluster.forget();
-  await world.worker.runOnce();
+/** Kills a process: it stops and hands over, or does not, or is taken for dead while it still works. */
+async function kill({ world, random, trace }: Run): Promise<void> {
+  const how = pick(random, ["stopped", "killed", "killed", "taken for dead"]);
+  const at = Math.floor(random() * world.processes().length);
+  const isPlanner = at < world.planners.length;
+  trace.push(`  ${isPlanner ? "planner" : "worker"} ${how}`);
+  const before = isPlanner ? await world.killPlanner(at) : await world.killWorker(at - world.planners.length);
+  if (how === "stopped") await world.stop(before);
+  if (how !== "taken for dead") return;
+  await world.takeForDead(before);
+  for (const { member } of world.processes()) await member.look();
+  for (const { worker } of world.workers) if (random() < 0.7) await worker.runOnce();
+  for (const { planner } of world.planners) if (random() < 0.7) await planner.runOnce();
   // It does not know that it is dead; what it decides must not be recorded, and what it still does is harmless.
-  if (random() < 0.5) await before.runOnce();
-}
-
-async function crashPlanner({ world, random, trace }: Run): Promise<void> {
-  trace.push("  planner replaced");
-  const before = world.replacePlanner();
-  await world.planner.runOnce();
-  if (random() < 0.5) await before.runOnce().catch(() => undefined);
+  if ("planner" in before) await before.planner.runOnce();
+  else await before.worker.runOnce();
 }
 
 async function endSomething({ world, random, trace }: Run): Promise<void> {
@@ -96,16 +116,17 @@ async function endSomething({ world, random, trace }: Run): Promise<void> {
   if (job === undefined) return;
   const which = { namespace: job.namespace, name: job.name };
   trace.push(`  ${job.name} cancelled or deleted`);
-  if (random() < 0.5) await world.intake.cancel(which, "simulated");
-  else await world.intake.remove(which);
+  if (random() < 0.5) await world.anyIntake().cancel(which, "simulated");
+  else await world.anyIntake().remove(which);
 }
 
 /** With fresh caches and two steps, no admission may hold its tokens with too few pods for longer than its start timeout. */
 async function audit({ world }: Run): Promise<void> {
-  for (const cluster of world.clusters) world.refresh(cluster);
+  await world.becomeWhole();
+  for (const process of world.workers) for (const view of process.views) world.refresh(process, view);
   for (let look = 1; look <= 2; look += 1) {
-    for (const { uid } of await world.jobs()) world.worker.wake(uid);
-    await world.worker.runOnce();
+    for (const { uid } of await world.jobs()) for (const { worker } of world.workers) worker.wake(uid);
+    for (const { worker } of world.workers) await worker.runOnce();
   }
   for (const job of await world.jobs()) {
     const admission = currentAdmission(job);
@@ -180,13 +201,12 @@ function checkNoReplicaTwice(world: World): void {
 async function comeToRest(run: Run): Promise<void> {
   const { world } = run;
   for (let tick = 0; tick < REST_TICKS_MAX; tick += 1) {
-    for (const cluster of world.clusters) {
-      cluster.kube.deliver((late) => late);
-      world.refresh(cluster);
-      await world.observeCapacity(cluster);
-    }
-    await world.planner.runOnce();
-    await world.worker.runOnce();
+    world.deliver((late) => late);
+    for (const { member } of world.processes()) await member.look();
+    for (const process of world.workers) for (const view of process.views) world.refresh(process, view);
+    for (const cluster of world.clusters) await world.observeCapacity(cluster);
+    for (const { planner } of world.planners) await planner.runOnce();
+    for (const { worker } of world.workers) await worker.runOnce();
     checkNoReplicaTwice(world);
     world.pass(tick < 20 ? 500 : 5_000);
     if (tick % 4 !== 0) continue;
@@ -196,7 +216,8 @@ async function comeToRest(run: Run): Promise<void> {
       if (tick > 8 && world.clusters.every((cluster) => cluster.left().length === 0)) return;
     }
     for (const { namespace, name, status } of jobs) {
-      if (NEVER.includes(status.waiting?.reason ?? "")) await world.intake.cancel({ namespace, name }, "can never run");
+      if (NEVER.includes(status.waiting?.reason ?? ""))
+        await world.anyIntake().cancel({ namespace, name }, "can never run");
     }
   }
   const jobs = await world.jobs();
@@ -210,14 +231,14 @@ async function comeToRest(run: Run): Promise<void> {
 
 /** Counters, ledger and clusters agree that nothing is held any more. */
 async function checkTheEnd({ world }: Run): Promise<void> {
-  await world.planner.runOnce();
+  const counted = await world.planAndCount();
   for (const queue of await world.store.admin.listQueues()) {
     assert.ok(
       Object.values(queue.used).every((used) => used === 0),
       `the ledger says that ${queue.name} holds nothing: ${JSON.stringify(queue.used)}`,
     );
   }
-  assert.deepEqual(await world.counters.used(), [], "the counters say that nothing is held");
+  assert.deepEqual(counted, [], "the counters say that nothing is held");
   assert.deepEqual(await world.store.planner.unconfirmedReleases(10), [], "no release waits for the counters");
 }
 

@@ -1,13 +1,17 @@
-/** `npm run simulate -- [--histories N] [--seed S] [--postgres]`: random histories of the whole service; prints the seed of one that breaks a law. */
+/**
+ * `npm run simulate -- [--histories N] [--seed S] [--processes one|several] [--postgres]`: random histories of the whole service; prints the
+ * seed of one that breaks a law.
+ */
 import { parseArgs } from "node:util";
 import { openPglite } from "../../src/adapters/store/pglite.ts";
 import { openTestPostgres, postgresServer } from "../support/postgres.ts";
-import { runHistory } from "./history.ts";
+import { ALONE, runHistory, SEVERAL } from "./history.ts";
 
 const { values } = parseArgs({
   options: {
     histories: { type: "string", default: "500" },
     seed: { type: "string", default: "1" },
+    processes: { type: "string", default: "one" },
     postgres: { type: "boolean", default: false },
   },
 });
@@ -16,9 +20,10 @@ if (values.postgres && server === null) throw new Error("no PostgreSQL server an
 const db = server === null ? await openPglite(null) : await openTestPostgres(server);
 const first = Number(values.seed);
 const count = Number(values.histories);
+const options = values.processes === "several" ? SEVERAL : ALONE;
 try {
   for (let seed = first; seed < first + count; seed += 1) {
-    await runHistory(db, seed);
+    await runHistory(db, seed, options);
     if ((seed - first + 1) % 50 === 0) console.log(`${seed - first + 1} histories`);
   }
 } finally {

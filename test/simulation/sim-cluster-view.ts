@@ -23,30 +23,21 @@ export class SimClusterView {
   readonly kube: SimKube;
   readonly installation: string;
   #seen: Seen | null = null;
-  actions: Actions;
-  readonly #newActions: () => Actions;
+  readonly actions: Actions;
 
   constructor(options: { name: string; model: SimModel; clock: Clock; installation: string; fateOf: () => Fate }) {
     this.name = options.name;
     this.model = options.model;
     this.installation = options.installation;
     this.kube = new SimKube(options.model, options.fateOf);
-    this.#newActions = () =>
-      new Actions({
-        client: this.kube,
-        clock: options.clock,
-        installation: options.installation,
-        seen: (key) => this.#seen?.anchors.find(({ view, jobUid }) => jobUid !== null && key.endsWith(`/${view.name}`)),
-        writeBudget: 50,
-        createNamespaces: true,
-      });
-    this.actions = this.#newActions();
-  }
-
-  /** What a restarted process remembers: nothing. */
-  forget(): void {
-    this.#seen = null;
-    this.actions = this.#newActions();
+    this.actions = new Actions({
+      client: this.kube,
+      clock: options.clock,
+      installation: options.installation,
+      seen: (key) => this.#seen?.anchors.find(({ view, jobUid }) => jobUid !== null && key.endsWith(`/${view.name}`)),
+      writeBudget: 50,
+      createNamespaces: true,
+    });
   }
 
   /** The cache hears what is there now of these resources; watches of different resources lag each on its own. */

@@ -6,9 +6,11 @@ import type { Db } from "../../src/adapters/store/db.ts";
 import { createStore } from "../../src/adapters/store/store.ts";
 import type { Job } from "../../src/core/job/job.ts";
 import type { SentJob } from "../../src/core/job/sent.ts";
+import type { Counters } from "../../src/core/quota/counters.ts";
 import { createIntake } from "../../src/intake/intake.ts";
 import { createPlanner, type Planner } from "../../src/planner/planner.ts";
 import type { Clock } from "../../src/runtime/clock.ts";
+import { createMember, type Lease, type Member } from "../../src/runtime/member.ts";
 import { createWorker, type Worker } from "../../src/worker/worker.ts";
 import { emptyDatabase } from "../support/database.ts";
 import { SimClusterView } from "./sim-cluster-view.ts";
@@ -17,6 +19,8 @@ import type { Fate } from "./sim-kube.ts";
 export const GPU = "nvidia.com/gpu";
 export const FLAVOR_LABEL = "nvidia.com/gpu.product";
 const INSTALLATION = "simulation";
+/** Longer than the longest step of time, so that a member may miss a look without being taken for dead. */
+const LEASE_MS = 12_000;
 
 /** Time that moves only when the history says so. */
 export class VirtualClock implements Clock {
@@ -38,21 +42,48 @@ export type WorldOptions = {
     readonly gpus: number;
   }[];
   readonly queues: readonly { readonly name: string; readonly quotas: Readonly<Record<string, number>> }[];
+  /** How many processes of each role. */
+  readonly processes: { readonly intakes: number; readonly planners: number; readonly workers: number };
+  /** What the planners count with; each has counters of its own in its process if absent. */
+  readonly counters?: Counters;
 };
 
-/** The whole service, its clusters and its database in one process on one virtual clock. Only the network is not real. */
+type Intake = ReturnType<typeof createIntake>;
+
+/** A process that plans. */
+export type PlannerProcess = {
+  readonly name: string;
+  readonly member: Member;
+  readonly planner: Planner;
+  readonly counters: Counters;
+};
+
+/** A process that works, with caches of its own of every cluster. */
+export type WorkerProcess = {
+  readonly name: string;
+  readonly member: Member;
+  readonly worker: Worker;
+  readonly views: readonly SimClusterView[];
+  readonly observes: ReadonlyMap<string, Lease>;
+};
+
+/** The whole service, its clusters and its database on one virtual clock, as if in several processes. Only the network is not real. */
 export class World {
   readonly clock = new VirtualClock();
+  /** The clusters as they are. */
   readonly clusters: readonly SimClusterView[];
   readonly store: ReturnType<typeof createStore>;
-  readonly intake: ReturnType<typeof createIntake>;
+  readonly intakes: readonly Intake[];
   readonly errors: unknown[] = [];
-  counters = inProcessCounters();
-  planner: Planner;
-  worker: Worker;
+  readonly planners: PlannerProcess[];
+  readonly workers: WorkerProcess[];
+  readonly #options: WorldOptions;
+  /** Processes that were killed; what they had sent may still arrive. */
+  readonly #killed: (PlannerProcess | WorkerProcess)[] = [];
   #incarnation = 0;
 
   private constructor(options: WorldOptions) {
+    this.#options = options;
     this.store = createStore(options.db, {
       clock: this.clock,
       openNamespaces: true,
@@ -64,16 +95,10 @@ export class World {
       populate(model, gpuNodes({ flavor, nodes, gpus }));
       return new SimClusterView({ name, model, clock: this.clock, installation: INSTALLATION, fateOf: options.fateOf });
     });
-    this.planner = this.#newPlanner();
-    this.worker = this.#newWorker();
-    const randomBytes = (count: number) => Uint8Array.from({ length: count }, () => Math.floor(options.random() * 256));
-    this.intake = createIntake({
-      clock: this.clock,
-      store: this.store.intake,
-      randomBytes,
-      wakePlanner: () => {},
-      wakeJob: () => {},
-    });
+    const { intakes, planners, workers } = options.processes;
+    this.planners = Array.from({ length: planners }, () => this.#newPlanner());
+    this.workers = Array.from({ length: workers }, () => this.#newWorker());
+    this.intakes = Array.from({ length: intakes }, () => this.#newIntake());
   }
 
   static async create(options: WorldOptions): Promise<World> {
@@ -91,11 +116,26 @@ export class World {
       }));
       await world.store.admin.ensureQueue({ name, strategy: "BEST_EFFORT_FIFO", quotas: lines });
     }
+    for (const { member } of world.processes()) await member.look();
     return world;
   }
 
+  processes(): readonly (PlannerProcess | WorkerProcess)[] {
+    return [...this.planners, ...this.workers];
+  }
+
+  /** Every process renews what it holds. */
+  async renew(): Promise<void> {
+    for (const { member } of this.processes()) await member.look();
+  }
+
+  /** Any of the processes that take requests. */
+  anyIntake(): Intake {
+    return this.intakes[Math.floor(this.#options.random() * this.intakes.length)] as Intake;
+  }
+
   async submit(job: SentJob): Promise<void> {
-    const outcome = await this.intake.submit({
+    const outcome = await this.anyIntake().submit({
       job,
       requestId: "",
       validateOnly: false,
@@ -111,35 +151,78 @@ export class World {
     for (const { model } of this.clusters) model.advance(this.clock.atMs);
   }
 
-  /** The caches of one cluster hear what is there, and tell the worker of every job that they hear of. */
-  refresh(cluster: SimClusterView, resources?: Parameters<SimClusterView["refresh"]>[0]): void {
-    const before = cluster.jobUids();
-    cluster.refresh(resources);
-    for (const uid of new Set([...before, ...cluster.jobUids()])) this.worker.wake(uid);
+  /** A worker's cache of one cluster hears what is there, and tells the worker of every job that it hears of. */
+  refresh({ worker }: WorkerProcess, view: SimClusterView, resources?: Parameters<SimClusterView["refresh"]>[0]): void {
+    const before = view.jobUids();
+    view.refresh(resources);
+    for (const uid of new Set([...before, ...view.jobUids()])) worker.wake(uid);
   }
 
+  /** What was under way arrives, also from processes that are not there any more. */
+  deliver(choose: (calls: Parameters<Parameters<SimClusterView["kube"]["deliver"]>[0]>[0]) => typeof calls): void {
+    for (const process of [...this.workers, ...this.#killed]) {
+      if ("views" in process) for (const { kube } of process.views) kube.deliver(choose);
+    }
+  }
+
+  /** Whoever has the lease records what a cluster has room for. */
   async observeCapacity(cluster: SimClusterView): Promise<void> {
-    await this.store.clusters.recordCapacity({
-      cluster: cluster.name,
-      capacity: cluster.capacity(),
-      reachable: true,
-      nowMs: this.clock.atMs,
-    });
+    for (const { observes } of this.workers) {
+      const leaseEpoch = observes.get(cluster.name)?.epoch() ?? null;
+      if (leaseEpoch === null) continue;
+      await this.store.clusters.recordCapacity({
+        cluster: cluster.name,
+        capacity: cluster.capacity(),
+        reachable: true,
+        nowMs: this.clock.atMs,
+        leaseEpoch,
+      });
+    }
   }
 
-  /** The worker dies and another takes its buckets; the one that died may not know it yet. */
-  replaceWorker(): Worker {
-    const before = this.worker;
-    this.worker = this.#newWorker();
+  /** A worker is killed without a word and another starts. The one that was killed comes back: it may go on for a moment. */
+  async killWorker(at: number): Promise<WorkerProcess> {
+    const before = this.workers[at] as WorkerProcess;
+    this.workers[at] = this.#newWorker();
+    this.#killed.push(before);
+    await this.workers[at]?.member.look();
     return before;
   }
 
-  /** The planner dies with its counters; the next opens them from the ledger. The one that died may not know it yet. */
-  replacePlanner(): Planner {
-    const before = this.planner;
-    this.counters = inProcessCounters();
-    this.planner = this.#newPlanner();
+  /** The same for a planner, whose counters are gone with it. */
+  async killPlanner(at: number): Promise<PlannerProcess> {
+    const before = this.planners[at] as PlannerProcess;
+    this.planners[at] = this.#newPlanner();
+    this.#killed.push(before);
+    await this.planners[at]?.member.look();
     return before;
+  }
+
+  /** A process stops as it should: what it held is free at once. */
+  async stop({ member }: PlannerProcess | WorkerProcess): Promise<void> {
+    await member.leave();
+  }
+
+  /** Others have taken a process for dead which does not know it. */
+  async takeForDead({ name }: PlannerProcess | WorkerProcess): Promise<void> {
+    await this.#options.db.query("delete from workers where name like $1", [`${name}/%`]);
+  }
+
+  /** Every process that was killed is known to be dead, and the buckets are shared out among those that live. */
+  async becomeWhole(): Promise<void> {
+    for (const killed of this.#killed) await this.takeForDead(killed);
+    // What belongs to others is left to them a few buckets at a time.
+    for (let looks = 0; looks < (this.workers.length === 1 ? 2 : 8); looks += 1) {
+      for (const { member } of this.processes()) await member.look();
+      for (const { worker } of this.workers) await worker.runOnce();
+    }
+  }
+
+  /** The counters of the planner that leads. */
+  async planAndCount() {
+    await this.becomeWhole();
+    for (const { planner, counters } of this.planners) if ((await planner.runOnce()) !== null) return counters.used();
+    return assert.fail("no planner leads");
   }
 
   async jobs(): Promise<readonly Job[]> {
@@ -149,61 +232,95 @@ export class World {
     return page === "badCursor" ? [] : page.jobs.map(({ job }) => job);
   }
 
-  #newPlanner(): Planner {
+  #newIntake(): Intake {
+    const { random } = this.#options;
+    return createIntake({
+      clock: this.clock,
+      store: this.store.intake,
+      randomBytes: (count) => Uint8Array.from({ length: count }, () => Math.floor(random() * 256)),
+      wakePlanner: () => {},
+      wakeJob: () => {},
+    });
+  }
+
+  #newMember(takesBuckets: boolean): { readonly name: string; readonly member: Member } {
     this.#incarnation += 1;
-    return createPlanner(
+    const name = `process ${this.#incarnation}`;
+    const member = createMember(
+      { clock: this.clock, store: this.store.members },
+      {
+        name,
+        takesBuckets,
+        leaseMs: LEASE_MS,
+        onError: (error) => this.errors.push(error),
+      },
+    );
+    return { name, member };
+  }
+
+  #newPlanner(): PlannerProcess {
+    const { name, member } = this.#newMember(false);
+    const counters = this.#options.counters ?? inProcessCounters();
+    const planner = createPlanner(
       {
         clock: this.clock,
         store: this.store.planner,
-        counters: this.counters,
-        wakeJob: (uid) => this.worker.wake(uid),
+        counters,
+        lease: member.lease("planner"),
+        wakeJob: (uid) => {
+          for (const { worker } of this.workers) worker.wake(uid);
+        },
       },
-      { holder: `planner ${this.#incarnation}`, onError: (error) => this.errors.push(error) },
+      { onError: (error) => this.errors.push(error) },
     );
+    return { name, member, planner, counters };
   }
 
-  #newWorker(): Worker {
-    this.#incarnation += 1;
-    return createWorker(
-      { clock: this.clock, store: this.store.worker, clusters: this.#workerClusters(), wakePlanner: () => {} },
+  #newWorker(): WorkerProcess {
+    const { name, member } = this.#newMember(true);
+    const { fateOf } = this.#options;
+    const views = this.clusters.map(
+      ({ name: cluster, model }) =>
+        new SimClusterView({ name: cluster, model, clock: this.clock, installation: INSTALLATION, fateOf }),
+    );
+    const worker = createWorker(
+      { clock: this.clock, store: this.store.worker, clusters: workerClusters(views), member, wakePlanner: () => {} },
       {
-        worker: `worker ${this.#incarnation}`,
         config: { build: { installation: INSTALLATION, clusterDomain: "", initImage: "busybox" } },
         onError: (error) => this.errors.push(error),
       },
     );
+    const observes = new Map(this.clusters.map((cluster) => [cluster.name, member.lease(`observer/${cluster.name}`)]));
+    return { name, member, worker, views, observes };
   }
+}
 
-  #workerClusters() {
-    const byName = new Map(this.clusters.map((cluster) => [cluster.name, cluster]));
-    return {
-      observe: ({ uid, clusters }: { uid: string; clusters: readonly string[] }) => {
-        if (!clusters.every((name) => byName.get(name)?.synced)) return null;
-        return this.clusters
-          .map((cluster) => cluster.observe(uid))
-          .filter(
-            (seen) =>
-              clusters.includes(seen.cluster) || seen.pods.length + seen.services.length + seen.anchors.length > 0,
-          );
-      },
-      look: async ({ uid, clusters }: { uid: string; clusters: readonly string[] }, signal: AbortSignal) => {
-        const looks = clusters.map((name) => byName.get(name)?.look(uid, signal) ?? null);
-        const seen = (await Promise.all(looks)).flatMap((cluster) => cluster ?? []);
-        const others = this.clusters
-          .filter(({ name }) => !clusters.includes(name))
-          .map((cluster) => cluster.observe(uid));
-        return seen.length < clusters.length ? null : [...seen, ...others];
-      },
-      act: (action: Parameters<SimClusterView["actions"]["act"]>[0], signal: AbortSignal) => {
-        const cluster = byName.get(action.cluster);
-        assert.ok(cluster, `a cluster named ${action.cluster}`);
-        return cluster.actions.act(action, signal);
-      },
-      seenJobs: () => [...new Set(this.clusters.flatMap((cluster) => cluster.jobUids()))],
-      namespaceOf: (uid: string) =>
-        this.clusters.some((cluster) => cluster.jobUids().includes(uid)) ? "default" : null,
-    };
-  }
+function workerClusters(views: readonly SimClusterView[]) {
+  const byName = new Map(views.map((cluster) => [cluster.name, cluster]));
+  return {
+    observe: ({ uid, clusters }: { uid: string; clusters: readonly string[] }) => {
+      if (!clusters.every((name) => byName.get(name)?.synced)) return null;
+      return views
+        .map((cluster) => cluster.observe(uid))
+        .filter(
+          (seen) =>
+            clusters.includes(seen.cluster) || seen.pods.length + seen.services.length + seen.anchors.length > 0,
+        );
+    },
+    look: async ({ uid, clusters }: { uid: string; clusters: readonly string[] }, signal: AbortSignal) => {
+      const looks = clusters.map((name) => byName.get(name)?.look(uid, signal) ?? null);
+      const seen = (await Promise.all(looks)).flatMap((cluster) => cluster ?? []);
+      const others = views.filter(({ name }) => !clusters.includes(name)).map((cluster) => cluster.observe(uid));
+      return seen.length < clusters.length ? null : [...seen, ...others];
+    },
+    act: (action: Parameters<SimClusterView["actions"]["act"]>[0], signal: AbortSignal) => {
+      const cluster = byName.get(action.cluster);
+      assert.ok(cluster, `a cluster named ${action.cluster}`);
+      return cluster.actions.act(action, signal);
+    },
+    seenJobs: () => [...new Set(views.flatMap((cluster) => cluster.jobUids()))],
+    namespaceOf: (uid: string) => (views.some((cluster) => cluster.jobUids().includes(uid)) ? "default" : null),
+  };
 }
 
 function gpuNodes(of: { flavor: string; nodes: number; gpus: number }): readonly SimNode[] {

@@ -28,3 +28,10 @@ export async function freshStore(db: Db) {
 }
 
 export type TestStore = Awaited<ReturnType<typeof freshStore>>["store"];
+
+/** Takes the planner's lease for a holder that is no member, which anybody may therefore take it from. */
+export async function takePlannerLease(store: TestStore, holder: string): Promise<number> {
+  const epoch = await store.members.takeLease("planner", holder);
+  if (epoch === null) throw new Error("somebody who lives holds the planner's lease");
+  return epoch;
+}

@@ -6,7 +6,7 @@ import type { Admission } from "../../src/core/job/status.ts";
 import type { PlannedAdmission } from "../../src/core/plan/plan-types.ts";
 import type { Decision } from "../../src/core/reconcile/decision.ts";
 import { onEachDatabase } from "../support/databases.ts";
-import { freshStore, type TestStore } from "./db.ts";
+import { freshStore, type TestStore, takePlannerLease } from "./db.ts";
 import { FLAVOR, NOW, newJob, plannedFor, sentOf } from "./jobs.ts";
 
 onEachDatabase((openDb) => {
@@ -21,7 +21,7 @@ onEachDatabase((openDb) => {
   after(() => db.close());
   beforeEach(async () => {
     store = (await freshStore(db)).store;
-    plannerEpoch = await store.planner.takePlannerLease("p1");
+    plannerEpoch = await takePlannerLease(store, "p1");
     quotaEpoch = (await store.planner.raiseQuotaEpoch()).epoch;
   });
 
@@ -112,7 +112,7 @@ onEachDatabase((openDb) => {
     },
     "the job is gone": async () => ({ planned: plannedFor(newJob()) }),
     "another planner took the lease": async (job) => {
-      await store.planner.takePlannerLease("p2");
+      await takePlannerLease(store, "p2");
       return { planned: plannedFor(job) };
     },
     "the cluster is cordoned": async (job) => {
@@ -391,7 +391,7 @@ onEachDatabase((openDb) => {
     assert.equal(await store.reads.refusalOf(moved.uid), null);
     assert.notEqual(await store.reads.refusalOf(kept.uid), null);
     const late = await submit();
-    await store.planner.takePlannerLease("p2");
+    await takePlannerLease(store, "p2");
     await store.planner.recordRefusals([refusal(late)], plannerEpoch, NOW);
     assert.equal(await store.reads.refusalOf(late.uid), null);
     assert.equal((await load(late.uid)).version, 1);

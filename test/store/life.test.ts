@@ -9,7 +9,7 @@ import type { PlannerStore } from "../../src/planner/ports.ts";
 import type { WatchStore } from "../../src/watch/ports.ts";
 import type { WorkerStore } from "../../src/worker/ports.ts";
 import { onEachDatabase } from "../support/databases.ts";
-import { freshStore, type TestStore } from "./db.ts";
+import { freshStore, type TestStore, takePlannerLease } from "./db.ts";
 import { NOW, newJob, plannedFor, sentOf } from "./jobs.ts";
 
 onEachDatabase((openDb) => {
@@ -38,7 +38,7 @@ onEachDatabase((openDb) => {
     const { intake, planner, worker, reads, watch } = store;
     const job = newJob({ name: "train" });
     assert.equal((await intake.createJob({ job, sent: sentOf(job), requestId: "r1" })).kind, "created");
-    const plannerEpoch = await planner.takePlannerLease("p1");
+    const plannerEpoch = await takePlannerLease(store, "p1");
     const { epoch } = await planner.raiseQuotaEpoch();
     const snapshot = await planner.snapshot();
     assert.deepEqual(snapshot.waiting, [job]);

@@ -5,7 +5,7 @@ import type { Job } from "../../src/core/job/job.ts";
 import type { PlannedAdmission } from "../../src/core/plan/plan-types.ts";
 import type { Decision } from "../../src/core/reconcile/decision.ts";
 import { onPostgres } from "../support/databases.ts";
-import { freshStore, type TestStore } from "./db.ts";
+import { freshStore, type TestStore, takePlannerLease } from "./db.ts";
 import { FLAVOR, NOW, newJob, plannedFor, sentOf } from "./jobs.ts";
 
 const CALLERS = 32;
@@ -23,7 +23,7 @@ onPostgres((openDb) => {
   after(() => db.close());
   beforeEach(async () => {
     store = (await freshStore(db)).store;
-    plannerEpoch = await store.planner.takePlannerLease("p1");
+    plannerEpoch = await takePlannerLease(store, "p1");
     quotaEpoch = (await store.planner.raiseQuotaEpoch()).epoch;
   });
 
@@ -159,7 +159,7 @@ onPostgres((openDb) => {
       await store.clusters.upsertCluster({ name, labels: {}, flavors: [], simulated: true });
     }
     const recorded = jobs.map((job, at) => admit(plannedFor(job, { cluster: clusters[at] ?? "" }), { amount: 1 }));
-    const next = await store.planner.takePlannerLease("p2");
+    const next = await takePlannerLease(store, "p2");
     const seen = await sums();
     const outcomes = await Promise.all(recorded);
     assert.equal(next, plannerEpoch + 1);
@@ -179,7 +179,7 @@ onPostgres((openDb) => {
       await tx.query("select 1 from clusters where name = 'east' for update");
       const admitting = admit(plannedFor(job));
       await blocked(1);
-      const takeOver = store.planner.takePlannerLease("p2").then(() => {
+      const takeOver = takePlannerLease(store, "p2").then(() => {
         taken = true;
       });
       await blocked(2);
@@ -193,7 +193,7 @@ onPostgres((openDb) => {
   test("however many grants are recorded at once, their sum stays within the limit", async () => {
     for (let round = 0; round < 3; round += 1) {
       store = (await freshStore(db)).store;
-      plannerEpoch = await store.planner.takePlannerLease("p1");
+      plannerEpoch = await takePlannerLease(store, "p1");
       quotaEpoch = (await store.planner.raiseQuotaEpoch()).epoch;
       const jobs = await Promise.all(Array.from({ length: 24 }, () => submit()));
       for (const [at] of jobs.entries()) {

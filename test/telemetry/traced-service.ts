@@ -17,6 +17,7 @@ import { createObserver } from "../../src/telemetry/observer.ts";
 import type { Tracing } from "../../src/telemetry/tracing.ts";
 import { createWatch } from "../../src/watch/watch.ts";
 import { createWorker } from "../../src/worker/worker.ts";
+import { soleMember } from "../support/sole-member.ts";
 
 /** The service without a command line, on a database in memory and one simulated cluster, observed as it is told. */
 export async function startObserved(observing: { readonly tracing: Tracing | null; readonly meter: Meter | null }) {
@@ -61,20 +62,28 @@ export async function startObserved(observing: { readonly tracing: Tracing | nul
   const clusters = createClusters([cluster]);
   observer.clusters(() => [cluster]);
   parts.defer(clusters.close);
+  const sole = await soleMember({ clock, store, onError: (error) => errors.push(error) });
   const planner = createPlanner(
     {
       clock,
+      lease: sole.plannerLease,
       store: observer.plannerStore(store.planner),
       counters: inProcessCounters(),
       wakeJob,
       ...observer.plannerPorts,
     },
-    { holder: "me", onError: (error) => errors.push(error) },
+    { onError: (error) => errors.push(error) },
   );
   const worker = createWorker(
-    { clock, store: observer.workerStore(store.worker), clusters, wakePlanner, ...observer.workerPorts },
     {
-      worker: "me",
+      clock,
+      store: observer.workerStore(store.worker),
+      clusters,
+      member: sole.member,
+      wakePlanner,
+      ...observer.workerPorts,
+    },
+    {
       config: { build: { installation: "traced", clusterDomain: "", initImage: "busybox:1.36" } },
       onError: (error) => errors.push(error),
       ...observer.workerOptions,
@@ -86,7 +95,12 @@ export async function startObserved(observing: { readonly tracing: Tracing | nul
   );
   cluster.start();
   const stop = new AbortController();
-  const loops = Promise.all([planner.run(stop.signal), worker.run(stop.signal), watch.run(stop.signal)]);
+  const loops = Promise.all([
+    sole.run(stop.signal),
+    planner.run(stop.signal),
+    worker.run(stop.signal),
+    watch.run(stop.signal),
+  ]);
   parts.defer(async () => {
     stop.abort();
     await loops;

@@ -67,6 +67,7 @@ export function runWorker(
 ): Running {
   const stopping = new AbortController();
   const errors: unknown[] = [];
+  const term = { name: `worker ${counter++}`, signal: new AbortController().signal };
   let plannerWakes = 0;
   const cluster = connectCluster({
     name: "sim",
@@ -85,18 +86,18 @@ export function runWorker(
       clock: time,
       store: store.port(),
       clusters: wrap(clusters, () => stopping.abort()),
+      member: { term: () => term },
       wakePlanner: () => {
         plannerWakes += 1;
       },
     },
     {
-      worker: "w",
       config: { build: { installation: INSTALLATION, clusterDomain: "", initImage: "alpine:3.20" } },
       onError: (error) => errors.push(error),
     },
   );
   cluster.start();
-  const ended = worker.run(stopping.signal);
+  const ended = worker.run(stopping.signal).then(() => store.free(term.name));
   return {
     worker,
     clusters,

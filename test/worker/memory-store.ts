@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { BUCKETS, bucketOf } from "../../src/core/job/bucket.ts";
 import type { Job } from "../../src/core/job/job.ts";
 import { isTerminal } from "../../src/core/job/status.ts";
 import type { Decision, JobEvent } from "../../src/core/reconcile/decision.ts";
@@ -6,7 +7,7 @@ import type { Clock } from "../../src/runtime/clock.ts";
 import type { BucketLease, RecordOutcome, WorkerStore } from "../../src/worker/ports.ts";
 import { admit, recorded } from "../core/world.ts";
 
-const BUCKET = 7;
+const ALL = Array.from({ length: BUCKETS }, (_, bucket) => bucket);
 
 type Row = { job: Job; recheckAtMs: number | null };
 
@@ -20,6 +21,8 @@ export class MemoryStore {
   /** Admissions whose tokens were released, as `job/number`; a second release is a defect. */
   readonly released = new Set<string>();
   readonly #clock: Clock;
+  /** Who holds all buckets, and whether others may take them. */
+  #holder = "";
   #epoch = 0;
   #breaking = 0;
 
@@ -57,23 +60,45 @@ export class MemoryStore {
     this.#breaking = calls;
   }
 
+  /** All buckets come to this worker, whoever had them. */
+  take(worker: string): readonly BucketLease[] {
+    this.#holder = worker;
+    this.#epoch += 1;
+    return ALL.map((bucket) => ({ bucket, epoch: this.#epoch }));
+  }
+
+  /** That worker, or whoever holds them, is gone. */
+  free(worker = this.#holder): void {
+    if (this.#holder === worker) this.#holder = "";
+  }
+
   port(): WorkerStore {
     return {
-      takeBuckets: async () => {
+      bucketsOf: async (worker) => {
         this.#maybeBreak();
-        this.#epoch += 1;
-        return [{ bucket: BUCKET, epoch: this.#epoch }];
+        const mine = this.#holder === worker ? ALL.map((bucket) => ({ bucket, epoch: this.#epoch })) : [];
+        return { workers: [worker], mine, free: this.#holder === "" ? ALL : [] };
       },
-      dueJobs: async (buckets, nowMs, limit) => {
+      takeBuckets: async (worker) => {
         this.#maybeBreak();
-        assert.deepEqual(buckets, [BUCKET]);
+        return this.take(worker);
+      },
+      giveBuckets: async () => assert.fail("there is nobody to give buckets to"),
+      openJobs: async () => {
+        this.#maybeBreak();
+        return [...this.rows]
+          .filter(([, { job }]) => job.admissions.some(({ goneMs }) => goneMs === null))
+          .map(([uid]) => uid);
+      },
+      dueJobs: async (_buckets, nowMs, limit) => {
+        this.#maybeBreak();
         const due = [...this.rows].filter(([, { recheckAtMs }]) => recheckAtMs !== null && recheckAtMs <= nowMs);
         return due.slice(0, limit).map(([uid]) => uid);
       },
       loadJob: async (uid) => {
         this.#maybeBreak();
         const job = this.job(uid);
-        return job === null ? null : { job, bucket: BUCKET };
+        return job === null ? null : { job, bucket: bucketOf(uid) };
       },
       record: async (job, decision, lease) => {
         this.#maybeBreak();

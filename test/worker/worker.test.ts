@@ -190,7 +190,7 @@ test("a worker that has lost its lease records nothing and touches nothing", asy
     },
   }));
   await reaches(uid, "RUNNING");
-  await store.port().takeBuckets("somebody else");
+  store.take("somebody else");
   const { length } = acts;
   store.cancel(uid);
   first.worker.wake(uid);
@@ -198,6 +198,7 @@ test("a worker that has lost its lease records nothing and touches nothing", asy
   assert.equal(phaseOf(uid), "RUNNING");
   assert.equal(acts.length, length);
   assert.equal((await leftOf(direct, uid)).pods.length, 4);
+  store.free();
   start();
   await isOver(uid);
   assert.equal(phaseOf(uid), "CANCELLED");

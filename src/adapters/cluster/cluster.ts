@@ -52,6 +52,8 @@ export type ClusterOptions = {
 export type Cluster = {
   readonly name: string;
   readonly start: () => void;
+  /** Reports the capacity again although nothing has changed, to whoever did not listen before. */
+  readonly tellCapacity: () => void;
   /** Ends watches and calls at once. */
   readonly close: () => Promise<void>;
   /** True once every reflector has completed a list. */
@@ -118,6 +120,7 @@ export function connectCluster(options: ClusterOptions): Cluster {
       for (const reflector of all) reflector.start();
       observer.start();
     },
+    tellCapacity: () => observer.changed(),
     async close() {
       const closed = [...all.map((reflector) => reflector.close()), observer.close()];
       await Promise.all([client.close(), logs.close()]);

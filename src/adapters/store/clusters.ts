@@ -1,5 +1,6 @@
 import type { ClusterCapacity, ClusterFlavor } from "../../core/plan/snapshot.ts";
 import { type Db, type Executor, json, onlyRow } from "./db.ts";
+import { observerLease } from "./leases.ts";
 import type { ChangeOutcome } from "./namespaces.ts";
 import { ensurePools } from "./pools.ts";
 
@@ -56,15 +57,25 @@ export async function recordCapacity(
     readonly capacity: ClusterCapacity;
     readonly reachable: boolean;
     readonly nowMs: number;
+    /** The epoch of the observer's lease, where several may observe: one that has lost it changes nothing. */
+    readonly leaseEpoch?: number;
   },
 ): Promise<boolean> {
-  const rows = await executor.query(RECORD_CAPACITY, [seen.cluster, json(seen.capacity), seen.reachable, seen.nowMs]);
+  const rows = await executor.query(RECORD_CAPACITY, [
+    seen.cluster,
+    json(seen.capacity),
+    seen.reachable,
+    seen.nowMs,
+    observerLease(seen.cluster),
+    seen.leaseEpoch ?? null,
+  ]);
   return rows.length === 1;
 }
 
 const RECORD_CAPACITY = `
 update clusters set capacity = $2::json, reachable = $3, observed_ms = $4
  where name = $1 and (capacity is null or capacity::text <> $2::json::text or reachable <> $3)
+   and ($6::bigint is null or exists (select from leases where leases.name = $5 and epoch = $6))
 returning 1`;
 
 /** Its observer cannot reach it: no gang is admitted there until it can. True if that is news. */

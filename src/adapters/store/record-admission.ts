@@ -6,9 +6,9 @@ import type { AllocationLine } from "../../core/quota/counters.ts";
 import type { JobEvent } from "../../core/reconcile/decision.ts";
 import { appendChanges } from "./append.ts";
 import { type Db, type Executor, undoable } from "./db.ts";
+import { holdsLease, PLANNER_LEASE } from "./leases.ts";
 import { grantLines } from "./ledger.ts";
 import { loadJob } from "./load-job.ts";
-import { holdsPlannerLease } from "./planner-lease.ts";
 import { updateJob, writeAdmissions } from "./write-job.ts";
 
 export type AdmitOutcome = "recorded" | "stale" | "refusedByLedger";
@@ -42,7 +42,7 @@ export function recordAdmission(db: Db, record: AdmissionRecord): Promise<AdmitO
 /** Takes every row that guards the admission, until the transaction ends; null where one of them has moved on. */
 async function take(tx: Executor, record: AdmissionRecord): Promise<Next | null> {
   const { planned } = record;
-  if (!(await holdsPlannerLease(tx, record.plannerEpoch))) return null;
+  if (!(await holdsLease(tx, { name: PLANNER_LEASE, epoch: record.plannerEpoch }))) return null;
   const job = await lockPlannedJob(tx, planned);
   const next = job && nextOf(job, planned, record.nowMs);
   if (next === null || !(await takeCluster(tx, planned))) return null;

@@ -3,8 +3,8 @@ import type { Refusal } from "../../core/plan/plan-types.ts";
 import { appendChanges } from "./append.ts";
 import { type Db, type Executor, json } from "./db.ts";
 import { type JobRow, statusDocument } from "./job-row.ts";
+import { holdsLease, PLANNER_LEASE } from "./leases.ts";
 import { loadJobs } from "./load-job.ts";
-import { holdsPlannerLease } from "./planner-lease.ts";
 
 /** So many refusals are recorded in one transaction, so that none holds its rows for long. */
 const BATCH = 500;
@@ -23,7 +23,7 @@ export async function recordRefusals(
   for (let from = 0; from < ordered.length; from += BATCH) {
     const batch = ordered.slice(from, from + BATCH);
     await db.tx(async (tx) => {
-      if (await holdsPlannerLease(tx, plannerEpoch)) await recordBatch(tx, batch, nowMs);
+      if (await holdsLease(tx, { name: PLANNER_LEASE, epoch: plannerEpoch })) await recordBatch(tx, batch, nowMs);
     });
   }
 }

@@ -1,4 +1,4 @@
-import { type Db, onlyRow } from "./db.ts";
+import { type Db, type Executor, onlyRow } from "./db.ts";
 
 /** So many changes get their positions in one transaction. */
 const BATCH = 5_000;
@@ -32,3 +32,8 @@ with next as (
   update job_changes c set position = next.position from next where c.id = next.id returning c.at_ms
 )
 select count(*) as given, min(at_ms) as "oldestMs" from given`;
+
+/** The newest position that was given. */
+export async function logHead(executor: Executor): Promise<number> {
+  return onlyRow(await executor.query<{ head: number }>("select head from job_log")).head;
+}

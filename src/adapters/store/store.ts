@@ -1,24 +1,26 @@
 import type { Clock } from "../../runtime/clock.ts";
 import { appendEvents } from "./append.ts";
-import { takeBuckets } from "./buckets.ts";
+import { bucketsOf, giveBuckets, takeBuckets } from "./buckets.ts";
 import * as clusters from "./clusters.ts";
 import { createJob, earlierRequest, type NewJob } from "./create-job.ts";
 import { createJobs } from "./create-jobs.ts";
 import type { Db } from "./db.ts";
 import { dueJobs, recheckAt } from "./due-jobs.ts";
 import { requestCancel, requestDelete } from "./end-job.ts";
+import { takeLease } from "./leases.ts";
 import { listEvents, refusalOf } from "./list-events.ts";
 import { getJob, listJobs } from "./list-jobs.ts";
 import { loadJob, loadJobs } from "./load-job.ts";
+import * as members from "./members.ts";
 import * as namespaces from "./namespaces.ts";
+import { openJobs } from "./open-jobs.ts";
 import { planSnapshot } from "./plan-snapshot.ts";
-import { takePlannerLease } from "./planner-lease.ts";
 import * as queues from "./queues.ts";
 import { confirmReleases, queueLimits, raiseQuotaEpoch, unconfirmedReleases } from "./quota-epoch.ts";
 import { recordAdmission } from "./record-admission.ts";
 import { recordRefusals } from "./record-refusals.ts";
 import { recordStep } from "./record-step.ts";
-import { sequence } from "./sequence.ts";
+import { logHead, sequence } from "./sequence.ts";
 import { entriesAfter, prune, watchSnapshot } from "./watch-log.ts";
 
 export type StoreOptions = {
@@ -43,6 +45,7 @@ export function createStore(db: Db, options: StoreOptions) {
     reads: jobReads(db),
     admin: admin(db, options),
     clusters: clusterStore(db, options),
+    members: memberStore(db),
   };
 }
 
@@ -85,7 +88,6 @@ function plannerStore(db: Db, options: StoreOptions) {
     raiseQuotaEpoch: () => raiseQuotaEpoch(db),
     /** The ceilings as they are now, for counters whose limits an admin has changed. */
     limits: () => queueLimits(db),
-    takePlannerLease: (holder: string) => takePlannerLease(db, holder),
   };
 }
 
@@ -93,7 +95,10 @@ function workerStore(db: Db, options: StoreOptions) {
   type Step = Parameters<typeof recordStep>;
   type Note = { readonly type: "Normal" | "Warning"; readonly reason: string; readonly message: string };
   return {
-    takeBuckets: (worker: string) => takeBuckets(db, worker),
+    bucketsOf: (worker: string) => bucketsOf(db, worker),
+    takeBuckets: (worker: string, buckets?: readonly number[]) => takeBuckets(db, worker, buckets),
+    giveBuckets: (worker: string, buckets: readonly number[]) => giveBuckets(db, worker, buckets),
+    openJobs: (buckets: readonly number[], page: Parameters<typeof openJobs>[2]) => openJobs(db, buckets, page),
     dueJobs: (buckets: readonly number[], nowMs: number, limit: number) => dueJobs(db, buckets, nowMs, limit),
     loadJob: (jobUid: string) => loadJob(db, jobUid),
     record: (job: Step[1], decision: Step[2], lease: Step[3], nowMs: number) =>
@@ -112,6 +117,7 @@ function workerStore(db: Db, options: StoreOptions) {
 function watchStore(db: Db) {
   return {
     sequence: () => sequence(db),
+    head: () => logHead(db),
     snapshot: (filter: Parameters<typeof watchSnapshot>[1]) => watchSnapshot(db, filter),
     entriesAfter: (position: number, limit: number) => entriesAfter(db, position, limit),
     loadJobs: (uids: readonly string[]) => loadJobs(db, uids),
@@ -161,5 +167,16 @@ function clusterStore(db: Db, { clock }: StoreOptions) {
     markUnreachable: (cluster: string) => clusters.markUnreachable(db, cluster),
     clearAdmissionCluster: (left: Parameters<typeof clusters.clearAdmissionCluster>[1]) =>
       clusters.clearAdmissionCluster(db, left),
+  };
+}
+
+function memberStore(db: Db) {
+  return {
+    join: (member: members.NewMember) => members.joinMembers(db, member),
+    renew: (name: string) => members.renewMember(db, name),
+    declareDead: (seen: members.SeenMember) => members.declareDead(db, seen),
+    leave: (name: string) => members.leaveMembers(db, name),
+    forgetAll: () => members.forgetMembers(db),
+    takeLease: (name: string, holder: string) => takeLease(db, name, holder),
   };
 }

@@ -1,8 +1,9 @@
+import { bucketOf } from "../../core/job/bucket.ts";
 import type { Job } from "../../core/job/job.ts";
 import type { SentJob } from "../../core/job/sent.ts";
 import type { Admission } from "../../core/job/status.ts";
 import { type Executor, json, storable } from "./db.ts";
-import { bucketOf, clusterOf, statusDocument } from "./job-row.ts";
+import { clusterOf, statusDocument } from "./job-row.ts";
 
 /** Inserts a job's row, to be looked at once; false where its name is taken. */
 export async function insertJob(tx: Executor, job: Job, sent: SentJob): Promise<boolean> {

@@ -1,0 +1,238 @@
+/** What the embedded service and a process of a team's service have in common. With them, the place that knows everyone. */
+import { getRandomValues, randomBytes } from "node:crypto";
+import { hostname } from "node:os";
+import { type Cluster, connectCluster } from "./adapters/cluster/cluster.ts";
+import type { Clusters } from "./adapters/cluster/clusters.ts";
+import type { Db } from "./adapters/store/db.ts";
+import { observerLease, PLANNER_LEASE, SEQUENCER_LEASE } from "./adapters/store/leases.ts";
+import type { createStore } from "./adapters/store/store.ts";
+import { type Api, startApi } from "./api/server.ts";
+import type { Config } from "./config.ts";
+import type { Counters } from "./core/quota/counters.ts";
+import { createIntake } from "./intake/intake.ts";
+import { createPlanner } from "./planner/planner.ts";
+import type { Clock } from "./runtime/clock.ts";
+import { createMember, type Member } from "./runtime/member.ts";
+import type { Telemetry } from "./telemetry/events.ts";
+import { startHttp } from "./telemetry/http.ts";
+import type { Observer } from "./telemetry/observer.ts";
+import { startTelemetry } from "./telemetry/start.ts";
+import { createWatch } from "./watch/watch.ts";
+import { createWorker } from "./worker/worker.ts";
+
+export const DEFAULT_QUEUE = "default";
+const INIT_IMAGE = "busybox:1.36";
+/** A database that is away does not keep a process from stopping for longer. */
+const LEAVE_MS_MAX = 1_500;
+
+export type Store = ReturnType<typeof createStore>;
+
+/** Where a hint goes: to the stage that listens in this process, and to those in others. A hint that nobody hears is not needed. */
+export type Hints = { appended: () => void; planner: () => void; job: (uid: string) => void };
+
+export function noHints(): Hints {
+  return { appended: () => {}, planner: () => {}, job: () => {} };
+}
+
+/** A name that no other process ever has. Process ids come again, and in containers they are all alike. */
+export function nameOfProcess(): string {
+  return `${hostname()}/${process.pid}/${randomBytes(4).toString("hex")}`;
+}
+
+/** Starts what this process tells its operator; lines go to a file, or to standard output for null. */
+export async function startTelling(of: {
+  readonly config: Config;
+  readonly file: string | null;
+  readonly clock: Clock;
+  readonly parts: AsyncDisposableStack;
+}) {
+  const { config, file, clock, parts } = of;
+  const { logLevel: level, metricsListen, otel } = config;
+  const told = await startTelemetry({ level, file, clock, metrics: metricsListen !== null, otel });
+  parts.defer(told.close);
+  return told;
+}
+
+/** Serves `/livez`, `/readyz` and `/metrics` where the configuration asks for them. */
+export async function startHealth(of: {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly db: Db;
+  readonly synced: () => boolean;
+  readonly scrape: Parameters<typeof startHttp>[0]["scrape"];
+  readonly parts: AsyncDisposableStack;
+}): Promise<void> {
+  const { config, clock, db, synced, scrape, parts } = of;
+  const checks = [
+    { name: "database", ready: () => db.query("select 1").then(() => true) },
+    { name: "clusters", ready: synced },
+  ];
+  const listen = { health: config.httpListen, metrics: config.metricsListen };
+  const http = await startHttp({ clock, checks, scrape }, listen);
+  parts.defer(http.close);
+  parts.defer(http.drain);
+}
+
+/** What the parts of one process share. */
+export type Base = {
+  readonly processName: string;
+  readonly clock: Clock;
+  readonly store: Store;
+  readonly installation: string;
+  readonly telemetry: Telemetry;
+  readonly observer: Observer;
+  /** Rings everybody who may want to know. */
+  readonly tell: Hints;
+  /** What is told in this process; each is set once the stage that listens is there. */
+  readonly heard: Hints;
+  readonly member: Member;
+  /** Closed in the reverse order of their start. */
+  readonly parts: AsyncDisposableStack;
+};
+
+/** Makes this process a member, which it is once this resolves, and until the parts are closed. */
+export async function joinAsMember(of: {
+  readonly processName: string;
+  readonly clock: Clock;
+  readonly store: Store;
+  readonly telemetry: Telemetry;
+  readonly parts: AsyncDisposableStack;
+  readonly takesBuckets: boolean;
+  readonly leaseMs: number;
+}): Promise<Member> {
+  const { processName: name, clock, store, telemetry, takesBuckets, leaseMs } = of;
+  const onError = (error: unknown) => telemetry.loopFailed({ loop: "member", error });
+  const member = createMember({ clock, store: store.members }, { name, takesBuckets, leaseMs, onError });
+  await member.look();
+  const stop = new AbortController();
+  const running = member.run(stop.signal);
+  of.parts.defer(async () => {
+    stop.abort();
+    const left = member.leave().catch(onError);
+    await Promise.race([Promise.all([running, left]), clock.sleep(LEAVE_MS_MAX)]);
+  });
+  return member;
+}
+
+/** Connects a cluster: every process hears of its jobs, the one with the observer's lease records its capacity. */
+export function connect(
+  base: Base,
+  cluster: { readonly name: string; readonly kubeconfig: string },
+  { observes } = { observes: true },
+): Cluster {
+  const { clock, store, installation, telemetry, observer, tell, heard, member } = base;
+  const { name } = cluster;
+  const lease = observes ? member.lease(observerLease(name), () => connected.tellCapacity()) : null;
+  const connected = connectCluster({
+    ...cluster,
+    installation,
+    clock,
+    random: Math.random,
+    createNamespaces: true,
+    onJobChanged: (uid) => heard.job(uid),
+    onCapacity: async ({ capacity, reachable }) => {
+      const leaseEpoch = lease?.epoch() ?? null;
+      if (leaseEpoch === null) return;
+      const changed =
+        capacity !== null && reachable
+          ? await store.clusters.recordCapacity({
+              cluster: name,
+              capacity,
+              reachable,
+              nowMs: clock.nowMs(),
+              leaseEpoch,
+            })
+          : await store.clusters.markUnreachable(name);
+      if (changed) tell.planner();
+    },
+    onError: (error, what) => telemetry.clusterFailed({ cluster: name, what, error }),
+    ...observer.kubeClient(name),
+  });
+  return connected;
+}
+
+type Loop = (signal: AbortSignal) => Promise<void>;
+
+/** Runs loops until the parts are closed. */
+export function runLoops(parts: AsyncDisposableStack, ...loops: readonly Loop[]): void {
+  const stop = new AbortController();
+  const running = Promise.all(loops.map((loop) => loop(stop.signal)));
+  parts.defer(async () => {
+    stop.abort();
+    await running;
+  });
+}
+
+export function startPlanner(base: Base, counters: Counters): void {
+  const { clock, store, telemetry, observer, tell, heard, member, parts } = base;
+  const lease = member.lease(PLANNER_LEASE, () => planner.wake());
+  const planner = createPlanner(
+    {
+      clock,
+      store: observer.plannerStore(store.planner),
+      counters,
+      lease,
+      wakeJob: tell.job,
+      ...observer.plannerPorts,
+    },
+    { onError: (error) => telemetry.loopFailed({ loop: "planner", error }) },
+  );
+  heard.planner = planner.wake;
+  runLoops(parts, planner.run);
+}
+
+export function startWorker(base: Base, clusters: Clusters): void {
+  const { clock, store, installation, telemetry, observer, tell, heard, member, parts } = base;
+  const worker = createWorker(
+    {
+      clock,
+      store: observer.workerStore(store.worker),
+      clusters,
+      member,
+      wakePlanner: tell.planner,
+      ...observer.workerPorts,
+    },
+    {
+      config: { build: { installation, clusterDomain: "", initImage: INIT_IMAGE } },
+      onError: (error, what) => telemetry.loopFailed({ loop: `worker ${what}`, error }),
+      ...observer.workerOptions,
+    },
+  );
+  heard.job = worker.wake;
+  runLoops(parts, worker.run);
+}
+
+/** Starts intake, watch with its sequencer, and the server in front of them. */
+export async function startServer(
+  base: Base,
+  clusters: Pick<Clusters, "logs">,
+  options: { readonly listen: string; readonly insecure: boolean },
+): Promise<Api> {
+  const { clock, store, telemetry, observer, tell, heard, member, parts } = base;
+  const lease = member.lease(SEQUENCER_LEASE, () => watch.hint());
+  const watch = createWatch(
+    { clock, store: observer.watchStore(store.watch), lease, onGiven: tell.appended },
+    telemetry,
+  );
+  heard.appended = watch.hint;
+  runLoops(parts, watch.run);
+  const random = (count: number) => getRandomValues(new Uint8Array(count));
+  const wakes = { wakePlanner: tell.planner, wakeJob: tell.job };
+  const intake = createIntake({ clock, store: store.intake, randomBytes: random, ...wakes, ...observer.intakePorts });
+  const api = await startApi(
+    {
+      intake: observer.intake(intake),
+      reads: store.reads,
+      watch,
+      admin: store.admin,
+      logs: clusters.logs,
+      wakePlanner: tell.planner,
+      clock,
+      onInternalError: (reference, error) => telemetry.callFailed({ reference, error }),
+      ...observer.apiPorts,
+    },
+    options,
+  );
+  parts.defer(() => api.close());
+  return api;
+}

@@ -1,0 +1,114 @@
+import assert from "node:assert/strict";
+import { DEMO_CLUSTERS } from "../../src/adapters/simcluster/demo-clusters.ts";
+import { type SimCluster, startSimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
+import type { Db } from "../../src/adapters/store/db.ts";
+import { openPostgres } from "../../src/adapters/store/postgres.ts";
+import { createStore } from "../../src/adapters/store/store.ts";
+import { connect, type GangwayClient } from "../../src/cli/client.ts";
+import { systemClock } from "../../src/runtime/clock.ts";
+import { createDatabase, postgresOptions } from "../support/postgres.ts";
+import { RedisServer } from "../support/redis-server.ts";
+import { ServeChild } from "../support/serve-process.ts";
+
+const LEASE_MS = 2_000;
+const GPU = "nvidia.com/gpu";
+
+/** A service as a team runs it: processes over one PostgreSQL database, one Redis and simulated clusters. */
+export class Team {
+  readonly db: Db;
+  readonly clusters: readonly SimCluster[];
+  readonly children: ServeChild[] = [];
+  readonly #env: Readonly<Record<string, string>>;
+  readonly #parts: AsyncDisposableStack;
+
+  private constructor(
+    db: Db,
+    clusters: readonly SimCluster[],
+    env: Record<string, string>,
+    parts: AsyncDisposableStack,
+  ) {
+    this.db = db;
+    this.clusters = clusters;
+    this.#env = env;
+    this.#parts = parts;
+  }
+
+  static async start(server: string, roles: readonly string[]): Promise<Team> {
+    await using parts = new AsyncDisposableStack();
+    const { url, drop } = await createDatabase(server);
+    parts.defer(drop);
+    const db = await openPostgres(postgresOptions(url));
+    parts.defer(() => db.close());
+    const redis = await RedisServer.start();
+    parts.defer(() => redis.stop());
+    const clusters = await startClusters(db, parts);
+    const env = {
+      DATABASE_URL: url,
+      REDIS_URL: redis.url,
+      NAMESPACES: "open",
+      GANGWAY_LEASE_SECONDS: String(LEASE_MS / 1000),
+      GANGWAY_LOG_LEVEL: "warn",
+    };
+    const team = new Team(db, clusters, env, parts.move());
+    for (const role of roles) team.add(role);
+    try {
+      await Promise.all(team.children.map((child) => child.serving()));
+    } catch (error) {
+      await team.close();
+      throw error;
+    }
+    return team;
+  }
+
+  add(roles: string): ServeChild {
+    const child = new ServeChild(roles, this.#env);
+    this.children.push(child);
+    return child;
+  }
+
+  /** Kills one without a word, and starts another in its place. */
+  async replace(child: ServeChild): Promise<void> {
+    await child.end("SIGKILL");
+    this.children[this.children.indexOf(child)] = new ServeChild(child.roles, this.#env);
+  }
+
+  /** A client of any API process that serves; its caller closes it. */
+  client(signal: AbortSignal): GangwayClient | null {
+    const addresses = this.children.flatMap((child) => (child.hasEnded ? [] : (child.address ?? [])));
+    const address = addresses[Math.floor(Math.random() * addresses.length)];
+    return address === undefined ? null : connect(address, signal);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.children.map((child) => child.end("SIGKILL")));
+    await this.#parts.disposeAsync();
+  }
+}
+
+async function startClusters(db: Db, parts: AsyncDisposableStack): Promise<readonly SimCluster[]> {
+  const clock = systemClock();
+  const store = createStore(db, { clock, openNamespaces: true, defaultQueue: "default", onAppended: () => {} });
+  const quotas = [
+    { flavor: "gpu/h100", resource: GPU, nominal: 16 },
+    { flavor: "gpu/a100", resource: GPU, nominal: 12 },
+  ];
+  await store.admin.createQueue({ name: "default", strategy: "BEST_EFFORT_FIFO", quotas });
+  return Promise.all(
+    DEMO_CLUSTERS.map(async ({ name, labels, flavors, nodes }) => {
+      const cluster = await startSimCluster({ name, nodes, directory: null, clock });
+      parts.defer(() => cluster.close());
+      await store.clusters.upsertCluster({ name, labels, flavors, simulated: true });
+      await db.query("update clusters set kubeconfig = $2 where name = $1", [name, cluster.kubeconfig()]);
+      return cluster;
+    }),
+  );
+}
+
+/** Waits for a condition that will come true; says what it waits for if it does not within a minute. */
+export async function until(holds: () => boolean | Promise<boolean>, what: string): Promise<void> {
+  for (const deadline = Date.now() + 60_000; ; ) {
+    if (await holds()) return;
+    if (Date.now() > deadline) assert.fail(`waited in vain until ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
