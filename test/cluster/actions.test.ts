@@ -6,16 +6,7 @@ import type { SimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
 import type { JsonObject } from "../../src/runtime/json.ts";
 import { arrayAt, objectAt } from "../../src/runtime/json.ts";
 import { gang } from "./gang.ts";
-import {
-  clientOf,
-  clock,
-  deadServer,
-  gpuNodes,
-  INSTALLATION,
-  kubeconfigOf,
-  startProxy,
-  startSim,
-} from "./harness.ts";
+import { clientOf, clock, deadServer, gpuNodes, INSTALLATION, kubeconfigOf, startProxy, startSim } from "./harness.ts";
 
 let sim: SimCluster;
 let client: KubeClient;

@@ -12,7 +12,16 @@ import type { Action } from "../../src/core/reconcile/decision.ts";
 import type { JsonObject } from "../../src/runtime/json.ts";
 import { arrayAt, objectAt, stringAt } from "../../src/runtime/json.ts";
 import { gang } from "../cluster/gang.ts";
-import { clientOf, clock, configMap, create, INSTALLATION, seededRandom, startProxy, until } from "../cluster/harness.ts";
+import {
+  clientOf,
+  clock,
+  configMap,
+  create,
+  INSTALLATION,
+  seededRandom,
+  startProxy,
+  until,
+} from "../cluster/harness.ts";
 import { nodeManifest, type Subject } from "./subject.ts";
 
 const signal = new AbortController().signal;
@@ -275,7 +284,10 @@ function refusals(of: Scene): void {
     const one = gang();
     await of.actions().act(one.createAnchor, signal);
     const { manifest } = one.createPod();
-    const spec = { containers: [{ name: "Main", image: "busybox:1.36" }, { name: "second" }], restartPolicy: "Perhaps" };
+    const spec = {
+      containers: [{ name: "Main", image: "busybox:1.36" }, { name: "second" }],
+      restartPolicy: "Perhaps",
+    };
     const { reason, message } = await refused({ ...one.createPod(), manifest: { ...manifest, spec } });
     assert.equal(reason, "Invalid");
     for (const field of ["spec.containers[0].name", "spec.containers[1].image", "spec.restartPolicy"]) {
@@ -590,7 +602,11 @@ function capacity(of: Scene): void {
     await remove("/api/v1/namespaces/default/pods/capacity-ours");
     await remove("/api/v1/namespaces/default/pods/capacity-strange");
     await free(16);
-    const body = nodeManifest({ name: "node-new", labels: {}, allocatable: { cpu: "8", pods: "10", "nvidia.com/gpu": "4" } });
+    const body = nodeManifest({
+      name: "node-new",
+      labels: {},
+      allocatable: { cpu: "8", pods: "10", "nvidia.com/gpu": "4" },
+    });
     ok(await of.admin.request({ method: "POST", path: "/api/v1/nodes", body }));
     await free(20);
     ok(
@@ -615,10 +631,7 @@ function capacity(of: Scene): void {
       assert.deepEqual(await of.actions().act(action, signal), done);
     }
     const looked = await cluster.look(uid, signal);
-    assert.deepEqual(
-      [looked?.pods.length, looked?.services.length, looked?.anchors.length],
-      [2, 1, 1],
-    );
+    assert.deepEqual([looked?.pods.length, looked?.services.length, looked?.anchors.length], [2, 1, 1]);
     await until(() => cluster.observe(uid).pods.length === 2, "heard of the pods");
     await cluster.close();
   });

@@ -17,7 +17,10 @@ export function controlPlaneBinary(): string {
   const cache = process.env["GANGWAY_KUBE_CACHE"] || join(homedir(), ".cache", "gangway", "kube");
   const hash = createHash("sha256").update(`${KUBERNETES_VERSION} ${process.platform} ${process.arch}\0`);
   for (const name of readdirSync(SOURCES).sort()) {
-    hash.update(`${name}\0`).update(readFileSync(join(SOURCES, name))).update("\0");
+    hash
+      .update(`${name}\0`)
+      .update(readFileSync(join(SOURCES, name)))
+      .update("\0");
   }
   return join(cache, hash.digest("hex").slice(0, 16), "control-plane");
 }

@@ -146,7 +146,10 @@ class Parts {
   }
 
   #lastLines(part: string): string {
-    return readFileSync(join(this.#directory, `${part}.log`), "utf8").split("\n").slice(-8).join("\n");
+    return readFileSync(join(this.#directory, `${part}.log`), "utf8")
+      .split("\n")
+      .slice(-8)
+      .join("\n");
   }
 }
 

@@ -1,11 +1,18 @@
 import type { Json, JsonObject } from "../../runtime/json.ts";
 import { arrayAt, isJsonObject, objectAt, stringAt } from "../../runtime/json.ts";
+import { definitionStatus } from "./custom-kinds.ts";
+import { kubeTime } from "./kube-object.ts";
+import { CRD_RESOURCE } from "./resource-kinds.ts";
 
 type Body = { readonly [member: string]: Json | undefined };
 
+type NewObject = { readonly resource: string; readonly name: string; readonly nowMs: number };
+
 /** What the API server fills in for a new object, by resource; objects of other resources stay as they are sent. */
-export function withDefaults(resource: string, body: Body, name: string): Body {
+export function withDefaults({ resource, name, nowMs }: NewObject, body: Body): Body {
   switch (resource) {
+    case CRD_RESOURCE:
+      return { ...body, status: definitionStatus(body, kubeTime(nowMs)) };
     case "pods":
       return podDefaults(body);
     case "services":

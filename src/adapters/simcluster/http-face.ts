@@ -72,9 +72,9 @@ export class HttpFace {
       response.writeHead(200, { "content-type": "text/plain; charset=utf-8" }).end("ok");
       return;
     }
-    const known = discovery(url.pathname, request.headers.host ?? "");
+    const known = discovery(url.pathname, request.headers.host ?? "", this.#context.model.store);
     if (known !== undefined) return reply(response, 200, known);
-    const route = parseRoute(url.pathname);
+    const route = parseRoute(url.pathname, this.#context.model.store);
     const body = await readBody(request);
     const method = request.method ?? "GET";
     const contentType = (request.headers["content-type"] ?? "").split(";")[0]?.trim() ?? "";

@@ -2,8 +2,12 @@
 export type NameRule = "subdomain" | "label" | "label1035";
 
 export type ResourceKind = {
-  /** Plural, as in paths: `pods`. */
+  /** What it is kept and refused under: `pods`, and with the group for kinds outside the core: `podgroups.scheduling.k8s.io`. */
   readonly resource: string;
+  /** As in paths: `pods`. */
+  readonly plural: string;
+  /** `v1`, or group and version. */
+  readonly apiVersion: string;
   readonly kind: string;
   readonly namespaced: boolean;
   readonly nameRule: NameRule;
@@ -17,9 +21,20 @@ export type ResourceKind = {
 type Flags = Partial<Omit<ResourceKind, "resource" | "kind">>;
 
 function kindOf(resource: string, kind: string, flags: Flags = {}): ResourceKind {
-  const common = { namespaced: true, nameRule: "subdomain", shortNames: [], hasStatus: false, returnsDeleted: false };
+  const common = {
+    plural: resource,
+    apiVersion: "v1",
+    namespaced: true,
+    nameRule: "subdomain",
+    shortNames: [],
+    hasStatus: false,
+    returnsDeleted: false,
+  };
   return { resource, kind, ...common, ...flags } as ResourceKind;
 }
+
+/** Definitions of kinds that a cluster serves beside its own. */
+export const CRD_RESOURCE = "customresourcedefinitions.apiextensions.k8s.io";
 
 const KINDS: readonly ResourceKind[] = [
   kindOf("namespaces", "Namespace", { namespaced: false, nameRule: "label", shortNames: ["ns"], hasStatus: true }),
@@ -46,7 +61,14 @@ const KINDS: readonly ResourceKind[] = [
   }),
   kindOf("podtemplates", "PodTemplate", { returnsDeleted: true }),
   kindOf("replicationcontrollers", "ReplicationController", { shortNames: ["rc"], hasStatus: true }),
+  kindOf(CRD_RESOURCE, "CustomResourceDefinition", {
+    plural: "customresourcedefinitions",
+    apiVersion: "apiextensions.k8s.io/v1",
+    namespaced: false,
+    shortNames: ["crd", "crds"],
+    hasStatus: true,
+  }),
 ];
 
-/** The kinds of the core group `v1` that the simulated cluster keeps, by the resource name of their paths. */
+/** The kinds that every simulated cluster keeps: those of the core group `v1`, and definitions of others. */
 export const RESOURCE_KINDS: ReadonlyMap<string, ResourceKind> = new Map(KINDS.map((kind) => [kind.resource, kind]));
