@@ -6,6 +6,7 @@ import { spawnSync } from "node:child_process";
 import { readdirSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
+import { controlPlaneBuilt } from "./kube/build.ts";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const root = dirname(here);
@@ -21,6 +22,11 @@ const conditional: readonly { readonly name: string; readonly available: () => b
     name: "the command line started by an older node",
     available: () => Number(pathNodeMajor()) < 24,
     enable: "put a node older than 24 on the PATH",
+  },
+  {
+    name: "the cluster adapter and the main job on real Kubernetes API servers",
+    available: controlPlaneBuilt,
+    enable: "npm run kube:build, which needs Go and some minutes",
   },
 ];
 

@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { generateKeyPairSync } from "node:crypto";
 import { once } from "node:events";
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -51,7 +51,8 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   const kubeconfig = (token = ADMIN) => kubeconfigText(url, certificate(), token);
   const startApiServer = async () => {
     parts.start("apiserver", apiServerFlags({ directory, api, etcd }));
-    await parts.until("apiserver", async () => isReady(kubeconfig()));
+    const made = () => existsSync(join(directory, "apiserver.crt"));
+    await parts.until("apiserver", async () => made() && isReady(kubeconfig()));
   };
   try {
     await startApiServer();
@@ -68,6 +69,8 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     throw error;
   }
   const client = createKubeClient({ kubeconfig: kubeconfig(), connectionsMax: 64, requestTimeoutMs: 15_000 });
+  const account = { method: "GET", path: "/api/v1/namespaces/default/serviceaccounts/default" } as const;
+  await parts.until("controller-manager", async () => (await client.request(account)).kind === "ok");
   return {
     url,
     certificate: certificate(),
@@ -210,7 +213,8 @@ function apiServerFlags({ directory, api, etcd }: Pick<Ports, "directory" | "api
     ...["--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file=accounts.pub"],
     ...["--service-account-signing-key-file=accounts.key", "--service-cluster-ip-range=10.96.0.0/16"],
     ...["--endpoint-reconciler-type=none", "--profiling=false", "--shutdown-delay-duration=0s"],
-    "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
+    // Nobody would take away the taint that it gives to new nodes.
+    "--disable-admission-plugins=TaintNodesByCondition",
   ];
 }
 
@@ -228,11 +232,12 @@ function schedulerConfig(kubeconfig: string): string {
   });
 }
 
-const CONTROLLERS = ["garbage-collector", "namespace", "pod-garbage-collector", "resourcequota", "serviceaccount"];
+const CONTROLLERS = ["garbage-collector", "namespace", "pod-garbage-collector", "resourcequota", "serviceaccount", "root-ca-certificate-publisher"];
 
 function controllerFlags(kubeconfig: string, port: number): readonly string[] {
   const controllers = CONTROLLERS.map((name) => `${name}-controller`).join(",");
-  return ["--kubeconfig", kubeconfig, `--controllers=${controllers}`, "--leader-elect=false", ...served(port)];
+  const trust = "--root-ca-file=apiserver.crt";
+  return ["--kubeconfig", kubeconfig, `--controllers=${controllers}`, "--leader-elect=false", trust, ...served(port)];
 }
 
 function kwokFlags(kubeconfig: string, port: number): readonly string[] {
