@@ -5,18 +5,18 @@ import { comparable, QUESTIONS, type Question } from "./answers.ts";
 import { controlPlaneBuilt } from "./build.ts";
 import { realSubject, type Subject, simulatedSubject } from "./subject.ts";
 
-async function ask({ url, certificate, token }: Subject, agent: Agent, question: Question): Promise<unknown> {
+async function ask({ url, token }: Subject, agent: Agent, question: Question): Promise<unknown> {
   const { method, path, body } = question;
   const contentType = method === "PATCH" ? "application/merge-patch+json" : "application/json";
   const headers = { authorization: `Bearer ${token}`, "content-type": question.contentType ?? contentType };
-  void certificate;
   const answer = await request(`${url}${path}`, {
     method,
     headers,
     dispatcher: agent,
     body: body === undefined ? null : JSON.stringify(body),
   });
-  return { status: answer.statusCode, body: comparable(await answer.body.json()) };
+  const text = await answer.body.text();
+  return { status: answer.statusCode, body: text.startsWith("{") ? comparable(JSON.parse(text)) : text };
 }
 
 suite("a simulated cluster answers as a real one", { skip: !controlPlaneBuilt(), timeout: 120_000 }, () => {

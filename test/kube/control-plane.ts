@@ -232,7 +232,14 @@ function schedulerConfig(kubeconfig: string): string {
   });
 }
 
-const CONTROLLERS = ["garbage-collector", "namespace", "pod-garbage-collector", "resourcequota", "serviceaccount", "root-ca-certificate-publisher"];
+const CONTROLLERS = [
+  "garbage-collector",
+  "namespace",
+  "pod-garbage-collector",
+  "resourcequota",
+  "serviceaccount",
+  "root-ca-certificate-publisher",
+];
 
 function controllerFlags(kubeconfig: string, port: number): readonly string[] {
   const controllers = CONTROLLERS.map((name) => `${name}-controller`).join(",");

@@ -16,6 +16,12 @@ export function kindAt(store: Store, apiVersion: string, plural: string): Resour
   return servedKinds(store).find((kind) => kind.apiVersion === apiVersion && kind.plural === plural);
 }
 
+/** Whether a path lies within a group that the cluster serves. */
+export function leadsToGroup(path: string, store: Store): boolean {
+  if (path.startsWith("/api/v1/")) return true;
+  return servedKinds(store).some(({ apiVersion }) => path.startsWith(`/apis/${apiVersion}/`));
+}
+
 /** What a new CustomResourceDefinition is served with: it is established at once. */
 export function definitionStatus(body: { readonly [member: string]: unknown }, at: string): JsonObject {
   const spec = objectAt(body, "spec");

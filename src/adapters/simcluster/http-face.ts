@@ -2,6 +2,7 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Json, JsonObject } from "../../runtime/json.ts";
+import { leadsToGroup } from "./custom-kinds.ts";
 import { discovery } from "./discovery.ts";
 import type { WriteFault } from "./faults.ts";
 import { drawWriteFault } from "./faults.ts";
@@ -68,12 +69,7 @@ export class HttpFace {
     if (token !== null && request.headers.authorization !== `Bearer ${token}`) {
       throw new StatusError(401, "Unauthorized", "Unauthorized");
     }
-    if (["/readyz", "/livez", "/healthz"].includes(url.pathname)) {
-      response.writeHead(200, { "content-type": "text/plain; charset=utf-8" }).end("ok");
-      return;
-    }
-    const known = discovery(url.pathname, request.headers.host ?? "", this.#context.model.store);
-    if (known !== undefined) return reply(response, 200, known);
+    if (this.#answeredAtRoot(url.pathname, request.headers.host ?? "", response)) return;
     const route = parseRoute(url.pathname, this.#context.model.store);
     const body = await readBody(request);
     const method = request.method ?? "GET";
@@ -82,6 +78,18 @@ export class HttpFace {
       return this.#watch(route, url.searchParams, response);
     }
     this.#call(route, { method, query: url.searchParams, contentType, body }, response);
+  }
+
+  /** What is said of the server itself, and of paths outside every group, where no Status is spoken. */
+  #answeredAtRoot(path: string, host: string, response: ServerResponse): boolean {
+    const { store } = this.#context.model;
+    const plain = { "content-type": "text/plain; charset=utf-8" };
+    const known = discovery(path, host, store);
+    if (["/readyz", "/livez", "/healthz"].includes(path)) response.writeHead(200, plain).end("ok");
+    else if (known !== undefined) reply(response, 200, known);
+    else if (!leadsToGroup(path, store)) response.writeHead(404, plain).end("404 page not found\n");
+    else return false;
+    return true;
   }
 
   #call(route: Route, request: ApiRequest, response: ServerResponse): void {

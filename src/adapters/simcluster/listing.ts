@@ -93,5 +93,5 @@ function parseToken(token: string): { version: number; after: string } {
   } catch {
     // Falls through to the refusal that every unreadable token gets.
   }
-  throw badRequest("continue key is not valid: illegal base64 data");
+  throw badRequest("invalid continue token: continue key is not valid");
 }

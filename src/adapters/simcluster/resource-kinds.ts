@@ -1,5 +1,5 @@
-/** How the names of a kind are checked: RFC 1123 subdomain, RFC 1123 label or RFC 1035 label. */
-export type NameRule = "subdomain" | "label" | "label1035";
+/** How the names of a kind are checked: RFC 1123 subdomain or label. */
+export type NameRule = "subdomain" | "label";
 
 export type ResourceKind = {
   /** What it is kept and refused under: `pods`, and with the group for kinds outside the core: `podgroups.scheduling.k8s.io`. */
@@ -40,7 +40,7 @@ const KINDS: readonly ResourceKind[] = [
   kindOf("namespaces", "Namespace", { namespaced: false, nameRule: "label", shortNames: ["ns"], hasStatus: true }),
   kindOf("nodes", "Node", { namespaced: false, shortNames: ["no"], hasStatus: true }),
   kindOf("pods", "Pod", { shortNames: ["po"], hasStatus: true, returnsDeleted: true }),
-  kindOf("services", "Service", { nameRule: "label1035", shortNames: ["svc"], hasStatus: true, returnsDeleted: true }),
+  kindOf("services", "Service", { nameRule: "label", shortNames: ["svc"], hasStatus: true, returnsDeleted: true }),
   kindOf("configmaps", "ConfigMap", { shortNames: ["cm"] }),
   kindOf("resourcequotas", "ResourceQuota", { shortNames: ["quota"], hasStatus: true, returnsDeleted: true }),
   kindOf("events", "Event", { shortNames: ["ev"] }),

@@ -27,6 +27,8 @@ export type ApiRequest = {
   readonly body: Json;
 };
 
+const PATCH_TYPES = ["json-patch", "merge-patch", "strategic-merge-patch"].map((type) => `application/${type}+json`);
+
 export type ApiAnswer = { readonly code: number; readonly body: JsonObject };
 
 const NO_PATH = new StatusError(404, "NotFound", "the server could not find the requested resource", {});
@@ -95,6 +97,9 @@ function answerObject(model: SimModel, target: Route & { readonly name: string }
     case "PUT":
       return { code: 200, body: replaceObject(model, target, request.body, how) };
     case "PATCH":
+      if (!PATCH_TYPES.includes(request.contentType)) {
+        throw new StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {});
+      }
       return { code: 200, body: replaceObject(model, target, patched(getObject(model, target).object, request), how) };
     case "DELETE":
       if (target.part === "status") throw notAllowed();
@@ -110,16 +115,9 @@ function patched(object: KubeObject, { body, contentType }: ApiRequest): Json {
   switch (contentType) {
     case "application/json-patch+json":
       return jsonPatch(object, body);
-    case "application/merge-patch+json":
-    case "application/strategic-merge-patch+json":
+    default:
       if (!isJsonObject(body)) throw badRequest("a merge patch must be an object");
       return mergePatch({ ...object, metadata }, body) ?? null;
-    default:
-      throw new StatusError(
-        415,
-        "UnsupportedMediaType",
-        "the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json, application/strategic-merge-patch+json",
-      );
   }
 }
 

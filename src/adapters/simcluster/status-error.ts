@@ -80,11 +80,20 @@ export function forbidden(
   return new StatusError(403, "Forbidden", `${resource} "${name}" is forbidden: ${why}`, details);
 }
 
-/** Each cause's message is what follows the field in the whole message. */
-export function invalid(kind: string, name: string, causes: readonly StatusCause[]): StatusError {
+/** Each cause's message is what follows the field in the whole message; `detailed` is what the details repeat. */
+export function invalid(
+  kind: string,
+  name: string,
+  causes: readonly StatusCause[],
+  detailed: readonly StatusCause[] = causes,
+): StatusError {
   const lines = causes.map((cause) => `${cause.field}: ${cause.message}`);
   const text = lines.length === 1 ? lines[0] : `[${lines.join(", ")}]`;
-  return new StatusError(422, "Invalid", `${kind} "${name}" is invalid: ${text}`, { name, kind, causes });
+  return new StatusError(422, "Invalid", `${kind} "${name}" is invalid: ${text}`, {
+    ...(name === "" ? {} : { name }),
+    kind,
+    causes: detailed,
+  });
 }
 
 export function expired(message: string, listMeta: JsonObject = {}): StatusError {

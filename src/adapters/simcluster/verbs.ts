@@ -8,7 +8,17 @@ import { keyOf, kubeTime, without } from "./kube-object.ts";
 import type { SimModel } from "./model.ts";
 import type { ResourceKind } from "./resource-kinds.ts";
 import { CRD_RESOURCE, RESOURCE_KINDS } from "./resource-kinds.ts";
-import { alreadyExists, badRequest, conflict, forbidden, modified, notFound, StatusError } from "./status-error.ts";
+import {
+  alreadyExists,
+  badRequest,
+  CAUSE,
+  conflict,
+  forbidden,
+  invalid,
+  modified,
+  notFound,
+  StatusError,
+} from "./status-error.ts";
 import { checkShape, validateObject, validatePodUpdate } from "./validate.ts";
 
 /** An object's place in the API. */
@@ -25,7 +35,7 @@ export function createObject(model: SimModel, target: Omit<Target, "name">, body
   const sent = checkBody(kind, body);
   const metadata = objectAt(sent, "metadata");
   if ((stringAt(metadata, "resourceVersion") ?? "") !== "") {
-    throw new StatusError(500, "InternalError", "resourceVersion should not be set on objects to be created");
+    throw new StatusError(500, "", "resourceVersion should not be set on objects to be created");
   }
   checkNamespace(target, stringAt(metadata, "namespace"));
   const name = nameFor(model, target, metadata);
@@ -131,9 +141,8 @@ function checkBody(kind: ResourceKind, body: Json): JsonObject {
   const sentKind = stringAt(body, "kind") ?? kind.kind;
   const version = stringAt(body, "apiVersion") ?? kind.apiVersion;
   if (sentKind !== kind.kind || version !== kind.apiVersion) {
-    throw badRequest(
-      `the object provided is unrecognized (must be of type ${kind.kind}): no kind "${sentKind}" is registered for version "${version}"`,
-    );
+    const why = `converting (${version}.${sentKind}) to (core.${kind.kind}): unknown conversion`;
+    throw badRequest(`${sentKind} in version "${version}" cannot be handled as a ${kind.kind}: ${why}`);
   }
   checkShape(kind.kind, body);
   return body;
@@ -203,11 +212,9 @@ function present(members: Readonly<Record<string, Json | undefined>>): JsonObjec
 function checkIdentity(kind: ResourceKind, { metadata }: KubeObject, sent: JsonObject): void {
   const uid = stringAt(sent, "uid") ?? "";
   if (uid !== "" && uid !== metadata.uid) {
-    throw conflict(
-      kind.resource,
-      metadata.name,
-      `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${metadata.uid}`,
-    );
+    // Kubernetes checks what cannot change twice, and its message says it once.
+    const cause = CAUSE.invalid("metadata.uid", uid, "field is immutable");
+    throw invalid(kind.kind, metadata.name, [cause], [cause, cause]);
   }
   const version = stringAt(sent, "resourceVersion") ?? "";
   if (version !== "" && version !== metadata.resourceVersion) throw modified(kind.resource, metadata.name);
