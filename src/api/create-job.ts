@@ -23,7 +23,7 @@ export async function createJob(intake: JobIntake, request: CreateJobRequest, co
   const sent = request.job === undefined ? null : sentJob(request.job);
   const { requestId, strict } = request;
   if (sent === null || context.violations.length > 0) {
-    const violations = sent === null ? [] : await intake.check(sent, strict);
+    const violations = sent === null ? [] : await intake.check(sent);
     throw invalidFields(mergeNotes(violations, context.violations));
   }
   const { validateOnly } = request;
@@ -43,7 +43,8 @@ function answer(outcome: SubmitOutcome, sent: SentJob) {
         warnings: outcome.warnings.map(({ field, message }: FieldNote) => ({ field, message })),
       };
     case "invalid":
-      throw invalidFields(outcome.violations);
+      // What would be a warning may well be why: `contianers` beside "must have at least one container".
+      throw invalidFields(mergeNotes(outcome.violations, outcome.warnings));
     case "unknownNamespace":
       throw notFound({ type: "namespace", name: outcome.namespace });
     case "nameTaken":

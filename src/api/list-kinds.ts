@@ -12,6 +12,7 @@ function toProtoKind(kind: Kind) {
   const roles = kind.roles?.map(({ name, max }) => ({ name, maxReplicas: max ?? undefined })) ?? [{ name: "" }];
   return {
     name: kind.name,
+    description: kind.description,
     apiVersion: kind.apiVersion,
     replicaSpecsField: kind.replicaSpecsField,
     roles,

@@ -29,7 +29,7 @@ export type SubmitOutcome =
 export type JobIntake = {
   readonly submit: (request: SubmitRequest) => Promise<SubmitOutcome>;
   /** Everything that is wrong with a job that breaks the proto's constraints already; nothing of it reaches the store. */
-  readonly check: (job: SentJob, strict: boolean) => Promise<readonly FieldNote[]>;
+  readonly check: (sent: SentJob) => Promise<readonly FieldNote[]>;
   readonly cancel: (which: { namespace: string; name: string }, reason: string) => Promise<EndOutcome>;
   readonly remove: (which: { namespace: string; name: string }) => Promise<EndOutcome>;
 };

@@ -7,6 +7,8 @@ export type UpOptions = {
   readonly examples: boolean;
   readonly listen: string | null;
   readonly data: string | null;
+  /** Listens where other machines reach it, although there is no encryption and no authentication. */
+  readonly insecure: boolean;
 };
 
 /** What a folder or a file is to the command line. */

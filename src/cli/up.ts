@@ -137,7 +137,9 @@ class Screen {
 
   draw(): void {
     if (!this.#deps.isTty) return;
-    const lines = this.#board.table({ columns: this.#deps.columns, color: this.#deps.color });
+    const { columns, color } = this.#deps;
+    // A line that wraps would be two to the terminal, and the table could not be drawn over again.
+    const lines = this.#board.table({ columns, color }).map((line) => line.slice(0, columns));
     const text = lines.join("\n");
     if (text === this.#shown) return;
     const back = this.#height === 0 ? "" : `\u001b[${this.#height}A`;

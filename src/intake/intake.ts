@@ -7,7 +7,7 @@ import { check, type Submission, type Submitted, submit } from "./submit.ts";
 export type Intake = {
   readonly submit: (submission: Submission) => Promise<Submitted>;
   /** Everything that is wrong with a job; with `strict`, everything odd too. Nothing changes. */
-  readonly check: (sent: SentJob, strict: boolean) => Promise<readonly FieldNote[]>;
+  readonly check: (sent: SentJob) => Promise<readonly FieldNote[]>;
   readonly cancel: (which: Which, reason: string) => Promise<CancelOutcome>;
   readonly remove: (which: Which) => Promise<CancelOutcome>;
 };
@@ -15,7 +15,7 @@ export type Intake = {
 export function createIntake(ports: IntakePorts): Intake {
   return {
     submit: (submission) => submit(ports, submission),
-    check: (sent, strict) => check(ports, sent, strict),
+    check: (sent) => check(ports, sent),
     cancel: (which, reason) => cancel(ports, which, reason),
     remove: (which) => remove(ports, which),
   };

@@ -64,9 +64,9 @@ async function earlierOf(
   return await store.earlierRequest({ namespace: sent.namespace, requestId, sent });
 }
 
-/** Everything that is wrong with a job that is refused anyway; the store is only asked what its namespace and queues are. */
-export async function check(ports: IntakePorts, sent: SentJob, strict: boolean): Promise<readonly FieldNote[]> {
-  return (await findings(sent, await factsOf(ports, sent), strict)).violations;
+/** Everything that is wrong or odd with a job that is refused anyway; the store is only asked what its namespace and queues are. */
+export async function check(ports: IntakePorts, sent: SentJob): Promise<readonly FieldNote[]> {
+  return (await findings(sent, await factsOf(ports, sent), true)).violations;
 }
 
 /** Null where the namespace's name cannot be one: the store is not asked with it. */

@@ -127,7 +127,7 @@ const stories: Record<string, readonly Step[]> = {
   ],
   "a command line that cannot be meant is a matter of usage": [
     { run: "sumbit", exit: 2, err: /unknown command 'sumbit'/ },
-    { run: "submit", exit: 2, err: /required option '-f, --filename <path>'/ },
+    { run: "submit", exit: 2, err: /required option '-f, --filename <path\.\.\.>'/ },
     { run: "submit -f nowhere.yaml", exit: 2, err: /nowhere.yaml does not exist/ },
     { run: "submit -f empty.yaml", exit: 2, err: /no manifest in empty.yaml/ },
     { run: "submit -f job.yaml --wait --timeout 5", exit: 2, err: /a duration with its unit/ },
@@ -190,8 +190,8 @@ test("up gets its options, and its exit status is the command's", async () => {
   assert.equal((await run(["up"], { up })).exitCode, 7);
   await run(["up", "--no-examples", "--listen", "127.0.0.1:0", "--data", "/tmp/x"], { up });
   assert.deepEqual(asked, [
-    { exit: false, examples: true, listen: null, data: null },
-    { exit: false, examples: false, listen: "127.0.0.1:0", data: "/tmp/x" },
+    { exit: false, examples: true, listen: null, data: null, insecure: false },
+    { exit: false, examples: false, listen: "127.0.0.1:0", data: "/tmp/x", insecure: false },
   ]);
 });
 

@@ -65,7 +65,8 @@ function importRules(from: string, target: string): readonly string[] {
   const [room, inner] = from.split("/");
   const [targetRoom = "", targetInner = ""] = own ? target.split("/") : [target];
   const broken = (why: string) => [`${from} imports ${target}: ${why}`];
-  if (target === "main.ts") return broken("nobody imports the composition root");
+  if (target === "main.ts" || (target === "embedded.ts" && from !== "main.ts"))
+    return broken("nobody imports the composition root");
   if (room === "core") return coreRules(inner ?? "", own, targetRoom, targetInner, broken);
   if (room === "runtime" && own && targetRoom !== "runtime") return broken("runtime has no domain words");
   if (room === "telemetry" && own && !["telemetry", "runtime", "core"].includes(targetRoom))

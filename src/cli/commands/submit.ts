@@ -11,16 +11,7 @@ import { qualifiedName } from "../job-text.ts";
 import { noteLine, type ReadyJob, readManifests } from "../manifest/read-manifests.ts";
 import { encodeMessage } from "../output.ts";
 import { isServiceError, rpcFailure } from "../rpc-failure.ts";
-import {
-  examples,
-  type OutputFormat,
-  onRun,
-  outputOption,
-  type Registrar,
-  type Run,
-  repeated,
-  timeoutOption,
-} from "../shell.ts";
+import { examples, type OutputFormat, onRun, outputOption, type Registrar, type Run, timeoutOption } from "../shell.ts";
 
 type Options = {
   filename: readonly string[];
@@ -38,9 +29,8 @@ export function registerSubmit(registrar: Registrar): void {
     .command("submit")
     .description("submit jobs: manifests of kubeflow.org/v1 (PyTorchJob, TFJob) as they are, or of gangway.dev/v1")
     .requiredOption(
-      "-f, --filename <path>",
-      "a file, a folder of *.yaml, *.yml and *.json, or - for stdin; may be repeated",
-      repeated,
+      "-f, --filename <path...>",
+      "files, folders of *.yaml, *.yml and *.json, or - for stdin; may be repeated",
     )
     .option("-n, --namespace <name>", "of manifests that name none (default: default)")
     .option(

@@ -2,7 +2,7 @@ import type { UpOptions } from "../deps.ts";
 import { usageFailure } from "../exit.ts";
 import { examples, type Registrar } from "../shell.ts";
 
-type Options = { exit?: boolean; examples: boolean; listen?: string; data?: string };
+type Options = { exit?: boolean; examples: boolean; listen?: string; data?: string; insecure?: boolean };
 
 const LISTEN = /^(?:\[[0-9a-fA-F:.]+\]|[^:[\]/\s]+):\d{1,5}$/;
 
@@ -15,6 +15,7 @@ export function registerUp({ program, deps, finish }: Registrar): void {
     .option("--no-examples", "serve only")
     .option("--listen <host:port>", "where to serve; port 0 takes any (default: 127.0.0.1:7443)")
     .option("--data <dir>", "where jobs and simulated clusters are kept (default: .gangway)")
+    .option("--insecure", "allow an address that other machines reach, without encryption and authentication")
     .addHelpText("after", examples("gangway up", "gangway up --exit", "gangway up --no-examples --listen 127.0.0.1:0"))
     .action(async (options: Options) => {
       if (options.exit === true && !options.examples)
@@ -27,6 +28,7 @@ export function registerUp({ program, deps, finish }: Registrar): void {
         examples: options.examples,
         listen: options.listen ?? null,
         data: options.data ?? null,
+        insecure: options.insecure === true,
       };
       finish(await deps.up(wanted));
     });

@@ -55,5 +55,5 @@ export type SentJob = {
 /** Something said about one field of a request: its path in the request's own names, and what is wrong or odd. */
 export type FieldNote = { readonly field: string; readonly message: string };
 
-/** What is wrong with one field of a request or manifest. */
+/** What is wrong with one field of a spec: its path in the words of manifests, from their root. */
 export type FieldError = { readonly path: string; readonly message: string };

@@ -47,6 +47,8 @@ export type Verdict = "running" | "succeeded" | "failed" | null;
 /** A kind of job: everything that differs between PyTorchJob, TFJob, Job and their like. All functions are pure. */
 export type Kind = {
   readonly name: string;
+  /** One sentence for whoever chooses a kind. */
+  readonly description: string;
   /** The `apiVersion` of its manifests and the member of their spec that holds the replica specs. */
   readonly apiVersion: string;
   readonly replicaSpecsField: string;

@@ -5,6 +5,7 @@ import { everyoneVerdict } from "./verdicts.ts";
 /** A job of any program: replica types of any name, restarted as one gang, succeeded when every replica has. */
 export const plainJob: Kind = {
   name: "Job",
+  description: "Any program: replica types of any name, restarted as one gang; succeeds when every replica has.",
   apiVersion: "gangway.dev/v1",
   replicaSpecsField: "replicaSpecs",
   operatorName: "gangway-job",

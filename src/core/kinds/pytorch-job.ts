@@ -18,6 +18,8 @@ const CONTAINER = "pytorch";
 /** Kubeflow's PyTorchJob: torchrun's environment, led by the master, or by all workers where there is none. */
 export const pytorchJob: Kind = {
   name: "PyTorchJob",
+  description:
+    "Distributed PyTorch: a master and workers that find each other by MASTER_ADDR and torchrun's PET_ variables; succeeds with the master, or with all workers where there is none.",
   apiVersion: "kubeflow.org/v1",
   replicaSpecsField: "pytorchReplicaSpecs",
   operatorName: "pytorchjob-controller",

@@ -19,6 +19,8 @@ const CONTAINER = "tensorflow";
 /** Kubeflow's TFJob: TF_CONFIG, led by chief or master, or by the workers where there is neither. */
 export const tfJob: Kind = {
   name: "TFJob",
+  description:
+    "Distributed TensorFlow: chief, master, parameter servers, workers and evaluator that find each other by TF_CONFIG; succeeds with the chief or master, else with worker 0 or all workers.",
   apiVersion: "kubeflow.org/v1",
   replicaSpecsField: "tfReplicaSpecs",
   operatorName: "tfjob-controller",

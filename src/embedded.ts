@@ -1,0 +1,155 @@
+/** The embedded service: builds it from its parts. With main.ts, which loads it only where a service is to run, the one place that knows everyone. */
+import { getRandomValues } from "node:crypto";
+import { join, resolve } from "node:path";
+import { connectCluster } from "./adapters/cluster/cluster.ts";
+import { createClusters } from "./adapters/cluster/clusters.ts";
+import { inProcessCounters } from "./adapters/quota/in-process.ts";
+import { DEMO_CLUSTERS } from "./adapters/simcluster/demo-clusters.ts";
+import { startSimCluster } from "./adapters/simcluster/sim-cluster.ts";
+import type { Db } from "./adapters/store/db.ts";
+import { installationId } from "./adapters/store/installation.ts";
+import { openPglite } from "./adapters/store/pglite.ts";
+import { createStore } from "./adapters/store/store.ts";
+import { startApi } from "./api/server.ts";
+import type { UpOptions } from "./cli/deps.ts";
+import type { RunningService } from "./cli/up.ts";
+import { type Config, EMBEDDED_QUEUES } from "./config.ts";
+import { createIntake } from "./intake/intake.ts";
+import { createPlanner } from "./planner/planner.ts";
+import { systemClock } from "./runtime/clock.ts";
+import { createTelemetry, type Telemetry } from "./telemetry/events.ts";
+import { createWatch } from "./watch/watch.ts";
+import { createWorker } from "./worker/worker.ts";
+
+const DEFAULT_QUEUE = "default";
+const INIT_IMAGE = "busybox:1.36";
+const clock = systemClock();
+
+/** Hints between stages; each is set once the stage that listens is there. A hint that comes earlier is not needed. */
+type Hints = { appended: () => void; planner: () => void; job: (uid: string) => void };
+
+/** Starts the whole service in this process, on a database and simulated clusters that keep their state in one directory. */
+export async function startEmbedded(options: UpOptions, config: Config): Promise<RunningService> {
+  const directory = resolve(options.data ?? config.dataDirectory);
+  await using parts = new AsyncDisposableStack();
+  // First, because its lock keeps a second process away from everything in the directory.
+  const db = await openPglite(join(directory, "db"));
+  parts.defer(() => db.close());
+  const telemetry = createTelemetry({ level: config.logLevel, file: join(directory, "gangway.log") });
+  const hints: Hints = { appended: () => {}, planner: () => {}, job: () => {} };
+  const store = createStore(db, {
+    clock,
+    openNamespaces: true,
+    defaultQueue: DEFAULT_QUEUE,
+    onAppended: () => hints.appended(),
+  });
+  const installation = await installationId(db);
+  for (const queue of EMBEDDED_QUEUES) await store.admin.ensureQueue(queue);
+  const clusters = await startClusters({ directory, installation, store, telemetry, hints, parts });
+  const stages = startStages({ db, store, clusters, installation, telemetry, hints, parts });
+  const api = await startApi(
+    {
+      intake: stages.intake,
+      reads: store.reads,
+      watch: stages.watch,
+      admin: store.admin,
+      wakePlanner: () => hints.planner(),
+      clock,
+      onInternalError: (reference, error) => telemetry.callFailed({ reference, error }),
+    },
+    { listen: options.listen ?? config.listen, insecure: options.insecure },
+  );
+  parts.defer(() => api.close());
+  telemetry.serviceStarted({ address: api.address, directory });
+  const running = parts.move();
+  return {
+    address: api.address,
+    close: async () => {
+      await running.disposeAsync();
+      telemetry.serviceStopped();
+    },
+  };
+}
+
+type Store = ReturnType<typeof createStore>;
+type Clusters = ReturnType<typeof createClusters>;
+
+/** Starts the simulated clusters, registers them, and connects to them as to any other. */
+async function startClusters(of: {
+  readonly directory: string;
+  readonly installation: string;
+  readonly store: Store;
+  readonly telemetry: Telemetry;
+  readonly hints: Hints;
+  readonly parts: AsyncDisposableStack;
+}): Promise<Clusters> {
+  const connected = await Promise.all(
+    DEMO_CLUSTERS.map(async ({ name, labels, flavors, nodes }) => {
+      const simulated = await startSimCluster({ name, nodes, directory: join(of.directory, "clusters", name), clock });
+      of.parts.defer(() => simulated.close());
+      await of.store.clusters.upsertCluster({ name, labels, flavors, simulated: true });
+      return connectCluster({
+        name,
+        kubeconfig: simulated.kubeconfig(),
+        installation: of.installation,
+        clock,
+        random: Math.random,
+        createNamespaces: true,
+        onJobChanged: (uid) => of.hints.job(uid),
+        onCapacity: async ({ cluster, capacity, reachable }) => {
+          const changed =
+            capacity !== null && reachable
+              ? await of.store.clusters.recordCapacity({ cluster, capacity, reachable, nowMs: clock.nowMs() })
+              : await of.store.clusters.markUnreachable(cluster);
+          if (changed) of.hints.planner();
+        },
+        onError: (error, what) => of.telemetry.clusterFailed({ cluster: name, what, error }),
+      });
+    }),
+  );
+  const clusters = createClusters(connected);
+  of.parts.defer(() => clusters.close());
+  for (const cluster of connected) cluster.start();
+  return clusters;
+}
+
+/** Starts the loops of planner, worker and sequencer, and what the API calls. */
+function startStages(of: {
+  readonly db: Db;
+  readonly store: Store;
+  readonly clusters: Clusters;
+  readonly installation: string;
+  readonly telemetry: Telemetry;
+  readonly hints: Hints;
+  readonly parts: AsyncDisposableStack;
+}) {
+  const { store, clusters, telemetry, hints } = of;
+  const process = `${of.installation}/${globalThis.process.pid}`;
+  const wakePlanner = () => hints.planner();
+  const wakeJob = (uid: string) => hints.job(uid);
+  const planner = createPlanner(
+    { clock, store: store.planner, counters: inProcessCounters(), wakeJob },
+    { holder: process, onError: (error) => telemetry.loopFailed({ loop: "planner", error }) },
+  );
+  const worker = createWorker(
+    { clock, store: store.worker, clusters, wakePlanner },
+    {
+      worker: process,
+      config: { build: { installation: of.installation, clusterDomain: "", initImage: INIT_IMAGE } },
+      onError: (error, what) => telemetry.loopFailed({ loop: `worker ${what}`, error }),
+    },
+  );
+  const watch = createWatch({ clock, store: store.watch }, telemetry);
+  const randomBytes = (count: number) => getRandomValues(new Uint8Array(count));
+  const intake = createIntake({ clock, store: store.intake, randomBytes, wakePlanner, wakeJob });
+  hints.appended = watch.hint;
+  hints.planner = planner.wake;
+  hints.job = worker.wake;
+  const stop = new AbortController();
+  const loops = Promise.all([planner.run(stop.signal), worker.run(stop.signal), watch.run(stop.signal)]);
+  of.parts.defer(async () => {
+    stop.abort();
+    await loops;
+  });
+  return { intake, watch };
+}
