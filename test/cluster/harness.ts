@@ -50,9 +50,9 @@ export function clientOf(kubeconfig: string, connectionsMax = 66): KubeClient {
   return createKubeClient({ kubeconfig, connectionsMax, requestTimeoutMs: 5_000 });
 }
 
-/** Waits until something holds; the test's own timeout is the bound. */
-export async function until(holds: () => boolean | Promise<boolean>, what: string): Promise<void> {
-  const endMs = clock.monotonicMs() + 15_000;
+/** Waits until something holds, but not for ever. */
+export async function until(holds: () => boolean | Promise<boolean>, what: string, msMax = 15_000): Promise<void> {
+  const endMs = clock.monotonicMs() + msMax;
   while (!(await holds())) {
     assert.ok(clock.monotonicMs() < endMs, `never came to hold: ${what}`);
     await clock.sleep(5);

@@ -33,6 +33,8 @@ export type ControlPlaneOptions = {
   readonly stages?: string;
   /** Lines of kube-apiserver's token file (`token,user,uid,"group,group"`) beside the administrator's. */
   readonly tokens?: readonly string[];
+  /** Admission plugins beside those that are on by default. */
+  readonly admission?: readonly string[];
 };
 
 const ADMIN = "admin";
@@ -50,7 +52,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   const certificate = () => readFileSync(join(directory, "apiserver.crt"), "utf8");
   const kubeconfig = (token = ADMIN) => kubeconfigText(url, certificate(), token);
   const startApiServer = async () => {
-    parts.start("apiserver", apiServerFlags({ directory, api, etcd }));
+    parts.start("apiserver", apiServerFlags({ directory, api, etcd }, options.admission ?? []));
     const made = () => existsSync(join(directory, "apiserver.crt"));
     await parts.until("apiserver", async () => made() && isReady(kubeconfig()));
   };
@@ -206,7 +208,10 @@ function etcdFlags({ directory, etcd, peer }: Pick<Ports, "directory" | "etcd" |
 }
 
 /** Its certificate is made by itself at the first start, in the plane's directory. */
-function apiServerFlags({ directory, api, etcd }: Pick<Ports, "directory" | "api" | "etcd">): readonly string[] {
+function apiServerFlags(
+  { directory, api, etcd }: Pick<Ports, "directory" | "api" | "etcd">,
+  admission: readonly string[],
+): readonly string[] {
   return [
     ...[`--etcd-servers=http://127.0.0.1:${etcd}`, "--bind-address=127.0.0.1", `--secure-port=${api}`],
     ...[`--cert-dir=${directory}`, "--token-auth-file=tokens.csv", "--authorization-mode=RBAC"],
@@ -215,6 +220,7 @@ function apiServerFlags({ directory, api, etcd }: Pick<Ports, "directory" | "api
     ...["--endpoint-reconciler-type=none", "--profiling=false", "--shutdown-delay-duration=0s"],
     // Nobody would take away the taint that it gives to new nodes.
     "--disable-admission-plugins=TaintNodesByCondition",
+    ...(admission.length > 0 ? [`--enable-admission-plugins=${admission.join(",")}`] : []),
   ];
 }
 
