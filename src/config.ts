@@ -12,6 +12,10 @@ export type Config = {
   readonly dataDirectory: string;
   /** GANGWAY_LOG_LEVEL. */
   readonly logLevel: LogLevel;
+  /** What credentials of registered clusters are encrypted with: GANGWAY_CREDENTIALS_KEY, 32 bytes in base64. Null: none can be stored. */
+  readonly credentialsKey: Buffer | null;
+  /** Kubeconfigs may be files of this machine, name some, and run programs: GANGWAY_LOCAL_KUBECONFIGS=allow. */
+  readonly allowLocalKubeconfigs: boolean;
   /** Colours are not wanted: NO_COLOR. */
   readonly plain: boolean;
 };
@@ -32,8 +36,22 @@ export function readConfig(workingDirectory: string, env: NodeJS.ProcessEnv = pr
     listen: env["GANGWAY_LISTEN"] || DEFAULT_ADDRESS,
     dataDirectory: env["GANGWAY_DATA"] || join(workingDirectory, ".gangway"),
     logLevel,
+    credentialsKey: credentialsKey(env["GANGWAY_CREDENTIALS_KEY"]),
+    allowLocalKubeconfigs: env["GANGWAY_LOCAL_KUBECONFIGS"] === "allow",
     plain: Boolean(env["NO_COLOR"]),
   };
+}
+
+const KEY_BYTES = 32;
+
+/** The value itself is a secret and is not repeated in the error. */
+function credentialsKey(text: string | undefined): Buffer | null {
+  if (text === undefined || text === "") return null;
+  const key = Buffer.from(text, "base64");
+  if (key.length === KEY_BYTES) return key;
+  throw new Error(
+    `GANGWAY_CREDENTIALS_KEY must be ${KEY_BYTES} bytes in base64, as \`openssl rand -base64 ${KEY_BYTES}\` prints them; it has ${key.length}`,
+  );
 }
 
 const GPU = "nvidia.com/gpu";

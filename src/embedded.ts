@@ -1,8 +1,8 @@
 /** The embedded service: builds it from its parts. With main.ts, which loads it only where a service is to run, the one place that knows everyone. */
 import { getRandomValues } from "node:crypto";
 import { join, resolve } from "node:path";
-import { connectCluster } from "./adapters/cluster/cluster.ts";
-import { createClusters } from "./adapters/cluster/clusters.ts";
+import { type ClusterOptions, connectCluster } from "./adapters/cluster/cluster.ts";
+import { ClusterRegistry, type RegisteredCluster } from "./adapters/cluster/registry.ts";
 import { inProcessCounters } from "./adapters/quota/in-process.ts";
 import { DEMO_CLUSTERS } from "./adapters/simcluster/demo-clusters.ts";
 import { startSimCluster } from "./adapters/simcluster/sim-cluster.ts";
@@ -13,6 +13,7 @@ import { createStore } from "./adapters/store/store.ts";
 import { startApi } from "./api/server.ts";
 import type { UpOptions } from "./cli/deps.ts";
 import type { RunningService } from "./cli/up.ts";
+import { createClusterAdmin } from "./cluster-admin.ts";
 import { type Config, EMBEDDED_QUEUES } from "./config.ts";
 import { createIntake } from "./intake/intake.ts";
 import { createPlanner } from "./planner/planner.ts";
@@ -45,14 +46,30 @@ export async function startEmbedded(options: UpOptions, config: Config): Promise
   });
   const installation = await installationId(db);
   for (const queue of EMBEDDED_QUEUES) await store.admin.ensureQueue(queue);
-  const clusters = await startClusters({ directory, installation, store, telemetry, hints, parts });
-  const stages = startStages({ db, store, clusters, installation, telemetry, hints, parts });
+  const { registry, simulated } = await startClusters({
+    directory,
+    installation,
+    store,
+    telemetry,
+    hints,
+    parts,
+    config,
+  });
+  const stages = startStages({ db, store, clusters: registry.clusters, installation, telemetry, hints, parts });
   const api = await startApi(
     {
       intake: stages.intake,
       reads: store.reads,
       watch: stages.watch,
       admin: store.admin,
+      clusters: createClusterAdmin({
+        store,
+        registry,
+        clock,
+        key: config.credentialsKey,
+        allowLocal: config.allowLocalKubeconfigs,
+        simulated: (name) => simulated.get(name) ?? null,
+      }),
       wakePlanner: () => hints.planner(),
       clock,
       onInternalError: (reference, error) => telemetry.callFailed({ reference, error }),
@@ -72,52 +89,81 @@ export async function startEmbedded(options: UpOptions, config: Config): Promise
 }
 
 type Store = ReturnType<typeof createStore>;
-type Clusters = ReturnType<typeof createClusters>;
 
-/** Starts the simulated clusters, registers them, and connects to them as to any other. */
-async function startClusters(of: {
+type ClusterParts = {
   readonly directory: string;
   readonly installation: string;
   readonly store: Store;
   readonly telemetry: Telemetry;
   readonly hints: Hints;
   readonly parts: AsyncDisposableStack;
-}): Promise<Clusters> {
+  readonly config: Config;
+};
+
+/** Starts the simulated clusters, and connects to them as to any other; those that people register are followed in the table. */
+async function startClusters(of: ClusterParts) {
+  const simulated = new Map<string, string>();
   const connected = await Promise.all(
     DEMO_CLUSTERS.map(async ({ name, labels, flavors, nodes }) => {
-      const simulated = await startSimCluster({ name, nodes, directory: join(of.directory, "clusters", name), clock });
-      of.parts.defer(() => simulated.close());
+      const cluster = await startSimCluster({ name, nodes, directory: join(of.directory, "clusters", name), clock });
+      of.parts.defer(() => cluster.close());
+      simulated.set(name, cluster.kubeconfig());
       await of.store.clusters.upsertCluster({ name, labels, flavors, simulated: true });
-      return connectCluster({
-        name,
-        kubeconfig: simulated.kubeconfig(),
-        installation: of.installation,
-        clock,
-        random: Math.random,
-        createNamespaces: true,
-        onJobChanged: (uid) => of.hints.job(uid),
-        onCapacity: async ({ cluster, capacity, reachable }) => {
-          const changed =
-            capacity !== null && reachable
-              ? await of.store.clusters.recordCapacity({ cluster, capacity, reachable, nowMs: clock.nowMs() })
-              : await of.store.clusters.markUnreachable(cluster);
-          if (changed) of.hints.planner();
-        },
-        onError: (error, what) => of.telemetry.clusterFailed({ cluster: name, what, error }),
-      });
+      return connectCluster(clusterOptions(of, { name, kubeconfig: cluster.kubeconfig() }));
     }),
   );
-  const clusters = createClusters(connected);
-  of.parts.defer(() => clusters.close());
+  const onError = (error: unknown, what: string) => of.telemetry.clusterFailed({ cluster: "", what, error });
+  const list = () => of.store.clusters.listCredentials();
+  const connect = (cluster: RegisteredCluster) => connectRegistered(of, cluster);
+  const registry = new ClusterRegistry({ clock, list, connect, onError }, connected);
+  of.parts.defer(async () => {
+    await Promise.all(connected.map((cluster) => cluster.close()));
+  });
   for (const cluster of connected) cluster.start();
-  return clusters;
+  const stop = new AbortController();
+  const following = registry.run(stop.signal);
+  of.parts.defer(async () => {
+    stop.abort();
+    await following;
+  });
+  return { registry, simulated };
+}
+
+async function connectRegistered(of: ClusterParts, { name, credentials }: RegisteredCluster) {
+  const { openCredentials } = await import("./adapters/cluster/credentials.ts");
+  const { credentialsKey: key, allowLocalKubeconfigs: allowLocal } = of.config;
+  const kubeconfig = await openCredentials(credentials, { cluster: name, key, allowLocal });
+  return connectCluster(clusterOptions(of, { name, kubeconfig }));
+}
+
+function clusterOptions(
+  of: ClusterParts,
+  { name, kubeconfig }: Pick<ClusterOptions, "name" | "kubeconfig">,
+): ClusterOptions {
+  return {
+    name,
+    kubeconfig,
+    installation: of.installation,
+    clock,
+    random: Math.random,
+    createNamespaces: true,
+    onJobChanged: (uid) => of.hints.job(uid),
+    onCapacity: async ({ cluster, capacity, reachable }) => {
+      const changed =
+        capacity !== null && reachable
+          ? await of.store.clusters.recordCapacity({ cluster, capacity, reachable, nowMs: clock.nowMs() })
+          : await of.store.clusters.markUnreachable(cluster);
+      if (changed) of.hints.planner();
+    },
+    onError: (error, what) => of.telemetry.clusterFailed({ cluster: name, what, error }),
+  };
 }
 
 /** Starts the loops of planner, worker and sequencer, and what the API calls. */
 function startStages(of: {
   readonly db: Db;
   readonly store: Store;
-  readonly clusters: Clusters;
+  readonly clusters: ClusterRegistry["clusters"];
   readonly installation: string;
   readonly telemetry: Telemetry;
   readonly hints: Hints;

@@ -12,7 +12,7 @@ import { addHealth } from "./health.ts";
 import { jobService } from "./job-service.ts";
 import { formatAddress, isLoopback, parseListenAddress } from "./listen-address.ts";
 import { namespaceService } from "./namespace-service.ts";
-import type { Admin, JobIntake, JobReads, JobWatch } from "./ports.ts";
+import type { Admin, ClusterAdmin, JobIntake, JobReads, JobWatch } from "./ports.ts";
 import { queueService } from "./queue-service.ts";
 import { readDescriptors, reflectionService } from "./reflection.ts";
 import type { OnInternalError } from "./rpc-error.ts";
@@ -23,6 +23,7 @@ export type ApiPorts = {
   readonly reads: JobReads;
   readonly watch: JobWatch;
   readonly admin: Admin;
+  readonly clusters: ClusterAdmin;
   /** Called after a change of queues or clusters that may let a gang go. */
   readonly wakePlanner: () => void;
   readonly clock: Clock;

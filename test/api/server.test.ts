@@ -137,6 +137,7 @@ test("an address that other machines reach is refused unless that is meant", asy
     reads: store.reads,
     watch: store.watch,
     admin: store.admin,
+    clusters: store.clusterAdmin,
     wakePlanner: () => {},
     clock: (await import("../../src/runtime/clock.ts")).systemClock(),
     onInternalError: () => {},
@@ -177,8 +178,9 @@ test("the server listens on IPv6 where the machine has it", async (t) => {
     cancel: () => assert.fail(),
     remove: () => assert.fail(),
   };
-  const { reads, watch, admin } = store;
-  const ports = { intake, reads, watch, admin, wakePlanner: () => {}, clock: systemClock(), onInternalError: () => {} };
+  const { reads, watch, admin, clusterAdmin: clusters } = store;
+  const others = { wakePlanner: () => {}, clock: systemClock(), onInternalError: () => {} };
+  const ports = { intake, reads, watch, admin, clusters, ...others };
   const api = await startApi(ports, { listen: "[::1]:0", insecure: false });
   assert.match(api.address, /^\[::1\]:\d+$/);
   const client = new Client(api.address, credentials.createInsecure());

@@ -3,6 +3,9 @@
 /** The first attempt of a pod with this annotation ends with exit code 137, as of a killed program. */
 export const FAILS_FIRST = "test.gangway.dev/fails-first";
 
+/** Pods with this annotation run until they are deleted. */
+const RUNS = "test.gangway.dev/runs";
+
 const ATTEMPT = '.metadata.labels["gangway.dev/attempt"]';
 
 export const TRAINING_STAGES = [
@@ -38,6 +41,7 @@ function stage(name: string, end: End, of: readonly object[]): string {
           expression(".metadata.deletionTimestamp", "DoesNotExist"),
           expression(".status.phase", "In", ["Running"]),
           expression(ATTEMPT, "Exists"),
+          expression(`.metadata.annotations["${RUNS}"]`, "DoesNotExist"),
           ...of,
         ],
       },

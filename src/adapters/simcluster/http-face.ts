@@ -2,6 +2,7 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Json, JsonObject } from "../../runtime/json.ts";
+import { objectAt } from "../../runtime/json.ts";
 import { leadsToGroup } from "./custom-kinds.ts";
 import { discovery } from "./discovery.ts";
 import type { WriteFault } from "./faults.ts";
@@ -15,6 +16,15 @@ import { WatchStream } from "./watch-stream.ts";
 
 /** As kube-apiserver's limit for a request. */
 const BODY_BYTES_MAX = 3 * 1024 * 1024;
+
+const ACCESS_REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+
+/** Whoever reaches a simulated cluster may do everything there. */
+function allowed(review: Json): JsonObject {
+  const spec = objectAt(review, "spec");
+  const type = { apiVersion: "authorization.k8s.io/v1", kind: "SelfSubjectAccessReview" };
+  return { ...type, metadata: { creationTimestamp: null }, spec, status: { allowed: true } };
+}
 
 export type FaceContext = WatchContext & {
   /** Brings the model to the present. */
@@ -70,8 +80,9 @@ export class HttpFace {
       throw new StatusError(401, "Unauthorized", "Unauthorized");
     }
     if (this.#answeredAtRoot(url.pathname, request.headers.host ?? "", response)) return;
-    const route = parseRoute(url.pathname, this.#context.model.store);
     const body = await readBody(request);
+    if (url.pathname === ACCESS_REVIEWS) return reply(response, 201, allowed(body));
+    const route = parseRoute(url.pathname, this.#context.model.store);
     const method = request.method ?? "GET";
     const contentType = (request.headers["content-type"] ?? "").split(";")[0]?.trim() ?? "";
     if (method === "GET" && ["true", "1"].includes(url.searchParams.get("watch") ?? "")) {
@@ -87,7 +98,8 @@ export class HttpFace {
     const known = discovery(path, host, store);
     if (["/readyz", "/livez", "/healthz"].includes(path)) response.writeHead(200, plain).end("ok");
     else if (known !== undefined) reply(response, 200, known);
-    else if (!leadsToGroup(path, store)) response.writeHead(404, plain).end("404 page not found\n");
+    else if (path !== ACCESS_REVIEWS && !leadsToGroup(path, store))
+      response.writeHead(404, plain).end("404 page not found\n");
     else return false;
     return true;
   }

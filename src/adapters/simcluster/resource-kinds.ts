@@ -33,6 +33,14 @@ function kindOf(resource: string, kind: string, flags: Flags = {}): ResourceKind
   return { resource, kind, ...common, ...flags } as ResourceKind;
 }
 
+/** Kept for who looks for them; nothing is called. */
+function webhookKind(which: "Mutating" | "Validating"): ResourceKind {
+  const plural = `${which.toLowerCase()}webhookconfigurations`;
+  const apiVersion = "admissionregistration.k8s.io/v1";
+  const resource = `${plural}.admissionregistration.k8s.io`;
+  return kindOf(resource, `${which}WebhookConfiguration`, { plural, apiVersion, namespaced: false });
+}
+
 /** Definitions of kinds that a cluster serves beside its own. */
 export const CRD_RESOURCE = "customresourcedefinitions.apiextensions.k8s.io";
 
@@ -68,6 +76,8 @@ const KINDS: readonly ResourceKind[] = [
     shortNames: ["crd", "crds"],
     hasStatus: true,
   }),
+  webhookKind("Mutating"),
+  webhookKind("Validating"),
 ];
 
 /** The kinds that every simulated cluster keeps: those of the core group `v1`, and definitions of others. */
