@@ -113,9 +113,10 @@ async function startClusters(of: ClusterParts) {
     }),
   );
   const onError = (error: unknown, what: string) => of.telemetry.clusterFailed({ cluster: "", what, error });
+  const onJobChanged = (uid: string) => of.hints.job(uid);
   const list = () => of.store.clusters.listCredentials();
   const connect = (cluster: RegisteredCluster) => connectRegistered(of, cluster);
-  const registry = new ClusterRegistry({ clock, list, connect, onError }, connected);
+  const registry = new ClusterRegistry({ clock, list, connect, onJobChanged, onError }, connected);
   of.parts.defer(async () => {
     await Promise.all(connected.map((cluster) => cluster.close()));
   });

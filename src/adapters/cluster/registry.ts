@@ -20,6 +20,8 @@ export type RegistryPorts = {
   }>;
   /** Connects to a cluster; not started yet. Rejects where its credentials do not open. */
   readonly connect: (cluster: RegisteredCluster) => Promise<Cluster>;
+  /** Something of this job was seen in a cluster that is not connected any more. A hint. */
+  readonly onJobChanged: (jobUid: string) => void;
   readonly onError: (error: unknown, what: string) => void;
 };
 
@@ -94,6 +96,8 @@ export class ClusterRegistry {
   async #disconnect(name: string): Promise<void> {
     const connection = this.#connections.get(name);
     this.#connections.delete(name);
-    await connection?.cluster.close();
+    if (connection === undefined) return;
+    for (const jobUid of new Set(connection.cluster.jobUids())) this.#ports.onJobChanged(jobUid);
+    await connection.cluster.close();
   }
 }

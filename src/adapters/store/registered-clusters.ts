@@ -64,34 +64,49 @@ returning name`;
  * Removes a cluster that nothing is placed on. To be forgotten, one that is gone for good: what was placed there counts
  * as gone, and the row stays as a mark, so that every process hears of it.
  */
-export function deleteCluster(
+export async function deleteCluster(
   db: Db,
+  name: string,
+  how: { readonly forget: boolean; readonly nowMs: number },
+): Promise<ChangeOutcome<null>> {
+  const outcome = await db.tx((tx) => remove(tx, name, how));
+  // In a transaction of its own: admissions lock a job before its cluster, so this one must not do it the other way round.
+  if (outcome.kind === "done" && how.forget) await db.query(RECHECK_PLACED, [name, how.nowMs]);
+  return outcome;
+}
+
+async function remove(
+  tx: Executor,
   name: string,
   { forget, nowMs }: { readonly forget: boolean; readonly nowMs: number },
 ): Promise<ChangeOutcome<null>> {
-  return db.tx(async (tx) => {
-    // Locks the row: an admission to it raises its counter, and so comes before or is refused.
-    const [locked] = await tx.query<{ simulated: boolean }>(LOCK_CLUSTER, [name]);
-    if (locked === undefined) return { kind: "notFound" };
-    if (locked.simulated) return { kind: "inUse", by: "this process, which simulates it" };
-    const { placed } = onlyRow(await tx.query<{ placed: number }>(COUNT_PLACED, [name]));
-    if (placed > 0 && !forget) {
-      const gangs = placed === 1 ? "1 gang that is" : `${placed} gangs that are`;
-      return { kind: "inUse", by: `${gangs} placed there; wait for their end, or forget it if it is gone for good` };
-    }
-    await (forget ? tx.query(FORGET_CLUSTER, [name, nowMs]) : tx.query("delete from clusters where name = $1", [name]));
-    return { kind: "done", record: null };
-  });
+  // Locks the row: an admission to it raises its counter, and so comes before or is refused.
+  const [locked] = await tx.query<{ simulated: boolean }>(LOCK_CLUSTER, [name]);
+  if (locked === undefined) return { kind: "notFound" };
+  if (locked.simulated) return { kind: "inUse", by: "this process, which simulates it" };
+  const { placed } = onlyRow(await tx.query<{ placed: number }>(COUNT_PLACED, [name]));
+  if (placed > 0 && !forget) {
+    const gangs = placed === 1 ? "1 gang that is" : `${placed} gangs that are`;
+    return { kind: "inUse", by: `${gangs} placed there; wait for their end, or forget it if it is gone for good` };
+  }
+  await (forget ? tx.query(FORGET_CLUSTER, [name, nowMs]) : tx.query("delete from clusters where name = $1", [name]));
+  return { kind: "done", record: null };
 }
 
 const LOCK_CLUSTER = "select simulated from clusters where name = $1 and forgotten_ms is null for update";
 
-const COUNT_PLACED = "select count(*)::int as placed from admission_clusters where cluster = $1";
+const COUNT_PLACED = "select count(distinct job_uid)::int as placed from admission_clusters where cluster = $1";
 
 const FORGET_CLUSTER = `
 update clusters
-   set forgotten_ms = $2, credentials = null, capacity = null, observed_ms = null, reachable = false, version = version + 1
+   set forgotten_ms = $2, credentials = null, capacity = null, observed_ms = null, reachable = false, version = version + 1,
+       admission_counter = admission_counter + 1
  where name = $1`;
+
+/** Nothing will be heard of their pods any more: their workers look by themselves. */
+const RECHECK_PLACED = `
+update jobs set recheck_at_ms = $2
+ where uid in (select job_uid from admission_clusters where cluster = $1) and (recheck_at_ms is null or recheck_at_ms > $2)`;
 
 /** What every process connects to, and what it treats as empty. */
 export async function listCredentials(executor: Executor): Promise<{
