@@ -58,10 +58,14 @@ function follow() {
   return { registry, table, changed, errors, connections: () => connections };
 }
 
-test("clusters are connected while the table names them, and anew when their credentials change", async () => {
+test("clusters are connected while the table names them, and anew when their credentials change", async (t) => {
   const { registry, table, changed, errors, connections } = follow();
   const stop = new AbortController();
   const running = registry.run(stop.signal);
+  t.after(async () => {
+    stop.abort();
+    await running;
+  });
   const one = gang();
   const job = { uid: one.uid, clusters: ["one"] };
   assert.equal(registry.clusters.observe(job), null, "not known yet");
@@ -71,7 +75,7 @@ test("clusters are connected while the table names them, and anew when their cre
   ];
   registry.wake();
   await until(() => registry.clusters.observe(job) !== null, "connected");
-  assert.deepEqual(errors, ["cluster bad"], "one that does not open keeps no other away");
+  assert.deepEqual(errors, ["cluster bad"], "one that does not open keeps no other away, and is told of once");
   assert.deepEqual(await registry.clusters.act({ ...one.createAnchor, cluster: "one" }, signal), { kind: "done" });
   await until(() => registry.clusters.seenJobs().includes(one.uid), "its anchor is seen");
   await registry.refresh();
@@ -91,8 +95,6 @@ test("clusters are connected while the table names them, and anew when their cre
   const empty = [{ cluster: "one", pods: [], services: [], anchors: [] }];
   assert.deepEqual(registry.clusters.observe(job), empty, "what is forgotten is empty");
   assert.deepEqual(await registry.clusters.look(job, signal), empty);
-  stop.abort();
-  await running;
 });
 
 test("a check of a cluster where all is well finds nothing", async () => {

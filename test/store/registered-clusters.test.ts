@@ -69,7 +69,7 @@ test("one that a gang is placed on is only forgotten: no planner sees it, and th
   assert.equal(await store.admin.getCluster("south"), null);
   assert.ok((await store.planner.snapshot()).clusters.every(({ name }) => name !== "south"));
   assert.deepEqual(await store.clusters.listCredentials(), { registered: [], forgotten: ["south"] });
-  const late = { cluster: "south", capacity: { nodes: [], seen: [] }, reachable: true, nowMs: NOW };
+  const late = { cluster: "south", capacity: { nodes: [], unbound: [], seen: [] }, reachable: true, nowMs: NOW };
   assert.equal(
     await store.clusters.recordCapacity(late),
     false,

@@ -37,6 +37,8 @@ export class ClusterRegistry {
   readonly #ports: RegistryPorts;
   readonly #given: readonly Cluster[];
   readonly #connections = new Map<string, Connection>();
+  /** Credentials with which no connection could be made, by cluster: told of once, tried again and again. */
+  readonly #failed = new Map<string, string>();
   #forgotten: ReadonlySet<string> = new Set();
   #wake = new AbortController();
   #last: Promise<void> = Promise.resolve();
@@ -83,12 +85,20 @@ export class ClusterRegistry {
     }
     for (const cluster of registered) {
       if (this.#connections.has(cluster.name)) continue;
-      await this.#connect(cluster).catch((error: unknown) => this.#ports.onError(error, `cluster ${cluster.name}`));
+      await this.#connect(cluster).catch((error: unknown) => this.#tellOnce(cluster, error));
     }
+  }
+
+  #tellOnce({ name, credentials }: RegisteredCluster, error: unknown): void {
+    const failed = canonicalJson(credentials);
+    if (this.#failed.get(name) === failed) return;
+    this.#failed.set(name, failed);
+    this.#ports.onError(error, `cluster ${name}`);
   }
 
   async #connect(registered: RegisteredCluster): Promise<void> {
     const cluster = await this.#ports.connect(registered);
+    this.#failed.delete(registered.name);
     this.#connections.set(registered.name, { credentials: canonicalJson(registered.credentials), cluster });
     cluster.start();
   }
