@@ -5,6 +5,7 @@ import type { CliIo, PathEntry } from "./deps.ts";
 /** The part of a process that the command line reads and writes. */
 export type ProcessStreams = Pick<NodeJS.Process, "stdin" | "stdout" | "stderr">;
 
+/** Where nobody says how wide the terminal is; some say 0. */
 const COLUMNS = 80;
 
 /** The streams and files of this process. A reader of stdout that went away (`gangway list | head`) is no error. */
@@ -18,7 +19,7 @@ export function processIo(streams: ProcessStreams): CliIo {
     readFile: (path) => readFile(path, "utf8"),
     lookUp,
     isTty: stdout.isTTY === true,
-    columns: stdout.columns ?? COLUMNS,
+    columns: stdout.columns || COLUMNS,
     color: stdout.isTTY === true && stdout.hasColors(),
   };
 }
