@@ -68,6 +68,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     parts.start("kwok", kwokFlags(path, kwok));
   } catch (error) {
     await parts.stopAll();
+    rmSync(directory, { recursive: true, force: true });
     throw error;
   }
   const client = createKubeClient({ kubeconfig: kubeconfig(), connectionsMax: 64, requestTimeoutMs: 15_000 });
