@@ -3,10 +3,12 @@ import { getRandomValues, randomBytes } from "node:crypto";
 import { hostname } from "node:os";
 import { type Cluster, connectCluster } from "./adapters/cluster/cluster.ts";
 import type { Clusters } from "./adapters/cluster/clusters.ts";
+import { ClusterRegistry } from "./adapters/cluster/registry.ts";
 import type { Db } from "./adapters/store/db.ts";
 import { observerLease, PLANNER_LEASE, SEQUENCER_LEASE } from "./adapters/store/leases.ts";
 import type { createStore } from "./adapters/store/store.ts";
 import { type Api, startApi } from "./api/server.ts";
+import { createClusterAdmin } from "./cluster-admin.ts";
 import type { Config } from "./config.ts";
 import type { Counters } from "./core/quota/counters.ts";
 import { createIntake } from "./intake/intake.ts";
@@ -151,6 +153,49 @@ export function connect(
   return connected;
 }
 
+/** What a process does with clusters: those that are given are connected for it, the others are followed in the table. */
+export type ClusterWishes = {
+  readonly config: Pick<Config, "credentialsKey" | "allowLocalKubeconfigs">;
+  /** Whether this process listens to clusters, as workers do, or only asks them something now and then. */
+  readonly listens: boolean;
+  readonly given: readonly Cluster[];
+  /** The kubeconfig of a cluster that this process simulates; null for any other. */
+  readonly simulated: (name: string) => string | null;
+};
+
+/** Keeps this process connected to every cluster that the table names, until the parts are closed. */
+export async function followClusters(base: Base, wishes: ClusterWishes) {
+  const { clock, store, telemetry, observer, heard, parts } = base;
+  const { listens, given, simulated } = wishes;
+  const { credentialsKey: key, allowLocalKubeconfigs: allowLocal } = wishes.config;
+  const registry = new ClusterRegistry(
+    {
+      clock,
+      list: () => store.clusters.listCredentials(),
+      connect: async ({ name, credentials }) => {
+        const { openCredentials } = await import("./adapters/cluster/credentials.ts");
+        const kubeconfig = await openCredentials(credentials, { cluster: name, key, allowLocal });
+        return connect(base, { name, kubeconfig }, { observes: listens });
+      },
+      listens,
+      onJobChanged: (uid) => heard.job(uid),
+      onError: (error, what) => telemetry.clusterFailed({ cluster: "", what, error }),
+    },
+    given,
+  );
+  observer.clusters(() => registry.connected());
+  parts.defer(async () => {
+    await Promise.all(given.map((cluster) => cluster.close()));
+  });
+  await registry.refresh();
+  for (const cluster of given) cluster.start();
+  runLoops(parts, (signal) => registry.run(signal));
+  const admin = createClusterAdmin({ store, registry, clock, key, allowLocal, simulated });
+  return { clusters: registry.clusters, admin };
+}
+
+export type FollowedClusters = Awaited<ReturnType<typeof followClusters>>;
+
 type Loop = (signal: AbortSignal) => Promise<void>;
 
 /** Runs loops until the parts are closed. */
@@ -205,7 +250,7 @@ export function startWorker(base: Base, clusters: Clusters): void {
 /** Starts intake, watch with its sequencer, and the server in front of them. */
 export async function startServer(
   base: Base,
-  clusters: Pick<Clusters, "logs">,
+  { clusters, admin }: FollowedClusters,
   options: { readonly listen: string; readonly insecure: boolean },
 ): Promise<Api> {
   const { clock, store, telemetry, observer, tell, heard, member, parts } = base;
@@ -225,6 +270,7 @@ export async function startServer(
       reads: store.reads,
       watch,
       admin: store.admin,
+      clusters: admin,
       logs: clusters.logs,
       wakePlanner: tell.planner,
       clock,

@@ -38,6 +38,10 @@ export type Config = {
   readonly metricsListen: string | null;
   /** What the OTEL_* variables ask for; null: nothing. */
   readonly otel: { readonly serviceName: string | null } | null;
+  /** What credentials of registered clusters are encrypted with: GANGWAY_CREDENTIALS_KEY, 32 bytes in base64. Null: none can be stored. */
+  readonly credentialsKey: Buffer | null;
+  /** Kubeconfigs may be files of this machine, name some, and run programs: GANGWAY_LOCAL_KUBECONFIGS=allow. */
+  readonly allowLocalKubeconfigs: boolean;
   /** Colours are not wanted: NO_COLOR. */
   readonly plain: boolean;
   /** Null without DATABASE_URL. */
@@ -67,6 +71,8 @@ export function readConfig(workingDirectory: string, env: NodeJS.ProcessEnv = pr
     httpListen: env["GANGWAY_HTTP_LISTEN"] || null,
     metricsListen: env["GANGWAY_METRICS_LISTEN"] || null,
     otel: readOtel(env),
+    credentialsKey: credentialsKey(env["GANGWAY_CREDENTIALS_KEY"]),
+    allowLocalKubeconfigs: env["GANGWAY_LOCAL_KUBECONFIGS"] === "allow",
     plain: Boolean(env["NO_COLOR"]),
     database: readDatabase(env),
     redis: readRedis(env),
@@ -133,6 +139,18 @@ function wholeNumber(
   const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
   if (value >= allowed.min && value <= allowed.max) return value;
   throw new Error(`${name} is "${text}"; allowed are ${allowed.min} to ${allowed.max}`);
+}
+
+const KEY_BYTES = 32;
+
+/** The value itself is a secret and is not repeated in the error. */
+function credentialsKey(text: string | undefined): Buffer | null {
+  if (text === undefined || text === "") return null;
+  const key = Buffer.from(text, "base64");
+  if (key.length === KEY_BYTES) return key;
+  throw new Error(
+    `GANGWAY_CREDENTIALS_KEY must be ${KEY_BYTES} bytes in base64, as \`openssl rand -base64 ${KEY_BYTES}\` prints them; it has ${key.length}`,
+  );
 }
 
 const GPU = "nvidia.com/gpu";

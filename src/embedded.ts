@@ -1,6 +1,5 @@
 /** The embedded service: everything in this process. With main.ts, which loads it only where a service is to run, it knows everyone. */
 import { join, resolve } from "node:path";
-import { createClusters } from "./adapters/cluster/clusters.ts";
 import { inProcessCounters } from "./adapters/quota/in-process.ts";
 import { DEMO_CLUSTERS } from "./adapters/simcluster/demo-clusters.ts";
 import { startSimCluster } from "./adapters/simcluster/sim-cluster.ts";
@@ -13,6 +12,7 @@ import {
   type Base,
   connect,
   DEFAULT_QUEUE,
+  followClusters,
   joinAsMember,
   nameOfProcess,
   noHints,
@@ -56,12 +56,13 @@ export async function startEmbedded(options: UpOptions, config: Config): Promise
     job: (uid: string) => heard.job(uid),
   };
   const base = { processName, clock, store, installation, telemetry, observer, tell, heard, member, parts };
-  const clusters = await startClusters(base, directory);
+  const followed = await startClusters(base, directory, config);
+  const { clusters } = followed;
   startPlanner(base, inProcessCounters());
   startWorker(base, clusters);
   await startHealth({ config, clock, db, synced: clusters.synced, scrape, parts });
   const listen = options.listen ?? config.listen;
-  const api = await startServer(base, clusters, { listen, insecure: options.insecure });
+  const api = await startServer(base, followed, { listen, insecure: options.insecure });
   // What is wanted by now is taken at once.
   await member.look();
   telemetry.serviceStarted({ address: api.address, directory });
@@ -75,19 +76,18 @@ export async function startEmbedded(options: UpOptions, config: Config): Promise
   };
 }
 
-/** Starts the simulated clusters, registers them, and connects to them as to any other. */
-async function startClusters(base: Base, directory: string) {
-  const connected = await Promise.all(
+/** Starts the simulated clusters, registers them, and connects to them as to any other; those that people register are followed. */
+async function startClusters(base: Base, directory: string, config: Config) {
+  const kubeconfigs = new Map<string, string>();
+  const given = await Promise.all(
     DEMO_CLUSTERS.map(async ({ name, labels, flavors, nodes }) => {
       const simulated = await startSimCluster({ name, nodes, directory: join(directory, "clusters", name), clock });
       base.parts.defer(() => simulated.close());
       await base.store.clusters.upsertCluster({ name, labels, flavors, simulated: true });
-      return connect(base, { name, kubeconfig: simulated.kubeconfig() });
+      const kubeconfig = simulated.kubeconfig();
+      kubeconfigs.set(name, kubeconfig);
+      return connect(base, { name, kubeconfig });
     }),
   );
-  const clusters = createClusters(connected);
-  base.parts.defer(() => clusters.close());
-  base.observer.clusters(() => connected);
-  for (const cluster of connected) cluster.start();
-  return clusters;
+  return followClusters(base, { config, listens: true, given, simulated: (name) => kubeconfigs.get(name) ?? null });
 }

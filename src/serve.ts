@@ -1,8 +1,5 @@
 /** One process of a team's service, on real parts. With main.ts, which loads it only where it is to run, it knows everyone. */
-import type { Cluster } from "./adapters/cluster/cluster.ts";
-import { createClusters } from "./adapters/cluster/clusters.ts";
 import { inProcessCounters } from "./adapters/quota/in-process.ts";
-import { clusterKubeconfigs } from "./adapters/store/cluster-kubeconfigs.ts";
 import { holdCounters } from "./adapters/store/counters-holder.ts";
 import { clockOffsetMs } from "./adapters/store/database-clock.ts";
 import type { Db } from "./adapters/store/db.ts";
@@ -16,8 +13,8 @@ import type { ServeOptions } from "./cli/deps.ts";
 import type { ServeProcess } from "./cli/serve.ts";
 import {
   type Base,
-  connect,
   DEFAULT_QUEUE,
+  followClusters,
   type Hints,
   joinAsMember,
   nameOfProcess,
@@ -46,12 +43,13 @@ export async function startServe(options: ServeOptions, config: Config): Promise
   const base = await startBase({ options, config, database: config.database, db, clock, told, parts });
   const works = options.roles.includes("worker");
   // Whoever plans or serves may observe for a cluster too, but only workers listen to them: they hear everything anyway.
-  const clusters = await openClusters(base, db, works);
+  const followed = await followClusters(base, { config, listens: works, given: [], simulated: () => null });
+  const { clusters } = followed;
   if (works) startWorker(base, clusters);
   if (options.roles.includes("planner")) startPlanner(base, await openCounters(base, db, config));
   const listen = options.listen ?? config.listen;
   const api = options.roles.includes("api")
-    ? await startServer(base, clusters, { listen, insecure: options.insecure })
+    ? await startServer(base, followed, { listen, insecure: options.insecure })
     : null;
   await startHealth({ config, clock, db, synced: () => !works || clusters.synced(), scrape: told.scrape, parts });
   await base.member.look();
@@ -127,18 +125,6 @@ function listen(line: HintLine, heard: Hints): () => void {
     else if (hint.kind === "planner") heard.planner();
     else if (hint.kind === "job") heard.job(hint.uid);
   });
-}
-
-/** Every cluster that the table says how to connect to: workers listen to them, others only ask them for logs. */
-async function openClusters(base: Base, db: Db, listens: boolean) {
-  const known = await clusterKubeconfigs(db);
-  const connected: Cluster[] = known.map((cluster) => connect(base, cluster, { observes: listens }));
-  const clusters = createClusters(connected);
-  base.parts.defer(() => clusters.close());
-  if (!listens) return clusters;
-  base.observer.clusters(() => connected);
-  for (const cluster of connected) cluster.start();
-  return clusters;
 }
 
 /** Counters in Redis where it is configured; otherwise in this process, which then is the only one that may plan. */

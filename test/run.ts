@@ -6,6 +6,7 @@ import { spawnSync } from "node:child_process";
 import { readdirSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
+import { controlPlaneBuilt } from "./kube/build.ts";
 import { postgresServer } from "./support/postgres.ts";
 import { otelSdkIsInstalled } from "./telemetry/otel-sdk-installed.ts";
 
@@ -45,6 +46,11 @@ const conditional: readonly { readonly name: string; readonly available: () => b
     name: "export to an OpenTelemetry collector",
     available: otelSdkIsInstalled,
     enable: "install @opentelemetry/sdk-node",
+  },
+  {
+    name: "the cluster adapter and the main job on real Kubernetes API servers",
+    available: controlPlaneBuilt,
+    enable: "npm run kube:build, which needs Go and some minutes",
   },
 ];
 

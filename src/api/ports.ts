@@ -129,6 +129,51 @@ export type ChangeOutcome<T> =
   | { readonly kind: "exists" | "notFound" | "stale" }
   | { readonly kind: "inUse"; readonly by: string };
 
+/** How to reach a cluster, as a client said it: a kubeconfig's text, or a file of the server's. */
+export type SentCredentials = {
+  readonly kubeconfig:
+    | { readonly kind: "text"; readonly text: string }
+    | { readonly kind: "path"; readonly path: string };
+  /** Empty: the kubeconfig's current one. */
+  readonly context: string;
+};
+
+export type SentCluster = Pick<ClusterRecord, "name" | "labels" | "flavors">;
+
+/** What a cluster says of itself; errors first. */
+export type ClusterCheck = {
+  readonly kubernetesVersion: string;
+  readonly clockSkewMs: number | null;
+  readonly findings: readonly {
+    readonly severity: "ERROR" | "WARNING";
+    readonly code: string;
+    readonly message: string;
+  }[];
+};
+
+export type CredentialsRefusal =
+  /** What is wrong with the kubeconfig; never quotes a credential. */
+  | { readonly kind: "refusedCredentials"; readonly problems: readonly string[] }
+  /** Nothing to encrypt them with. */
+  | { readonly kind: "noKey" };
+
+/** Clusters that are registered while the service runs. */
+export type ClusterAdmin = {
+  readonly register: (
+    cluster: SentCluster,
+    credentials: SentCredentials,
+  ) => Promise<(ChangeOutcome<ClusterRecord> & { readonly check?: ClusterCheck }) | CredentialsRefusal>;
+  /** All that `register` would find, and nothing registered. */
+  readonly tryOut: (cluster: SentCluster, credentials: SentCredentials) => Promise<ClusterCheck | CredentialsRefusal>;
+  /** `version` 0: whatever it is now; null credentials: those it has. */
+  readonly update: (
+    cluster: SentCluster & { readonly version: number },
+    credentials: SentCredentials | null,
+  ) => Promise<ChangeOutcome<ClusterRecord> | CredentialsRefusal>;
+  readonly check: (name: string) => Promise<ClusterCheck | "notFound">;
+  readonly remove: (name: string, forget: boolean) => Promise<ChangeOutcome<null>>;
+};
+
 export type Admin = {
   readonly createQueue: (
     queue: Pick<QueueRecord, "name" | "strategy" | "quotas">,

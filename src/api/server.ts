@@ -13,7 +13,7 @@ import { serve } from "./handler.ts";
 import { addHealth } from "./health.ts";
 import { jobService } from "./job-service.ts";
 import { namespaceService } from "./namespace-service.ts";
-import type { Admin, JobIntake, JobLogs, JobReads, JobWatch } from "./ports.ts";
+import type { Admin, ClusterAdmin, JobIntake, JobLogs, JobReads, JobWatch } from "./ports.ts";
 import { queueService } from "./queue-service.ts";
 import { readDescriptors, reflectionService } from "./reflection.ts";
 import type { OnInternalError } from "./rpc-error.ts";
@@ -25,6 +25,7 @@ export type ApiPorts = {
   readonly watch: JobWatch;
   readonly logs: JobLogs;
   readonly admin: Admin;
+  readonly clusters: ClusterAdmin;
   /** Called after a change of queues or clusters that may let a gang go. */
   readonly wakePlanner: () => void;
   readonly clock: Clock;

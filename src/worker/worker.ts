@@ -107,8 +107,14 @@ class WorkerLoop {
       store: ports.store,
       member: ports.member,
       isBusy: (bucket) => this.#busy.has(bucket),
-      onTaken: (buckets) => this.#taken.push(...buckets),
-      onLost: (buckets) => this.#forget(buckets),
+      onTaken: (buckets) => {
+        this.#taken.push(...buckets);
+        options.onBuckets?.(this.#share.buckets().length);
+      },
+      onLost: (buckets) => {
+        this.#forget(buckets);
+        options.onBuckets?.(this.#share.buckets().length);
+      },
     });
     this.#queue = new KeyedQueue((jobUid) => this.#step(jobUid), {
       concurrency: options.concurrency ?? 32,

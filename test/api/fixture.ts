@@ -53,10 +53,10 @@ export async function startFixture(t: TestContext, overrides: Partial<ApiPorts> 
   };
   const wakeJob = (uid: string) => void woken.jobs.push(uid);
   const intake = createIntake({ clock, store: store.intakeStore, randomBytes, wakePlanner, wakeJob });
-  const { reads, watch, admin } = store;
+  const { reads, watch, admin, clusterAdmin: clusters } = store;
   const onInternalError = (_reference: string, cause: unknown) => void internal.push(cause);
   const logs: JobLogs = { look: async () => ({ kind: "absent" }), open: () => Promise.reject(new Error("no log")) };
-  const ports = { intake, reads, watch, admin, logs, wakePlanner, clock, onInternalError, ...overrides };
+  const ports = { intake, reads, watch, admin, clusters, logs, wakePlanner, clock, onInternalError, ...overrides };
   const api = await startApi(ports, { listen: "127.0.0.1:0", insecure: false });
   const client = new Client(api.address, credentials.createInsecure());
   t.after(async () => {

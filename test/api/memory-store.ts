@@ -1,6 +1,8 @@
 import type {
   Admin,
   ChangeOutcome,
+  ClusterAdmin,
+  ClusterCheck,
   ClusterRecord,
   JobReads,
   JobWatch,
@@ -19,6 +21,17 @@ import { canonicalJson } from "../../src/runtime/json.ts";
 type Entry = { readonly type: "ADDED" | "MODIFIED" | "DELETED"; readonly job: Job; readonly cursor: string };
 const BUFFER_MAX = 100;
 
+const CHECK: ClusterCheck = {
+  kubernetesVersion: "v1.36.3",
+  clockSkewMs: -1_000,
+  findings: [{ severity: "ERROR", code: "MissingPermission", message: "may not watch pods" }],
+};
+
+function clusterRecord(cluster: Pick<ClusterRecord, "name" | "labels" | "flavors">): ClusterRecord {
+  const flags = { cordoned: false, simulated: false, reachable: false };
+  return { ...cluster, ...flags, observedMs: null, version: 1, createTimeMs: 0, capacity: null };
+}
+
 /** Jobs, queues, namespaces and clusters in memory, under the contracts of the ports of `api` and `intake`. */
 export class MemoryStore {
   readonly jobs = new Map<string, { job: Job; sent: SentJob }>();
@@ -36,6 +49,33 @@ export class MemoryStore {
     this.queues.set("default", queueRecord("default"));
     this.namespaces.set("default", namespaceRecord("default"));
   }
+
+  readonly clusterAdmin: ClusterAdmin = {
+    register: async (cluster, { kubeconfig }) => {
+      if (kubeconfig.kind === "path") return { kind: "refusedCredentials", problems: ["names a file"] };
+      if (kubeconfig.text === "no key") return { kind: "noKey" };
+      if (this.clusters.has(cluster.name)) return { kind: "exists" };
+      const record = clusterRecord(cluster);
+      this.clusters.set(cluster.name, record);
+      return { kind: "done", record, check: CHECK };
+    },
+    tryOut: async () => CHECK,
+    update: async ({ version, ...cluster }) => {
+      const before = this.clusters.get(cluster.name);
+      if (before === undefined) return { kind: "notFound" };
+      if (version !== 0 && version !== before.version) return { kind: "stale" };
+      const record = { ...before, ...cluster, version: before.version + 1 };
+      this.clusters.set(cluster.name, record);
+      return { kind: "done", record };
+    },
+    check: async (name) => (this.clusters.has(name) ? CHECK : "notFound"),
+    remove: async (name, forget) => {
+      if (!this.clusters.has(name)) return { kind: "notFound" };
+      if (name === "busy" && !forget) return { kind: "inUse", by: "1 gang" };
+      this.clusters.delete(name);
+      return { kind: "done", record: null };
+    },
+  };
 
   readonly intakeStore: IntakeStore = {
     facts: async (name) => ({

@@ -139,6 +139,7 @@ test("an address that other machines reach is refused unless that is meant", asy
     watch: store.watch,
     logs: { look: () => assert.fail(), open: () => assert.fail() },
     admin: store.admin,
+    clusters: store.clusterAdmin,
     wakePlanner: () => {},
     clock: (await import("../../src/runtime/clock.ts")).systemClock(),
     onInternalError: () => {},
@@ -180,10 +181,10 @@ test("the server listens on IPv6 where the machine has it", async (t) => {
     cancel: () => assert.fail(),
     remove: () => assert.fail(),
   };
-  const { reads, watch, admin } = store;
+  const { reads, watch, admin, clusterAdmin: clusters } = store;
   const logs = { look: () => assert.fail(), open: () => assert.fail() };
   const rest = { wakePlanner: () => {}, clock: systemClock(), onInternalError: () => {} };
-  const ports = { intake, reads, watch, logs, admin, ...rest };
+  const ports = { intake, reads, watch, logs, admin, clusters, ...rest };
   const api = await startApi(ports, { listen: "[::1]:0", insecure: false });
   assert.match(api.address, /^\[::1\]:\d+$/);
   const client = new Client(api.address, credentials.createInsecure());

@@ -8,6 +8,7 @@ import type { Db } from "../../src/adapters/store/db.ts";
 import { openPglite } from "../../src/adapters/store/pglite.ts";
 import { createStore } from "../../src/adapters/store/store.ts";
 import { startApi } from "../../src/api/server.ts";
+import { createClusterAdmin } from "../../src/cluster-admin.ts";
 import { createIntake } from "../../src/intake/intake.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { createTelemetry } from "../../src/telemetry/events.ts";
@@ -74,7 +75,19 @@ async function startService(db: Db, signal: AbortSignal) {
   const { reads, admin } = store;
   const none = () => Promise.reject(new Error("there are no clusters"));
   const onInternalError = (_reference: string, cause: unknown) => console.error(cause);
-  const ports = { intake, reads, watch, admin, clock, logs: { look: none, open: none }, onInternalError, ...wakes };
+  const registry = { refresh: async () => {} };
+  const clusters = createClusterAdmin({ store, registry, clock, key: null, allowLocal: false, simulated: () => null });
+  const ports = {
+    intake,
+    reads,
+    watch,
+    admin,
+    clusters,
+    clock,
+    logs: { look: none, open: none },
+    onInternalError,
+    ...wakes,
+  };
   const api = await startApi(ports, { listen: "127.0.0.1:0", insecure: false });
   return { api, watching: watch.run(signal) };
 }

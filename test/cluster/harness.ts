@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from "node:http";
+import { request as httpsRequest } from "node:https";
 import type { AddressInfo } from "node:net";
 import { connect } from "node:net";
 import { createKubeClient, type KubeClient } from "../../src/adapters/cluster/client.ts";
@@ -49,9 +50,9 @@ export function clientOf(kubeconfig: string, connectionsMax = 66): KubeClient {
   return createKubeClient({ kubeconfig, connectionsMax, requestTimeoutMs: 5_000 });
 }
 
-/** Waits until something holds; the test's own timeout is the bound. */
-export async function until(holds: () => boolean | Promise<boolean>, what: string): Promise<void> {
-  const endMs = clock.monotonicMs() + 15_000;
+/** Waits until something holds, but not for ever. */
+export async function until(holds: () => boolean | Promise<boolean>, what: string, msMax = 15_000): Promise<void> {
+  const endMs = clock.monotonicMs() + msMax;
   while (!(await holds())) {
     assert.ok(clock.monotonicMs() < endMs, `never came to hold: ${what}`);
     await clock.sleep(5);
@@ -70,9 +71,10 @@ export async function remove(client: KubeClient, resource: string, name: string,
   return client.request({ method: "DELETE", path: `/api/v1/namespaces/${namespace}/${resource}/${name}` });
 }
 
-/** What a proxy does with a request: lets it pass, answers itself, says nothing for ever, or cuts the connection. */
+/** What a proxy does with a request: lets it pass, answers itself, says nothing for ever, cuts the connection, or loses the answer. */
 export type Treatment =
   | "pass"
+  | "lose"
   | "hang"
   | "cut"
   | { readonly status: number; readonly headers?: Record<string, string> };
@@ -88,10 +90,14 @@ export type Proxy = {
   readonly close: () => Promise<void>;
 };
 
+/** How a proxy speaks to a server that wants TLS and a bearer token; in the clear without. */
+export type ProxyAccess = { readonly certificate: string | null; readonly token: string };
+
 /** Stands between a client and a server and mistreats what passes. */
 export async function startProxy(
   target: string,
   treat: (request: { method: string; path: string; query: URLSearchParams }) => Treatment,
+  { certificate, token }: ProxyAccess = { certificate: null, token: "t" },
 ): Promise<Proxy> {
   const seen: Proxy["seen"] = [];
   let connections = 0;
@@ -106,12 +112,16 @@ export async function startProxy(
       response.writeHead(200, { "content-type": "application/json" });
       return response.flushHeaders();
     }
-    if (treatment !== "pass") {
+    if (treatment !== "pass" && treatment !== "lose") {
       response.writeHead(treatment.status, { "content-type": "application/json", ...treatment.headers });
       return void response.end("{}");
     }
     const { method, headers } = request;
-    const onward = httpRequest({ host: to.hostname, port: to.port, path: request.url, method, headers }, (answer) => {
+    const place = { host: to.hostname, port: to.port, path: request.url, method, headers };
+    const send = certificate === null ? httpRequest : httpsRequest;
+    const trust = certificate === null ? {} : { ca: certificate };
+    const onward = send({ ...place, ...trust }, (answer) => {
+      if (treatment === "lose") return void request.socket.destroy();
       response.writeHead(answer.statusCode ?? 500, answer.headers);
       response.flushHeaders();
       answer.pipe(response);
@@ -128,7 +138,7 @@ export async function startProxy(
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return {
-    kubeconfig: kubeconfigOf(url),
+    kubeconfig: kubeconfigOf(url, token),
     seen,
     connections: () => connections,
     cutAll: () => server.closeAllConnections(),
@@ -139,10 +149,10 @@ export async function startProxy(
   };
 }
 
-export function kubeconfigOf(server: string): string {
+export function kubeconfigOf(server: string, token = "t"): string {
   return JSON.stringify({
     clusters: [{ name: "c", cluster: { server, "insecure-skip-tls-verify": true } }],
-    users: [{ name: "u", user: { token: "t" } }],
+    users: [{ name: "u", user: { token } }],
     contexts: [{ name: "c", context: { cluster: "c", user: "u" } }],
     "current-context": "c",
   });

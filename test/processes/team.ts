@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { sealKubeconfig } from "../../src/adapters/cluster/credentials.ts";
 import { DEMO_CLUSTERS } from "../../src/adapters/simcluster/demo-clusters.ts";
 import { type SimCluster, startSimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
 import type { Db } from "../../src/adapters/store/db.ts";
@@ -47,6 +48,7 @@ export class Team {
       REDIS_URL: redis.url,
       NAMESPACES: "open",
       GANGWAY_LEASE_SECONDS: String(LEASE_MS / 1000),
+      GANGWAY_CREDENTIALS_KEY: CREDENTIALS_KEY.toString("base64"),
       GANGWAY_LOG_LEVEL: "warn",
     };
     const team = new Team(db, clusters, env, parts.move());
@@ -85,6 +87,8 @@ export class Team {
   }
 }
 
+const CREDENTIALS_KEY = Buffer.alloc(32, 7);
+
 async function startClusters(db: Db, parts: AsyncDisposableStack): Promise<readonly SimCluster[]> {
   const clock = systemClock();
   const store = createStore(db, { clock, openNamespaces: true, defaultQueue: "default", onAppended: () => {} });
@@ -97,8 +101,8 @@ async function startClusters(db: Db, parts: AsyncDisposableStack): Promise<reado
     DEMO_CLUSTERS.map(async ({ name, labels, flavors, nodes }) => {
       const cluster = await startSimCluster({ name, nodes, directory: null, clock });
       parts.defer(() => cluster.close());
-      await store.clusters.upsertCluster({ name, labels, flavors, simulated: true });
-      await db.query("update clusters set kubeconfig = $2 where name = $1", [name, cluster.kubeconfig()]);
+      const credentials = sealKubeconfig(CREDENTIALS_KEY, name, cluster.kubeconfig());
+      await store.clusters.register({ name, labels, flavors, credentials });
       return cluster;
     }),
   );

@@ -45,7 +45,7 @@ export class SimKube implements Pick<KubeClient, "request"> {
 
   #call(request: ApiRequest): ApiResult {
     try {
-      const { body } = answer(this.#model, parseRoute(request.path), {
+      const { body } = answer(this.#model, parseRoute(request.path, this.#model.store), {
         method: request.method,
         query: new URLSearchParams(request.query),
         contentType: request.method === "PATCH" ? "application/merge-patch+json" : "application/json",

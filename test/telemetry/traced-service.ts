@@ -7,6 +7,7 @@ import { startSimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
 import { openPglite } from "../../src/adapters/store/pglite.ts";
 import { createStore } from "../../src/adapters/store/store.ts";
 import { startApi } from "../../src/api/server.ts";
+import { createClusterAdmin } from "../../src/cluster-admin.ts";
 import { EMBEDDED_QUEUES } from "../../src/config.ts";
 import { createIntake } from "../../src/intake/intake.ts";
 import { createPlanner } from "../../src/planner/planner.ts";
@@ -105,12 +106,15 @@ export async function startObserved(observing: { readonly tracing: Tracing | nul
     stop.abort();
     await loops;
   });
+  const registry = { refresh: async () => {} };
+  const admins = { store, registry, clock, key: null, allowLocal: false, simulated: () => null };
   const api = await startApi(
     {
       intake,
       reads: store.reads,
       watch,
       admin: store.admin,
+      clusters: createClusterAdmin(admins),
       logs: clusters.logs,
       wakePlanner,
       clock,

@@ -16,7 +16,14 @@ export type ApiRequest = {
   readonly body?: JsonObject;
 };
 
-export type ApiResult = { readonly kind: "ok"; readonly object: JsonObject } | ApiFailure;
+export type ApiResult =
+  | {
+      readonly kind: "ok";
+      readonly object: JsonObject;
+      /** The server's clock when it answered, in whole seconds; absent where it did not say. */
+      readonly dateMs?: number;
+    }
+  | ApiFailure;
 
 /** An open watch: its lines as JSON, until the server ends it; a broken or silent connection throws. */
 export type OpenWatch = { readonly kind: "open"; readonly events: AsyncIterable<JsonObject> };
@@ -78,7 +85,10 @@ export function createKubeClient(options: KubeClientOptions): KubeClient {
       try {
         const response = await send(request, { bodyMs: options.requestTimeoutMs }, signal);
         const object = parseObject(await response.body.text());
-        if (response.statusCode >= 200 && response.statusCode < 300) return { kind: "ok", object };
+        if (response.statusCode >= 200 && response.statusCode < 300) {
+          const dateMs = Date.parse(String(response.headers["date"]));
+          return { kind: "ok", object, ...(Number.isNaN(dateMs) ? {} : { dateMs }) };
+        }
         return failureFromStatus(response.statusCode, object, response.headers);
       } catch (error) {
         return unreachable(error);

@@ -6,7 +6,7 @@ import type { LogFailure, PodLogs } from "./pod-logs.ts";
 /** All clusters of this process, as workers see them. */
 export type Clusters = {
   /**
-   * Null until every cluster that is named has been listed completely; with an entry for each of them, and for each
+   * Null until every cluster that is named has been listed completely, or was forgotten; with an entry for each of them, and for each
    * other in which anything of the job is seen.
    */
   readonly observe: (job: { readonly uid: string; readonly clusters: readonly string[] }) => Observed | null;
@@ -28,45 +28,73 @@ export type Clusters = {
   readonly close: () => Promise<void>;
 };
 
-export function createClusters(connected: readonly Cluster[]): Clusters {
-  const byName = new Map(connected.map((cluster) => [cluster.name, cluster]));
+/** What is connected at the moment of a call. */
+export type Connected = {
+  readonly connected: () => readonly Cluster[];
+  /** Gone for good: nothing is there, and nothing will be. */
+  readonly isForgotten: (name: string) => boolean;
+};
+
+export function createClusters(of: Connected | readonly Cluster[]): Clusters {
+  const { connected, isForgotten }: Connected = isList(of) ? { connected: () => of, isForgotten: () => false } : of;
+  const byName = (name: string) => connected().find((cluster) => cluster.name === name);
+  const others = (job: { readonly uid: string; readonly clusters: readonly string[] }) =>
+    connected()
+      .filter((cluster) => !job.clusters.includes(cluster.name))
+      .map((cluster) => cluster.observe(job.uid))
+      .filter(isAnything);
   return {
     observe(job) {
-      if (!job.clusters.every((name) => byName.get(name)?.synced() === true)) return null;
-      return connected
-        .map((cluster) => cluster.observe(job.uid))
-        .filter((seen) => job.clusters.includes(seen.cluster) || isAnything(seen));
+      const named = job.clusters.map((name) => {
+        const cluster = byName(name);
+        if (cluster !== undefined) return cluster.synced() ? cluster.observe(job.uid) : null;
+        return isForgotten(name) ? nothingIn(name) : null;
+      });
+      const complete = named.flatMap((cluster) => cluster ?? []);
+      return complete.length < named.length ? null : [...complete, ...others(job)];
     },
     async look(job, signal) {
-      const heard = connected
-        .filter((cluster) => !job.clusters.includes(cluster.name))
-        .map(({ observe }) => observe(job.uid));
-      const looks = job.clusters.map((name) => byName.get(name)?.look(job.uid, signal) ?? null);
+      const heard = others(job);
+      const looks = job.clusters.map((name) => {
+        const cluster = byName(name);
+        if (cluster !== undefined) return cluster.look(job.uid, signal);
+        return isForgotten(name) ? nothingIn(name) : null;
+      });
       const seen = await Promise.all(looks);
       const complete = seen.flatMap((cluster) => cluster ?? []);
-      return complete.length < seen.length ? null : [...complete, ...heard.filter(isAnything)];
+      return complete.length < seen.length ? null : [...complete, ...heard];
     },
     async act(action, signal) {
-      const cluster = byName.get(action.cluster);
+      const cluster = byName(action.cluster);
       if (cluster !== undefined) return cluster.act(action, signal);
       return { kind: "failed", reason: "UnknownCluster", message: `cluster ${action.cluster} is not connected` };
     },
-    seenJobs: () => [...new Set(connected.flatMap((cluster) => [...cluster.jobUids()]))],
-    namespaceOf: (jobUid) => connected.map((cluster) => cluster.namespaceOf(jobUid)).find(Boolean) ?? null,
-    synced: () => connected.every((cluster) => cluster.synced()),
+    seenJobs: () => [...new Set(connected().flatMap((cluster) => [...cluster.jobUids()]))],
+    namespaceOf: (jobUid) =>
+      connected()
+        .map((cluster) => cluster.namespaceOf(jobUid))
+        .find(Boolean) ?? null,
+    synced: () => connected().every((cluster) => cluster.synced()),
     logs: {
-      look: async (target, signal) => (await byName.get(target.cluster)?.logs.look(target, signal)) ?? unknown(target),
-      open: async (request, signal) =>
-        (await byName.get(request.cluster)?.logs.open(request, signal)) ?? unknown(request),
+      look: async (target, signal) => (await byName(target.cluster)?.logs.look(target, signal)) ?? unknown(target),
+      open: async (request, signal) => (await byName(request.cluster)?.logs.open(request, signal)) ?? unknown(request),
     },
     async close() {
-      await Promise.all(connected.map((cluster) => cluster.close()));
+      await Promise.all(connected().map((cluster) => cluster.close()));
     },
   };
 }
 
 function unknown({ cluster }: { readonly cluster: string }): LogFailure {
   return { kind: "failed", status: 0, reason: "UnknownCluster", message: `cluster ${cluster} is not connected` };
+}
+
+function isList(of: Connected | readonly Cluster[]): of is readonly Cluster[] {
+  return Array.isArray(of);
+}
+
+function nothingIn(cluster: string): ObservedCluster {
+  return { cluster, pods: [], services: [], anchors: [] };
 }
 
 function isAnything({ pods, services, anchors }: ObservedCluster): boolean {

@@ -1,9 +1,9 @@
 import { stringAt } from "../../runtime/json.ts";
+import { servedKinds } from "./custom-kinds.ts";
 import { deleteObject, FOREGROUND_FINALIZER, hasOwners, removeIfReleased, withoutOwners } from "./deletion.ts";
 import type { Entry, KubeObject, ObjectKey, OwnerReference } from "./kube-object.ts";
 import { isTerminalPod, keyOf } from "./kube-object.ts";
 import { withConditions } from "./pod-status.ts";
-import { RESOURCE_KINDS } from "./resource-kinds.ts";
 import type { Store } from "./store.ts";
 
 /** How long an Event object is kept, as kube-apiserver's default. */
@@ -125,7 +125,8 @@ export class Collector {
 
   /** Owners of groups that this cluster does not keep are taken to exist, as by Kubernetes' collector. */
   #isAbsent(owner: OwnerReference, of: KubeObject): boolean {
-    if (owner.apiVersion !== "v1") return false;
+    const kept = servedKinds(this.#store).some((kind) => kind.apiVersion === owner.apiVersion);
+    if (!kept) return false;
     const found = this.#store.byUid(owner.uid)?.entry.object;
     if (found === undefined || found.kind !== owner.kind || found.metadata.name !== owner.name) return true;
     return found.metadata.namespace !== undefined && found.metadata.namespace !== of.metadata.namespace;
@@ -172,7 +173,7 @@ export class Collector {
   #empty(name: string): void {
     const namespace = this.#store.get("namespaces", name)?.object;
     if (namespace?.metadata.deletionTimestamp === undefined) return;
-    for (const { resource, namespaced } of RESOURCE_KINDS.values()) {
+    for (const { resource, namespaced } of servedKinds(this.#store)) {
       if (!namespaced) continue;
       for (const object of [...this.#store.objects(resource)]) {
         if (object.metadata.namespace !== name || object.metadata.deletionTimestamp !== undefined) continue;

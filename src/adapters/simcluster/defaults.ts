@@ -1,13 +1,20 @@
 import type { Json, JsonObject } from "../../runtime/json.ts";
 import { arrayAt, isJsonObject, objectAt, stringAt } from "../../runtime/json.ts";
+import { definitionStatus } from "./custom-kinds.ts";
+import { kubeTime } from "./kube-object.ts";
+import { CRD_RESOURCE } from "./resource-kinds.ts";
 
 type Body = { readonly [member: string]: Json | undefined };
 
+type NewObject = { readonly resource: string; readonly name: string; readonly nowMs: number };
+
 /** What the API server fills in for a new object, by resource; objects of other resources stay as they are sent. */
-export function withDefaults(resource: string, body: Body, name: string): Body {
+export function withDefaults({ resource, name, nowMs }: NewObject, body: Body): Body {
   switch (resource) {
+    case CRD_RESOURCE:
+      return { ...body, status: definitionStatus(body, kubeTime(nowMs)) };
     case "pods":
-      return podDefaults(body);
+      return podDefaults(body, kubeTime(nowMs));
     case "services":
       return serviceDefaults(body);
     case "namespaces":
@@ -23,7 +30,7 @@ export function withDefaults(resource: string, body: Body, name: string): Body {
 
 const NODE_TOLERATIONS = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
 
-function podDefaults(body: Body): Body {
+function podDefaults(body: Body, at: string): Body {
   const spec = objectAt(body, "spec");
   const account = stringAt(spec, "serviceAccountName") ?? stringAt(spec, "serviceAccount") ?? "default";
   const initContainers = arrayAt(spec, "initContainers").map(containerDefaults);
@@ -34,7 +41,7 @@ function podDefaults(body: Body): Body {
     reason: "SchedulingGated",
     message: "Scheduling is blocked due to non-empty scheduling gates",
     lastProbeTime: null,
-    lastTransitionTime: null,
+    lastTransitionTime: at,
   };
   return {
     ...body,
@@ -108,6 +115,10 @@ function qosClass(spec: JsonObject): string {
   return any ? "Burstable" : "BestEffort";
 }
 
+const ONE_FAMILY = { ipFamilies: ["IPv4"], ipFamilyPolicy: "SingleStack" };
+/** Without cluster address and selector a service may name anything. Source: `defaultOnRead` of Kubernetes' service storage. */
+const ANY_FAMILY = { ipFamilies: ["IPv4", "IPv6"], ipFamilyPolicy: "RequireDualStack" };
+
 function serviceDefaults(body: Body): Body {
   const spec = objectAt(body, "spec");
   const headless = stringAt(spec, "clusterIP") === "None";
@@ -120,8 +131,7 @@ function serviceDefaults(body: Body): Body {
       type: "ClusterIP",
       sessionAffinity: "None",
       internalTrafficPolicy: "Cluster",
-      ipFamilies: ["IPv4"],
-      ipFamilyPolicy: "SingleStack",
+      ...(headless && spec["selector"] === undefined ? ANY_FAMILY : ONE_FAMILY),
       ...(headless ? { clusterIPs: ["None"] } : {}),
       ...spec,
       ...(ports.length > 0 ? { ports } : {}),

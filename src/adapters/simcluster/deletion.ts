@@ -25,10 +25,16 @@ export function deleteObject(store: Store, resource: string, object: KubeObject,
   const graceSeconds = resource === "pods" ? podGraceSeconds(object, wishes.graceSeconds) : 0;
   const key = keyOf(object.metadata);
   if (resource !== "namespaces" && graceSeconds === 0 && finalizers.length === 0) {
-    return store.remove(resource, key) ?? object;
+    return takeOut(store, resource, object);
   }
   const marked = mark(object, graceSeconds, finalizers, store.nowMs);
   return marked === object ? object : store.put(resource, marked, store.get(resource, key)?.run ?? null);
+}
+
+/** A pod that goes at once is shown as deleted without grace. */
+function takeOut(store: Store, resource: string, object: KubeObject): KubeObject {
+  const last = store.remove(resource, keyOf(object.metadata)) ?? object;
+  return resource === "pods" ? mark(last, 0, [], store.nowMs) : last;
 }
 
 /** Takes out an object that was marked as deleted, if its last finalizer is gone and nothing else holds it. */

@@ -1,10 +1,15 @@
 import type { JsonObject } from "../../runtime/json.ts";
-import { RESOURCE_KINDS } from "./resource-kinds.ts";
+import { servedKinds } from "./custom-kinds.ts";
+import type { ResourceKind } from "./resource-kinds.ts";
+import type { Store } from "./store.ts";
 
 const VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 
-/** The answers of `/api`, `/apis`, `/api/v1` and `/version`; undefined for other paths. */
-export function discovery(path: string, address: string): JsonObject | undefined {
+/** The answers of `/api`, `/apis`, `/api/v1`, `/apis/GROUP/VERSION` and `/version`; undefined for other paths. */
+export function discovery(path: string, address: string, store: Store): JsonObject | undefined {
+  const group = /^\/apis\/([^/]+\/[^/]+)$/.exec(path)?.[1];
+  const kinds = servedKinds(store);
+  if (group !== undefined && kinds.some((kind) => kind.apiVersion === group)) return resourceList(group, kinds);
   switch (path) {
     case "/version":
       return {
@@ -25,16 +30,32 @@ export function discovery(path: string, address: string): JsonObject | undefined
         serverAddressByClientCIDRs: [{ clientCIDR: "0.0.0.0/0", serverAddress: address }],
       };
     case "/apis":
-      return { kind: "APIGroupList", apiVersion: "v1", groups: [] };
+      return { kind: "APIGroupList", apiVersion: "v1", groups: groups(kinds) };
     case "/api/v1":
-      return { kind: "APIResourceList", groupVersion: "v1", resources: resources() };
+      return resourceList("v1", kinds);
     default:
       return undefined;
   }
 }
 
-function resources(): readonly JsonObject[] {
-  return [...RESOURCE_KINDS.values()].flatMap(({ resource, kind, namespaced, shortNames, hasStatus }) => {
+function groups(kinds: readonly ResourceKind[]): readonly JsonObject[] {
+  const versions = new Set(kinds.map((kind) => kind.apiVersion).filter((version) => version !== "v1"));
+  const names = new Set([...versions].map((version) => version.split("/")[0] ?? ""));
+  return [...names].map((name) => {
+    const own = [...versions]
+      .filter((version) => version.startsWith(`${name}/`))
+      .map((groupVersion) => ({ groupVersion, version: groupVersion.slice(name.length + 1) }));
+    return { name, versions: own, preferredVersion: own[0] };
+  });
+}
+
+function resourceList(groupVersion: string, kinds: readonly ResourceKind[]): JsonObject {
+  const resources = resourcesOf(kinds.filter((kind) => kind.apiVersion === groupVersion));
+  return { kind: "APIResourceList", groupVersion, resources };
+}
+
+function resourcesOf(kinds: readonly ResourceKind[]): readonly JsonObject[] {
+  return kinds.flatMap(({ plural: resource, kind, namespaced, shortNames, hasStatus }) => {
     const singularName = kind.toLowerCase();
     const main = { name: resource, singularName, namespaced, kind, verbs: VERBS, shortNames };
     const status = {

@@ -2,6 +2,8 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Json, JsonObject } from "../../runtime/json.ts";
+import { objectAt } from "../../runtime/json.ts";
+import { leadsToGroup } from "./custom-kinds.ts";
 import { discovery } from "./discovery.ts";
 import type { WriteFault } from "./faults.ts";
 import { drawWriteFault } from "./faults.ts";
@@ -15,6 +17,15 @@ import { WatchStream } from "./watch-stream.ts";
 
 /** As kube-apiserver's limit for a request. */
 const BODY_BYTES_MAX = 3 * 1024 * 1024;
+
+const ACCESS_REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+
+/** Whoever reaches a simulated cluster may do everything there. */
+function allowed(review: Json): JsonObject {
+  const spec = objectAt(review, "spec");
+  const type = { apiVersion: "authorization.k8s.io/v1", kind: "SelfSubjectAccessReview" };
+  return { ...type, metadata: { creationTimestamp: null }, spec, status: { allowed: true } };
+}
 
 export type FaceContext = WatchContext & {
   /** Brings the model to the present. */
@@ -69,14 +80,10 @@ export class HttpFace {
     if (token !== null && request.headers.authorization !== `Bearer ${token}`) {
       throw new StatusError(401, "Unauthorized", "Unauthorized");
     }
-    if (["/readyz", "/livez", "/healthz"].includes(url.pathname)) {
-      response.writeHead(200, { "content-type": "text/plain; charset=utf-8" }).end("ok");
-      return;
-    }
-    const known = discovery(url.pathname, request.headers.host ?? "");
-    if (known !== undefined) return reply(response, 200, known);
-    const route = parseRoute(url.pathname);
+    if (this.#answeredAtRoot(url.pathname, request.headers.host ?? "", response)) return;
     const body = await readBody(request);
+    if (url.pathname === ACCESS_REVIEWS) return reply(response, 201, allowed(body));
+    const route = parseRoute(url.pathname, this.#context.model.store);
     const method = request.method ?? "GET";
     const contentType = (request.headers["content-type"] ?? "").split(";")[0]?.trim() ?? "";
     await this.#answer(route, { method, query: url.searchParams, contentType, body }, response);
@@ -87,6 +94,19 @@ export class HttpFace {
     if (method === "GET" && route.part === "log") await this.#log(route, query, response);
     else if (method === "GET" && ["true", "1"].includes(query.get("watch") ?? "")) this.#watch(route, query, response);
     else this.#call(route, request, response);
+  }
+
+  /** What is said of the server itself, and of paths outside every group, where no Status is spoken. */
+  #answeredAtRoot(path: string, host: string, response: ServerResponse): boolean {
+    const { store } = this.#context.model;
+    const plain = { "content-type": "text/plain; charset=utf-8" };
+    const known = discovery(path, host, store);
+    if (["/readyz", "/livez", "/healthz"].includes(path)) response.writeHead(200, plain).end("ok");
+    else if (known !== undefined) reply(response, 200, known);
+    else if (path !== ACCESS_REVIEWS && !leadsToGroup(path, store))
+      response.writeHead(404, plain).end("404 page not found\n");
+    else return false;
+    return true;
   }
 
   #call(route: Route, request: ApiRequest, response: ServerResponse): void {

@@ -42,7 +42,7 @@ export function listObjects(model: SimModel, selection: Selection, query: URLSea
   const left = rest.length - page.length;
   return {
     kind: `${selection.kind.kind}List`,
-    apiVersion: "v1",
+    apiVersion: selection.kind.apiVersion,
     metadata: { resourceVersion: String(from.version), ...continuation(from.version, page.at(-1), left, query) },
     // The items of a list do not repeat their kind.
     items: page.map((object) => without(object, "apiVersion", "kind") as JsonObject),
@@ -93,5 +93,5 @@ function parseToken(token: string): { version: number; after: string } {
   } catch {
     // Falls through to the refusal that every unreadable token gets.
   }
-  throw badRequest("continue key is not valid: illegal base64 data");
+  throw badRequest("invalid continue token: continue key is not valid");
 }

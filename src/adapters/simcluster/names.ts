@@ -20,11 +20,6 @@ const RULES: Readonly<Record<NameRule, Rule>> = {
     lengthMax: 63,
     says: `a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '${LABEL_1123}')`,
   },
-  label1035: {
-    syntax: /^[a-z]([-a-z0-9]*[a-z0-9])?$/,
-    lengthMax: 63,
-    says: "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')",
-  },
 };
 
 /** What is wrong with a name. */
@@ -39,8 +34,11 @@ export function nameCauses(field: string, name: string, rule: NameRule): readonl
 const LABEL_VALUE = /^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$/;
 const LABEL_VALUE_SAYS =
   "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
-const LABEL_NAME_SAYS =
-  "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
+const LABEL_NAME_REGEX =
+  "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
+const LABEL_NAME_SAYS = `name part ${LABEL_NAME_REGEX}`;
+/** Said of a key with more than one slash. */
+const LABEL_KEY_SAYS = `a valid label key ${LABEL_NAME_REGEX} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`;
 
 /** What is wrong with an object's labels and with the keys of its annotations. */
 export function labelCauses(metadata: JsonObject): readonly StatusCause[] {
@@ -58,6 +56,7 @@ export function labelCauses(metadata: JsonObject): readonly StatusCause[] {
 }
 
 function keyCauses(field: string, key: string): readonly StatusCause[] {
+  if (key.split("/").length > 2) return [CAUSE.invalid(field, key, LABEL_KEY_SAYS)];
   const slash = key.indexOf("/");
   const name = key.slice(slash + 1);
   const prefix = slash < 0 ? null : key.slice(0, slash);

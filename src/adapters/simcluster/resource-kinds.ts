@@ -1,9 +1,13 @@
-/** How the names of a kind are checked: RFC 1123 subdomain, RFC 1123 label or RFC 1035 label. */
-export type NameRule = "subdomain" | "label" | "label1035";
+/** How the names of a kind are checked: RFC 1123 subdomain or label. */
+export type NameRule = "subdomain" | "label";
 
 export type ResourceKind = {
-  /** Plural, as in paths: `pods`. */
+  /** What it is kept and refused under: `pods`, and with the group for kinds outside the core: `podgroups.scheduling.k8s.io`. */
   readonly resource: string;
+  /** As in paths: `pods`. */
+  readonly plural: string;
+  /** `v1`, or group and version. */
+  readonly apiVersion: string;
   readonly kind: string;
   readonly namespaced: boolean;
   readonly nameRule: NameRule;
@@ -17,15 +21,34 @@ export type ResourceKind = {
 type Flags = Partial<Omit<ResourceKind, "resource" | "kind">>;
 
 function kindOf(resource: string, kind: string, flags: Flags = {}): ResourceKind {
-  const common = { namespaced: true, nameRule: "subdomain", shortNames: [], hasStatus: false, returnsDeleted: false };
+  const common = {
+    plural: resource,
+    apiVersion: "v1",
+    namespaced: true,
+    nameRule: "subdomain",
+    shortNames: [],
+    hasStatus: false,
+    returnsDeleted: false,
+  };
   return { resource, kind, ...common, ...flags } as ResourceKind;
 }
+
+/** Kept for who looks for them; nothing is called. */
+function webhookKind(which: "Mutating" | "Validating"): ResourceKind {
+  const plural = `${which.toLowerCase()}webhookconfigurations`;
+  const apiVersion = "admissionregistration.k8s.io/v1";
+  const resource = `${plural}.admissionregistration.k8s.io`;
+  return kindOf(resource, `${which}WebhookConfiguration`, { plural, apiVersion, namespaced: false });
+}
+
+/** Definitions of kinds that a cluster serves beside its own. */
+export const CRD_RESOURCE = "customresourcedefinitions.apiextensions.k8s.io";
 
 const KINDS: readonly ResourceKind[] = [
   kindOf("namespaces", "Namespace", { namespaced: false, nameRule: "label", shortNames: ["ns"], hasStatus: true }),
   kindOf("nodes", "Node", { namespaced: false, shortNames: ["no"], hasStatus: true }),
   kindOf("pods", "Pod", { shortNames: ["po"], hasStatus: true, returnsDeleted: true }),
-  kindOf("services", "Service", { nameRule: "label1035", shortNames: ["svc"], hasStatus: true, returnsDeleted: true }),
+  kindOf("services", "Service", { nameRule: "label", shortNames: ["svc"], hasStatus: true, returnsDeleted: true }),
   kindOf("configmaps", "ConfigMap", { shortNames: ["cm"] }),
   kindOf("resourcequotas", "ResourceQuota", { shortNames: ["quota"], hasStatus: true, returnsDeleted: true }),
   kindOf("events", "Event", { shortNames: ["ev"] }),
@@ -46,7 +69,16 @@ const KINDS: readonly ResourceKind[] = [
   }),
   kindOf("podtemplates", "PodTemplate", { returnsDeleted: true }),
   kindOf("replicationcontrollers", "ReplicationController", { shortNames: ["rc"], hasStatus: true }),
+  kindOf(CRD_RESOURCE, "CustomResourceDefinition", {
+    plural: "customresourcedefinitions",
+    apiVersion: "apiextensions.k8s.io/v1",
+    namespaced: false,
+    shortNames: ["crd", "crds"],
+    hasStatus: true,
+  }),
+  webhookKind("Mutating"),
+  webhookKind("Validating"),
 ];
 
-/** The kinds of the core group `v1` that the simulated cluster keeps, by the resource name of their paths. */
+/** The kinds that every simulated cluster keeps: those of the core group `v1`, and definitions of others. */
 export const RESOURCE_KINDS: ReadonlyMap<string, ResourceKind> = new Map(KINDS.map((kind) => [kind.resource, kind]));

@@ -1,5 +1,6 @@
 import type { Json, JsonObject } from "../../runtime/json.ts";
 import { arrayAt, isJsonObject, numberAt, objectAt, stringAt } from "../../runtime/json.ts";
+import { kindAt } from "./custom-kinds.ts";
 import type { Propagation } from "./deletion.ts";
 import type { KubeObject } from "./kube-object.ts";
 import { without } from "./kube-object.ts";
@@ -7,11 +8,11 @@ import { listObjects, selected, selectionOf } from "./listing.ts";
 import type { SimModel } from "./model.ts";
 import { jsonPatch, mergePatch } from "./patch.ts";
 import type { ResourceKind } from "./resource-kinds.ts";
-import { RESOURCE_KINDS } from "./resource-kinds.ts";
 import { badRequest, StatusError } from "./status-error.ts";
+import type { Store } from "./store.ts";
 import { createObject, getObject, removeObject, replaceObject } from "./verbs.ts";
 
-/** A path of the core API, taken apart; `name` is null for a collection. */
+/** A path of the API, taken apart; `name` is null for a collection. */
 export type Route = {
   readonly kind: ResourceKind;
   readonly namespace: string | null;
@@ -26,22 +27,29 @@ export type ApiRequest = {
   readonly body: Json;
 };
 
+const PATCH_TYPES = ["json-patch", "merge-patch", "strategic-merge-patch"].map((type) => `application/${type}+json`);
+
 export type ApiAnswer = { readonly code: number; readonly body: JsonObject };
 
 const NO_PATH = new StatusError(404, "NotFound", "the server could not find the requested resource", {});
 
-/** Reads a path below `/api/v1`; throws the 404 of a path that nothing serves. */
-export function parseRoute(path: string): Route {
-  const [empty, api, version, ...rest] = path.split("/").map(decodeSegment);
-  if (empty !== "" || api !== "api" || version !== "v1") throw NO_PATH;
+/** Reads a path below `/api/v1` or `/apis/GROUP/VERSION`; throws the 404 of a path that nothing serves. */
+export function parseRoute(path: string, store: Store): Route {
+  const { apiVersion, rest } = splitVersion(path.split("/").map(decodeSegment));
   // `namespaces/x/pods` lies inside a namespace, `namespaces/x/status` is about one.
-  const inside = rest[0] === "namespaces" && RESOURCE_KINDS.get(rest[2] ?? "")?.namespaced === true;
+  const inside = rest[0] === "namespaces" && kindAt(store, apiVersion, rest[2] ?? "")?.namespaced === true;
   const namespace = inside ? (rest[1] ?? "") : null;
   const [resource = "", name = null, sub = null, ...more] = inside ? rest.slice(2) : rest;
-  const kind = RESOURCE_KINDS.get(resource);
+  const kind = kindAt(store, apiVersion, resource);
   if (kind === undefined || more.length > 0 || name === "") throw NO_PATH;
   if (name !== null && kind.namespaced !== inside) throw NO_PATH;
   return { kind, namespace, name, part: partOf(kind, sub) };
+}
+
+function splitVersion([empty, api, ...rest]: readonly string[]): { apiVersion: string; rest: readonly string[] } {
+  if (empty === "" && api === "api" && rest[0] === "v1") return { apiVersion: "v1", rest: rest.slice(1) };
+  if (empty === "" && api === "apis") return { apiVersion: rest.slice(0, 2).join("/"), rest: rest.slice(2) };
+  throw NO_PATH;
 }
 
 function partOf(kind: ResourceKind, sub: string | null): Route["part"] {
@@ -91,6 +99,9 @@ function answerObject(model: SimModel, target: Route & { readonly name: string }
     case "PUT":
       return { code: 200, body: replaceObject(model, target, request.body, how) };
     case "PATCH":
+      if (!PATCH_TYPES.includes(request.contentType)) {
+        throw new StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {});
+      }
       return { code: 200, body: replaceObject(model, target, patched(getObject(model, target).object, request), how) };
     case "DELETE":
       if (target.part === "status") throw notAllowed();
@@ -106,16 +117,9 @@ function patched(object: KubeObject, { body, contentType }: ApiRequest): Json {
   switch (contentType) {
     case "application/json-patch+json":
       return jsonPatch(object, body);
-    case "application/merge-patch+json":
-    case "application/strategic-merge-patch+json":
+    default:
       if (!isJsonObject(body)) throw badRequest("a merge patch must be an object");
       return mergePatch({ ...object, metadata }, body) ?? null;
-    default:
-      throw new StatusError(
-        415,
-        "UnsupportedMediaType",
-        "the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json, application/strategic-merge-patch+json",
-      );
   }
 }
 
@@ -147,7 +151,7 @@ function deleteCollection(model: SimModel, { kind, namespace }: Route, request: 
     return removeObject(model, { kind, namespace: metadata.namespace ?? null, name: metadata.name }, wishes);
   });
   const metadata = { resourceVersion: String(model.store.version) };
-  return { kind: `${kind.kind}List`, apiVersion: "v1", metadata, items };
+  return { kind: `${kind.kind}List`, apiVersion: kind.apiVersion, metadata, items };
 }
 
 function deletionWishes(request: ApiRequest) {

@@ -38,21 +38,28 @@ export class StatusError extends Error {
   }
 }
 
+/** Kinds outside the core are named by group and plural. */
+function named(resource: string, name: string): JsonObject {
+  const dot = resource.indexOf(".");
+  if (dot < 0) return { name, kind: resource };
+  return { name, group: resource.slice(dot + 1), kind: resource.slice(0, dot) };
+}
+
 export function badRequest(message: string): StatusError {
   return new StatusError(400, "BadRequest", message);
 }
 
 export function notFound(resource: string, name: string): StatusError {
-  return new StatusError(404, "NotFound", `${resource} "${name}" not found`, { name, kind: resource });
+  return new StatusError(404, "NotFound", `${resource} "${name}" not found`, named(resource, name));
 }
 
 export function alreadyExists(resource: string, name: string): StatusError {
-  return new StatusError(409, "AlreadyExists", `${resource} "${name}" already exists`, { name, kind: resource });
+  return new StatusError(409, "AlreadyExists", `${resource} "${name}" already exists`, named(resource, name));
 }
 
 export function conflict(resource: string, name: string, why: string): StatusError {
   const message = `Operation cannot be fulfilled on ${resource} "${name}": ${why}`;
-  return new StatusError(409, "Conflict", message, { name, kind: resource });
+  return new StatusError(409, "Conflict", message, named(resource, name));
 }
 
 export function modified(resource: string, name: string): StatusError {
@@ -69,15 +76,24 @@ export function forbidden(
   why: string,
   causes: readonly StatusCause[] = [],
 ): StatusError {
-  const details = { name, kind: resource, ...(causes.length === 0 ? {} : { causes }) };
+  const details = { ...named(resource, name), ...(causes.length === 0 ? {} : { causes }) };
   return new StatusError(403, "Forbidden", `${resource} "${name}" is forbidden: ${why}`, details);
 }
 
-/** Each cause's message is what follows the field in the whole message. */
-export function invalid(kind: string, name: string, causes: readonly StatusCause[]): StatusError {
+/** Each cause's message is what follows the field in the whole message; `detailed` is what the details repeat. */
+export function invalid(
+  kind: string,
+  name: string,
+  causes: readonly StatusCause[],
+  detailed: readonly StatusCause[] = causes,
+): StatusError {
   const lines = causes.map((cause) => `${cause.field}: ${cause.message}`);
   const text = lines.length === 1 ? lines[0] : `[${lines.join(", ")}]`;
-  return new StatusError(422, "Invalid", `${kind} "${name}" is invalid: ${text}`, { name, kind, causes });
+  return new StatusError(422, "Invalid", `${kind} "${name}" is invalid: ${text}`, {
+    ...(name === "" ? {} : { name }),
+    kind,
+    causes: detailed,
+  });
 }
 
 export function expired(message: string, listMeta: JsonObject = {}): StatusError {

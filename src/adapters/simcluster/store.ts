@@ -1,7 +1,6 @@
 import { History } from "./history.ts";
 import type { Entry, KubeObject, ObjectKey, ObjectMeta, PodRun } from "./kube-object.ts";
 import { createdAtVersion, keyOf } from "./kube-object.ts";
-import { RESOURCE_KINDS } from "./resource-kinds.ts";
 
 /** One change as the journal keeps it: the object as it is now, or its last state if it is gone. */
 export type Change = {
@@ -38,7 +37,6 @@ export class Store {
     this.#version = snapshot.version;
     this.#random = random;
     this.history = new History(snapshot.version, historyMax);
-    for (const resource of RESOURCE_KINDS.keys()) this.#byResource.set(resource, new Map());
     for (const { resource, object, run } of snapshot.entries) {
       this.#entries(resource).set(keyOf(object.metadata), { object, run });
       this.#index(resource, object);
@@ -144,8 +142,8 @@ export class Store {
   }
 
   #entries(resource: string): Map<string, Entry> {
-    const entries = this.#byResource.get(resource);
-    if (entries === undefined) throw new Error(`no such resource: ${resource}`);
+    const entries = this.#byResource.get(resource) ?? new Map<string, Entry>();
+    this.#byResource.set(resource, entries);
     return entries;
   }
 

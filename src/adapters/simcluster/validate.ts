@@ -24,12 +24,10 @@ export function validateObject(kind: ResourceKind, name: string, object: JsonObj
 
 function ownerCauses(metadata: JsonObject): readonly StatusCause[] {
   const owners = arrayAt(metadata, "ownerReferences");
-  const causes = owners.flatMap((owner, index) =>
+  const causes = owners.flatMap((owner) =>
     ["apiVersion", "kind", "name", "uid"]
       .filter((member) => (stringAt(owner, member) ?? "") === "")
-      .map((member) =>
-        CAUSE.invalid(`metadata.ownerReferences[${index}].${member}`, "", `${member} must not be empty`),
-      ),
+      .map((member) => CAUSE.invalid(`metadata.ownerReferences.${member}`, "", "must not be empty")),
   );
   const controllers = owners.filter((owner) => isJsonObject(owner) && owner["controller"] === true);
   if (controllers.length < 2) return causes;
@@ -61,14 +59,15 @@ function containerCauses(field: string, container: Json, { seen, volumes }: Know
   const name = stringAt(container, "name") ?? "";
   const causes: StatusCause[] =
     name === "" ? [CAUSE.required(`${field}.name`)] : [...nameCauses(`${field}.name`, name, "label")];
-  if (name !== "" && seen.has(name)) causes.push(CAUSE.duplicate(`${field}.name`, name));
-  seen.add(name);
   if ((stringAt(container, "image") ?? "") === "") causes.push(CAUSE.required(`${field}.image`));
   for (const [index, mount] of arrayAt(container, "volumeMounts").entries()) {
     const volume = stringAt(mount, "name") ?? "";
     if (!volumes.has(volume)) causes.push(CAUSE.notFound(`${field}.volumeMounts[${index}].name`, volume));
   }
-  return [...causes, ...resourceCauses(`${field}.resources`, objectAt(container, "resources"))];
+  causes.push(...resourceCauses(`${field}.resources`, objectAt(container, "resources")));
+  if (name !== "" && seen.has(name)) causes.push(CAUSE.duplicate(`${field}.name`, name));
+  seen.add(name);
+  return causes;
 }
 
 /** Source: Kubernetes' `ValidateResourceRequirements`. */
@@ -92,7 +91,7 @@ function ordinaryCauses(field: string, name: string, request: Amount, limit: Amo
 function extendedCauses(field: string, name: string, request: Amount, limit: Amount): readonly StatusCause[] {
   const causes: StatusCause[] = [];
   if (milli(request) % 1000n !== 0n) {
-    causes.push(CAUSE.invalid(`${field}.requests.${name}`, request, "must be an integer"));
+    causes.push(CAUSE.invalid(`${field}.requests[${name}]`, request, "must be an integer"));
   }
   if (limit === undefined) {
     causes.push(CAUSE.required(`${field}.limits`, "Limit must be set for non overcommitable resources"));
@@ -122,9 +121,13 @@ function serviceCauses(spec: JsonObject): readonly StatusCause[] {
     const unnamed = ports.length > 1 && (stringAt(port, "name") ?? "") === "";
     return [
       ...(unnamed ? [CAUSE.required(`${field}.name`)] : []),
-      ...(good ? [] : [CAUSE.invalid(`${field}.port`, number ?? 0, "must be between 1 and 65535, inclusive")]),
+      ...(good ? [] : ["port", "targetPort"].map((member) => badPort(`${field}.${member}`, number))),
     ];
   });
+}
+
+function badPort(field: string, number: Json | undefined): StatusCause {
+  return CAUSE.invalid(field, number ?? 0, "must be between 1 and 65535, inclusive");
 }
 
 /** Throws a 400 for what a typed decoder of `kind` would not take: wrong shapes and quantities that are none. */
@@ -139,9 +142,16 @@ export function checkShape(kind: string, body: JsonObject): void {
   if (kind === "Pod") checkPodShape(body);
 }
 
+const POD_LISTS: Readonly<Record<string, string>> = {
+  containers: "PodSpec.spec.containers of type []v1.Container",
+  initContainers: "PodSpec.spec.initContainers of type []v1.Container",
+  volumes: "PodSpec.spec.volumes of type []v1.Volume",
+  tolerations: "PodSpec.spec.tolerations of type []v1.Toleration",
+};
+
 function checkPodShape(body: JsonObject): void {
-  for (const list of ["containers", "initContainers", "volumes", "tolerations"]) {
-    expectShape("Pod", body, ["spec", list], "array");
+  for (const list of Object.keys(POD_LISTS)) {
+    expectShape("Pod", body, ["spec", list], "array", POD_LISTS[list]);
   }
   const spec = objectAt(body, "spec");
   for (const container of [...arrayAt(spec, "initContainers"), ...arrayAt(spec, "containers")]) {
@@ -158,12 +168,18 @@ function checkPodShape(body: JsonObject): void {
   }
 }
 
-function expectShape(kind: string, body: JsonObject, path: readonly string[], shape: "object" | "array"): void {
+function expectShape(
+  kind: string,
+  body: JsonObject,
+  path: readonly string[],
+  shape: "object" | "array",
+  field = `${kind}.${path.join(".")}`,
+): void {
   let value: Json | undefined = body;
   for (const member of path) value = isJsonObject(value) ? value[member] : undefined;
   if (value === undefined || value === null) return;
   const right = shape === "array" ? Array.isArray(value) : isJsonObject(value);
-  if (!right) throw undecodable(kind, value, `${kind}.${path.join(".")}`);
+  if (!right) throw undecodable(kind, value, field);
 }
 
 function undecodable(kind: string, value: Json | undefined, field: string): Error {

@@ -7,8 +7,18 @@ import type { Entry, KubeObject, ObjectMeta } from "./kube-object.ts";
 import { keyOf, kubeTime, without } from "./kube-object.ts";
 import type { SimModel } from "./model.ts";
 import type { ResourceKind } from "./resource-kinds.ts";
-import { RESOURCE_KINDS } from "./resource-kinds.ts";
-import { alreadyExists, badRequest, conflict, forbidden, modified, notFound, StatusError } from "./status-error.ts";
+import { CRD_RESOURCE, RESOURCE_KINDS } from "./resource-kinds.ts";
+import {
+  alreadyExists,
+  badRequest,
+  CAUSE,
+  conflict,
+  forbidden,
+  invalid,
+  modified,
+  notFound,
+  StatusError,
+} from "./status-error.ts";
 import { checkShape, validateObject, validatePodUpdate } from "./validate.ts";
 
 /** An object's place in the API. */
@@ -25,12 +35,12 @@ export function createObject(model: SimModel, target: Omit<Target, "name">, body
   const sent = checkBody(kind, body);
   const metadata = objectAt(sent, "metadata");
   if ((stringAt(metadata, "resourceVersion") ?? "") !== "") {
-    throw new StatusError(500, "InternalError", "resourceVersion should not be set on objects to be created");
+    throw new StatusError(500, "", "resourceVersion should not be set on objects to be created");
   }
   checkNamespace(target, stringAt(metadata, "namespace"));
   const name = nameFor(model, target, metadata);
   checkNamespaceAccepts(model, target, name);
-  const full = withDefaults(kind.resource, sent, name);
+  const full = withDefaults({ resource: kind.resource, name, nowMs: model.nowMs }, sent);
   const object = newObject(model, { ...target, name }, full);
   if (kind.resource === "pods") checkAccount(model, object);
   validateObject(kind, name, object);
@@ -108,7 +118,14 @@ export function removeObject(
   if (kind.resource === "namespaces" && ["default", "kube-system"].includes(name)) {
     throw forbidden("namespaces", name, "this namespace may not be deleted");
   }
-  return wishes.dryRun ? object : deleteObject(model.store, kind.resource, object, wishes);
+  if (wishes.dryRun) return object;
+  if (kind.resource === CRD_RESOURCE) removeInstances(model, name);
+  return deleteObject(model.store, kind.resource, object, wishes);
+}
+
+/** With its definition a kind goes, and everything of that kind. */
+function removeInstances(model: SimModel, resource: string): void {
+  for (const object of [...model.store.objects(resource)]) deleteObject(model.store, resource, object, {});
 }
 
 export function keyOfTarget({ namespace, name }: Target): string {
@@ -122,11 +139,10 @@ function checkBody(kind: ResourceKind, body: Json): JsonObject {
     );
   }
   const sentKind = stringAt(body, "kind") ?? kind.kind;
-  const version = stringAt(body, "apiVersion") ?? "v1";
-  if (sentKind !== kind.kind || version !== "v1") {
-    throw badRequest(
-      `the object provided is unrecognized (must be of type ${kind.kind}): no kind "${sentKind}" is registered for version "${version}"`,
-    );
+  const version = stringAt(body, "apiVersion") ?? kind.apiVersion;
+  if (sentKind !== kind.kind || version !== kind.apiVersion) {
+    const why = `converting (${version}.${sentKind}) to (core.${kind.kind}): unknown conversion`;
+    throw badRequest(`${sentKind} in version "${version}" cannot be handled as a ${kind.kind}: ${why}`);
   }
   checkShape(kind.kind, body);
   return body;
@@ -176,11 +192,11 @@ function newObject(model: SimModel, { kind, namespace, name }: Target, body: Jso
     ...(namespace === null ? {} : { namespace }),
     uid: model.store.newUid(),
     resourceVersion: "",
-    ...(kind.resource === "pods" ? { generation: 1 } : {}),
+    ...(kind.resource === "pods" || kind.apiVersion !== "v1" ? { generation: 1 } : {}),
     creationTimestamp: kubeTime(model.nowMs),
     ...present({ labels, annotations, ownerReferences, finalizers }),
   } as ObjectMeta;
-  return { ...body, apiVersion: "v1", kind: kind.kind, metadata };
+  return { ...body, apiVersion: kind.apiVersion, kind: kind.kind, metadata };
 }
 
 /** Without the members that say nothing. */
@@ -196,11 +212,9 @@ function present(members: Readonly<Record<string, Json | undefined>>): JsonObjec
 function checkIdentity(kind: ResourceKind, { metadata }: KubeObject, sent: JsonObject): void {
   const uid = stringAt(sent, "uid") ?? "";
   if (uid !== "" && uid !== metadata.uid) {
-    throw conflict(
-      kind.resource,
-      metadata.name,
-      `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${metadata.uid}`,
-    );
+    // Kubernetes checks what cannot change twice, and its message says it once.
+    const cause = CAUSE.invalid("metadata.uid", uid, "field is immutable");
+    throw invalid(kind.kind, metadata.name, [cause], [cause, cause]);
   }
   const version = stringAt(sent, "resourceVersion") ?? "";
   if (version !== "" && version !== metadata.resourceVersion) throw modified(kind.resource, metadata.name);
@@ -219,7 +233,7 @@ function withMain(kind: ResourceKind, before: KubeObject, sent: JsonObject): Kub
   const had = before.metadata.finalizers ?? [];
   const finalizers = arrayAt(meta, "finalizers").filter((one) => !deleting || had.includes(String(one)));
   const metadata = { ...system, ...present({ labels, annotations, ownerReferences, finalizers }) } as ObjectMeta;
-  const content: KubeObject = { ...without(sent, "status"), apiVersion: "v1", kind: kind.kind, metadata };
+  const content: KubeObject = { ...without(sent, "status"), apiVersion: kind.apiVersion, kind: kind.kind, metadata };
   const status = kind.hasStatus ? before.status : sent["status"];
   return status === undefined ? content : { ...content, status: objectAt({ status }, "status") };
 }

@@ -111,8 +111,9 @@ export class WatchStream {
   }
 
   #bookmark(): void {
+    const { kind } = this.#selection;
     const metadata = { resourceVersion: String(this.#cursor), creationTimestamp: null };
-    this.#line({ type: "BOOKMARK", object: { kind: this.#selection.kind.kind, apiVersion: "v1", metadata } });
+    this.#line({ type: "BOOKMARK", object: { kind: kind.kind, apiVersion: kind.apiVersion, metadata } });
   }
 
   #flush(): void {

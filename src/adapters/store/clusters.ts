@@ -46,8 +46,9 @@ export function upsertCluster(
 const UPSERT_CLUSTER = `
 insert into clusters as c (name, labels, flavors, simulated, create_ms) values ($1, $2::jsonb, $3::json, $4, $5)
 on conflict (name) do update
-   set labels = excluded.labels, flavors = excluded.flavors, simulated = excluded.simulated, version = c.version + 1
- where c.labels <> excluded.labels or c.flavors::jsonb <> excluded.flavors::jsonb or c.simulated <> excluded.simulated`;
+   set labels = excluded.labels, flavors = excluded.flavors, simulated = excluded.simulated, version = c.version + 1,
+       credentials = null, forgotten_ms = null
+ where c.forgotten_ms is not null or c.labels <> excluded.labels or c.flavors::jsonb <> excluded.flavors::jsonb or c.simulated <> excluded.simulated`;
 
 /** Keeps what an observer sees of a cluster; written only where it differs. True if it was written. */
 export async function recordCapacity(
@@ -74,7 +75,7 @@ export async function recordCapacity(
 
 const RECORD_CAPACITY = `
 update clusters set capacity = $2::json, reachable = $3, observed_ms = $4
- where name = $1 and (capacity is null or capacity::text <> $2::json::text or reachable <> $3)
+ where name = $1 and forgotten_ms is null and (capacity is null or capacity::text <> $2::json::text or reachable <> $3)
    and ($6::bigint is null or exists (select from leases where leases.name = $5 and epoch = $6))
 returning 1`;
 
@@ -121,7 +122,7 @@ export function listClusters(executor: Executor): Promise<readonly ClusterRecord
 
 function selectClusters(executor: Executor, name: string | null): Promise<readonly ClusterRecord[]> {
   return executor.query<ClusterRecord>(
-    `select ${COLUMNS} from clusters where $1::text is null or name = $1 order by name`,
+    `select ${COLUMNS} from clusters where forgotten_ms is null and ($1::text is null or name = $1) order by name`,
     [name],
   );
 }

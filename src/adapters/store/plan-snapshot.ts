@@ -50,6 +50,6 @@ select q.name, q.strategy,
 async function planClusters(tx: Executor): Promise<readonly PlanCluster[]> {
   return tx.query<PlanCluster>(
     `select name, labels, flavors, cordoned, reachable, admission_counter as "admissionCounter", capacity
-       from clusters order by name`,
+       from clusters where forgotten_ms is null order by name`,
   );
 }

@@ -20,6 +20,7 @@ import { confirmReleases, queueLimits, raiseQuotaEpoch, unconfirmedReleases } fr
 import { recordAdmission } from "./record-admission.ts";
 import { recordRefusals } from "./record-refusals.ts";
 import { recordStep } from "./record-step.ts";
+import * as registered from "./registered-clusters.ts";
 import { logHead, sequence } from "./sequence.ts";
 import { entriesAfter, prune, watchSnapshot } from "./watch-log.ts";
 
@@ -164,6 +165,11 @@ function clusterStore(db: Db, { clock }: StoreOptions) {
     upsertCluster: (cluster: Parameters<typeof clusters.upsertCluster>[1]) =>
       clusters.upsertCluster(db, cluster, clock.nowMs()),
     recordCapacity: (seen: Parameters<typeof clusters.recordCapacity>[1]) => clusters.recordCapacity(db, seen),
+    register: (cluster: registered.NewCluster) => registered.registerCluster(db, cluster, clock.nowMs()),
+    update: (cluster: Parameters<typeof registered.updateCluster>[1]) => registered.updateCluster(db, cluster),
+    remove: (name: string, forget: boolean) => registered.deleteCluster(db, name, { forget, nowMs: clock.nowMs() }),
+    listCredentials: () => registered.listCredentials(db),
+    credentialsOf: (name: string) => registered.credentialsOf(db, name),
     markUnreachable: (cluster: string) => clusters.markUnreachable(db, cluster),
     clearAdmissionCluster: (left: Parameters<typeof clusters.clearAdmissionCluster>[1]) =>
       clusters.clearAdmissionCluster(db, left),

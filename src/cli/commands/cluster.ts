@@ -12,6 +12,7 @@ import { ageCell } from "../job-text.ts";
 import { printLines, show } from "../output.ts";
 import { examples, type OutputFormat, onRun, outputOption, type Registrar, type Run } from "../shell.ts";
 import type { Column } from "../table.ts";
+import { registerClusterChanges } from "./cluster-register.ts";
 
 type Output = { output: OutputFormat };
 
@@ -19,13 +20,17 @@ type Output = { output: OutputFormat };
 export function registerCluster(registrar: Registrar): void {
   const program = registrar.program
     .command("cluster")
-    .description("see the clusters, and close them for new gangs")
-    .addHelpText("after", examples("gangway cluster list", "gangway cluster cordon h100-east"));
+    .description("see, add, check and remove clusters, and close them for new gangs")
+    .addHelpText(
+      "after",
+      examples("gangway cluster list", "gangway cluster check h100-east", "gangway cluster cordon h100-east"),
+    );
   const group = { ...registrar, program };
   registerList(group);
   registerGet(group);
   registerCapacity(group);
   registerCordon(group);
+  registerClusterChanges(group);
 }
 
 function registerList(registrar: Registrar): void {

@@ -2,18 +2,18 @@
 // @generated from file gangway/v1/cluster_service.proto (package gangway.v1, syntax proto3)
 /* eslint-disable */
 
-import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
-import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "../../buf/validate/validate_pb.ts";
-import type { Timestamp } from "@bufbuild/protobuf/wkt";
-import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
-import type { Message } from "@bufbuild/protobuf";
+import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_duration, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { Message, UnknownEnum } from "@bufbuild/protobuf";
 
 /**
  * Describes the file gangway/v1/cluster_service.proto.
  */
 export const file_gangway_v1_cluster_service: GenFile = /*@__PURE__*/
-  fileDesc("CiBnYW5nd2F5L3YxL2NsdXN0ZXJfc2VydmljZS5wcm90bxIKZ2FuZ3dheS52MSKwBAoHQ2x1c3RlchIMCgRuYW1lGAEgASgJEi8KBmxhYmVscxgCIAMoCzIfLmdhbmd3YXkudjEuQ2x1c3Rlci5MYWJlbHNFbnRyeRIqCgdmbGF2b3JzGAMgAygLMhkuZ2FuZ3dheS52MS5DbHVzdGVyRmxhdm9yEhAKCGNvcmRvbmVkGAQgASgIEhEKCXJlYWNoYWJsZRgFIAEoCBIRCglzaW11bGF0ZWQYBiABKAgSGAoQcmVzb3VyY2VfdmVyc2lvbhgHIAEoCRIvCgtjcmVhdGVfdGltZRgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMAoMb2JzZXJ2ZV90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI5CgthbGxvY2F0YWJsZRgKIAMoCzIkLmdhbmd3YXkudjEuQ2x1c3Rlci5BbGxvY2F0YWJsZUVudHJ5EisKBGZyZWUYCyADKAsyHS5nYW5nd2F5LnYxLkNsdXN0ZXIuRnJlZUVudHJ5Eg0KBW5vZGVzGAwgASgFGi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaMgoQQWxsb2NhdGFibGVFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGisKCUZyZWVFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIqIBCg1DbHVzdGVyRmxhdm9yEgwKBG5hbWUYASABKAkSEAoIcmVzb3VyY2UYAiABKAkSPgoLbm9kZV9sYWJlbHMYAyADKAsyKS5nYW5nd2F5LnYxLkNsdXN0ZXJGbGF2b3IuTm9kZUxhYmVsc0VudHJ5GjEKD05vZGVMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIioKEUdldENsdXN0ZXJSZXF1ZXN0EhUKBG5hbWUYASABKAlCB7pIBHICEAEiOgoSR2V0Q2x1c3RlclJlc3BvbnNlEiQKB2NsdXN0ZXIYASABKAsyEy5nYW5nd2F5LnYxLkNsdXN0ZXIiFQoTTGlzdENsdXN0ZXJzUmVxdWVzdCI9ChRMaXN0Q2x1c3RlcnNSZXNwb25zZRIlCghjbHVzdGVycxgBIAMoCzITLmdhbmd3YXkudjEuQ2x1c3RlciItChRDb3Jkb25DbHVzdGVyUmVxdWVzdBIVCgRuYW1lGAEgASgJQge6SARyAhABIj0KFUNvcmRvbkNsdXN0ZXJSZXNwb25zZRIkCgdjbHVzdGVyGAEgASgLMhMuZ2FuZ3dheS52MS5DbHVzdGVyIi8KFlVuY29yZG9uQ2x1c3RlclJlcXVlc3QSFQoEbmFtZRgBIAEoCUIHukgEcgIQASI/ChdVbmNvcmRvbkNsdXN0ZXJSZXNwb25zZRIkCgdjbHVzdGVyGAEgASgLMhMuZ2FuZ3dheS52MS5DbHVzdGVyIisKEkdldENhcGFjaXR5UmVxdWVzdBIVCgRuYW1lGAEgASgJQge6SARyAhABInkKE0dldENhcGFjaXR5UmVzcG9uc2USDwoHY2x1c3RlchgBIAEoCRIfCgVub2RlcxgCIAMoCzIQLmdhbmd3YXkudjEuTm9kZRIwCgxvYnNlcnZlX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wItsCCgROb2RlEgwKBG5hbWUYASABKAkSLAoGbGFiZWxzGAIgAygLMhwuZ2FuZ3dheS52MS5Ob2RlLkxhYmVsc0VudHJ5Eg4KBnRhaW50cxgDIAMoCRIVCg11bnNjaGVkdWxhYmxlGAQgASgIEjYKC2FsbG9jYXRhYmxlGAUgAygLMiEuZ2FuZ3dheS52MS5Ob2RlLkFsbG9jYXRhYmxlRW50cnkSKAoEZnJlZRgGIAMoCzIaLmdhbmd3YXkudjEuTm9kZS5GcmVlRW50cnkaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARoyChBBbGxvY2F0YWJsZUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaKwoJRnJlZUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEysgMKDkNsdXN0ZXJTZXJ2aWNlEksKCkdldENsdXN0ZXISHS5nYW5nd2F5LnYxLkdldENsdXN0ZXJSZXF1ZXN0Gh4uZ2FuZ3dheS52MS5HZXRDbHVzdGVyUmVzcG9uc2USUQoMTGlzdENsdXN0ZXJzEh8uZ2FuZ3dheS52MS5MaXN0Q2x1c3RlcnNSZXF1ZXN0GiAuZ2FuZ3dheS52MS5MaXN0Q2x1c3RlcnNSZXNwb25zZRJUCg1Db3Jkb25DbHVzdGVyEiAuZ2FuZ3dheS52MS5Db3Jkb25DbHVzdGVyUmVxdWVzdBohLmdhbmd3YXkudjEuQ29yZG9uQ2x1c3RlclJlc3BvbnNlEloKD1VuY29yZG9uQ2x1c3RlchIiLmdhbmd3YXkudjEuVW5jb3Jkb25DbHVzdGVyUmVxdWVzdBojLmdhbmd3YXkudjEuVW5jb3Jkb25DbHVzdGVyUmVzcG9uc2USTgoLR2V0Q2FwYWNpdHkSHi5nYW5nd2F5LnYxLkdldENhcGFjaXR5UmVxdWVzdBofLmdhbmd3YXkudjEuR2V0Q2FwYWNpdHlSZXNwb25zZWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_timestamp]);
+  fileDesc("CiBnYW5nd2F5L3YxL2NsdXN0ZXJfc2VydmljZS5wcm90bxIKZ2FuZ3dheS52MSKwBAoHQ2x1c3RlchIMCgRuYW1lGAEgASgJEi8KBmxhYmVscxgCIAMoCzIfLmdhbmd3YXkudjEuQ2x1c3Rlci5MYWJlbHNFbnRyeRIqCgdmbGF2b3JzGAMgAygLMhkuZ2FuZ3dheS52MS5DbHVzdGVyRmxhdm9yEhAKCGNvcmRvbmVkGAQgASgIEhEKCXJlYWNoYWJsZRgFIAEoCBIRCglzaW11bGF0ZWQYBiABKAgSGAoQcmVzb3VyY2VfdmVyc2lvbhgHIAEoCRIvCgtjcmVhdGVfdGltZRgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMAoMb2JzZXJ2ZV90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI5CgthbGxvY2F0YWJsZRgKIAMoCzIkLmdhbmd3YXkudjEuQ2x1c3Rlci5BbGxvY2F0YWJsZUVudHJ5EisKBGZyZWUYCyADKAsyHS5nYW5nd2F5LnYxLkNsdXN0ZXIuRnJlZUVudHJ5Eg0KBW5vZGVzGAwgASgFGi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaMgoQQWxsb2NhdGFibGVFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGisKCUZyZWVFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIqIBCg1DbHVzdGVyRmxhdm9yEgwKBG5hbWUYASABKAkSEAoIcmVzb3VyY2UYAiABKAkSPgoLbm9kZV9sYWJlbHMYAyADKAsyKS5nYW5nd2F5LnYxLkNsdXN0ZXJGbGF2b3IuTm9kZUxhYmVsc0VudHJ5GjEKD05vZGVMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIioKEUdldENsdXN0ZXJSZXF1ZXN0EhUKBG5hbWUYASABKAlCB7pIBHICEAEiOgoSR2V0Q2x1c3RlclJlc3BvbnNlEiQKB2NsdXN0ZXIYASABKAsyEy5nYW5nd2F5LnYxLkNsdXN0ZXIiFQoTTGlzdENsdXN0ZXJzUmVxdWVzdCI9ChRMaXN0Q2x1c3RlcnNSZXNwb25zZRIlCghjbHVzdGVycxgBIAMoCzITLmdhbmd3YXkudjEuQ2x1c3RlciItChRDb3Jkb25DbHVzdGVyUmVxdWVzdBIVCgRuYW1lGAEgASgJQge6SARyAhABIj0KFUNvcmRvbkNsdXN0ZXJSZXNwb25zZRIkCgdjbHVzdGVyGAEgASgLMhMuZ2FuZ3dheS52MS5DbHVzdGVyIi8KFlVuY29yZG9uQ2x1c3RlclJlcXVlc3QSFQoEbmFtZRgBIAEoCUIHukgEcgIQASI/ChdVbmNvcmRvbkNsdXN0ZXJSZXNwb25zZRIkCgdjbHVzdGVyGAEgASgLMhMuZ2FuZ3dheS52MS5DbHVzdGVyIisKEkdldENhcGFjaXR5UmVxdWVzdBIVCgRuYW1lGAEgASgJQge6SARyAhABInkKE0dldENhcGFjaXR5UmVzcG9uc2USDwoHY2x1c3RlchgBIAEoCRIfCgVub2RlcxgCIAMoCzIQLmdhbmd3YXkudjEuTm9kZRIwCgxvYnNlcnZlX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wItsCCgROb2RlEgwKBG5hbWUYASABKAkSLAoGbGFiZWxzGAIgAygLMhwuZ2FuZ3dheS52MS5Ob2RlLkxhYmVsc0VudHJ5Eg4KBnRhaW50cxgDIAMoCRIVCg11bnNjaGVkdWxhYmxlGAQgASgIEjYKC2FsbG9jYXRhYmxlGAUgAygLMiEuZ2FuZ3dheS52MS5Ob2RlLkFsbG9jYXRhYmxlRW50cnkSKAoEZnJlZRgGIAMoCzIaLmdhbmd3YXkudjEuTm9kZS5GcmVlRW50cnkaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARoyChBBbGxvY2F0YWJsZUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaKwoJRnJlZUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEicAoSQ2x1c3RlckNyZWRlbnRpYWxzEhsKBHRleHQYASABKAlCC7pICHIGEAEogIBASAASFwoEcGF0aBgCIAEoCUIHukgEcgIQAUgAEg8KB2NvbnRleHQYAyABKAlCEwoKa3ViZWNvbmZpZxIFukgCCAEimgEKFlJlZ2lzdGVyQ2x1c3RlclJlcXVlc3QSLAoHY2x1c3RlchgBIAEoCzITLmdhbmd3YXkudjEuQ2x1c3RlckIGukgDyAEBEjsKC2NyZWRlbnRpYWxzGAIgASgLMh4uZ2FuZ3dheS52MS5DbHVzdGVyQ3JlZGVudGlhbHNCBrpIA8gBARIVCg12YWxpZGF0ZV9vbmx5GAMgASgIImgKF1JlZ2lzdGVyQ2x1c3RlclJlc3BvbnNlEiQKB2NsdXN0ZXIYASABKAsyEy5nYW5nd2F5LnYxLkNsdXN0ZXISJwoFY2hlY2sYAiABKAsyGC5nYW5nd2F5LnYxLkNsdXN0ZXJDaGVjayJ5ChRVcGRhdGVDbHVzdGVyUmVxdWVzdBIsCgdjbHVzdGVyGAEgASgLMhMuZ2FuZ3dheS52MS5DbHVzdGVyQga6SAPIAQESMwoLY3JlZGVudGlhbHMYAiABKAsyHi5nYW5nd2F5LnYxLkNsdXN0ZXJDcmVkZW50aWFscyI9ChVVcGRhdGVDbHVzdGVyUmVzcG9uc2USJAoHY2x1c3RlchgBIAEoCzITLmdhbmd3YXkudjEuQ2x1c3RlciIsChNDaGVja0NsdXN0ZXJSZXF1ZXN0EhUKBG5hbWUYASABKAlCB7pIBHICEAEiPwoUQ2hlY2tDbHVzdGVyUmVzcG9uc2USJwoFY2hlY2sYASABKAsyGC5nYW5nd2F5LnYxLkNsdXN0ZXJDaGVjayK8AgoMQ2x1c3RlckNoZWNrEhoKEmt1YmVybmV0ZXNfdmVyc2lvbhgBIAEoCRItCgpjbG9ja19za2V3GAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEjIKCGZpbmRpbmdzGAMgAygLMiAuZ2FuZ3dheS52MS5DbHVzdGVyQ2hlY2suRmluZGluZxpdCgdGaW5kaW5nEjMKCHNldmVyaXR5GAEgASgOMiEuZ2FuZ3dheS52MS5DbHVzdGVyQ2hlY2suU2V2ZXJpdHkSDAoEY29kZRgCIAEoCRIPCgdtZXNzYWdlGAMgASgJIk4KCFNldmVyaXR5EhgKFFNFVkVSSVRZX1VOU1BFQ0lGSUVEEAASEgoOU0VWRVJJVFlfRVJST1IQARIUChBTRVZFUklUWV9XQVJOSU5HEAIiPQoURGVsZXRlQ2x1c3RlclJlcXVlc3QSFQoEbmFtZRgBIAEoCUIHukgEcgIQARIOCgZmb3JnZXQYAiABKAgiFwoVRGVsZXRlQ2x1c3RlclJlc3BvbnNlMo0GCg5DbHVzdGVyU2VydmljZRJLCgpHZXRDbHVzdGVyEh0uZ2FuZ3dheS52MS5HZXRDbHVzdGVyUmVxdWVzdBoeLmdhbmd3YXkudjEuR2V0Q2x1c3RlclJlc3BvbnNlElEKDExpc3RDbHVzdGVycxIfLmdhbmd3YXkudjEuTGlzdENsdXN0ZXJzUmVxdWVzdBogLmdhbmd3YXkudjEuTGlzdENsdXN0ZXJzUmVzcG9uc2USVAoNQ29yZG9uQ2x1c3RlchIgLmdhbmd3YXkudjEuQ29yZG9uQ2x1c3RlclJlcXVlc3QaIS5nYW5nd2F5LnYxLkNvcmRvbkNsdXN0ZXJSZXNwb25zZRJaCg9VbmNvcmRvbkNsdXN0ZXISIi5nYW5nd2F5LnYxLlVuY29yZG9uQ2x1c3RlclJlcXVlc3QaIy5nYW5nd2F5LnYxLlVuY29yZG9uQ2x1c3RlclJlc3BvbnNlEk4KC0dldENhcGFjaXR5Eh4uZ2FuZ3dheS52MS5HZXRDYXBhY2l0eVJlcXVlc3QaHy5nYW5nd2F5LnYxLkdldENhcGFjaXR5UmVzcG9uc2USWgoPUmVnaXN0ZXJDbHVzdGVyEiIuZ2FuZ3dheS52MS5SZWdpc3RlckNsdXN0ZXJSZXF1ZXN0GiMuZ2FuZ3dheS52MS5SZWdpc3RlckNsdXN0ZXJSZXNwb25zZRJUCg1VcGRhdGVDbHVzdGVyEiAuZ2FuZ3dheS52MS5VcGRhdGVDbHVzdGVyUmVxdWVzdBohLmdhbmd3YXkudjEuVXBkYXRlQ2x1c3RlclJlc3BvbnNlElEKDENoZWNrQ2x1c3RlchIfLmdhbmd3YXkudjEuQ2hlY2tDbHVzdGVyUmVxdWVzdBogLmdhbmd3YXkudjEuQ2hlY2tDbHVzdGVyUmVzcG9uc2USVAoNRGVsZXRlQ2x1c3RlchIgLmdhbmd3YXkudjEuRGVsZXRlQ2x1c3RlclJlcXVlc3QaIS5nYW5nd2F5LnYxLkRlbGV0ZUNsdXN0ZXJSZXNwb25zZWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_timestamp]);
 
 /**
  * @generated from message gangway.v1.Cluster
@@ -351,6 +351,314 @@ export const NodeSchema: GenMessage<Node> = /*@__PURE__*/
   messageDesc(file_gangway_v1_cluster_service, 12);
 
 /**
+ * How to reach a cluster and who to be there. Stored encrypted, or as the reference that it is; never returned.
+ *
+ * @generated from message gangway.v1.ClusterCredentials
+ */
+export type ClusterCredentials = Message<"gangway.v1.ClusterCredentials"> & {
+  /**
+   * @generated from oneof gangway.v1.ClusterCredentials.kubeconfig
+   */
+  kubeconfig: {
+    /**
+     * YAML or JSON. Programs to run and names of files are refused unless the server was started to allow them.
+     *
+     * @generated from field: string text = 1;
+     */
+    value: string;
+    case: "text";
+  } | {
+    /**
+     * A file of the server's, read anew whenever it connects; only where the server was started to allow it.
+     *
+     * @generated from field: string path = 2;
+     */
+    value: string;
+    case: "path";
+  } | { case: undefined; value?: undefined };
+
+  /**
+   * The kubeconfig's current context if empty.
+   *
+   * @generated from field: string context = 3;
+   */
+  context: string;
+};
+
+/**
+ * Describes the message gangway.v1.ClusterCredentials.
+ * Use `create(ClusterCredentialsSchema)` to create a new message.
+ */
+export const ClusterCredentialsSchema: GenMessage<ClusterCredentials> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_cluster_service, 13);
+
+/**
+ * @generated from message gangway.v1.RegisterClusterRequest
+ */
+export type RegisterClusterRequest = Message<"gangway.v1.RegisterClusterRequest"> & {
+  /**
+   * Name, labels and flavors; the rest is observed.
+   *
+   * @generated from field: gangway.v1.Cluster cluster = 1;
+   */
+  cluster?: Cluster | undefined;
+
+  /**
+   * @generated from field: gangway.v1.ClusterCredentials credentials = 2;
+   */
+  credentials?: ClusterCredentials | undefined;
+
+  /**
+   * Checks everything and registers nothing.
+   *
+   * @generated from field: bool validate_only = 3;
+   */
+  validateOnly: boolean;
+};
+
+/**
+ * Describes the message gangway.v1.RegisterClusterRequest.
+ * Use `create(RegisterClusterRequestSchema)` to create a new message.
+ */
+export const RegisterClusterRequestSchema: GenMessage<RegisterClusterRequest> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_cluster_service, 14);
+
+/**
+ * @generated from message gangway.v1.RegisterClusterResponse
+ */
+export type RegisterClusterResponse = Message<"gangway.v1.RegisterClusterResponse"> & {
+  /**
+   * Absent where nothing was registered.
+   *
+   * @generated from field: gangway.v1.Cluster cluster = 1;
+   */
+  cluster?: Cluster | undefined;
+
+  /**
+   * @generated from field: gangway.v1.ClusterCheck check = 2;
+   */
+  check?: ClusterCheck | undefined;
+};
+
+/**
+ * Describes the message gangway.v1.RegisterClusterResponse.
+ * Use `create(RegisterClusterResponseSchema)` to create a new message.
+ */
+export const RegisterClusterResponseSchema: GenMessage<RegisterClusterResponse> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_cluster_service, 15);
+
+/**
+ * @generated from message gangway.v1.UpdateClusterRequest
+ */
+export type UpdateClusterRequest = Message<"gangway.v1.UpdateClusterRequest"> & {
+  /**
+   * Name, labels and flavors; resource_version if the change is to be refused where the cluster was changed since.
+   *
+   * @generated from field: gangway.v1.Cluster cluster = 1;
+   */
+  cluster?: Cluster | undefined;
+
+  /**
+   * Absent: those it has.
+   *
+   * @generated from field: gangway.v1.ClusterCredentials credentials = 2;
+   */
+  credentials?: ClusterCredentials | undefined;
+};
+
+/**
+ * Describes the message gangway.v1.UpdateClusterRequest.
+ * Use `create(UpdateClusterRequestSchema)` to create a new message.
+ */
+export const UpdateClusterRequestSchema: GenMessage<UpdateClusterRequest> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_cluster_service, 16);
+
+/**
+ * @generated from message gangway.v1.UpdateClusterResponse
+ */
+export type UpdateClusterResponse = Message<"gangway.v1.UpdateClusterResponse"> & {
+  /**
+   * @generated from field: gangway.v1.Cluster cluster = 1;
+   */
+  cluster?: Cluster | undefined;
+};
+
+/**
+ * Describes the message gangway.v1.UpdateClusterResponse.
+ * Use `create(UpdateClusterResponseSchema)` to create a new message.
+ */
+export const UpdateClusterResponseSchema: GenMessage<UpdateClusterResponse> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_cluster_service, 17);
+
+/**
+ * @generated from message gangway.v1.CheckClusterRequest
+ */
+export type CheckClusterRequest = Message<"gangway.v1.CheckClusterRequest"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+};
+
+/**
+ * Describes the message gangway.v1.CheckClusterRequest.
+ * Use `create(CheckClusterRequestSchema)` to create a new message.
+ */
+export const CheckClusterRequestSchema: GenMessage<CheckClusterRequest> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_cluster_service, 18);
+
+/**
+ * @generated from message gangway.v1.CheckClusterResponse
+ */
+export type CheckClusterResponse = Message<"gangway.v1.CheckClusterResponse"> & {
+  /**
+   * @generated from field: gangway.v1.ClusterCheck check = 1;
+   */
+  check?: ClusterCheck | undefined;
+};
+
+/**
+ * Describes the message gangway.v1.CheckClusterResponse.
+ * Use `create(CheckClusterResponseSchema)` to create a new message.
+ */
+export const CheckClusterResponseSchema: GenMessage<CheckClusterResponse> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_cluster_service, 19);
+
+/**
+ * @generated from message gangway.v1.ClusterCheck
+ */
+export type ClusterCheck = Message<"gangway.v1.ClusterCheck"> & {
+  /**
+   * As the API server says it, e.g. v1.34.1; empty where it did not answer.
+   *
+   * @generated from field: string kubernetes_version = 1;
+   */
+  kubernetesVersion: string;
+
+  /**
+   * How far the cluster's clock is ahead of ours, to about a second.
+   *
+   * @generated from field: google.protobuf.Duration clock_skew = 2;
+   */
+  clockSkew?: Duration | undefined;
+
+  /**
+   * What is wrong or odd, worst first; empty if all is well.
+   *
+   * @generated from field: repeated gangway.v1.ClusterCheck.Finding findings = 3;
+   */
+  findings: ClusterCheck_Finding[];
+};
+
+/**
+ * Describes the message gangway.v1.ClusterCheck.
+ * Use `create(ClusterCheckSchema)` to create a new message.
+ */
+export const ClusterCheckSchema: GenMessage<ClusterCheck> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_cluster_service, 20);
+
+/**
+ * @generated from message gangway.v1.ClusterCheck.Finding
+ */
+export type ClusterCheck_Finding = Message<"gangway.v1.ClusterCheck.Finding"> & {
+  /**
+   * @generated from field: gangway.v1.ClusterCheck.Severity severity = 1;
+   */
+  severity: ClusterCheck_Severity;
+
+  /**
+   * E.g. Unreachable, MissingPermission, OtherQueueingSystem, ClockSkew.
+   *
+   * @generated from field: string code = 2;
+   */
+  code: string;
+
+  /**
+   * @generated from field: string message = 3;
+   */
+  message: string;
+};
+
+/**
+ * Describes the message gangway.v1.ClusterCheck.Finding.
+ * Use `create(ClusterCheck_FindingSchema)` to create a new message.
+ */
+export const ClusterCheck_FindingSchema: GenMessage<ClusterCheck_Finding> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_cluster_service, 20, 0);
+
+/**
+ * @generated from enum gangway.v1.ClusterCheck.Severity
+ */
+export const ClusterCheck_Severity = {
+  /**
+   * @generated from enum value: SEVERITY_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * Gangs will not run there.
+   *
+   * @generated from enum value: SEVERITY_ERROR = 1;
+   */
+  ERROR: 1,
+
+  /**
+   * They may run otherwise than meant.
+   *
+   * @generated from enum value: SEVERITY_WARNING = 2;
+   */
+  WARNING: 2,
+} as const;
+
+/**
+ * @generated from enum gangway.v1.ClusterCheck.Severity
+ */
+export type ClusterCheck_Severity = (typeof ClusterCheck_Severity)[keyof typeof ClusterCheck_Severity] | UnknownEnum;
+
+/**
+ * Describes the enum gangway.v1.ClusterCheck.Severity.
+ */
+export const ClusterCheck_SeveritySchema: GenEnum<ClusterCheck_Severity> = /*@__PURE__*/
+  enumDesc(file_gangway_v1_cluster_service, 20, 0);
+
+/**
+ * @generated from message gangway.v1.DeleteClusterRequest
+ */
+export type DeleteClusterRequest = Message<"gangway.v1.DeleteClusterRequest"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * It is gone for good: what ran there counts as gone too, and its gangs board another cluster after their start timeout.
+   *
+   * @generated from field: bool forget = 2;
+   */
+  forget: boolean;
+};
+
+/**
+ * Describes the message gangway.v1.DeleteClusterRequest.
+ * Use `create(DeleteClusterRequestSchema)` to create a new message.
+ */
+export const DeleteClusterRequestSchema: GenMessage<DeleteClusterRequest> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_cluster_service, 21);
+
+/**
+ * @generated from message gangway.v1.DeleteClusterResponse
+ */
+export type DeleteClusterResponse = Message<"gangway.v1.DeleteClusterResponse"> & {
+};
+
+/**
+ * Describes the message gangway.v1.DeleteClusterResponse.
+ * Use `create(DeleteClusterResponseSchema)` to create a new message.
+ */
+export const DeleteClusterResponseSchema: GenMessage<DeleteClusterResponse> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_cluster_service, 22);
+
+/**
  * The Kubernetes clusters that gangs are placed on.
  *
  * @generated from service gangway.v1.ClusterService
@@ -399,6 +707,46 @@ export const ClusterService: GenService<{
     methodKind: "unary";
     input: typeof GetCapacityRequestSchema;
     output: typeof GetCapacityResponseSchema;
+  },
+  /**
+   * Makes a cluster known; gangs are placed there once its nodes have been listed. What a check of it finds does not keep it out.
+   *
+   * @generated from rpc gangway.v1.ClusterService.RegisterCluster
+   */
+  registerCluster: {
+    methodKind: "unary";
+    input: typeof RegisterClusterRequestSchema;
+    output: typeof RegisterClusterResponseSchema;
+  },
+  /**
+   * Replaces labels and flavors, and the credentials where some are given.
+   *
+   * @generated from rpc gangway.v1.ClusterService.UpdateCluster
+   */
+  updateCluster: {
+    methodKind: "unary";
+    input: typeof UpdateClusterRequestSchema;
+    output: typeof UpdateClusterResponseSchema;
+  },
+  /**
+   * Asks the cluster itself: version, clock, permissions, and webhooks of other queueing systems.
+   *
+   * @generated from rpc gangway.v1.ClusterService.CheckCluster
+   */
+  checkCluster: {
+    methodKind: "unary";
+    input: typeof CheckClusterRequestSchema;
+    output: typeof CheckClusterResponseSchema;
+  },
+  /**
+   * Removes a cluster that nothing is placed on, or, to be forgotten, one that is gone for good.
+   *
+   * @generated from rpc gangway.v1.ClusterService.DeleteCluster
+   */
+  deleteCluster: {
+    methodKind: "unary";
+    input: typeof DeleteClusterRequestSchema;
+    output: typeof DeleteClusterResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_gangway_v1_cluster_service, 0);

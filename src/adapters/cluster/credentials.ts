@@ -1,0 +1,52 @@
+import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import type { JsonObject } from "../../runtime/json.ts";
+import { stringAt } from "../../runtime/json.ts";
+import { pickContext } from "./kubeconfig.ts";
+
+/** Credentials as the database keeps them: sealed, or a reference to a file of this machine. */
+export type StoredCredentials =
+  | { readonly kind: "sealed"; readonly nonce: string; readonly text: string; readonly tag: string }
+  | { readonly kind: "file"; readonly path: string; readonly context: string };
+
+export const KEY_BYTES = 32;
+const CIPHER = "aes-256-gcm";
+/** The size that GCM is made for. */
+const NONCE_BYTES = 12;
+
+/** Encrypts a kubeconfig for one cluster: under another cluster's name it does not open. */
+export function sealKubeconfig(key: Buffer, cluster: string, kubeconfig: string): StoredCredentials {
+  const nonce = randomBytes(NONCE_BYTES);
+  const cipher = createCipheriv(CIPHER, key, nonce).setAAD(Buffer.from(cluster));
+  const text = Buffer.concat([cipher.update(kubeconfig, "utf8"), cipher.final()]);
+  const encode = (bytes: Buffer) => bytes.toString("base64");
+  return { kind: "sealed", nonce: encode(nonce), text: encode(text), tag: encode(cipher.getAuthTag()) };
+}
+
+/**
+ * The kubeconfig that stored credentials stand for. Throws where the key is missing or another one, or the file
+ * cannot be read, is no kubeconfig, or is not allowed; no message holds a credential.
+ */
+export async function openCredentials(
+  stored: JsonObject,
+  of: { readonly cluster: string; readonly key: Buffer | null; readonly allowLocal: boolean },
+): Promise<string> {
+  if (stringAt(stored, "kind") === "sealed") return unseal(stored, of.cluster, of.key);
+  if (!of.allowLocal) throw new Error("its kubeconfig is a file, and this process was not started to allow that");
+  const text = await readFile(stringAt(stored, "path") ?? "", "utf8");
+  const picked = pickContext(text, { context: stringAt(stored, "context") ?? "", allowLocal: true });
+  if (picked.kind === "ok") return picked.kubeconfig;
+  throw new Error(picked.problems.join("; "));
+}
+
+function unseal(stored: JsonObject, cluster: string, key: Buffer | null): string {
+  if (key === null) throw new Error("its credentials are encrypted, and GANGWAY_CREDENTIALS_KEY is not set");
+  const decode = (member: string) => Buffer.from(stringAt(stored, member) ?? "", "base64");
+  try {
+    const decipher = createDecipheriv(CIPHER, key, decode("nonce")).setAAD(Buffer.from(cluster));
+    decipher.setAuthTag(decode("tag"));
+    return Buffer.concat([decipher.update(decode("text")), decipher.final()]).toString("utf8");
+  } catch {
+    throw new Error("its credentials do not open with GANGWAY_CREDENTIALS_KEY: they were sealed with another key");
+  }
+}

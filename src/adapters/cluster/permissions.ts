@@ -1,0 +1,52 @@
+/** Something that Gangway does in a cluster, as Kubernetes names it. */
+export type Permission = {
+  /** Empty for the core group. */
+  readonly group: string;
+  readonly resource: string;
+  /** `log` of `pods/log`; empty for the resource itself. */
+  readonly subresource: string;
+  readonly verb: string;
+  /** What does not work without it. */
+  readonly need: string;
+};
+
+type Rule = Omit<Permission, "verb" | "subresource"> & {
+  readonly subresource?: string;
+  readonly verbs: readonly string[];
+};
+
+const SEEN = ["list", "watch"];
+const OWNED = ["get", "list", "watch", "create", "patch", "delete"];
+
+const RULES: readonly Rule[] = [
+  { group: "", resource: "nodes", verbs: SEEN, need: "to know what room there is" },
+  { group: "", resource: "pods", verbs: OWNED, need: "to run and follow the pods of jobs" },
+  { group: "", resource: "pods", subresource: "log", verbs: ["get"], need: "to stream the logs of jobs" },
+  { group: "", resource: "services", verbs: OWNED, need: "to give pods their names" },
+  { group: "", resource: "configmaps", verbs: OWNED, need: "to make the anchors that own a job's objects" },
+  {
+    group: "",
+    resource: "configmaps",
+    subresource: "finalizers",
+    verbs: ["update"],
+    need: "to own objects where OwnerReferencesPermissionEnforcement is on",
+  },
+  { group: "", resource: "namespaces", verbs: ["create"], need: "to make namespaces on first use" },
+  {
+    group: "admissionregistration.k8s.io",
+    resource: "mutatingwebhookconfigurations",
+    verbs: ["list"],
+    need: "to find other queueing systems",
+  },
+  {
+    group: "admissionregistration.k8s.io",
+    resource: "validatingwebhookconfigurations",
+    verbs: ["list"],
+    need: "to find other queueing systems",
+  },
+];
+
+/** Everything that this adapter ever asks of a cluster; `deploy/cluster-rbac.yaml` grants exactly this. */
+export const PERMISSIONS: readonly Permission[] = RULES.flatMap(({ verbs, subresource = "", ...rule }) =>
+  verbs.map((verb) => ({ ...rule, subresource, verb })),
+);

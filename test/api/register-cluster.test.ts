@@ -1,0 +1,71 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ClusterCheck_Severity, ClusterService } from "../../src/gen/gangway/v1/cluster_service_pb.ts";
+import { startFixture } from "./fixture.ts";
+
+const { registerCluster, updateCluster, checkCluster, deleteCluster, getCluster } = ClusterService.method;
+const flavors = [{ name: "gpu/h100", resource: "nvidia.com/gpu", nodeLabels: { product: "h100" } }];
+const credentials = { kubeconfig: { case: "text", value: "kind: Config" } } as const;
+const cluster = { name: "east", labels: { zone: "a" }, flavors };
+
+test("a cluster is registered with what a check found, updated, checked and deleted", async (t) => {
+  const { call, woken } = await startFixture(t);
+  const made = await call(registerCluster, { cluster, credentials });
+  assert.equal(made.ok?.cluster?.flavors[0]?.nodeLabels["product"], "h100");
+  assert.equal(made.ok?.check?.findings[0]?.severity, ClusterCheck_Severity.ERROR);
+  assert.equal(made.ok?.check?.clockSkew?.seconds, -1n);
+  const changed = await call(updateCluster, { cluster: { name: "east", labels: {}, resourceVersion: "1" } });
+  assert.deepEqual([changed.ok?.cluster?.resourceVersion, changed.ok?.cluster?.labels], ["2", {}]);
+  const stale = await call(updateCluster, { cluster: { name: "east", resourceVersion: "1" } });
+  assert.deepEqual([stale.error?.code, stale.error?.reason], ["ABORTED", "STALE_RESOURCE_VERSION"]);
+  const check = await call(checkCluster, { name: "east" });
+  assert.equal(check.ok?.check?.kubernetesVersion, "v1.36.3");
+  assert.equal((await call(deleteCluster, { name: "east" })).error, null);
+  assert.equal(woken.planner, 3, "the planner hears of each change");
+  assert.equal((await call(checkCluster, { name: "east" })).error?.reason, "CLUSTER_NOT_FOUND");
+});
+
+test("only validating registers nothing", async (t) => {
+  const { call } = await startFixture(t);
+  const tried = await call(registerCluster, { cluster, credentials, validateOnly: true });
+  assert.equal(tried.ok?.cluster, undefined);
+  assert.equal(tried.ok?.check?.findings.length, 1);
+  assert.equal((await call(getCluster, { name: "east" })).error?.code, "NOT_FOUND");
+});
+
+test("what is in use, exists, has no key or bad credentials is refused precisely", async (t) => {
+  const { call } = await startFixture(t);
+  await call(registerCluster, { cluster: { ...cluster, name: "busy" }, credentials });
+  const again = await call(registerCluster, { cluster: { ...cluster, name: "busy" }, credentials });
+  assert.deepEqual([again.error?.code, again.error?.reason], ["ALREADY_EXISTS", "CLUSTER_EXISTS"]);
+  const busy = await call(deleteCluster, { name: "busy" });
+  assert.deepEqual([busy.error?.code, busy.error?.precondition], ["FAILED_PRECONDITION", "CLUSTER_IN_USE"]);
+  assert.equal((await call(deleteCluster, { name: "busy", forget: true })).error, null);
+  const noKey = await call(registerCluster, {
+    cluster,
+    credentials: { kubeconfig: { case: "text", value: "no key" } },
+  });
+  assert.deepEqual([noKey.error?.code, noKey.error?.precondition], ["FAILED_PRECONDITION", "NO_CREDENTIALS_KEY"]);
+  const byPath = await call(registerCluster, { cluster, credentials: { kubeconfig: { case: "path", value: "/etc" } } });
+  assert.deepEqual(
+    byPath.error?.fields.map(({ field }) => field),
+    ["credentials.kubeconfig"],
+  );
+});
+
+test("every field that is wrong is named at once", async (t) => {
+  const { call } = await startFixture(t);
+  const nothing = await call(registerCluster, {});
+  assert.deepEqual(nothing.error?.fields.map(({ field }) => field).sort(), ["cluster", "credentials"]);
+  const wrong = { name: "No Name", flavors: [{ name: "", resource: "" }, ...flavors, ...flavors] };
+  const refused = await call(registerCluster, { cluster: wrong, credentials });
+  assert.deepEqual(
+    refused.error?.fields.map(({ field }) => field),
+    ["cluster.name", "cluster.flavors[0].name", "cluster.flavors[0].resource", "cluster.flavors"],
+  );
+  const version = await call(updateCluster, { cluster: { name: "east", resourceVersion: "new" } });
+  assert.deepEqual(
+    version.error?.fields.map(({ field }) => field),
+    ["cluster.resource_version"],
+  );
+});

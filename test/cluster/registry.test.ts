@@ -1,0 +1,178 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { checkCluster } from "../../src/adapters/cluster/check-cluster.ts";
+import { connectCluster } from "../../src/adapters/cluster/cluster.ts";
+import { PERMISSIONS } from "../../src/adapters/cluster/permissions.ts";
+import { ClusterRegistry, type RegisteredCluster } from "../../src/adapters/cluster/registry.ts";
+import type { SimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
+import { gang } from "./gang.ts";
+import {
+  clientOf,
+  clock,
+  deadServer,
+  gpuNodes,
+  INSTALLATION,
+  kubeconfigOf,
+  seededRandom,
+  startProxy,
+  startSim,
+  until,
+} from "./harness.ts";
+
+let sim: SimCluster;
+const signal = new AbortController().signal;
+
+before(async () => {
+  sim = await startSim(gpuNodes(2));
+});
+
+after(() => sim.close());
+
+/** A registry of a table that the test writes. */
+function follow() {
+  const table = { registered: [] as RegisteredCluster[], forgotten: [] as string[] };
+  const changed: string[] = [];
+  const errors: string[] = [];
+  let connections = 0;
+  const registry = new ClusterRegistry({
+    clock,
+    listens: true,
+    list: async () => table,
+    async connect({ name, credentials }) {
+      if (credentials["broken"] === true) throw new Error("does not open");
+      connections += 1;
+      return connectCluster({
+        name,
+        kubeconfig: sim.kubeconfig(),
+        installation: INSTALLATION,
+        clock,
+        random: seededRandom(5),
+        createNamespaces: false,
+        onJobChanged: () => undefined,
+        onCapacity: () => undefined,
+        onError: () => undefined,
+      });
+    },
+    onJobChanged: (uid) => changed.push(uid),
+    onError: (_error, what) => errors.push(what),
+  });
+  return { registry, table, changed, errors, connections: () => connections };
+}
+
+test("clusters are connected while the table names them, and anew when their credentials change", async (t) => {
+  const { registry, table, changed, errors, connections } = follow();
+  const stop = new AbortController();
+  const running = registry.run(stop.signal);
+  t.after(async () => {
+    stop.abort();
+    await running;
+  });
+  const one = gang();
+  const job = { uid: one.uid, clusters: ["one"] };
+  assert.equal(registry.clusters.observe(job), null, "not known yet");
+  table.registered = [
+    { name: "one", credentials: { of: "first" } },
+    { name: "bad", credentials: { broken: true } },
+  ];
+  registry.wake();
+  await until(() => registry.clusters.observe(job) !== null, "connected");
+  assert.deepEqual(errors, ["cluster bad"], "one that does not open keeps no other away, and is told of once");
+  assert.deepEqual(await registry.clusters.act({ ...one.createAnchor, cluster: "one" }, signal), { kind: "done" });
+  await until(() => registry.clusters.seenJobs().includes(one.uid), "its anchor is seen");
+  await registry.refresh();
+  assert.equal(connections(), 1, "what did not change stays connected");
+  table.registered = [{ name: "one", credentials: { of: "second" } }];
+  await registry.refresh();
+  assert.equal(connections(), 2);
+  await until(() => registry.clusters.seenJobs().includes(one.uid), "seen anew");
+  table.registered = [];
+  changed.length = 0;
+  await registry.refresh();
+  assert.deepEqual(changed, [one.uid], "what was seen there is told of");
+  assert.equal(registry.clusters.observe(job), null, "gone from the table is not gone from the world");
+  assert.equal(await registry.clusters.look(job, signal), null);
+  table.forgotten = ["one"];
+  await registry.refresh();
+  const empty = [{ cluster: "one", pods: [], services: [], anchors: [] }];
+  assert.deepEqual(registry.clusters.observe(job), empty, "what is forgotten is empty");
+  assert.deepEqual(await registry.clusters.look(job, signal), empty);
+});
+
+test("a check of a cluster where all is well finds nothing", async () => {
+  const check = await checkCluster(sim.kubeconfig(), { clock, namespaces: ["default"] });
+  assert.deepEqual(check.findings, []);
+  assert.match(check.kubernetesVersion, /^v1\./);
+  assert.ok(Math.abs(check.clockSkewMs ?? Number.NaN) < 5_000);
+});
+
+test("a clock that differs is a warning", async () => {
+  const early = { ...clock, nowMs: () => clock.nowMs() - 60_000 };
+  const { findings } = await checkCluster(sim.kubeconfig(), { clock: early, namespaces: [] });
+  assert.deepEqual(
+    findings.map(({ severity, code }) => [severity, code]),
+    [["WARNING", "ClockSkew"]],
+  );
+});
+
+test("a server that does not answer, or does not know us, is one error", async () => {
+  const dead = await checkCluster(kubeconfigOf(await deadServer()), { clock, namespaces: [] });
+  assert.deepEqual([dead.kubernetesVersion, dead.findings.map(({ code }) => code)], ["", ["Unreachable"]]);
+  const proxy = await startProxy(sim.url, () => ({ status: 401 }));
+  const unknown = await checkCluster(proxy.kubeconfig, { clock, namespaces: [] });
+  assert.deepEqual(
+    unknown.findings.map(({ code }) => code),
+    ["Unauthorized"],
+  );
+  await proxy.close();
+});
+
+test("where access cannot be asked about, each permission is said to be unknown", async () => {
+  const proxy = await startProxy(sim.url, ({ path }) => (path.includes("accessreviews") ? { status: 403 } : "pass"));
+  const { findings } = await checkCluster(proxy.kubeconfig, { clock, namespaces: [] });
+  assert.equal(findings.length, PERMISSIONS.length);
+  assert.ok(findings.every(({ message }) => message.startsWith("cannot ask whether we may ")));
+  await proxy.close();
+});
+
+const webhooks: Record<string, { namespaceSelector?: object; name?: string; resources?: string[]; warns: boolean }> = {
+  "over all namespaces": { warns: true },
+  "that excludes ours": { namespaceSelector: notIn("default", "kube-system"), warns: false },
+  "that excludes only others": { namespaceSelector: notIn("kube-system"), warns: true },
+  "over one other namespace": {
+    namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "batch" } },
+    warns: false,
+  },
+  "that asks for a label which a namespace may have": {
+    namespaceSelector: { matchLabels: { "kueue-managed": "true" } },
+    warns: true,
+  },
+  "that does not look at pods": { resources: ["jobs"], warns: false },
+  "of nobody who queues": { name: "sidecars.example.com", warns: false },
+};
+
+function notIn(...values: readonly string[]) {
+  return { matchExpressions: [{ key: "kubernetes.io/metadata.name", operator: "NotIn", values }] };
+}
+
+for (const [
+  which,
+  { warns, name = "mpod.kueue.x-k8s.io", resources = ["pods"], namespaceSelector = {} },
+] of Object.entries(webhooks)) {
+  test(`a webhook ${which} is ${warns ? "" : "not "}warned of`, async () => {
+    const client = clientOf(sim.kubeconfig());
+    const path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
+    const rules = [{ apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources }];
+    const body = {
+      metadata: { name: "hooks" },
+      webhooks: [{ name, namespaceSelector: { ...namespaceSelector }, rules }],
+    };
+    assert.equal((await client.request({ method: "POST", path, body })).kind, "ok");
+    const { findings } = await checkCluster(sim.kubeconfig(), { clock, namespaces: ["default"] });
+    await client.request({ method: "DELETE", path: `${path}/hooks` });
+    await client.close();
+    assert.deepEqual(
+      findings.map(({ code }) => code),
+      warns ? ["OtherQueueingSystem"] : [],
+    );
+  });
+}

@@ -1,0 +1,144 @@
+/** Store, counters, planner and worker of one process on clusters that are given by their kubeconfigs. */
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { type Cluster, connectCluster } from "../../src/adapters/cluster/cluster.ts";
+import { createClusters } from "../../src/adapters/cluster/clusters.ts";
+import { inProcessCounters } from "../../src/adapters/quota/in-process.ts";
+import { installationId } from "../../src/adapters/store/installation.ts";
+import { openPglite } from "../../src/adapters/store/pglite.ts";
+import { createStore } from "../../src/adapters/store/store.ts";
+import type { Job } from "../../src/core/job/job.ts";
+import type { SentJob } from "../../src/core/job/sent.ts";
+import type { ClusterFlavor } from "../../src/core/plan/snapshot.ts";
+import { createIntake } from "../../src/intake/intake.ts";
+import { createPlanner } from "../../src/planner/planner.ts";
+import { createWorker } from "../../src/worker/worker.ts";
+import { clock } from "../cluster/harness.ts";
+import { soleMember } from "../support/sole-member.ts";
+
+export type ServedCluster = {
+  readonly name: string;
+  readonly kubeconfig: string;
+  readonly flavors: readonly ClusterFlavor[];
+};
+
+export type Service = {
+  readonly installation: string;
+  readonly submit: (job: SentJob) => Promise<void>;
+  readonly jobs: () => Promise<readonly Job[]>;
+  readonly eventsOf: (job: Job) => Promise<readonly { readonly reason: string }[]>;
+  /** Tokens in use, by queue and pool. */
+  readonly used: () => Promise<Readonly<Record<string, Readonly<Record<string, number>>>>>;
+  /** What planner and worker could not do; what clusters could not do is not among it. */
+  readonly errors: readonly unknown[];
+  readonly clusters: readonly Cluster[];
+  readonly close: () => Promise<void>;
+};
+
+export async function startService(
+  served: readonly ServedCluster[],
+  queue: { readonly name: string; readonly quotas: Readonly<Record<string, number>> },
+): Promise<Service> {
+  const db = await openPglite(null);
+  const hints = { appended: () => {}, planner: () => {}, job: (_uid: string) => {} };
+  const store = createStore(db, {
+    clock,
+    openNamespaces: true,
+    defaultQueue: queue.name,
+    onAppended: () => hints.appended(),
+  });
+  const installation = await installationId(db);
+  const quotas = Object.entries(queue.quotas).map(([flavor, nominal]) => ({ flavor, resource: GPU, nominal }));
+  await store.admin.ensureQueue({ name: queue.name, strategy: "BEST_EFFORT_FIFO", quotas });
+  const errors: unknown[] = [];
+  const connected: Cluster[] = [];
+  for (const { name, kubeconfig, flavors } of served) {
+    await store.clusters.upsertCluster({ name, labels: {}, flavors, simulated: false });
+    const cluster = connectCluster({
+      name,
+      kubeconfig,
+      installation,
+      clock,
+      random: Math.random,
+      createNamespaces: true,
+      onJobChanged: (uid) => hints.job(uid),
+      onCapacity: async (report) => {
+        const { capacity, reachable } = report;
+        if (capacity === null || !reachable) await store.clusters.markUnreachable(name);
+        else await store.clusters.recordCapacity({ cluster: name, capacity, reachable, nowMs: clock.nowMs() });
+        hints.planner();
+      },
+      onError: () => undefined,
+    });
+    connected.push(cluster);
+  }
+  const clusters = createClusters(connected);
+  const sole = await soleMember({ clock, store, onError: (error) => errors.push(error) });
+  const planner = createPlanner(
+    {
+      clock,
+      store: store.planner,
+      counters: inProcessCounters(),
+      lease: sole.plannerLease,
+      wakeJob: (uid) => hints.job(uid),
+    },
+    { onError: (error) => errors.push(error) },
+  );
+  const worker = createWorker(
+    { clock, store: store.worker, clusters, member: sole.member, wakePlanner: () => hints.planner() },
+    {
+      config: { build: { installation, clusterDomain: "", initImage: "busybox:1.36" } },
+      onError: (error) => errors.push(error),
+    },
+  );
+  const intake = createIntake({
+    clock,
+    store: store.intake,
+    randomBytes: (count) => randomBytes(count),
+    wakePlanner: () => hints.planner(),
+    wakeJob: (uid) => hints.job(uid),
+  });
+  hints.planner = planner.wake;
+  hints.job = worker.wake;
+  for (const cluster of connected) cluster.start();
+  const stop = new AbortController();
+  const loops = Promise.all([sole.run(stop.signal), planner.run(stop.signal), worker.run(stop.signal)]);
+  return {
+    installation,
+    errors,
+    clusters: connected,
+    async submit(job) {
+      const outcome = await intake.submit({
+        job,
+        requestId: job.name,
+        validateOnly: false,
+        strict: true,
+        createdBy: "test",
+      });
+      assert.equal(outcome.kind, "created", JSON.stringify(outcome));
+    },
+    async jobs() {
+      const filter = { namespace: "", names: [], kinds: [], phases: [], queue: "", cluster: "", labels: {} };
+      const page = await store.reads.listJobs({ filter, order: "create_time", pageSize: 1000, after: null });
+      assert.ok(page !== "badCursor");
+      return page.jobs.map(({ job }) => job);
+    },
+    async eventsOf({ namespace, name }) {
+      const page = await store.reads.listEvents({ namespace, name, pageSize: 1000, after: null });
+      assert.ok(page !== "notFound" && page !== "badCursor");
+      return page.events;
+    },
+    async used() {
+      const queues = await store.admin.listQueues();
+      return Object.fromEntries(queues.map((one) => [one.name, one.used]));
+    },
+    async close() {
+      stop.abort();
+      await loops;
+      await clusters.close();
+      await db.close();
+    },
+  };
+}
+
+export const GPU = "nvidia.com/gpu";

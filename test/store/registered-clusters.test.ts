@@ -1,0 +1,107 @@
+import assert from "node:assert/strict";
+import { after, before, beforeEach, test } from "node:test";
+import type { Db } from "../../src/adapters/store/db.ts";
+import { onEachDatabase } from "../support/databases.ts";
+import { freshStore, type TestStore, takePlannerLease } from "./db.ts";
+import { FLAVOR, NOW, newJob, plannedFor, sentOf } from "./jobs.ts";
+
+onEachDatabase((openDb) => {
+  let db: Db;
+  let store: TestStore;
+  before(async () => {
+    db = await openDb();
+  });
+  after(() => db.close());
+  beforeEach(async () => {
+    store = (await freshStore(db)).store;
+  });
+
+  const CREDENTIALS = { kind: "sealed", text: "first" };
+  const FLAVORS = [{ name: FLAVOR, resource: "nvidia.com/gpu", nodeLabels: { "gangway.dev/gpu": "h100" } }];
+  const SOUTH = { name: "south", labels: { zone: "a" }, flavors: FLAVORS, credentials: CREDENTIALS };
+
+  test("a registered cluster is listed, planned for and connected; its credentials are in no record", async () => {
+    const made = await store.clusters.register(SOUTH);
+    assert.ok(made.kind === "done");
+    assert.deepEqual([made.record.name, made.record.simulated, made.record.reachable], ["south", false, false]);
+    assert.ok(!JSON.stringify(await store.admin.listClusters()).includes("sealed"));
+    assert.ok((await store.planner.snapshot()).clusters.some(({ name }) => name === "south"));
+    const registered = [{ name: "south", credentials: CREDENTIALS }];
+    assert.deepEqual(await store.clusters.listCredentials(), { registered, forgotten: [] });
+    assert.deepEqual(await store.clusters.credentialsOf("south"), CREDENTIALS);
+    assert.equal(await store.clusters.credentialsOf("east"), null, "a simulated one has none");
+    assert.equal((await store.clusters.register(SOUTH)).kind, "exists");
+    assert.equal((await store.clusters.register({ ...SOUTH, name: "east" })).kind, "exists");
+  });
+
+  test("an update keeps the credentials unless it brings some, and is refused where it is stale or simulated", async () => {
+    await store.clusters.register(SOUTH);
+    const update = { name: "south", labels: {}, flavors: [], credentials: null, version: 1 };
+    const changed = await store.clusters.update(update);
+    assert.ok(changed.kind === "done");
+    assert.deepEqual([changed.record.version, changed.record.flavors], [2, []]);
+    assert.deepEqual(await store.clusters.credentialsOf("south"), CREDENTIALS);
+    assert.equal((await store.clusters.update(update)).kind, "stale");
+    await store.clusters.update({ ...update, version: 0, credentials: { kind: "sealed", text: "second" } });
+    assert.deepEqual(await store.clusters.credentialsOf("south"), { kind: "sealed", text: "second" });
+    assert.equal((await store.clusters.update({ ...update, name: "none" })).kind, "notFound");
+    assert.equal((await store.clusters.update({ ...update, name: "east" })).kind, "inUse");
+  });
+
+  test("a cluster that nothing is placed on is removed without a trace", async () => {
+    await store.clusters.register(SOUTH);
+    assert.equal((await store.clusters.remove("south", false)).kind, "done");
+    assert.deepEqual(await store.clusters.listCredentials(), { registered: [], forgotten: [] });
+    assert.equal((await store.clusters.remove("south", false)).kind, "notFound");
+    assert.equal((await store.clusters.remove("east", true)).kind, "inUse", "a simulated one stays");
+  });
+
+  test("one that a gang is placed on is only forgotten: no planner sees it, and the gang is looked at again", async () => {
+    await store.clusters.register(SOUTH);
+    const { job, ...record } = await planOne();
+    assert.equal(await store.planner.recordAdmission(record), "recorded");
+    assert.deepEqual(await store.clusters.remove("south", false), {
+      kind: "inUse",
+      by: "1 gang that is placed there; wait for their end, or forget it if it is gone for good",
+    });
+    await db.query("update jobs set recheck_at_ms = null");
+    assert.equal((await store.clusters.remove("south", true)).kind, "done");
+    const rows = await db.query<{ at: number }>("select recheck_at_ms as at from jobs where uid = $1", [job.uid]);
+    assert.deepEqual(rows, [{ at: NOW }]);
+    assert.equal(await store.admin.getCluster("south"), null);
+    assert.ok((await store.planner.snapshot()).clusters.every(({ name }) => name !== "south"));
+    assert.deepEqual(await store.clusters.listCredentials(), { registered: [], forgotten: ["south"] });
+    const late = { cluster: "south", capacity: { nodes: [], unbound: [], seen: [] }, reachable: true, nowMs: NOW };
+    assert.equal(
+      await store.clusters.recordCapacity(late),
+      false,
+      "an observer that does not know it yet changes nothing",
+    );
+    const again = await store.clusters.register(SOUTH);
+    assert.ok(again.kind === "done");
+    assert.deepEqual(await store.clusters.listCredentials(), {
+      registered: [{ name: "south", credentials: CREDENTIALS }],
+      forgotten: [],
+    });
+  });
+
+  test("an admission that was planned before a cluster was removed or forgotten is stale", async () => {
+    for (const forget of [false, true]) {
+      await store.clusters.register(SOUTH);
+      const { job, ...record } = await planOne();
+      await store.clusters.remove("south", forget);
+      assert.equal(await store.planner.recordAdmission(record), "stale", job.name);
+    }
+  });
+
+  /** A job, and its admission to the registered cluster as a planner would record it now. */
+  async function planOne() {
+    const job = newJob();
+    await store.intake.createJob({ job, sent: sentOf(job), requestId: "" });
+    const plannerEpoch = await takePlannerLease(store, "p1");
+    const { epoch: quotaEpoch } = await store.planner.raiseQuotaEpoch();
+    const found = (await store.planner.snapshot()).clusters.find(({ name }) => name === "south");
+    const planned = plannedFor(job, { cluster: "south", admissionCounter: found?.admissionCounter ?? -1 });
+    return { job, planned, lines: [], fence: null, quotaEpoch, plannerEpoch, nowMs: NOW + 1 };
+  }
+});
