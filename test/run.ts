@@ -8,6 +8,8 @@ import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { controlPlaneBuilt } from "./kube/build.ts";
 import { postgresServer } from "./support/postgres.ts";
+import { hasPostgresPrograms } from "./support/postgres-process.ts";
+import { hasRedisServer } from "./support/redis-server.ts";
 import { otelSdkIsInstalled } from "./telemetry/otel-sdk-installed.ts";
 
 const here = dirname(fileURLToPath(import.meta.url));
@@ -36,6 +38,11 @@ const conditional: readonly { readonly name: string; readonly available: () => b
     name: "counters in Redis",
     available: () => spawnSync("redis-server", ["--version"]).status === 0,
     enable: "put redis-server 6.2 or later on the PATH",
+  },
+  {
+    name: "crashes of PostgreSQL and Redis beneath several processes",
+    available: () => hasPostgresPrograms() && hasRedisServer(),
+    enable: "put initdb, postgres and redis-server on the PATH",
   },
   {
     name: "the command line started by an older node",

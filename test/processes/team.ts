@@ -7,7 +7,7 @@ import { openPostgres } from "../../src/adapters/store/postgres.ts";
 import { createStore } from "../../src/adapters/store/store.ts";
 import { connect, type GangwayClient } from "../../src/cli/client.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
-import { createDatabase, postgresOptions } from "../support/postgres.ts";
+import { createDatabase, onServer, postgresOptions } from "../support/postgres.ts";
 import { RedisServer } from "../support/redis-server.ts";
 import { ServeChild } from "../support/serve-process.ts";
 
@@ -19,25 +19,31 @@ export class Team {
   readonly db: Db;
   readonly clusters: readonly SimCluster[];
   readonly children: ServeChild[] = [];
+  readonly redis: RedisServer;
   readonly #env: Readonly<Record<string, string>>;
   readonly #parts: AsyncDisposableStack;
 
   private constructor(
     db: Db,
     clusters: readonly SimCluster[],
+    redis: RedisServer,
     env: Record<string, string>,
     parts: AsyncDisposableStack,
   ) {
     this.db = db;
     this.clusters = clusters;
+    this.redis = redis;
     this.#env = env;
     this.#parts = parts;
   }
 
-  static async start(server: string, roles: readonly string[]): Promise<Team> {
+  static async start(server: string, roles: readonly string[], { isDurable } = { isDurable: false }): Promise<Team> {
     await using parts = new AsyncDisposableStack();
     const { url, drop } = await createDatabase(server);
     parts.defer(drop);
+    // As a new database has it: what was acknowledged survives a crash of the server.
+    if (isDurable)
+      await onServer(server, (client) => client.query(`alter database ${new URL(url).pathname.slice(1)} reset all`));
     const db = await openPostgres(postgresOptions(url));
     parts.defer(() => db.close());
     const redis = await RedisServer.start();
@@ -51,7 +57,7 @@ export class Team {
       GANGWAY_CREDENTIALS_KEY: CREDENTIALS_KEY.toString("base64"),
       GANGWAY_LOG_LEVEL: "warn",
     };
-    const team = new Team(db, clusters, env, parts.move());
+    const team = new Team(db, clusters, redis, env, parts.move());
     for (const role of roles) team.add(role);
     try {
       await Promise.all(team.children.map((child) => child.serving()));

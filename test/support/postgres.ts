@@ -106,7 +106,7 @@ export function migrationsDigest(): string {
   return hash.digest("hex").slice(0, 12);
 }
 
-async function onServer<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+export async function onServer<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: CONNECT_MS });
   client.on("error", () => {});
   await client.connect();

@@ -76,7 +76,8 @@ export class RedisServer {
   }
 }
 
-async function freePort(): Promise<number> {
+/** A loopback port that nobody listens on now. */
+export async function freePort(): Promise<number> {
   const probe = createServer().listen(0, "127.0.0.1");
   await once(probe, "listening");
   const address = probe.address();

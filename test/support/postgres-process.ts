@@ -1,0 +1,85 @@
+import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { chownSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { freePort } from "./redis-server.ts";
+
+/** True where the programs of a PostgreSQL server are on the PATH, and this process may run them. */
+export function hasPostgresPrograms(): boolean {
+  const found = ["initdb", "postgres"].every((program) => spawnSync(program, ["--version"]).status === 0);
+  return found && (process.getuid?.() !== 0 || postgresUser() !== null);
+}
+
+/** PostgreSQL refuses to run as root: then it runs as the user that its packages make. */
+function postgresUser(): { readonly uid: number; readonly gid: number } | null {
+  const [uid, gid] = ["-u", "-g"].map((of) => Number(spawnSync("id", [of, "postgres"]).stdout?.toString() || "NaN"));
+  return uid === undefined || gid === undefined || Number.isNaN(uid + gid) ? null : { uid, gid };
+}
+
+/** A PostgreSQL server of the test's own, on a free loopback port, in a folder that is removed at the end. */
+export class PostgresProcess {
+  readonly url: string;
+  readonly #port: number;
+  readonly #directory: string;
+  readonly #as: { readonly uid?: number; readonly gid?: number };
+  #process: ChildProcess | null = null;
+
+  private constructor(port: number, directory: string, as: { readonly uid?: number; readonly gid?: number }) {
+    this.#port = port;
+    this.#directory = directory;
+    this.#as = as;
+    this.url = `postgres://postgres@127.0.0.1:${port}/postgres`;
+  }
+
+  static async start(): Promise<PostgresProcess> {
+    const user = process.getuid?.() === 0 ? postgresUser() : null;
+    const directory = mkdtempSync(join(tmpdir(), "gangway-postgres-"));
+    if (user !== null) chownSync(directory, user.uid, user.gid);
+    const data = ["-D", join(directory, "data"), "-U", "postgres", "-A", "trust", "--no-sync"];
+    execFileSync("initdb", data, { ...user, cwd: directory, stdio: "pipe" });
+    const server = new PostgresProcess(await freePort(), directory, user ?? {});
+    await server.start();
+    return server;
+  }
+
+  async start(): Promise<void> {
+    const settings = [
+      "listen_addresses=127.0.0.1",
+      `unix_socket_directories=${this.#directory}`,
+      "max_connections=200",
+    ];
+    const args = [
+      "-D",
+      join(this.#directory, "data"),
+      "-p",
+      String(this.#port),
+      ...settings.flatMap((one) => ["-c", one]),
+    ];
+    const started = spawn("postgres", args, { ...this.#as, cwd: this.#directory, stdio: ["ignore", "ignore", "pipe"] });
+    this.#process = started;
+    let output = "";
+    await new Promise<void>((resolve, reject) => {
+      started.stderr?.on("data", (chunk: Buffer) => {
+        output += chunk.toString();
+        if (output.includes("ready to accept connections")) resolve();
+      });
+      started.once("exit", () => reject(new Error(`postgres ended: ${output}`)));
+    });
+  }
+
+  /** Ends it as a crash would: nobody is told, and what was not durable is gone. */
+  async crash(): Promise<void> {
+    const running = this.#process;
+    this.#process = null;
+    if (running === null || running.exitCode !== null) return;
+    const gone = once(running, "exit");
+    running.kill("SIGQUIT");
+    await gone;
+  }
+
+  async stop(): Promise<void> {
+    await this.crash();
+    rmSync(this.#directory, { recursive: true, force: true });
+  }
+}
