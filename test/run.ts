@@ -7,7 +7,7 @@ import { readdirSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { controlPlaneBuilt } from "./kube/build.ts";
-import { postgresServer } from "./support/postgres.ts";
+import { dropTemplates, postgresServer } from "./support/postgres.ts";
 import { hasPostgresPrograms } from "./support/postgres-process.ts";
 import { hasRedisServer } from "./support/redis-server.ts";
 import { otelSdkIsInstalled } from "./telemetry/otel-sdk-installed.ts";
@@ -72,6 +72,8 @@ const run = spawnSync(process.execPath, ["--test", "--test-concurrency=2", ...fl
 for (const suite of conditional.filter((suite) => !suite.available())) {
   console.log(`left out: ${suite.name} (to run it, ${suite.enable})`);
 }
+const server = await postgresServer();
+if (server !== null) await dropTemplates(server);
 process.exitCode = run.status ?? 1;
 
 function testFiles(): readonly string[] {

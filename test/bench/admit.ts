@@ -47,7 +47,7 @@ export async function benchAdmit(
   const floor = await createLoop(clusters, pods);
   const directory = mkdtempSync(join(tmpdir(), "gangway-bench-"));
   parts.defer(() => rmSync(directory, { recursive: true, force: true }));
-  const db = await openPglite(directory);
+  const db = await openPglite(join(directory, "db"));
   parts.defer(() => db.close());
   const service = await startScheduling({ db, clusters, clock, random: randomBytes, quota: pods });
   parts.defer(() => service.close());

@@ -18,7 +18,7 @@ import { type Answer, ECHO, type Order } from "./submit-orders.ts";
 
 async function serve(where: string): Promise<void> {
   const temporary = where === "" ? mkdtempSync(join(tmpdir(), "gangway-bench-")) : null;
-  const db = await openPglite(where === "memory" ? null : (temporary ?? where));
+  const db = await openPglite(where === "memory" ? null : join(temporary ?? where, "db"));
   const stop = new AbortController();
   const { api, watching } = await startService(db, stop.signal);
   const echo = new Server();

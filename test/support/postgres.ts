@@ -76,13 +76,10 @@ function dropDatabase(server: string, name: string): Promise<void> {
   return onServer(server, async (client) => void (await client.query(`drop database if exists ${name} with (force)`)));
 }
 
-/** The migrated database that others are copied from. It stays, named by what its migrations say; those of other migrations go. */
+/** The migrated database that others are copied from, named by what its migrations say; those of other migrations go. */
 async function template(server: string, client: pg.Client): Promise<string> {
   const name = `gangway_template_${migrationsDigest()}`;
-  const found = await client.query<{ datname: string }>(
-    "select datname from pg_database where datname like 'gangway\\_template\\_%'",
-  );
-  const names = found.rows.map(({ datname }) => datname);
+  const names = await templates(client);
   if (names.includes(name)) return name;
   for (const old of names) await client.query(`drop database if exists ${old}`).catch(() => undefined);
   const making = `${name}_new`;
@@ -96,6 +93,21 @@ async function template(server: string, client: pg.Client): Promise<string> {
   assert.equal(migrated.kind, "migrated");
   await client.query(`alter database ${making} rename to ${name}`);
   return name;
+}
+
+/** Drops the databases that others were copied from; one that is being copied for another run just now stays. */
+export async function dropTemplates(server: string): Promise<void> {
+  await onServer(server, async (client) => {
+    for (const name of await templates(client))
+      await client.query(`drop database if exists ${name}`).catch(() => undefined);
+  });
+}
+
+async function templates(client: pg.Client): Promise<readonly string[]> {
+  const found = await client.query<{ datname: string }>(
+    "select datname from pg_database where datname like 'gangway\\_template\\_%'",
+  );
+  return found.rows.map(({ datname }) => datname);
 }
 
 /** Names the schema that the migrations make. */
