@@ -87,18 +87,6 @@ export async function markUnreachable(executor: Executor, cluster: string): Prom
   return rows.length === 1;
 }
 
-/** An observer has seen nothing left of an admission in a cluster; for those whose job is gone, which no worker records any more. */
-export async function clearAdmissionCluster(
-  executor: Executor,
-  left: { readonly jobUid: string; readonly admission: number; readonly cluster: string },
-): Promise<void> {
-  await executor.query("delete from admission_clusters where job_uid = $1 and admission = $2 and cluster = $3", [
-    left.jobUid,
-    left.admission,
-    left.cluster,
-  ]);
-}
-
 export async function setCordoned(
   executor: Executor,
   name: string,

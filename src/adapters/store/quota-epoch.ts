@@ -38,7 +38,7 @@ function ledgerRow({ fence, job_uid, admission, ...line }: LineRow): LedgerRow {
 }
 
 /** The ceilings that the ledger itself enforces. */
-export function queueLimits(executor: Executor): Promise<readonly QueueLimit[]> {
+function queueLimits(executor: Executor): Promise<readonly QueueLimit[]> {
   return executor.query<QueueLimit>(
     `select queue, flavor as pool, nominal as "limit" from queue_quotas order by queue, position`,
   );

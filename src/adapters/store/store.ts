@@ -16,7 +16,7 @@ import * as namespaces from "./namespaces.ts";
 import { openJobs } from "./open-jobs.ts";
 import { planSnapshot } from "./plan-snapshot.ts";
 import * as queues from "./queues.ts";
-import { confirmReleases, queueLimits, raiseQuotaEpoch, unconfirmedReleases } from "./quota-epoch.ts";
+import { confirmReleases, raiseQuotaEpoch, unconfirmedReleases } from "./quota-epoch.ts";
 import { recordAdmission } from "./record-admission.ts";
 import { recordRefusals } from "./record-refusals.ts";
 import { recordStep } from "./record-step.ts";
@@ -87,8 +87,6 @@ function plannerStore(db: Db, options: StoreOptions) {
     unconfirmedReleases: (limit: number) => unconfirmedReleases(db, limit),
     confirmReleases: (fences: readonly bigint[]) => confirmReleases(db, fences),
     raiseQuotaEpoch: () => raiseQuotaEpoch(db),
-    /** The ceilings as they are now, for counters whose limits an admin has changed. */
-    limits: () => queueLimits(db),
   };
 }
 
@@ -171,8 +169,6 @@ function clusterStore(db: Db, { clock }: StoreOptions) {
     listCredentials: () => registered.listCredentials(db),
     credentialsOf: (name: string) => registered.credentialsOf(db, name),
     markUnreachable: (cluster: string) => clusters.markUnreachable(db, cluster),
-    clearAdmissionCluster: (left: Parameters<typeof clusters.clearAdmissionCluster>[1]) =>
-      clusters.clearAdmissionCluster(db, left),
   };
 }
 
