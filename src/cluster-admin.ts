@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import type { ClusterRegistry } from "./adapters/cluster/registry.ts";
 import type { createStore } from "./adapters/store/store.ts";
 import type { ClusterAdmin, ClusterCheck, CredentialsRefusal, SentCredentials } from "./api/ports.ts";
+import { gangSchedulerOf } from "./core/pods/pod-group.ts";
 import type { Clock } from "./runtime/clock.ts";
 import type { JsonObject } from "./runtime/json.ts";
 
@@ -33,11 +34,11 @@ export function createClusterAdmin(options: ClusterAdminOptions): ClusterAdmin {
       const outcome = await store.clusters.register({ ...cluster, credentials: prepared.stored });
       if (outcome.kind !== "done") return outcome;
       await registry.refresh();
-      return { ...outcome, check: await check(options, prepared.kubeconfig) };
+      return { ...outcome, check: await check(options, prepared.kubeconfig, cluster.gangScheduler) };
     },
     async tryOut(cluster, sent) {
       const prepared = await prepare(options, cluster.name, sent);
-      return prepared.kind === "ready" ? check(options, prepared.kubeconfig) : prepared;
+      return prepared.kind === "ready" ? check(options, prepared.kubeconfig, cluster.gangScheduler) : prepared;
     },
     async update(cluster, sent) {
       const prepared = sent === null ? null : await prepare(options, cluster.name, sent);
@@ -53,7 +54,9 @@ export function createClusterAdmin(options: ClusterAdminOptions): ClusterAdmin {
       if (stored === null) return "notFound";
       try {
         const { openCredentials } = await credentials();
-        return await check(options, await openCredentials(stored, { ...options, cluster: name }));
+        const registered = await store.admin.getCluster(name);
+        const kubeconfig = await openCredentials(stored, { ...options, cluster: name });
+        return await check(options, kubeconfig, registered?.gangScheduler);
       } catch (error) {
         const message = error instanceof Error ? error.message : String(error);
         const finding = { severity: "ERROR", code: "BadCredentials", message } as const;
@@ -94,8 +97,12 @@ function refused(problem: string): CredentialsRefusal {
   return { kind: "refusedCredentials", problems: [problem] };
 }
 
-async function check({ clock, store }: ClusterAdminOptions, kubeconfig: string): Promise<ClusterCheck> {
+async function check(
+  { clock, store }: ClusterAdminOptions,
+  kubeconfig: string,
+  gangScheduler?: string,
+): Promise<ClusterCheck> {
   const { checkCluster } = await import("./adapters/cluster/check-cluster.ts");
   const namespaces = (await store.admin.listNamespaces()).map(({ name }) => name);
-  return checkCluster(kubeconfig, { clock, namespaces });
+  return checkCluster(kubeconfig, { clock, namespaces, gangScheduler: gangSchedulerOf(gangScheduler) });
 }

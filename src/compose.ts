@@ -9,10 +9,12 @@ import { observerLease, PLANNER_LEASE, SEQUENCER_LEASE } from "./adapters/store/
 import type { createStore } from "./adapters/store/store.ts";
 import { type Api, startApi } from "./api/server.ts";
 import { createClusterAdmin } from "./cluster-admin.ts";
+import { createPluginHost, outliveForgottenPromises } from "./compose-plugins.ts";
 import type { Config } from "./config.ts";
-import type { Counters } from "./core/quota/counters.ts";
+import { type GangScheduler, gangSchedulerOf } from "./core/pods/pod-group.ts";
 import { createIntake } from "./intake/intake.ts";
 import { createPlanner } from "./planner/planner.ts";
+import type { PlannerQuota } from "./planner/ports.ts";
 import type { Clock } from "./runtime/clock.ts";
 import { createMember, type Member } from "./runtime/member.ts";
 import type { Telemetry } from "./telemetry/events.ts";
@@ -23,7 +25,6 @@ import { createWatch } from "./watch/watch.ts";
 import { createWorker } from "./worker/worker.ts";
 
 export const DEFAULT_QUEUE = "default";
-const INIT_IMAGE = "busybox:1.36";
 /** A database that is away does not keep a process from stopping for longer. */
 const LEAVE_MS_MAX = 1_500;
 
@@ -119,7 +120,7 @@ export async function joinAsMember(of: {
 /** Connects a cluster: every process hears of its jobs, the one with the observer's lease records its capacity. */
 export function connect(
   base: Base,
-  cluster: { readonly name: string; readonly kubeconfig: string },
+  cluster: { readonly name: string; readonly kubeconfig: string; readonly gangScheduler?: GangScheduler | null },
   { observes } = { observes: true },
 ): Cluster {
   const { clock, store, installation, telemetry, observer, tell, heard, member } = base;
@@ -172,10 +173,11 @@ export async function followClusters(base: Base, wishes: ClusterWishes) {
     {
       clock,
       list: () => store.clusters.listCredentials(),
-      connect: async ({ name, credentials }) => {
+      connect: async ({ name, credentials, gangScheduler }) => {
         const { openCredentials } = await import("./adapters/cluster/credentials.ts");
         const kubeconfig = await openCredentials(credentials, { cluster: name, key, allowLocal });
-        return connect(base, { name, kubeconfig }, { observes: listens });
+        const cluster = { name, kubeconfig, gangScheduler: gangSchedulerOf(gangScheduler) };
+        return connect(base, cluster, { observes: listens });
       },
       listens,
       onJobChanged: (uid) => heard.job(uid),
@@ -208,14 +210,14 @@ export function runLoops(parts: AsyncDisposableStack, ...loops: readonly Loop[])
   });
 }
 
-export function startPlanner(base: Base, counters: Counters): void {
+export function startPlanner(base: Base, quota: PlannerQuota): void {
   const { clock, store, telemetry, observer, tell, heard, member, parts } = base;
   const lease = member.lease(PLANNER_LEASE, () => planner.wake());
   const planner = createPlanner(
     {
       clock,
       store: observer.plannerStore(store.planner),
-      counters,
+      quota,
       lease,
       wakeJob: tell.job,
       ...observer.plannerPorts,
@@ -226,8 +228,14 @@ export function startPlanner(base: Base, counters: Counters): void {
   runLoops(parts, planner.run);
 }
 
-export function startWorker(base: Base, clusters: Clusters): void {
+export function startWorker(
+  base: Base,
+  clusters: Clusters,
+  quota: Parameters<typeof createPluginHost>[0]["quota"],
+  config: Pick<Config, "clusterEvents" | "images" | "pending" | "secretsDirectory" | "pluginCallMsMax">,
+): void {
   const { clock, store, installation, telemetry, observer, tell, heard, member, parts } = base;
+  const { clusterEvents, images, pending, secretsDirectory, pluginCallMsMax } = config;
   const worker = createWorker(
     {
       clock,
@@ -235,23 +243,39 @@ export function startWorker(base: Base, clusters: Clusters): void {
       clusters,
       member,
       wakePlanner: tell.planner,
+      plugins: createPluginHost({ secretsDirectory, wakeJob: tell.job, quota }),
+      ...(clusterEvents ? { tellCluster: clusters.tell } : {}),
       ...observer.workerPorts,
     },
     {
-      config: { build: { installation, clusterDomain: "", initImage: INIT_IMAGE } },
+      config: {
+        build: { installation, clusterDomain: "", initImage: images.init, kubectlImage: images.kubectl },
+        pending,
+      },
+      pluginCallMsMax,
       onError: (error, what) => telemetry.loopFailed({ loop: `worker ${what}`, error }),
       ...observer.workerOptions,
     },
   );
+  outliveForgottenPromises(parts, (error) => telemetry.loopFailed({ loop: "plugin", error }));
   heard.job = worker.wake;
   runLoops(parts, worker.run);
 }
+
+/** Tokens as the server needs them. */
+type ServedQuota = {
+  readonly manager: Parameters<typeof startApi>[0]["resources"];
+  /** The same admin, whose changes of queues the counters hear of. */
+  readonly telling: (admin: Store["admin"]) => Store["admin"];
+  readonly startReports: () => void;
+};
 
 /** Starts intake, watch with its sequencer, and the server in front of them. */
 export async function startServer(
   base: Base,
   { clusters, admin }: FollowedClusters,
-  options: { readonly listen: string; readonly insecure: boolean },
+  quota: ServedQuota,
+  options: { readonly listen: string; readonly insecure: boolean } & Pick<Config, "podConfig">,
 ): Promise<Api> {
   const { clock, store, telemetry, observer, tell, heard, member, parts } = base;
   const lease = member.lease(SEQUENCER_LEASE, () => watch.hint());
@@ -263,15 +287,19 @@ export async function startServer(
   runLoops(parts, watch.run);
   const random = (count: number) => getRandomValues(new Uint8Array(count));
   const wakes = { wakePlanner: tell.planner, wakeJob: tell.job };
-  const intake = createIntake({ clock, store: store.intake, randomBytes: random, ...wakes, ...observer.intakePorts });
+  const { podConfig } = options;
+  const intakePorts = { ...wakes, podConfig, ...observer.intakePorts };
+  const intake = createIntake({ clock, store: store.intake, randomBytes: random, ...intakePorts });
   const api = await startApi(
     {
       intake: observer.intake(intake),
       reads: store.reads,
       watch,
-      admin: store.admin,
+      admin: quota.telling(store.admin),
       clusters: admin,
+      resources: quota.manager,
       logs: clusters.logs,
+      logTemplates: podConfig.logs,
       wakePlanner: tell.planner,
       clock,
       onInternalError: (reference, error) => telemetry.callFailed({ reference, error }),
@@ -280,5 +308,6 @@ export async function startServer(
     options,
   );
   parts.defer(() => api.close());
+  quota.startReports();
   return api;
 }

@@ -1,4 +1,12 @@
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { parse } from "yaml";
+import { type Login, parseAddress, type TlsOptions } from "./adapters/quota/redis/address.ts";
+import { PLAIN_POD_CONFIG, type PodConfig } from "./core/pods/pod-config.ts";
+import { PENDING_LIMITS, type PendingLimits } from "./core/pods/read-pending.ts";
+import { readPodConfig } from "./core/pods/read-pod-config.ts";
+import { POOLS_MAX, TOKENS_MAX, WAITERS_MAX } from "./core/quota/limits.ts";
+import type { Json } from "./runtime/json.ts";
 
 /** A PostgreSQL server instead of the database in the data directory. */
 export type DatabaseConfig = {
@@ -14,6 +22,21 @@ export type DatabaseConfig = {
   readonly statementTimeoutMs: number;
   /** DATABASE_IDLE_TIMEOUT_MS: how long a connection is kept that nobody uses. */
   readonly idleTimeoutMs: number;
+};
+
+/** Where counters are kept that several processes share. */
+export type RedisConfig = {
+  /** REDIS_URL: a server that stands alone, one that sentinels watch over, or a Redis Cluster. */
+  readonly url: string;
+  /** REDIS_KEY_PREFIX: what the names of keys begin with. */
+  readonly keyPrefix: string;
+  /** REDIS_USERNAME and REDIS_PASSWORD, before what the URL says. */
+  readonly username: string | null;
+  readonly password: string | null;
+  /** REDIS_SENTINEL_USERNAME and REDIS_SENTINEL_PASSWORD: what the sentinels ask for. */
+  readonly sentinel: Login;
+  /** REDIS_CA_FILE, REDIS_CERT_FILE, REDIS_KEY_FILE and REDIS_TLS_SERVER_NAME. */
+  readonly tls: TlsOptions;
 };
 
 export type LogLevel = "trace" | "debug" | "info" | "warn" | "error" | "silent";
@@ -42,13 +65,42 @@ export type Config = {
   readonly credentialsKey: Buffer | null;
   /** Kubeconfigs may be files of this machine, name some, and run programs: GANGWAY_LOCAL_KUBECONFIGS=allow. */
   readonly allowLocalKubeconfigs: boolean;
+  /** A job's events are told in its cluster too: GANGWAY_CLUSTER_EVENTS=on. */
+  readonly clusterEvents: boolean;
+  /** Images of the init containers that are added to pods. */
+  readonly images: {
+    /** GANGWAY_INIT_IMAGE: waits for a master's name; needs `sh` and `nslookup`. */
+    readonly init: string;
+    /** GANGWAY_KUBECTL_IMAGE: brings `kubectl` to the launchers of MPIJobs; needs `sh`, `cp`, `sed`, `grep`, `sleep` and `kubectl`. */
+    readonly kubectl: string;
+  };
+  /** When a pod that does not start has failed: GANGWAY_IMAGE_PULL_BACKOFF_GRACE_SECONDS and others. */
+  readonly pending: PendingLimits;
+  /** What the platform gives to pods: the file that GANGWAY_POD_CONFIG names; without it nothing. */
+  readonly podConfig: PodConfig;
+  /** How large a quota domain may grow: GANGWAY_POOLS_MAX, GANGWAY_TOKENS_MAX, and GANGWAY_WAITERS_MAX in the line of each pool. */
+  readonly quotaBounds: { readonly poolsMax: number; readonly tokensMax: number; readonly waitersMax: number };
+  /** Modules of kinds that are served beside our own: GANGWAY_PLUGINS, separated by commas. */
+  readonly plugins: readonly string[];
+  /** A call of a plugin is cut off after so long: GANGWAY_PLUGIN_TIMEOUT_SECONDS. */
+  readonly pluginCallMsMax: number;
+  /** The folder of the secrets that plugins may ask for, one a file: GANGWAY_SECRETS; null: there are none. */
+  readonly secretsDirectory: string | null;
   /** Colours are not wanted: NO_COLOR. */
   readonly plain: boolean;
   /** Null without DATABASE_URL. */
   readonly database: DatabaseConfig | null;
-  /** Where counters are kept that several planners share: REDIS_URL and REDIS_KEY_PREFIX; null: in the planner's process. */
-  readonly redis: { readonly url: string; readonly keyPrefix: string } | null;
+  /** Null without REDIS_URL: tokens are counted in the process. */
+  readonly redis: RedisConfig | null;
 };
+
+/** The environment that a program gets which the command line starts: its own, and these. */
+export function programEnvironment(
+  variables: Readonly<Record<string, string>>,
+  env: NodeJS.ProcessEnv = process.env,
+): Readonly<Record<string, string | undefined>> {
+  return { ...env, ...variables };
+}
 
 export const DEFAULT_ADDRESS = "127.0.0.1:7443";
 const LEVELS: readonly LogLevel[] = ["trace", "debug", "info", "warn", "error", "silent"];
@@ -73,10 +125,61 @@ export function readConfig(workingDirectory: string, env: NodeJS.ProcessEnv = pr
     otel: readOtel(env),
     credentialsKey: credentialsKey(env["GANGWAY_CREDENTIALS_KEY"]),
     allowLocalKubeconfigs: env["GANGWAY_LOCAL_KUBECONFIGS"] === "allow",
+    clusterEvents: readSwitch(env, "GANGWAY_CLUSTER_EVENTS"),
+    images: {
+      init: readImage(env, "GANGWAY_INIT_IMAGE", "busybox:1.36"),
+      kubectl: readImage(env, "GANGWAY_KUBECTL_IMAGE", "kubeflow/kubectl-delivery:latest"),
+    },
+    pending: readPendingLimits(env),
+    podConfig: podConfig(env),
+    quotaBounds: {
+      poolsMax: wholeNumber(env, "GANGWAY_POOLS_MAX", { absent: POOLS_MAX, min: 1, max: 1_000_000 }),
+      tokensMax: wholeNumber(env, "GANGWAY_TOKENS_MAX", { absent: TOKENS_MAX, min: 1, max: 100_000_000 }),
+      waitersMax: wholeNumber(env, "GANGWAY_WAITERS_MAX", { absent: WAITERS_MAX, min: 1, max: 1_000_000 }),
+    },
+    plugins: (env["GANGWAY_PLUGINS"] ?? "")
+      .split(",")
+      .map((name) => name.trim())
+      .filter((name) => name !== ""),
+    pluginCallMsMax: wholeNumber(env, "GANGWAY_PLUGIN_TIMEOUT_SECONDS", { absent: 30, min: 1, max: 600 }) * 1000,
+    secretsDirectory: env["GANGWAY_SECRETS"] || null,
     plain: Boolean(env["NO_COLOR"]),
     database: readDatabase(env),
     redis: readRedis(env),
   };
+}
+
+const PENDING_SECONDS_MAX = 86_400;
+
+function readPendingLimits(env: NodeJS.ProcessEnv): PendingLimits {
+  const ms = (name: string, absentMs: number) =>
+    wholeNumber(env, name, { absent: absentMs / 1000, min: 0, max: PENDING_SECONDS_MAX }) * 1000;
+  const usual = PENDING_LIMITS;
+  return {
+    createContainerErrorGraceMs: ms("GANGWAY_CREATE_CONTAINER_ERROR_GRACE_SECONDS", usual.createContainerErrorGraceMs),
+    createContainerConfigErrorGraceMs: ms(
+      "GANGWAY_CREATE_CONTAINER_CONFIG_ERROR_GRACE_SECONDS",
+      usual.createContainerConfigErrorGraceMs,
+    ),
+    imagePullBackoffGraceMs: ms("GANGWAY_IMAGE_PULL_BACKOFF_GRACE_SECONDS", usual.imagePullBackoffGraceMs),
+    podPendingTimeoutMs: ms("GANGWAY_POD_PENDING_TIMEOUT_SECONDS", usual.podPendingTimeoutMs),
+  };
+}
+
+/** YAML, of which JSON is a part. */
+function podConfig(env: NodeJS.ProcessEnv): PodConfig {
+  const file = env["GANGWAY_POD_CONFIG"];
+  if (!file) return PLAIN_POD_CONFIG;
+  const refuse = (why: string) => new Error(`GANGWAY_POD_CONFIG names ${file}, ${why}`);
+  let value: Json;
+  try {
+    value = parse(readFileSync(file, "utf8")) as Json;
+  } catch (error) {
+    throw refuse(`which cannot be read: ${error instanceof Error ? error.message : error}`);
+  }
+  const outcome = readPodConfig(value ?? {}, (name) => env[name]);
+  if (outcome.kind === "refused") throw refuse(`where ${outcome.errors.join("; ")}`);
+  return outcome.config;
 }
 
 const OTEL_ENDPOINTS = ["", "_TRACES", "_METRICS"].map((signal) => `OTEL_EXPORTER_OTLP${signal}_ENDPOINT`);
@@ -113,20 +216,79 @@ function postgresUrl(env: NodeJS.ProcessEnv, name: string): string | null {
   throw new Error(`${name} is not of the form postgres://USER:PASSWORD@HOST:PORT/DATABASE`);
 }
 
+function readSwitch(env: NodeJS.ProcessEnv, name: string): boolean {
+  const value = env[name] || "off";
+  if (value === "on" || value === "off") return value === "on";
+  throw new Error(`${name} is "${value}"; allowed are on, off`);
+}
+
+/** The parts of an image's name, before its tag and digest. Source: the grammar of distribution/reference. */
+const IMAGE = new RegExp(
+  [
+    "^(?:[A-Za-z0-9][A-Za-z0-9.-]*(?::[0-9]+)?/)?[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*",
+    "(?:/[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*)*(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?",
+    "(?:@[A-Za-z][A-Za-z0-9]*:[0-9a-fA-F]{32,})?$",
+  ].join(""),
+);
+
+function readImage(env: NodeJS.ProcessEnv, name: string, absent: string): string {
+  const image = env[name] || absent;
+  if (IMAGE.test(image)) return image;
+  throw new Error(`${name} is "${image}"; allowed is an image such as registry.example:5000/tools/kubectl:1.36`);
+}
+
 function readNamespaces(env: NodeJS.ProcessEnv): boolean {
   const value = env["NAMESPACES"] || "closed";
   if (value === "open" || value === "closed") return value === "open";
   throw new Error(`NAMESPACES is "${value}"; allowed are open, closed`);
 }
 
-/** The value is not shown where it is refused: it may hold a password. */
-function readRedis(env: NodeJS.ProcessEnv): Config["redis"] {
+/** The URL is not shown where it is refused: it may hold a password. */
+function readRedis(env: NodeJS.ProcessEnv): RedisConfig | null {
   const url = env["REDIS_URL"] || null;
   if (url === null) return null;
-  if (!/^rediss?:\/\//.test(url) || !URL.canParse(url)) {
-    throw new Error("REDIS_URL is not of the form redis://USER:PASSWORD@HOST:PORT/DATABASE");
+  try {
+    parseAddress(url);
+  } catch (error) {
+    throw new Error(`REDIS_URL is not of a form that is known: ${error instanceof Error ? error.message : error}`);
   }
-  return { url, keyPrefix: env["REDIS_KEY_PREFIX"] || "gangway" };
+  return {
+    url,
+    keyPrefix: env["REDIS_KEY_PREFIX"] || "gangway",
+    username: env["REDIS_USERNAME"] || null,
+    password: env["REDIS_PASSWORD"] || null,
+    sentinel: { username: env["REDIS_SENTINEL_USERNAME"] || null, password: env["REDIS_SENTINEL_PASSWORD"] || null },
+    tls: readRedisTls(env, url),
+  };
+}
+
+const REDIS_TLS = ["REDIS_CA_FILE", "REDIS_CERT_FILE", "REDIS_KEY_FILE", "REDIS_TLS_SERVER_NAME"] as const;
+
+function readRedisTls(env: NodeJS.ProcessEnv, url: string): TlsOptions {
+  const [caFile, certFile, keyFile, serverName] = REDIS_TLS.map((name) => env[name] || null);
+  const unused = REDIS_TLS.find((name) => env[name]);
+  if (unused !== undefined && !url.startsWith("rediss"))
+    throw new Error(`${unused} is set, and REDIS_URL asks for no TLS: it would have to begin with rediss`);
+  if (Boolean(certFile) !== Boolean(keyFile)) throw new Error("REDIS_CERT_FILE and REDIS_KEY_FILE belong together");
+  return {
+    ca: pem("REDIS_CA_FILE", caFile),
+    cert: pem("REDIS_CERT_FILE", certFile),
+    key: pem("REDIS_KEY_FILE", keyFile),
+    serverName: serverName ?? null,
+  };
+}
+
+/** The text of a file in PEM. */
+function pem(name: string, file: string | null | undefined): string | null {
+  if (!file) return null;
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch (error) {
+    throw new Error(`${name} names ${file}, which cannot be read: ${error instanceof Error ? error.message : error}`);
+  }
+  if (!text.includes("-----BEGIN ")) throw new Error(`${name} names ${file}, which is not in PEM`);
+  return text;
 }
 
 function wholeNumber(

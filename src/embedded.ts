@@ -22,6 +22,7 @@ import {
   startTelling,
   startWorker,
 } from "./compose.ts";
+import { startQuota } from "./compose-quota.ts";
 import { type Config, EMBEDDED_QUEUES } from "./config.ts";
 import { systemClock } from "./runtime/clock.ts";
 
@@ -42,6 +43,7 @@ export async function startEmbedded(options: UpOptions, config: Config): Promise
     openNamespaces: true,
     defaultQueue: DEFAULT_QUEUE,
     onAppended: () => heard.appended(),
+    quotaBounds: config.quotaBounds,
   });
   const installation = await installationId(db);
   for (const queue of EMBEDDED_QUEUES) await store.admin.ensureQueue(queue);
@@ -58,11 +60,16 @@ export async function startEmbedded(options: UpOptions, config: Config): Promise
   const base = { processName, clock, store, installation, telemetry, observer, tell, heard, member, parts };
   const followed = await startClusters(base, directory, config);
   const { clusters } = followed;
-  startPlanner(base, inProcessCounters());
-  startWorker(base, clusters);
+  const quota = await startQuota(base, async () => inProcessCounters());
+  startPlanner(base, quota.planner);
+  startWorker(base, clusters, quota, config);
   await startHealth({ config, clock, db, synced: clusters.synced, scrape, parts });
   const listen = options.listen ?? config.listen;
-  const api = await startServer(base, followed, { listen, insecure: options.insecure });
+  const api = await startServer(base, followed, quota, {
+    listen,
+    insecure: options.insecure,
+    podConfig: config.podConfig,
+  });
   // What is wanted by now is taken at once.
   await member.look();
   telemetry.serviceStarted({ address: api.address, directory });

@@ -25,7 +25,10 @@ import {
   startTelling,
   startWorker,
 } from "./compose.ts";
+import { startQuota } from "./compose-quota.ts";
 import type { Config, DatabaseConfig } from "./config.ts";
+import { isService } from "./core/kinds/kind.ts";
+import { servedKinds } from "./core/kinds/registry.ts";
 import type { Counters } from "./core/quota/counters.ts";
 import { type Clock, systemClock } from "./runtime/clock.ts";
 import type { Telemetry } from "./telemetry/events.ts";
@@ -45,12 +48,21 @@ export async function startServe(options: ServeOptions, config: Config): Promise
   // Whoever plans or serves may observe for a cluster too, but only workers listen to them: they hear everything anyway.
   const followed = await followClusters(base, { config, listens: works, given: [], simulated: () => null });
   const { clusters } = followed;
-  if (works) startWorker(base, clusters);
-  if (options.roles.includes("planner")) startPlanner(base, await openCounters(base, db, config));
+  // A worker counts only where a kind may ask it for tokens, and where counters can be shared.
+  const asksTokens = works && config.redis !== null && servedKinds().some(isService);
+  const counts = options.roles.includes("planner") || options.roles.includes("api") || asksTokens;
+  const quota = counts ? await startQuota(base, await countersFor(base, db, config)) : null;
+  if (works) startWorker(base, clusters, quota, config);
+  if (quota !== null && options.roles.includes("planner")) startPlanner(base, quota.planner);
   const listen = options.listen ?? config.listen;
-  const api = options.roles.includes("api")
-    ? await startServer(base, followed, { listen, insecure: options.insecure })
-    : null;
+  const api =
+    quota !== null && options.roles.includes("api")
+      ? await startServer(base, followed, quota, {
+          listen,
+          insecure: options.insecure,
+          podConfig: config.podConfig,
+        })
+      : null;
   await startHealth({ config, clock, db, synced: () => !works || clusters.synced(), scrape: told.scrape, parts });
   await base.member.look();
   telemetry.processStarted({ roles: options.roles, address: api?.address ?? null });
@@ -100,6 +112,7 @@ async function startBase(of: {
     openNamespaces: config.openNamespaces,
     defaultQueue: DEFAULT_QUEUE,
     onAppended: tell.appended,
+    quotaBounds: config.quotaBounds,
   });
   await store.admin.ensureQueue({ name: DEFAULT_QUEUE, strategy: "BEST_EFFORT_FIFO", quotas: [] });
   const takesBuckets = of.options.roles.includes("worker");
@@ -127,8 +140,8 @@ function listen(line: HintLine, heard: Hints): () => void {
   });
 }
 
-/** Counters in Redis where it is configured; otherwise in this process, which then is the only one that may plan. */
-async function openCounters(base: Base, db: Db, config: Config): Promise<Counters> {
+/** Counters in Redis where it is configured; otherwise in this process, which then is the only one that may plan or serve callers. */
+async function countersFor(base: Base, db: Db, config: Config): Promise<(domain: string) => Promise<Counters>> {
   const { installation, telemetry, parts } = base;
   if (config.redis === null) {
     const hold = await holdCounters(db, {
@@ -139,16 +152,23 @@ async function openCounters(base: Base, db: Db, config: Config): Promise<Counter
       onError: (error) => telemetry.loopFailed({ loop: "counters", error }),
     });
     parts.defer(() => hold.release());
-    return inProcessCounters();
+    return async () => inProcessCounters();
   }
+  const { redis } = config;
   const { redisCounters } = await import("./adapters/quota/redis/redis-counters.ts");
-  const counters = await redisCounters({
-    ...config.redis,
-    installation,
-    domain: "default",
-    onError: (error) => telemetry.loopFailed({ loop: "redis connection", error }),
-    onWarning: (message) => telemetry.loopFailed({ loop: "redis settings", error: new Error(message) }),
+  const open: { readonly close: () => Promise<void> }[] = [];
+  parts.defer(async () => {
+    await Promise.all(open.map((counters) => counters.close()));
   });
-  parts.defer(() => counters.close());
-  return counters;
+  return async (domain) => {
+    const counters = await redisCounters({
+      ...redis,
+      installation,
+      domain,
+      onError: (error) => telemetry.loopFailed({ loop: "redis connection", error }),
+      onWarning: (message) => telemetry.loopFailed({ loop: "redis settings", error: new Error(message) }),
+    });
+    open.push(counters);
+    return counters;
+  };
 }

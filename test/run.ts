@@ -7,6 +7,7 @@ import { readdirSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { controlPlaneBuilt } from "./kube/build.ts";
+import { hasOpenssl } from "./support/certificates.ts";
 import { dropTemplates, postgresServer } from "./support/postgres.ts";
 import { hasPostgresPrograms } from "./support/postgres-process.ts";
 import { hasRedisServer } from "./support/redis-server.ts";
@@ -25,7 +26,7 @@ const conditional: readonly { readonly name: string; readonly available: () => b
     enable: "start PostgreSQL on 127.0.0.1:5432 (user postgres, no password), or set TEST_DATABASE_URL",
   },
   {
-    name: "a service in several processes, which are killed",
+    name: "a service in several processes, which are killed; tokens under many callers and faults of Redis",
     available: () => postgres !== null && spawnSync("redis-server", ["--version"]).status === 0,
     enable: "start PostgreSQL as above, and put redis-server 6.2 or later on the PATH",
   },
@@ -35,9 +36,14 @@ const conditional: readonly { readonly name: string; readonly available: () => b
     enable: "set GANGWAY_CONFORMANCE to a folder of cases",
   },
   {
-    name: "counters in Redis",
+    name: "counters in Redis: alone, behind sentinels, as a Redis Cluster",
     available: () => spawnSync("redis-server", ["--version"]).status === 0,
     enable: "put redis-server 6.2 or later on the PATH",
+  },
+  {
+    name: "Redis over TLS",
+    available: () => hasRedisServer() && hasOpenssl(),
+    enable: "put redis-server with TLS, and openssl, on the PATH",
   },
   {
     name: "crashes of PostgreSQL and Redis beneath several processes",
@@ -65,10 +71,17 @@ const args = process.argv.slice(2);
 const named = args.filter((arg) => arg.endsWith(".test.ts"));
 const files = named.length > 0 ? named : testFiles();
 const flags = args.filter((arg) => !named.includes(arg));
-const run = spawnSync(process.execPath, ["--test", "--test-concurrency=2", ...flags, ...files], {
+/** What waits for ever fails by then, so that a run ends. */
+const TEST_MS_MAX = 600_000;
+/** A file that does not end after its tests, because one of them failed and left something open, would keep the run for ever. */
+const RUN_MS_MAX = 2_400_000;
+const limits = ["--test-concurrency=2", `--test-timeout=${TEST_MS_MAX}`];
+const run = spawnSync(process.execPath, ["--test", ...limits, ...flags, ...files], {
   cwd: root,
   stdio: "inherit",
+  timeout: RUN_MS_MAX,
 });
+if (run.error !== undefined) console.log(`the run was ended: ${run.error.message}`);
 for (const suite of conditional.filter((suite) => !suite.available())) {
   console.log(`left out: ${suite.name} (to run it, ${suite.enable})`);
 }

@@ -53,7 +53,7 @@ export function runStream({ call, method, start, environment }: StreamRun): void
     else call.emit("error", toStatus(cause, environment.onInternalError));
   };
   const stop = () => {
-    end(unavailable("SERVER_STOPPING", "the server is stopping; continue from the last cursor in a moment"));
+    end(unavailable("SERVER_STOPPING", "the server is stopping; call again in a moment, a watch with its last cursor"));
     controller.abort();
   };
   const run = async () => {

@@ -16,6 +16,11 @@ export function changed<T>(outcome: ChangeOutcome<T>, resource: { readonly type:
       throw staleVersion(subject);
     case "inUse":
       throw failedPrecondition({ type: `${prefix}_IN_USE`, subject, description: `is in use by ${outcome.by}` });
+    case "apart": {
+      const { pool, domain, durability } = outcome;
+      const description = `pool ${pool} is in quota domain ${domain} with durability ${durability}; queues need default and LEDGER`;
+      throw failedPrecondition({ type: `${prefix}_APART`, subject, description });
+    }
   }
 }
 

@@ -4,12 +4,25 @@ import type { NodeCapacity } from "../core/plan/snapshot.ts";
 import {
   type ClusterCheckSchema,
   type ClusterSchema,
+  GangScheduler,
   type NodeSchema,
   ClusterCheck_Severity as Severity,
 } from "../gen/gangway/v1/cluster_service_pb.ts";
 import { toTimestamp } from "./convert-job.ts";
 import { sumResources, toQuantities } from "./convert-quantity.ts";
 import type { ClusterCheck, ClusterRecord } from "./ports.ts";
+
+const GANG_SCHEDULER = {
+  none: GangScheduler.NONE,
+  volcano: GangScheduler.VOLCANO,
+  "scheduler-plugins": GangScheduler.SCHEDULER_PLUGINS,
+} as const satisfies Readonly<Record<ClusterRecord["gangScheduler"], GangScheduler>>;
+
+/** The gang scheduler that a client named; undefined where it named none. */
+export function gangSchedulerFromProto(sent: GangScheduler | undefined): ClusterRecord["gangScheduler"] | undefined {
+  const names = Object.keys(GANG_SCHEDULER) as (keyof typeof GANG_SCHEDULER)[];
+  return names.find((name) => GANG_SCHEDULER[name] === sent);
+}
 
 /** How errors name a cluster. */
 export function named(name: string) {
@@ -36,6 +49,7 @@ export function toProtoCluster(record: ClusterRecord): MessageInitShape<typeof C
     allocatable: toQuantities(sumResources(usable.map((node) => node.allocatable))),
     free: toQuantities(sumResources(usable.map((node) => node.free))),
     nodes: nodes.length,
+    gangScheduler: GANG_SCHEDULER[record.gangScheduler],
   };
 }
 

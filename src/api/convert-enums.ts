@@ -28,6 +28,7 @@ const PHASE: Readonly<Record<JobPhase, jobPb.JobPhase>> = {
   STARTING: jobPb.JobPhase.STARTING,
   RUNNING: jobPb.JobPhase.RUNNING,
   RESTARTING: jobPb.JobPhase.RESTARTING,
+  SUSPENDED: jobPb.JobPhase.SUSPENDED,
   SUCCEEDED: jobPb.JobPhase.SUCCEEDED,
   FAILED: jobPb.JobPhase.FAILED,
   CANCELLED: jobPb.JobPhase.CANCELLED,

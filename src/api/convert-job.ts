@@ -4,6 +4,7 @@ import { currentAdmission, isDraining, type Job } from "../core/job/job.ts";
 import { LABEL } from "../core/job/labels.ts";
 import { type JobSpec, type ReplicaSpec, type RunPolicy, totalReplicas } from "../core/job/spec.ts";
 import type { Admission, Attempts, Condition, Failure, ReplicaStatus } from "../core/job/status.ts";
+import type { LogLink } from "../core/kinds/log-links.ts";
 import type {
   AdmissionSchema,
   AttemptsSchema,
@@ -23,13 +24,18 @@ import {
   restartPolicyToProto,
   restartScopeToProto,
 } from "./convert-enums.ts";
+import { toProtoInfo } from "./convert-task-info.ts";
 import type { ShownJob } from "./ports.ts";
 
 /** How much of a job is shown: BASIC leaves pod templates out. */
 export type View = "BASIC" | "FULL";
 
+/** A job with what is told of it beside its record; absent: nothing. */
+export type ToldJob = ShownJob & { readonly logs?: readonly LogLink[] };
+
 /** A job as the API shows it. */
-export function toProtoJob({ job, position, tokens }: ShownJob, view: View): MessageInitShape<typeof JobSchema> {
+export function toProtoJob(shown: ToldJob, view: View): MessageInitShape<typeof JobSchema> {
+  const { job } = shown;
   return {
     metadata: {
       name: job.name,
@@ -44,7 +50,7 @@ export function toProtoJob({ job, position, tokens }: ShownJob, view: View): Mes
       createdBy: job.createdBy,
     },
     spec: toProtoSpec(job.spec, view),
-    status: toProtoStatus({ job, position, tokens }),
+    status: toProtoStatus(shown),
   };
 }
 
@@ -109,12 +115,16 @@ function toProtoRunPolicy(policy: RunPolicy): MessageInitShape<typeof RunPolicyS
     activeDeadlineSeconds: activeDeadlineSeconds === null ? undefined : BigInt(activeDeadlineSeconds),
     backoffLimit: policy.backoffLimit ?? undefined,
     systemBackoffLimit: policy.systemBackoffLimit,
+    interruptibleFailureThreshold: policy.interruptibleFailureThreshold,
     restartScope: restartScopeToProto(policy.restartScope),
-    schedulingPolicy: { ...policy.schedulingPolicy },
+    suspend: policy.suspend ?? false,
+    interruptible: policy.interruptible,
+    cacheKey: policy.cacheKey ?? "",
+    schedulingPolicy: { ...policy.schedulingPolicy, minResources: { ...policy.schedulingPolicy.minResources } },
   };
 }
 
-function toProtoStatus({ job, position, tokens }: ShownJob): MessageInitShape<typeof JobStatusSchema> {
+function toProtoStatus({ job, position, tokens, logs = [] }: ToldJob): MessageInitShape<typeof JobStatusSchema> {
   const { status } = job;
   const admission = currentAdmission(job);
   const { waiting, failure } = status;
@@ -132,6 +142,7 @@ function toProtoStatus({ job, position, tokens }: ShownJob): MessageInitShape<ty
     attempts: toProtoAttempts(status.attempts),
     minAvailable: job.spec.runPolicy.schedulingPolicy.minAvailable,
     totalReplicas: totalReplicas(job.spec),
+    info: toProtoInfo(status.info, logs),
   };
 }
 

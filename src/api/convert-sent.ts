@@ -62,7 +62,11 @@ function sentRunPolicy(policy: jobPb.RunPolicy): SentRunPolicy {
     activeDeadlineSeconds: activeDeadlineSeconds === undefined ? undefined : Number(activeDeadlineSeconds),
     backoffLimit: policy.backoffLimit,
     systemBackoffLimit: policy.systemBackoffLimit,
+    interruptibleFailureThreshold: policy.interruptibleFailureThreshold,
     restartScope: restartScopeFromProto(policy.restartScope),
+    suspend: policy.suspend,
+    interruptible: policy.interruptible,
+    cacheKey: policy.cacheKey || undefined,
     schedulingPolicy: policy.schedulingPolicy && sentSchedulingPolicy(policy.schedulingPolicy),
   });
 }
@@ -71,6 +75,8 @@ function sentSchedulingPolicy(policy: jobPb.SchedulingPolicy): SentSchedulingPol
   return present<SentSchedulingPolicy>({
     minAvailable: policy.minAvailable,
     queue: policy.queue || undefined,
+    minResources: Object.keys(policy.minResources).length === 0 ? undefined : policy.minResources,
+    priorityClass: policy.priorityClass || undefined,
     scheduleTimeoutSeconds: policy.scheduleTimeoutSeconds,
   });
 }

@@ -5,6 +5,7 @@ import {
   BadRequestSchema,
   ErrorInfoSchema,
   PreconditionFailureSchema,
+  QuotaFailureSchema,
   ResourceInfoSchema,
   RetryInfoSchema,
 } from "../gen/google/rpc/error_details_pb.ts";
@@ -36,6 +37,11 @@ export function resourceInfo(type: string, name: string): Detail {
 export function preconditionFailure(violation: { type: string; subject: string; description: string }): Detail {
   const description = clip(violation.description, DESCRIPTION_CHARS_MAX);
   return pack(PreconditionFailureSchema, { violations: [{ ...violation, description }] });
+}
+
+export function quotaFailure(violation: { subject: string; description: string }): Detail {
+  const description = clip(violation.description, DESCRIPTION_CHARS_MAX);
+  return pack(QuotaFailureSchema, { violations: [{ subject: violation.subject, description }] });
 }
 
 export function retryInfo(delayMs: number): Detail {

@@ -1,10 +1,14 @@
 import { currentAdmission, type Job } from "../core/job/job.ts";
 import { memberCount } from "../core/job/roles.ts";
 import type { Admission } from "../core/job/status.ts";
+import { isService } from "../core/kinds/kind.ts";
+import { kindOf } from "../core/kinds/registry.ts";
 import type { ClusterRefusal, QuotaRefusal, Refusal } from "../core/plan/plan-types.ts";
-import type { ExplainJobRequest } from "../gen/gangway/v1/job_service_pb.ts";
+import type { Scope } from "../core/quota/counters.ts";
+import { type ExplainJobRequest, QuotaLevel } from "../gen/gangway/v1/job_service_pb.ts";
 import { phaseToProto } from "./convert-enums.ts";
 import { toProtoAdmission, toProtoFailure, toTimestamp } from "./convert-job.ts";
+import { scopeName } from "./convert-quota.ts";
 import { namespaceOf } from "./convert-sent.ts";
 import type { JobReads, ShownJob } from "./ports.ts";
 import { notFound } from "./rpc-error.ts";
@@ -43,6 +47,7 @@ function needsCleanUp(admission: Admission): boolean {
 function reasonOf(job: Job, refusal: Refusal | null): string {
   const { status } = job;
   if (status.phase === "WAITING") return refusal?.reason ?? status.waiting?.reason ?? "NotEvaluated";
+  if (status.info?.phase === "WAITING_FOR_RESOURCES" && status.phase === "STARTING") return "WaitingForResources";
   return status.failure?.code ?? status.conditions.findLast((condition) => condition.status === "True")?.reason ?? "";
 }
 
@@ -50,17 +55,25 @@ function reasonOf(job: Job, refusal: Refusal | null): string {
 function summaryOf(shown: ShownJob, refusal: Refusal | null): string {
   const { job } = shown;
   const name = `${job.namespace}/${job.name}`;
-  const cleaning = job.admissions.filter(needsCleanUp).map((admission) => admission.cluster);
-  const still =
-    cleaning.length === 0 ? "" : `; pods of it are still being cleaned up on ${[...new Set(cleaning)].join(", ")}`;
+  const still = stillText(job);
   const deleted = job.deleteTimeMs === null ? "" : "; it is being deleted";
   return `${name} ${predicate(shown, refusal)}${still}${deleted}`;
 }
 
-function predicate({ job, position }: ShownJob, refusal: Refusal | null): string {
+function stillText(job: Job): string {
+  const cleaning = [...new Set(job.admissions.filter(needsCleanUp).map((admission) => admission.cluster))];
+  if (cleaning.length === 0) return "";
+  if (cleaning.includes("")) return "; what it has started at its service is still being ended";
+  return `; pods of it are still being cleaned up on ${cleaning.join(", ")}`;
+}
+
+function predicate(shown: ShownJob, refusal: Refusal | null): string {
+  const { job, position } = shown;
   const { status, spec } = job;
+  const task = isService(kindOf(spec.kind)) ? taskText(job) : null;
+  if (task !== null) return task;
   const admission = currentAdmission(job);
-  const on = admission === null ? "" : ` on cluster ${admission.cluster}`;
+  const on = admission === null || admission.cluster === "" ? "" : ` on cluster ${admission.cluster}`;
   const { queue, minAvailable } = spec.runPolicy.schedulingPolicy;
   switch (status.phase) {
     case "WAITING": {
@@ -76,6 +89,8 @@ function predicate({ job, position }: ShownJob, refusal: Refusal | null): string
       return `runs${on}: ${podsOf(job)}`;
     case "RESTARTING":
       return `starts failed pods again${on}: ${podsOf(job)}, ${status.attempts.user} failures counted`;
+    case "SUSPENDED":
+      return "is suspended: it is not admitted until it is resumed";
     case "SUCCEEDED":
       return `succeeded${on}`;
     case "FAILED":
@@ -83,6 +98,21 @@ function predicate({ job, position }: ShownJob, refusal: Refusal | null): string
     case "CANCELLED":
       return `was cancelled${job.cancel?.reason ? `: ${job.cancel.reason}` : ""}`;
   }
+}
+
+/** What is to be said of a job without pods that is at its service, by its plugin's last word; null where it is not. */
+function taskText({ status }: Job): string | null {
+  const verb = { ADMITTED: "was admitted", STARTING: "starts", RUNNING: "runs", RESTARTING: "starts again" }[
+    status.phase as string
+  ];
+  if (verb === undefined) return null;
+  const { info, plugin, attempts } = status;
+  const said = info === undefined ? "nothing is known of it yet" : info.phase.toLowerCase().replaceAll("_", " ");
+  const why = info?.reason ? `: ${info.reason}` : "";
+  const failed = plugin?.failedCalls ?? 0;
+  const since = failed === 0 ? "" : `; its plugin has failed ${failed} times since`;
+  const counted = attempts.user + attempts.system;
+  return `${verb} at its service: ${said}${why}${since}${counted === 0 ? "" : `, ${counted} failures counted`}`;
 }
 
 function podsOf(job: Job): string {
@@ -104,7 +134,19 @@ function toProtoClusterRefusal(refusal: ClusterRefusal) {
   return { ...refusal, flavor: refusal.flavor ?? "" };
 }
 
-function toProtoQuotaRefusal({ queue, flavor, reason, need, used, limit, heldBy }: QuotaRefusal) {
-  const amounts = { need: BigInt(need), used: BigInt(used), limit: BigInt(limit) };
-  return { queue, flavor, reason, ...amounts, heldBy: [...heldBy] };
+/** What was recorded before there were other levels names none: it is the queue's. */
+type RecordedRefusal = Omit<QuotaRefusal, "scope" | "reserved"> & Partial<Pick<QuotaRefusal, "scope" | "reserved">>;
+
+function toProtoQuotaRefusal(refusal: RecordedRefusal) {
+  const { queue, flavor, reason, need, used, limit, heldBy, reserved = 0 } = refusal;
+  const { scope = { kind: "queue", pool: flavor, queue } } = refusal;
+  const amounts = { need: BigInt(need), used: BigInt(used), limit: BigInt(limit), reserved: BigInt(reserved) };
+  return { queue, flavor, level: LEVEL[scope.kind], name: scopeName(scope), reason, ...amounts, heldBy: [...heldBy] };
 }
+
+const LEVEL: Readonly<Record<Scope["kind"], QuotaLevel>> = {
+  pool: QuotaLevel.POOL,
+  project: QuotaLevel.PROJECT,
+  namespace: QuotaLevel.NAMESPACE,
+  queue: QuotaLevel.QUEUE,
+};

@@ -35,7 +35,12 @@ export type ServiceHandlers<Service extends { readonly method: object }> = {
 };
 
 /** Methods whose handlers want to see requests that break the proto's constraints, to answer with all that is wrong at once. */
-const SEE_INVALID: ReadonlySet<string> = new Set(["gangway.v1.JobService.CreateJob"]);
+const SEE_INVALID: ReadonlySet<string> = new Set([
+  "gangway.v1.JobService.CreateJob",
+  "gangway.v1.ResourceManager.BatchAllocateResources",
+  "gangway.v1.ResourceManager.BatchReleaseResources",
+  "gangway.v1.ResourceManager.RenewAllocations",
+]);
 
 /** Methods whose handlers check each item of their requests by itself. */
 const CHECK_ITEMS: Readonly<Record<string, string>> = { "gangway.v1.JobService.BatchCreateJobs": "requests" };

@@ -1,17 +1,23 @@
 import type { JsonObject as ProtoJson } from "@bufbuild/protobuf";
-import type { Kind } from "../core/kinds/kind.ts";
-import { KINDS } from "../core/kinds/registry.ts";
+import { isService, type Kind } from "../core/kinds/kind.ts";
+import { servedKinds } from "../core/kinds/registry.ts";
 import { restartPolicyToProto, restartScopeToProto } from "./convert-enums.ts";
 
 /** The kinds that are served, with what they default to. */
 export function listKinds() {
-  return { kinds: KINDS.map(toProtoKind) };
+  return { kinds: servedKinds().map(toProtoKind) };
 }
 
 function toProtoKind(kind: Kind) {
-  const roles = kind.roles?.map(({ name, max }) => ({ name, maxReplicas: max ?? undefined })) ?? [{ name: "" }];
+  const withoutPods = isService(kind);
+  const roles = kind.roles?.map(({ name, min, max }) => ({
+    name,
+    minReplicas: min,
+    maxReplicas: max ?? undefined,
+  })) ?? [{ name: "" }];
   return {
     name: kind.name,
+    withoutPods,
     description: kind.description,
     apiVersion: kind.apiVersion,
     replicaSpecsField: kind.replicaSpecsField,

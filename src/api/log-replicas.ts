@@ -1,6 +1,6 @@
 import { currentAdmission, type Job } from "../core/job/job.ts";
-import { replicaName } from "../core/job/names.ts";
 import { replicaKey, rolesOf } from "../core/job/roles.ts";
+import { podName } from "../core/kinds/pod-name.ts";
 import { kindOf } from "../core/kinds/registry.ts";
 import { arrayAt, objectAt, stringAt } from "../runtime/json.ts";
 import type { LogTarget } from "./ports.ts";
@@ -46,7 +46,7 @@ export function targetOf(job: Job, { role, index }: LogReplica): LogTarget | nul
   return {
     cluster: admission.cluster,
     namespace: job.namespace,
-    pod: replicaName(job.name, role, index),
+    pod: podName({ job, role, index }),
     jobUid: job.uid,
     admission: admission.number,
   };

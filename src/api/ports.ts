@@ -1,8 +1,11 @@
 import type { JobFilter } from "../core/job/filter.ts";
 import type { Job } from "../core/job/job.ts";
 import type { FieldNote, SentJob } from "../core/job/sent.ts";
+import type { WantedChange } from "../core/kinds/change-job.ts";
 import type { Refusal } from "../core/plan/plan-types.ts";
 import type { ClusterCapacity, ClusterFlavor, FlavorQuota, QueueStrategy } from "../core/plan/snapshot.ts";
+import type { GangScheduler } from "../core/pods/pod-group.ts";
+import type { TreeProblem } from "../core/quota/check-tree.ts";
 import type { JobEvent } from "../core/reconcile/decision.ts";
 
 export type SubmitRequest = {
@@ -34,9 +37,16 @@ export type JobIntake = {
   ) => Promise<readonly (SubmitOutcome | { readonly kind: "failed"; readonly error: unknown })[]>;
   /** Everything that is wrong with a job that breaks the proto's constraints already; nothing of it reaches the store. */
   readonly check: (sent: SentJob) => Promise<readonly FieldNote[]>;
+  readonly change: (which: { namespace: string; name: string }, wanted: WantedChange) => Promise<UpdateOutcome>;
   readonly cancel: (which: { namespace: string; name: string }, reason: string) => Promise<EndOutcome>;
   readonly remove: (which: { namespace: string; name: string }) => Promise<EndOutcome>;
 };
+
+export type UpdateOutcome =
+  | { readonly kind: "changed" | "unchanged" | "terminal" | "ending"; readonly job: Job }
+  | { readonly kind: "notFound" | "stale" }
+  | { readonly kind: "fixedSize"; readonly role: string }
+  | { readonly kind: "invalid"; readonly violations: readonly FieldNote[] };
 
 export type EndOutcome =
   | { readonly kind: "cancelled" | "deleting" | "already"; readonly job: Job }
@@ -91,12 +101,14 @@ export type JobWatch = {
 
 export type QueueRecord = {
   readonly name: string;
+  /** Null: it stands at the root of a tree. */
+  readonly parent: string | null;
   readonly strategy: QueueStrategy;
   readonly quotas: readonly FlavorQuota[];
   readonly version: number;
   readonly createTimeMs: number;
   readonly updateTimeMs: number;
-  /** Read only: what is used of each flavor, and how many jobs wait and are admitted. */
+  /** Read only: what is used of each flavor, also by queues below beyond their guarantees, and how many jobs wait and are admitted. */
   readonly used: Readonly<Record<string, number>>;
   readonly waiting: number;
   readonly admitted: number;
@@ -121,13 +133,16 @@ export type ClusterRecord = {
   readonly version: number;
   readonly createTimeMs: number;
   readonly capacity: ClusterCapacity | null;
+  readonly gangScheduler: GangScheduler | "none";
 };
 
 /** How a change of an administered record ended; `inUse` says by what. */
 export type ChangeOutcome<T> =
   | { readonly kind: "done"; readonly record: T }
   | { readonly kind: "exists" | "notFound" | "stale" }
-  | { readonly kind: "inUse"; readonly by: string };
+  | { readonly kind: "inUse"; readonly by: string }
+  /** A flavor of a queue is a pool that is counted elsewhere. */
+  | { readonly kind: "apart"; readonly pool: string; readonly domain: string; readonly durability: string };
 
 /** How to reach a cluster, as a client said it: a kubeconfig's text, or a file of the server's. */
 export type SentCredentials = {
@@ -138,7 +153,10 @@ export type SentCredentials = {
   readonly context: string;
 };
 
-export type SentCluster = Pick<ClusterRecord, "name" | "labels" | "flavors">;
+export type SentCluster = Pick<ClusterRecord, "name" | "labels" | "flavors"> & {
+  /** Absent: none for a new cluster, as it is for one that is updated. */
+  readonly gangScheduler?: ClusterRecord["gangScheduler"];
+};
 
 /** What a cluster says of itself; errors first. */
 export type ClusterCheck = {
@@ -174,14 +192,15 @@ export type ClusterAdmin = {
   readonly remove: (name: string, forget: boolean) => Promise<ChangeOutcome<null>>;
 };
 
+export type QueueSettings = Pick<QueueRecord, "name" | "parent" | "strategy" | "quotas">;
+
+/** `misplaced`: it cannot stand below that parent. */
+export type QueueOutcome = ChangeOutcome<QueueRecord> | { readonly kind: "misplaced"; readonly problem: TreeProblem };
+
 export type Admin = {
-  readonly createQueue: (
-    queue: Pick<QueueRecord, "name" | "strategy" | "quotas">,
-  ) => Promise<ChangeOutcome<QueueRecord>>;
+  readonly createQueue: (queue: QueueSettings) => Promise<QueueOutcome>;
   /** `version` 0: whatever it is now. */
-  readonly updateQueue: (
-    queue: Pick<QueueRecord, "name" | "strategy" | "quotas" | "version">,
-  ) => Promise<ChangeOutcome<QueueRecord>>;
+  readonly updateQueue: (queue: QueueSettings & Pick<QueueRecord, "version">) => Promise<QueueOutcome>;
   readonly deleteQueue: (name: string) => Promise<ChangeOutcome<QueueRecord>>;
   readonly getQueue: (name: string) => Promise<QueueRecord | null>;
   readonly listQueues: () => Promise<readonly QueueRecord[]>;

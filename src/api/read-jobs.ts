@@ -1,5 +1,7 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { logLinks } from "../core/kinds/log-links.ts";
+import type { LogTemplate } from "../core/pods/pod-config.ts";
 import {
   type GetJobRequest,
   JobView,
@@ -10,18 +12,19 @@ import {
 import { toProtoJob, type View } from "./convert-job.ts";
 import { jobFilter, namespaceOf } from "./convert-sent.ts";
 import type { JobOrder, JobReads, ShownEvent } from "./ports.ts";
-import { invalidFields, notFound } from "./rpc-error.ts";
+import { badPageToken, notFound } from "./rpc-error.ts";
 
 const PAGE_SIZE_DEFAULT = 100;
 /** Clients of grpc refuse messages over 4 MiB unless told otherwise: pages with templates are made shorter until they fit. */
 const PAGE_BYTES_MAX = 3.5 * 1024 * 1024;
 
-export async function getJob(reads: JobReads, request: GetJobRequest) {
+export async function getJob(reads: JobReads, request: GetJobRequest, logTemplates: readonly LogTemplate[]) {
   const namespace = namespaceOf(request);
   const which = request.uid === "" ? { namespace, name: request.name } : { uid: request.uid.toLowerCase() };
   const shown = await reads.getJob(which);
   if (shown === null) throw notFound({ type: "job", name: request.uid || `${namespace}/${request.name}` });
-  return { job: toProtoJob(shown, request.view === JobView.BASIC ? "BASIC" : "FULL") };
+  const told = { ...shown, logs: logLinks(shown.job, logTemplates) };
+  return { job: toProtoJob(told, request.view === JobView.BASIC ? "BASIC" : "FULL") };
 }
 
 export async function listJobs(reads: JobReads, request: ListJobsRequest) {
@@ -54,8 +57,4 @@ export async function listJobEvents(reads: JobReads, request: ListJobEventsReque
 
 function toProtoEvent({ atMs, type, reason, message, version, jobUid }: ShownEvent) {
   return { time: timestampFromMs(atMs), type, reason, message, resourceVersion: String(version), uid: jobUid };
-}
-
-function badPageToken() {
-  return invalidFields([{ field: "page_token", message: "is not a token that this list returned for this order" }]);
 }

@@ -1,6 +1,6 @@
 import type { Cluster, ClusterCredentials, ClusterService } from "../gen/gangway/v1/cluster_service_pb.ts";
 import { changed } from "./change-outcome.ts";
-import { named, toProtoCheck, toProtoCluster } from "./convert-cluster.ts";
+import { gangSchedulerFromProto, named, toProtoCheck, toProtoCluster } from "./convert-cluster.ts";
 import type { ServiceHandlers } from "./handler.ts";
 import type { ClusterAdmin, CredentialsRefusal, SentCluster, SentCredentials } from "./ports.ts";
 import { failedPrecondition, invalidFields, notFound } from "./rpc-error.ts";
@@ -75,10 +75,12 @@ function sentCluster(cluster: Cluster | undefined): SentCluster {
     ...duplicates(flavors.map((flavor) => flavor.name)),
   ];
   if (notes.length > 0) throw invalidFields(notes);
+  const gangScheduler = gangSchedulerFromProto(cluster?.gangScheduler);
   return {
     name,
     labels,
     flavors: flavors.map((flavor) => ({ name: flavor.name, resource: flavor.resource, nodeLabels: flavor.nodeLabels })),
+    ...(gangScheduler === undefined ? {} : { gangScheduler }),
   };
 }
 

@@ -74,6 +74,10 @@ export function unavailable(reason: string, message: string): RpcError {
   return new RpcError(status.UNAVAILABLE, message, [errorInfo(reason), retryInfo(RETRY_MS)]);
 }
 
+export function badPageToken(): RpcError {
+  return invalidFields([{ field: "page_token", message: "is not a token that this list returned for this order" }]);
+}
+
 /** Ends a watch whose reader is too slow; the cursor says where to continue. */
 export function tooSlow(cursor: string): RpcError {
   const message = "the stream was read too slowly and ends here; watch again with the cursor of the last response";

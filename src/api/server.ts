@@ -1,8 +1,10 @@
 import { Server, ServerCredentials } from "@grpc/grpc-js";
+import type { LogTemplate } from "../core/pods/pod-config.ts";
 import { ClusterService } from "../gen/gangway/v1/cluster_service_pb.ts";
 import { JobService } from "../gen/gangway/v1/job_service_pb.ts";
 import { NamespaceService } from "../gen/gangway/v1/namespace_service_pb.ts";
 import { QueueService } from "../gen/gangway/v1/queue_service_pb.ts";
+import { ResourceManager as ResourceManagerService } from "../gen/gangway/v1/resource_manager_pb.ts";
 import { Health as HealthService } from "../gen/grpc/health/v1/health_pb.ts";
 import { ServerReflection } from "../gen/grpc/reflection/v1/reflection_pb.ts";
 import type { Clock } from "../runtime/clock.ts";
@@ -15,7 +17,9 @@ import { jobService } from "./job-service.ts";
 import { namespaceService } from "./namespace-service.ts";
 import type { Admin, ClusterAdmin, JobIntake, JobLogs, JobReads, JobWatch } from "./ports.ts";
 import { queueService } from "./queue-service.ts";
+import type { ResourceManager } from "./quota-ports.ts";
 import { readDescriptors, reflectionService } from "./reflection.ts";
+import { resourceManager } from "./resource-manager.ts";
 import type { OnInternalError } from "./rpc-error.ts";
 
 /** Everything that the services need of the rest of the process. */
@@ -24,9 +28,12 @@ export type ApiPorts = {
   readonly reads: JobReads;
   readonly watch: JobWatch;
   readonly logs: JobLogs;
+  /** Where the logs of pods are found beside their clusters; absent: nowhere. */
+  readonly logTemplates?: readonly LogTemplate[];
   readonly admin: Admin;
   readonly clusters: ClusterAdmin;
-  /** Called after a change of queues or clusters that may let a gang go. */
+  readonly resources: ResourceManager;
+  /** Called after a change of queues, pools or clusters that may let a gang go. */
   readonly wakePlanner: () => void;
   readonly clock: Clock;
   readonly onInternalError: OnInternalError;
@@ -61,7 +68,7 @@ const SERVER_OPTIONS = {
   "grpc.keepalive_timeout_ms": 15_000,
   "grpc.max_concurrent_streams": 1000,
 };
-const SERVICES = [JobService, QueueService, ClusterService, NamespaceService] as const;
+const SERVICES = [JobService, QueueService, ResourceManagerService, ClusterService, NamespaceService] as const;
 
 /** Serves the API. Throws where the address cannot be listened on, or reaches further than `insecure` allows. */
 export async function startApi(ports: ApiPorts, options: ApiOptions): Promise<Api> {
@@ -96,6 +103,7 @@ function addServices(server: Server, ports: ApiPorts, stopping: AbortSignal) {
   };
   serve(server, JobService, jobService(ports), environment);
   serve(server, QueueService, queueService(ports), environment);
+  serve(server, ResourceManagerService, resourceManager(ports), environment);
   serve(server, ClusterService, clusterService(ports), environment);
   serve(server, NamespaceService, namespaceService(ports.admin), environment);
   const names: string[] = SERVICES.map((service) => service.typeName);

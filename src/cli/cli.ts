@@ -1,4 +1,5 @@
 import { Command, CommanderError } from "commander";
+import { registerAlloc, registerRelease } from "./commands/alloc.ts";
 import { registerCluster } from "./commands/cluster.ts";
 import { registerEvents, registerExplain } from "./commands/explain.ts";
 import { registerCancel, registerDelete, registerGet, registerWait } from "./commands/job-commands.ts";
@@ -8,9 +9,11 @@ import { registerLogs } from "./commands/logs.ts";
 import { registerMigrate } from "./commands/migrate.ts";
 import { registerNamespace } from "./commands/namespace.ts";
 import { registerQueue } from "./commands/queue.ts";
+import { registerQuota } from "./commands/quota.ts";
 import { registerServe } from "./commands/serve.ts";
 import { registerSubmit } from "./commands/submit.ts";
 import { registerUp } from "./commands/up.ts";
+import { registerResume, registerScale, registerSuspend, registerUpdate } from "./commands/update.ts";
 import type { CliDeps } from "./deps.ts";
 import { CommandFailure, EXIT } from "./exit.ts";
 import { examples, type Registrar } from "./shell.ts";
@@ -24,6 +27,10 @@ const REGISTER = [
   registerList,
   registerWatch,
   registerWait,
+  registerUpdate,
+  registerScale,
+  registerSuspend,
+  registerResume,
   registerCancel,
   registerDelete,
   registerExplain,
@@ -31,6 +38,9 @@ const REGISTER = [
   registerLogs,
   registerKinds,
   registerQueue,
+  registerQuota,
+  registerAlloc,
+  registerRelease,
   registerCluster,
   registerNamespace,
 ];

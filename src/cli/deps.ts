@@ -33,6 +33,21 @@ export type ServeOptions = {
 /** What a folder or a file is to the command line. */
 export type PathEntry = { readonly kind: "file" } | { readonly kind: "directory"; readonly names: readonly string[] };
 
+/** A program that runs on the command line's own standard streams. */
+export type Program = {
+  /** Its exit status as shells give it: 128 and the signal's number where a signal ended it, 127: not found, 126: does not start. */
+  readonly ended: Promise<number>;
+  /** Does nothing once it has ended. */
+  readonly signal: (name: NodeJS.Signals) => void;
+};
+
+/** A signal that this process got. */
+export type TakenSignal = {
+  readonly name: NodeJS.Signals;
+  /** A terminal sends it to the programs that were started, too. */
+  readonly fromTerminal: boolean;
+};
+
 /** Where the command line reads and writes. */
 export type CliIo = {
   readonly stdout: (text: string) => void;
@@ -54,6 +69,10 @@ export type CliDeps = CliIo & {
   readonly address: string | undefined;
   /** Aborted when the user interrupts. */
   readonly signal: AbortSignal;
+  /** Starts a program, with these variables beside those of this process. */
+  readonly startProgram: (argv: readonly string[], variables: Readonly<Record<string, string>>) => Program;
+  /** Gives `listener` every signal that would else interrupt this process, until the function that it returns is called. */
+  readonly takeSignals: (listener: (signal: TakenSignal) => void) => () => void;
   /** Runs the service; resolves with the exit status. */
   readonly up: (options: UpOptions) => Promise<number>;
   /** Runs a process of the service; resolves with the exit status. */

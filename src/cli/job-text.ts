@@ -58,6 +58,7 @@ export function queueOf(job: Job): string {
 const PHASE_STYLE = {
   WAITING: "yellow",
   RESTARTING: "yellow",
+  SUSPENDED: "gray",
   RUNNING: "cyan",
   SUCCEEDED: "green",
   FAILED: "red",

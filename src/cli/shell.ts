@@ -62,12 +62,25 @@ export function namespaceOption(): Option {
 
 /** `--timeout` of commands that wait; its value is in milliseconds. */
 export function timeoutOption(): Option {
-  return new Option("--timeout <duration>", "wait no longer than, e.g. 90s, 10m or 1h30m").argParser((text) => {
-    const timeoutMs = parseDurationMs(text);
-    if (timeoutMs === null)
-      throw new InvalidArgumentError("It must be a duration with its unit, e.g. 90s, 10m or 1h30m.");
-    return timeoutMs;
+  return durationOption("--timeout <duration>", "wait no longer than, e.g. 90s, 10m or 1h30m");
+}
+
+/** An option whose value is a duration, in milliseconds; `words` are values that stand for one. */
+export function durationOption(flags: string, description: string, words: Readonly<Record<string, number>> = {}) {
+  return new Option(flags, description).argParser((text) => {
+    const spanMs = words[text] ?? parseDurationMs(text);
+    if (spanMs === null) {
+      const also = Object.keys(words).map((word) => `${word}, or `);
+      throw new InvalidArgumentError(`It must be ${also.join("")}a duration with its unit, e.g. 90s, 10m or 1h30m.`);
+    }
+    return spanMs;
   });
+}
+
+/** Reads a whole number of 0 or more. */
+export function parseCount(text: string): bigint {
+  if (!/^\d{1,16}$/.test(text)) throw new InvalidArgumentError("It must be a whole number, 0 or more.");
+  return BigInt(text);
 }
 
 /** Collects an option that may be given more than once. */

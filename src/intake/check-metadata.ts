@@ -32,7 +32,8 @@ function checkNames({ name, generateName, namespace }: SentJob): readonly FieldN
   return notes;
 }
 
-function checkLabels({ labels }: SentJob): readonly FieldNote[] {
+/** Labels that only we may give. */
+export function checkLabels({ labels }: Pick<SentJob, "labels">): readonly FieldNote[] {
   return Object.keys(labels)
     .filter((key) => key.startsWith(OUR_PREFIX))
     .map((key) => ({ field: requestPath(["labels", key]), message: `labels of ${OUR_PREFIX} are Gangway's own` }));

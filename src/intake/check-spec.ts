@@ -1,6 +1,6 @@
 import { replicaName } from "../core/job/names.ts";
 import type { FieldError, FieldNote, SentJob, SentSpec } from "../core/job/sent.ts";
-import { checkSent } from "../core/kinds/check-sent.ts";
+import { checkSent, ignoredMembers } from "../core/kinds/check-sent.ts";
 import { refusedKind } from "../core/kinds/from-manifest.ts";
 import type { Kind } from "../core/kinds/kind.ts";
 import { kindOf } from "../core/kinds/registry.ts";
@@ -21,6 +21,12 @@ export function checkSpec(sent: SentJob): readonly FieldNote[] {
     return [{ field: requestPath(["spec", "kind"]), message }, ...checkPlacement(spec)];
   }
   return [...checkByKind(kind, spec), ...checkPodNames(sent), ...checkPlacement(spec)];
+}
+
+/** What a job says that changes nothing. */
+export function ignoredSpec({ spec }: SentJob): readonly FieldNote[] {
+  const kind = kindOf(spec.kind);
+  return kind === undefined ? [] : ignoredMembers(kind, spec).map((error) => toNote(error, spec));
 }
 
 /** Names that every object has from birth never name a replica type or a member of a kind spec. */
@@ -45,7 +51,10 @@ function own<T>(map: Readonly<Record<string, T>>): Record<string, T> {
 }
 
 /** The checks of kinds name fields as manifests do, `spec.replicaSpecs.Worker.replicas`; role names may hold dots themselves. */
-function toNote({ path, message }: FieldError, { replicaSpecs }: SentSpec): FieldNote {
+export function toNote(
+  { path, message }: FieldError,
+  { replicaSpecs }: { readonly replicaSpecs: Readonly<Record<string, unknown>> },
+): FieldNote {
   const role = Object.keys(replicaSpecs).find((name) => {
     const prefix = `spec.replicaSpecs.${name}`;
     return path === prefix || path.startsWith(`${prefix}.`);
@@ -57,7 +66,11 @@ function toNote({ path, message }: FieldError, { replicaSpecs }: SentSpec): Fiel
 }
 
 /** Pods are found by their names, so none may need shortening. */
-function checkPodNames({ name, generateName, spec }: SentJob): readonly FieldNote[] {
+export function checkPodNames({
+  name,
+  generateName,
+  spec,
+}: Pick<SentJob, "name" | "generateName"> & { readonly spec: Pick<SentSpec, "replicaSpecs"> }): readonly FieldNote[] {
   const base = name === "" ? generateName + "x".repeat(SUFFIX_LENGTH) : name;
   const lengths = Object.entries(spec.replicaSpecs).map(([role, { replicas = 1 }]) => {
     const suffix = replicaName("", role, Math.max(0, replicas - 1));

@@ -1,4 +1,7 @@
 import type { FieldError, FieldNote, SentJob } from "../core/job/sent.ts";
+import { kindOf } from "../core/kinds/registry.ts";
+import { shapeReplica } from "../core/kinds/shape-replica.ts";
+import type { PodConfig } from "../core/pods/pod-config.ts";
 import { checkTemplate } from "../core/pods/validate-template.ts";
 import type { JsonObject } from "../runtime/json.ts";
 import { objectAt } from "../runtime/json.ts";
@@ -10,8 +13,10 @@ const TEMPLATE_BYTES_MAX = 1024 * 1024;
 /** What is wrong with a job's templates, and what is merely odd. */
 export type TemplateNotes = { readonly violations: readonly FieldNote[]; readonly warnings: readonly FieldNote[] };
 
-/** Checks every pod template: its size, labels that would pass for ours, and what it holds. */
-export function checkTemplates({ spec }: SentJob): TemplateNotes {
+/** Checks every pod template: its size, labels that would pass for ours, what it holds, and what the platform makes of it. */
+export function checkTemplates({ spec, namespace }: SentJob, config: PodConfig): TemplateNotes {
+  const kind = kindOf(spec.kind);
+  const interruptible = spec.runPolicy?.interruptible === true;
   const violations: FieldNote[] = [];
   const warnings: FieldNote[] = [];
   for (const [role, { template = {} }] of Object.entries(spec.replicaSpecs)) {
@@ -25,6 +30,12 @@ export function checkTemplates({ spec }: SentJob): TemplateNotes {
     const findings = checkTemplate(template);
     const within = ({ path, message }: FieldError) => ({ field: path === "" ? at : `${at}.${path}`, message });
     violations.push(...checkReserved(template, at), ...findings.errors.map(within));
+    if (kind !== undefined && findings.errors.length === 0) {
+      const shape = (interrupted: boolean) =>
+        shapeReplica(template, { kind, namespace, interruptible: interrupted, config });
+      const refused = [shape(false), ...(interruptible ? [shape(true)] : [])].find((one) => one.kind === "refused");
+      if (refused?.kind === "refused") violations.push(...refused.errors.map(within));
+    }
     warnings.push(...findings.warnings.map(within));
   }
   return { violations, warnings };

@@ -1,4 +1,6 @@
 import type { FieldNote, SentJob } from "../core/job/sent.ts";
+import type { WantedChange } from "../core/kinds/change-job.ts";
+import { type Changed, change } from "./change.ts";
 import { Collector } from "./collector.ts";
 import { cancel, remove, type Which } from "./end.ts";
 import type { CancelOutcome, IntakePorts } from "./ports.ts";
@@ -12,6 +14,7 @@ export type Intake = {
   readonly submitAll: (submissions: readonly Submission[]) => Promise<readonly BatchSubmitted[]>;
   /** Everything that is wrong with a job; with `strict`, everything odd too. Nothing changes. */
   readonly check: (sent: SentJob) => Promise<readonly FieldNote[]>;
+  readonly change: (which: Which, wanted: WantedChange) => Promise<Changed>;
   readonly cancel: (which: Which, reason: string) => Promise<CancelOutcome>;
   readonly remove: (which: Which) => Promise<CancelOutcome>;
 };
@@ -22,6 +25,7 @@ export function createIntake(ports: IntakePorts): Intake {
     submit: (submission) => collector.submit(submission),
     submitAll: (submissions) => submitAll(ports, submissions),
     check: (sent) => check(ports, sent),
+    change: (which, wanted) => change(ports, which, wanted),
     cancel: (which, reason) => cancel(ports, which, reason),
     remove: (which) => remove(ports, which),
   };

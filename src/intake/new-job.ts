@@ -1,8 +1,13 @@
 import { defaultSpec } from "../core/job/defaults.ts";
 import type { Job } from "../core/job/job.ts";
 import type { SentJob } from "../core/job/sent.ts";
-import type { JobStatus } from "../core/job/status.ts";
+import type { JobSpec, ReplicaSpec } from "../core/job/spec.ts";
+import type { Condition, JobStatus } from "../core/job/status.ts";
 import type { Kind } from "../core/kinds/kind.ts";
+import { shapeReplica } from "../core/kinds/shape-replica.ts";
+import type { PodConfig } from "../core/pods/pod-config.ts";
+import { invariant } from "../runtime/assert.ts";
+import { canonicalJson, type JsonObject } from "../runtime/json.ts";
 
 /** Without vowels and digits that look like letters, as Kubernetes generates names. */
 const SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789";
@@ -16,15 +21,18 @@ export type NewJobFacts = {
   readonly uid: string;
   readonly name: string;
   readonly createdBy: string;
+  readonly podConfig: PodConfig;
   readonly nowMs: number;
   /** The trace context of the call; undefined where it is not traced. */
   readonly traceParent?: string | undefined;
 };
 
-/** The record of a job that was just submitted: fully defaulted, waiting, its condition Created true. */
+/** The record of a job that was just submitted: fully defaulted, waiting or suspended, its condition Created true. */
 export function newJob(sent: SentJob, facts: NewJobFacts): Job {
   const { kind, project, uid, name, createdBy, nowMs } = facts;
   const { namespaceQueue } = facts;
+  const defaulted = defaultSpec(sent.spec, { kind, labels: sent.labels, namespaceQueue, classPriority: null });
+  const spec = shaped(defaulted, sent.namespace, facts);
   return {
     uid,
     namespace: sent.namespace,
@@ -38,10 +46,27 @@ export function newJob(sent: SentJob, facts: NewJobFacts): Job {
     cancel: null,
     version: 1,
     ...(facts.traceParent === undefined ? null : { traceParent: facts.traceParent }),
-    spec: defaultSpec(sent.spec, { kind, labels: sent.labels, namespaceQueue, classPriority: null }),
-    status: firstStatus(kind.name, name, nowMs),
+    spec,
+    status: firstStatus({ kind: spec.kind, name, suspended: spec.runPolicy.suspend === true }, nowMs),
     admissions: [],
   };
+}
+
+/** The spec with its templates as the platform shapes them: from here on everybody sees what will run. */
+function shaped(spec: JobSpec, namespace: string, { kind, podConfig: config }: NewJobFacts): JobSpec {
+  const interruptible = spec.runPolicy.interruptible === true;
+  const replicas = Object.entries(spec.replicaSpecs).map(([role, replica]): [string, ReplicaSpec] => {
+    const shape = (interrupted: boolean): JsonObject => {
+      const outcome = shapeReplica(replica.template, { kind, namespace, interruptible: interrupted, config });
+      invariant(outcome.kind === "shaped", "the templates of a validated job can be shaped");
+      return outcome.template;
+    };
+    const template = shape(interruptible);
+    const later = interruptible ? shape(false) : template;
+    const same = canonicalJson(later) === canonicalJson(template);
+    return [role, { ...replica, template, ...(same ? {} : { uninterruptedTemplate: later }) }];
+  });
+  return { ...spec, replicaSpecs: Object.fromEntries(replicas) };
 }
 
 /** A name for `generateName` out of random bytes, `SUFFIX_LENGTH` of them. */
@@ -50,16 +75,27 @@ export function generatedName(prefix: string, random: Uint8Array): string {
   return prefix + letters.join("");
 }
 
-function firstStatus(kind: string, name: string, nowMs: number): JobStatus {
-  const message = `${kind} ${name} is created.`;
-  const times = { lastUpdateMs: nowMs, lastTransitionMs: nowMs };
+function firstStatus(
+  { kind, name, suspended }: { readonly kind: string; readonly name: string; readonly suspended: boolean },
+  nowMs: number,
+): JobStatus {
+  const condition = (type: "Created" | "Suspended", what: string): Condition => ({
+    type,
+    status: "True",
+    reason: `${kind}${type}`,
+    message: `${kind} ${name} is ${what}.`,
+    lastUpdateMs: nowMs,
+    lastTransitionMs: nowMs,
+  });
   return {
-    phase: "WAITING",
-    conditions: [{ type: "Created", status: "True", reason: `${kind}Created`, message, ...times }],
+    phase: suspended ? "SUSPENDED" : "WAITING",
+    conditions: [condition("Created", "created"), ...(suspended ? [condition("Suspended", "suspended")] : [])],
     replicaStatuses: {},
     startTimeMs: null,
     completionTimeMs: null,
-    waiting: { reason: "NotEvaluated", message: "the planner has not looked at it yet", sinceMs: nowMs },
+    waiting: suspended
+      ? null
+      : { reason: "NotEvaluated", message: "the planner has not looked at it yet", sinceMs: nowMs },
     failure: null,
     attempts: { user: 0, system: 0, byReplica: {}, notBeforeMs: {}, restartsSeen: {} },
     backoff: null,

@@ -1,5 +1,7 @@
 import type { Job } from "../core/job/job.ts";
 import type { SentJob } from "../core/job/sent.ts";
+import type { PodConfig } from "../core/pods/pod-config.ts";
+import type { JobEvent } from "../core/reconcile/decision.ts";
 import type { Clock } from "../runtime/clock.ts";
 
 /** What validation and defaulting need to know of a namespace and its queues. */
@@ -52,6 +54,17 @@ export type IntakeStore = {
    * or that is a dry run: nothing was done for it.
    */
   readonly createJobs: (jobs: readonly NewJob[]) => Promise<readonly (CreatedJob | null)[]>;
+  /**
+   * One transaction over the job's row: writes the job and the event that `decide` answers with, or nothing where it decides otherwise, and
+   * passes that on. `decide` may be asked more than once.
+   */
+  readonly changeJob: <Other extends { readonly kind: string }>(
+    which: { namespace: string; name: string },
+    decide: (job: Job) => { readonly kind: "changed"; readonly job: Job; readonly event: JobEvent } | Other,
+    nowMs: number,
+  ) => Promise<
+    { readonly kind: "changed"; readonly job: Job; readonly event: JobEvent } | Other | { readonly kind: "notFound" }
+  >;
   readonly requestCancel: (
     which: { namespace: string; name: string },
     reason: string,
@@ -63,6 +76,8 @@ export type IntakeStore = {
 export type IntakePorts = {
   readonly clock: Clock;
   readonly store: IntakeStore;
+  /** What the platform gives to pods; absent: nothing. */
+  readonly podConfig?: PodConfig;
   /** Random bytes for uids and generated names. */
   readonly randomBytes: (count: number) => Uint8Array;
   /** The trace context that a new job is joined to; absent without tracing. */

@@ -1,6 +1,7 @@
 import type { Job } from "../core/job/job.ts";
 import type { FieldNote, SentJob } from "../core/job/sent.ts";
 import { kindOf } from "../core/kinds/registry.ts";
+import { PLAIN_POD_CONFIG } from "../core/pods/pod-config.ts";
 import { invariant } from "../runtime/assert.ts";
 import { uuidV7 } from "../runtime/uuid-v7.ts";
 import { isDnsLabel } from "./check-metadata.ts";
@@ -48,7 +49,7 @@ export type Ready = Extract<Prepared, { kind: "ready" }>;
 export async function prepare(ports: IntakePorts, submission: Submission): Promise<Prepared> {
   const { job: sent, strict } = submission;
   const facts = await factsOf(ports, sent);
-  const { violations, warnings } = await findings(sent, facts, strict);
+  const { violations, warnings } = await findings(ports, { sent, facts, strict });
   if (violations.length > 0) {
     const earlier = await earlierOf(ports, submission, facts);
     if (earlier === null) return { kind: "refused", answer: { kind: "invalid", violations, warnings } };
@@ -82,7 +83,7 @@ async function earlierOf(
 
 /** Everything that is wrong or odd with a job that is refused anyway; the store is only asked what its namespace and queues are. */
 export async function check(ports: IntakePorts, sent: SentJob): Promise<readonly FieldNote[]> {
-  return (await findings(sent, await factsOf(ports, sent), true)).violations;
+  return (await findings(ports, { sent, facts: await factsOf(ports, sent), strict: true })).violations;
 }
 
 /** Null where the namespace's name cannot be one: the store is not asked with it. */
@@ -90,8 +91,12 @@ async function factsOf(ports: IntakePorts, { namespace }: SentJob): Promise<Inta
   return isDnsLabel(namespace) ? await ports.store.facts(namespace) : null;
 }
 
-async function findings(sent: SentJob, facts: IntakeFacts | null, strict: boolean): Promise<Findings> {
-  const { violations, warnings } = await validate(sent, facts);
+async function findings(
+  { podConfig = PLAIN_POD_CONFIG }: IntakePorts,
+  of: { readonly sent: SentJob; readonly facts: IntakeFacts | null; readonly strict: boolean },
+): Promise<Findings> {
+  const { sent, facts, strict } = of;
+  const { violations, warnings } = await validate(sent, facts, podConfig);
   return strict ? { violations: [...violations, ...warnings], warnings: [] } : { violations, warnings };
 }
 
@@ -118,6 +123,7 @@ export function makeJob(ports: IntakePorts, { job: sent, createdBy }: Submission
     uid: uuidV7(nowMs, ports.randomBytes(UUID_BYTES)),
     name: sent.name || generatedName(sent.generateName, ports.randomBytes(SUFFIX_LENGTH)),
     createdBy,
+    podConfig: ports.podConfig ?? PLAIN_POD_CONFIG,
     nowMs,
     traceParent: ports.traceParent?.(),
   });

@@ -1,8 +1,9 @@
 import { queueOf } from "../core/job/defaults.ts";
 import { QUEUE_LABEL } from "../core/job/labels.ts";
 import type { FieldNote, SentJob } from "../core/job/sent.ts";
+import type { PodConfig } from "../core/pods/pod-config.ts";
 import { checkMetadata, isDnsLabel } from "./check-metadata.ts";
-import { checkSpec } from "./check-spec.ts";
+import { checkSpec, ignoredSpec } from "./check-spec.ts";
 import { checkTemplates } from "./check-templates.ts";
 import type { IntakeFacts } from "./ports.ts";
 import { requestPath } from "./request-path.ts";
@@ -11,12 +12,12 @@ import { requestPath } from "./request-path.ts";
 export type Findings = { readonly violations: readonly FieldNote[]; readonly warnings: readonly FieldNote[] };
 
 /** Finds every problem at once. Without facts (the namespace's name is wrong already) references are not looked at. */
-export async function validate(sent: SentJob, facts: IntakeFacts | null): Promise<Findings> {
-  const templates = checkTemplates(sent);
+export async function validate(sent: SentJob, facts: IntakeFacts | null, podConfig: PodConfig): Promise<Findings> {
+  const templates = checkTemplates(sent, podConfig);
   const queue = facts === null ? [] : await checkQueue(sent, facts);
   return {
     violations: [...checkMetadata(sent), ...checkSpec(sent), ...templates.violations, ...queue],
-    warnings: templates.warnings,
+    warnings: [...templates.warnings, ...ignoredSpec(sent)],
   };
 }
 

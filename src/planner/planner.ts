@@ -1,6 +1,6 @@
 import type { Clock } from "../runtime/clock.ts";
+import { PlannerLine } from "./line.ts";
 import type { PlannerPorts } from "./ports.ts";
-import { QuotaDomain } from "./quota-domain.ts";
 import { type Round, runRound } from "./round.ts";
 
 export type PlannerOptions = {
@@ -32,10 +32,10 @@ const MISSED_MS_MAX = 500;
 const STOOD_BY: Round = { admitted: 0, grown: 0, refused: 0, missed: 0, replanAtMs: null };
 const NEVER = new AbortController().signal;
 
-/** The planner: stands by until it leads, and opens the counters in the first round of each time that it does. */
+/** The planner: stands by until it leads. */
 export function createPlanner(ports: PlannerPorts, options: PlannerOptions): Planner {
-  const domain = new QuotaDomain(ports);
   const told = new Map<string, string>();
+  const line = new PlannerLine(ports.quota);
   const bell = new Bell(ports.clock);
   let plannerEpoch: number | null = null;
   let last: Promise<unknown> = Promise.resolve();
@@ -44,12 +44,11 @@ export function createPlanner(ports: PlannerPorts, options: PlannerOptions): Pla
     const epoch = ports.lease.epoch();
     if (epoch === null) return null;
     if (epoch !== plannerEpoch) {
-      // Another may have led meanwhile: neither its counters nor what it told the jobs are known here.
-      domain.distrust();
+      // Another may have led meanwhile: what it told the jobs is not known here.
       told.clear();
       plannerEpoch = epoch;
     }
-    return await runRound({ ...ports, domain, plannerEpoch, told }, signal);
+    return await runRound({ ...ports, plannerEpoch, line, told }, signal);
   }
 
   /** Rounds never overlap: each starts when the one before has ended, however that ended. */
@@ -61,6 +60,9 @@ export function createPlanner(ports: PlannerPorts, options: PlannerOptions): Pla
 
   async function run(signal: AbortSignal): Promise<void> {
     let troubles = 0;
+    const deafen = ports.quota.counters.onOffer((waiter) => {
+      if (waiter === line.waiter) bell.ring();
+    });
     while (!signal.aborted) {
       bell.hush();
       const startedMs = ports.clock.monotonicMs();
@@ -73,6 +75,7 @@ export function createPlanner(ports: PlannerPorts, options: PlannerOptions): Pla
       const tookMs = ports.clock.monotonicMs() - startedMs;
       await bell.wait(pauseAfter(done ?? STOOD_BY, { troubles, tookMs, nowMs: ports.clock.nowMs() }), signal);
     }
+    deafen();
   }
 
   return { runOnce: () => inTurn(NEVER), run, wake: () => bell.ring() };

@@ -1,5 +1,6 @@
 import pino, { type Logger } from "pino";
 import type { Meter } from "./metrics.ts";
+import { type QuotaTelemetry, quotaTelemetry } from "./quota-telemetry.ts";
 
 /** Everything that the service tells its operator, one function per event; some write one structured line, some measure, some both. */
 export type Telemetry = {
@@ -34,8 +35,19 @@ export type Telemetry = {
     readonly code: string;
     readonly tookMs: number;
   }) => void;
+  /** A job was created, restarted, has ended or was deleted; `cluster` is empty for one that is in none. */
+  readonly jobChanged: (facts: { readonly kind: string; readonly cluster: string; readonly change: string }) => void;
+  /** Something of a job was created or deleted, or could not be; or a pod has failed. */
+  readonly objectsChanged: (facts: {
+    readonly kind: string;
+    readonly cluster: string;
+    readonly object: string;
+    readonly change: string;
+    readonly count: number;
+  }) => void;
   /** Changes got their places in the event log; the oldest of them waited so long. */
   readonly changesSequenced: (facts: { readonly lagMs: number }) => void;
+  readonly quota: QuotaTelemetry;
 };
 
 export type TelemetryOptions = {
@@ -66,15 +78,17 @@ const NOBODY_MEASURES: Meter = { record: () => {}, read: () => {} };
 
 function telemetryOn(log: Logger, measuring: Meter | null): Telemetry {
   const meter = measuring ?? NOBODY_MEASURES;
+  const loopFailed: Telemetry["loopFailed"] = (facts) => {
+    log.error(facts, "loop failed, goes on");
+    // What follows names one job, which would make a series of its own.
+    meter.record("loopFailures", 1, { loop: facts.loop.split(" of job ")[0] ?? facts.loop });
+  };
   return {
     serviceStarted: (facts) => log.info(facts, "service started"),
     processStarted: (facts) => log.info(facts, "process started"),
     serviceStopped: () => log.info("service stopped"),
-    loopFailed: (facts) => {
-      log.error(facts, "loop failed, goes on");
-      // What follows names one job, which would make a series of its own.
-      meter.record("loopFailures", 1, { loop: facts.loop.split(" of job ")[0] ?? facts.loop });
-    },
+    loopFailed,
+    quota: quotaTelemetry(log, meter, { monotonicMs: () => performance.now(), loopFailed }),
     callFailed: (facts) => {
       log.error(facts, "call failed");
       meter.record("internalErrors", 1);
@@ -111,6 +125,8 @@ function measurements(meter: Meter) {
       meter.record("kubernetesCalls", 1, { cluster, verb, resource, code });
       meter.record("kubernetesCallDuration", seconds(tookMs), { cluster, verb });
     },
+    jobChanged: ({ kind, cluster, change }) => meter.record("jobChanges", 1, { kind, cluster, change }),
+    objectsChanged: ({ count, ...labels }) => meter.record("objectChanges", count, labels),
     changesSequenced: ({ lagMs }) => meter.record("watchLag", seconds(lagMs)),
   } satisfies Partial<Telemetry>;
 }

@@ -3,6 +3,7 @@ import type { PlannedAdmission } from "../core/plan/plan-types.ts";
 import type { PlanSnapshot } from "../core/plan/snapshot.ts";
 import type { Decision } from "../core/reconcile/decision.ts";
 import type { Clock } from "../runtime/clock.ts";
+import { countRecord } from "./count-changes.ts";
 import type { Telemetry } from "./events.ts";
 import type { Tracing } from "./tracing.ts";
 
@@ -17,7 +18,6 @@ export type ObservePorts = {
 type PlannerStoreLike = {
   snapshot(): Promise<PlanSnapshot>;
   recordAdmission(record: { readonly planned: PlannedAdmission }): Promise<string>;
-  confirmReleases(fences: readonly bigint[]): Promise<unknown>;
 };
 
 /** A planner's store that tells of what passes through: queue depth, admissions and how long they waited, the ledger's transactions. */
@@ -42,15 +42,25 @@ export function observePlannerStore<Store>(store: Store & PlannerStoreLike, port
       telemetry.queuesRead(depths(snapshot));
       return snapshot;
     },
-    confirmReleases: (fences) =>
-      commit(
-        ports,
-        "confirm",
-        () => store.confirmReleases(fences),
-        () => "recorded",
-      ),
   };
   return { ...store, ...observed };
+}
+
+type LedgerLike = {
+  commit(domain: string, epoch: number, grants: readonly unknown[], nowMs: number): Promise<readonly unknown[]>;
+  release(requests: readonly unknown[], nowMs: number): Promise<readonly unknown[]>;
+  confirmReleases(lines: readonly unknown[]): Promise<void>;
+};
+
+/** A ledger that tells of the transactions of callers' tokens; the planner's are its store's. */
+export function observeLedger<Ledger>(ledger: Ledger & LedgerLike, ports: ObservePorts): Ledger {
+  const recorded = () => "recorded";
+  const observed: LedgerLike = {
+    commit: (...given) => commit(ports, "grant", () => ledger.commit(...given), recorded),
+    release: (...given) => commit(ports, "release", () => ledger.release(...given), recorded),
+    confirmReleases: (lines) => commit(ports, "confirm", () => ledger.confirmReleases(lines), recorded),
+  };
+  return { ...ledger, ...observed };
 }
 
 type WorkerStoreLike = {
@@ -61,7 +71,11 @@ type WorkerStoreLike = {
 export function observeWorkerStore<Store>(store: Store & WorkerStoreLike, ports: ObservePorts): Store {
   const observed: WorkerStoreLike = {
     record: (job, decision, lease, nowMs) => {
-      const run = () => store.record(job, decision, lease, nowMs);
+      const run = async () => {
+        const outcome = await store.record(job, decision, lease, nowMs);
+        if (outcome === "recorded") countRecord(ports.telemetry, job, decision);
+        return outcome;
+      };
       const counted = releases(job, decision) ? () => commit(ports, "release", run) : run;
       return ports.tracing === null ? counted() : ports.tracing.span({ name: "worker record" }, counted);
     },

@@ -1,16 +1,26 @@
 import { status as grpcStatus } from "@grpc/grpc-js";
 import type { Job } from "../core/job/job.ts";
+import { type ActedLike, countActions, countCreated } from "./count-changes.ts";
 import type { Telemetry } from "./events.ts";
 import type { Meter } from "./metrics.ts";
 import { observeKubeClient } from "./observe-kube-client.ts";
-import { type ObservePorts, observePlannerStore, observeWatchStore, observeWorkerStore } from "./observe-stores.ts";
+import {
+  type ObservePorts,
+  observeLedger,
+  observePlannerStore,
+  observeWatchStore,
+  observeWorkerStore,
+} from "./observe-stores.ts";
 import type { Tracing } from "./tracing.ts";
 
 type Heard = { readonly name: string; readonly lastHeardMs: () => number | null };
 type Call = { readonly method: string; readonly headers: Readonly<Record<string, unknown>> };
 
 /** A method, whose parameter may be more precise in the intake that is wrapped. */
-type SubmitsLike = { submit(submission: unknown): Promise<unknown> };
+type SubmitsLike = {
+  submit(submission: unknown): Promise<unknown>;
+  submitAll(submissions: readonly unknown[]): Promise<readonly unknown[]>;
+};
 
 /**
  * What the composition root puts between the parts so that the operator sees what passes. Everything here is the identity or absent where
@@ -18,6 +28,7 @@ type SubmitsLike = { submit(submission: unknown): Promise<unknown> };
  */
 export type Observer = {
   readonly plannerStore: <Store>(store: Store & Parameters<typeof observePlannerStore>[0]) => Store;
+  readonly ledger: <Ledger>(ledger: Ledger & Parameters<typeof observeLedger>[0]) => Ledger;
   readonly workerStore: <Store>(store: Store & Parameters<typeof observeWorkerStore>[0]) => Store;
   readonly watchStore: <Store>(store: Store & Parameters<typeof observeWatchStore>[0]) => Store;
   readonly kubeClient: (cluster: string) => { readonly wrapClient?: typeof identity };
@@ -27,7 +38,10 @@ export type Observer = {
   /** For the planner's ports. */
   readonly plannerPorts: { readonly onPlanned?: Telemetry["planned"] };
   /** For the worker's ports. */
-  readonly workerPorts: { readonly traceStep?: <T>(job: Job, run: () => Promise<T>) => Promise<T> };
+  readonly workerPorts: {
+    readonly traceStep?: <T>(job: Job, run: () => Promise<T>) => Promise<T>;
+    readonly onActed?: (job: Job, acted: readonly ActedLike[]) => void;
+  };
   /** For the worker's options. */
   readonly workerOptions: {
     readonly onStep?: Telemetry["stepEnded"];
@@ -45,6 +59,7 @@ const identity = <T>(value: T): T => value;
 
 const OFF: Observer = {
   plannerStore: identity,
+  ledger: identity,
   workerStore: identity,
   watchStore: identity,
   kubeClient: () => ({}),
@@ -63,13 +78,17 @@ export function createObserver(ports: ObservePorts & { readonly meter: Meter | n
   if (meter === null && tracing === null) return OFF;
   return {
     plannerStore: (store) => observePlannerStore(store, ports),
+    ledger: (ledger) => observeLedger(ledger, ports),
     workerStore: (store) => observeWorkerStore(store, ports),
     watchStore: (store) => observeWatchStore(store, ports),
     kubeClient: (cluster) => ({ wrapClient: (client) => observeKubeClient(client as never, cluster, ports) }),
-    intake: (intake) => (tracing === null ? intake : traceIntake(tracing, intake)),
+    intake: (intake) => countCreated(telemetry, tracing === null ? intake : traceIntake(tracing, intake)),
     intakePorts: tracing === null ? {} : { traceParent: tracing.traceParent },
     plannerPorts: { onPlanned: telemetry.planned },
-    workerPorts: tracing === null ? {} : { traceStep: traceStep(tracing) },
+    workerPorts: {
+      onActed: (job, acted) => countActions(telemetry, job, acted),
+      ...(tracing === null ? {} : { traceStep: traceStep(tracing) }),
+    },
     workerOptions: { onStep: telemetry.stepEnded, onBuckets: telemetry.bucketsHeld },
     apiPorts: {
       observeCall: (call, run) => (tracing === null ? measured(ports, call, run) : traced(ports, tracing, call, run)),

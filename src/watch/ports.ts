@@ -1,4 +1,4 @@
-import type { JobFilter } from "../core/job/filter.ts";
+import type { Changing, JobFilter } from "../core/job/filter.ts";
 import type { Job } from "../core/job/job.ts";
 import type { Clock } from "../runtime/clock.ts";
 
@@ -9,8 +9,8 @@ export type LogEntry = {
   readonly type: "ADDED" | "MODIFIED" | "DELETED";
   /** The job after the change; before it, for DELETED. Replica templates are left out (`{}`). */
   readonly job: Job;
-  /** Whether the job matched by phase and cluster before the change is decided from these. */
-  readonly previous: { readonly phase: string; readonly cluster: string } | null;
+  /** Whether the job matched before the change is decided from these. */
+  readonly previous: Changing | null;
 };
 
 export type WatchStore = {

@@ -1,5 +1,6 @@
 import { type JobFilter, matchesFilter } from "../core/job/filter.ts";
 import type { Job } from "../core/job/job.ts";
+import { bareReplica, type JobSpec } from "../core/job/spec.ts";
 import { encodeCursor, parseCursor } from "./cursor.ts";
 import { createInbox, type Inbox } from "./inbox.ts";
 import type { LogEntry, WatchPorts } from "./ports.ts";
@@ -182,7 +183,7 @@ function bookmark(place: Place): WatchItem {
   return { type: "BOOKMARK", cursor: encodeCursor(place.position) };
 }
 
-/** Passes entries on; a full view takes the templates, which never change, from the records that still exist. */
+/** Passes entries on; a full view takes the templates, which alone never change, from the records that still exist. */
 async function* deliver(
   { ports }: StreamParts,
   { full }: WatchRequest,
@@ -196,7 +197,7 @@ async function* deliver(
     const records = full ? await ports.store.loadJobs([...uids]) : new Map<string, Job>();
     for (const { position, item } of some) {
       if (stopped()) return;
-      const spec = records.get(item.job.uid)?.spec ?? item.job.spec;
+      const spec = withTemplates(item.job.spec, records.get(item.job.uid)?.spec);
       place.position = position;
       place.told = position;
       yield { type: item.type, job: { ...item.job, spec }, cursor: encodeCursor(position) };
@@ -205,6 +206,14 @@ async function* deliver(
 }
 
 function withoutTemplates(job: Job): Job {
-  const bare = Object.entries(job.spec.replicaSpecs).map(([role, spec]) => [role, { ...spec, template: {} }]);
+  const bare = Object.entries(job.spec.replicaSpecs).map(([role, spec]) => [role, bareReplica(spec)]);
   return { ...job, spec: { ...job.spec, replicaSpecs: Object.fromEntries(bare) } };
+}
+
+function withTemplates(spec: JobSpec, full: JobSpec | undefined): JobSpec {
+  if (full === undefined) return spec;
+  const filled = Object.entries(spec.replicaSpecs).map(([role, replica]) => {
+    return [role, { ...replica, template: full.replicaSpecs[role]?.template ?? replica.template }];
+  });
+  return { ...spec, replicaSpecs: Object.fromEntries(filled) };
 }

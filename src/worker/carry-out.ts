@@ -6,24 +6,34 @@ export type Acted = { readonly action: Action; readonly outcome: ActOutcome };
 type Act = (action: Action, signal: AbortSignal) => Promise<ActOutcome>;
 
 /**
- * Carries out a decision's actions: anchors, then services and pods in growing groups of 1, 2, 4, 8 …, where a
- * failure keeps the next group from starting (a quota that is used up should refuse one pod, not a thousand). Deletes
- * run beside that, anchors last. Answers what was tried.
+ * Carries out a decision's actions: anchors, then PodGroups and what else pods need, config maps last since they tell that the rest was done, then
+ * services and pods in growing groups of 1, 2, 4, 8 …, where a failure keeps the next group from starting (a quota that is used up
+ * should refuse one pod, not a thousand). Deletes run beside that, anchors last. Answers what was tried.
  */
 export async function carryOut(act: Act, actions: readonly Action[], signal: AbortSignal): Promise<readonly Acted[]> {
   const of = (...kinds: readonly Action["kind"][]) => actions.filter(({ kind }) => kinds.includes(kind));
   const together = (group: readonly Action[]) =>
     Promise.all(signal.aborted ? [] : group.map(async (action) => ({ action, outcome: await act(action, signal) })));
   const creates = async () => {
-    const anchors = await together(of("createAnchor"));
-    if (anchors.some(hasFailed)) return anchors;
-    return [...anchors, ...(await inGrowingGroups([...of("createService"), ...of("createPod")], together))];
+    const parts = of("createPart", "updatePart");
+    const needed = [...of("createPodGroup", "updatePodGroup"), ...parts.filter((part) => !isConfigMap(part))];
+    const acted: Acted[] = [];
+    for (const stage of [of("createAnchor"), needed, parts.filter(isConfigMap)]) {
+      const tried = await together(stage);
+      acted.push(...tried);
+      if (tried.some(hasFailed)) return acted;
+    }
+    return [...acted, ...(await inGrowingGroups([...of("createService"), ...of("createPod")], together))];
   };
   const deletes = async () => {
-    const owned = await together(of("deletePod", "deleteService"));
+    const owned = await together(of("deletePod", "deleteService", "deleteConfigMap", "deletePodGroup"));
     return owned.some(hasFailed) ? owned : [...owned, ...(await together(of("deleteAnchor")))];
   };
   return (await Promise.all([creates(), deletes()])).flat();
+}
+
+function isConfigMap(action: Action): boolean {
+  return "manifest" in action && action.manifest["kind"] === "ConfigMap";
 }
 
 async function inGrowingGroups(
@@ -46,7 +56,7 @@ export function hasFailed({ outcome }: Acted): boolean {
 
 /** True for actions that make something, which are held back for a while after a failure; deletes never are. */
 export function isCreate({ kind }: Action): boolean {
-  return kind === "createAnchor" || kind === "createPod" || kind === "createService";
+  return !kind.startsWith("delete");
 }
 
 /**
@@ -54,14 +64,19 @@ export function isCreate({ kind }: Action): boolean {
  * tell.
  */
 export function eventOf({ action, outcome }: Acted): JobEvent | null {
-  const verb = isCreate(action) ? "Create" : "Delete";
-  const what = action.kind.replace(/^create|^delete/, "");
+  const [, lowerVerb = "", object = ""] = /^(create|update|delete)(.*)$/.exec(action.kind) ?? [];
+  const verb = `${lowerVerb[0]?.toUpperCase()}${lowerVerb.slice(1)}`;
+  const what = object === "Part" && "manifest" in action ? (stringAt(action.manifest, "kind") ?? object) : object;
   if (outcome.kind === "failed") {
-    const message = `${verb.toLowerCase()} ${what.toLowerCase()} ${nameOf(action)} in ${action.cluster}: ${outcome.message}`;
+    const message = `${lowerVerb} ${what.toLowerCase()} ${nameOf(action)} in ${action.cluster}: ${outcome.message}`;
     return { type: "Warning", reason: `Failed${verb}${what}`, message };
   }
-  if (outcome.kind === "already" || what !== "Pod") return null;
-  return { type: "Normal", reason: `Successful${verb}Pod`, message: `${verb}d pod: ${nameOf(action)}` };
+  if (outcome.kind === "already" || what === "Anchor") return null;
+  return {
+    type: "Normal",
+    reason: `Successful${verb}${what}`,
+    message: `${verb}d ${what.toLowerCase()}: ${nameOf(action)}`,
+  };
 }
 
 function nameOf(action: Action): string {

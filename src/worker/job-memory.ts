@@ -1,3 +1,7 @@
+import type { Action } from "../core/reconcile/decision.ts";
+import type { RefusedPod } from "../core/reconcile/draft.ts";
+import { Expectations } from "./expectations.ts";
+
 /** Failed actions of a job are tried again after 1 s, 2 s, 4 s … up to this. */
 const RETRY_MS_MIN = 1_000;
 const RETRY_MS_MAX = 30_000;
@@ -11,6 +15,9 @@ type Memory = {
   readonly noted: Map<string, number>;
   /** What the record says of when to look again, as far as this worker knows; null: no time. */
   recheckAtMs: number | null;
+  readonly expected: Expectations;
+  /** The pod that its cluster has refused for good. */
+  refused: RefusedPod | null;
 };
 
 /**
@@ -61,11 +68,36 @@ export class JobMemory {
     return true;
   }
 
+  /** Remembers that a pod is refused for good, until that is on record. */
+  refuse(jobUid: string, refused: RefusedPod): void {
+    this.#of(jobUid).refused = refused;
+  }
+
+  refusedPod(jobUid: string): RefusedPod | null {
+    return this.#jobs.get(jobUid)?.refused ?? null;
+  }
+
+  /** Those of the wanted actions that are not awaited already; they are from now on. */
+  expect(jobUid: string, wanted: readonly Action[], monotonicMs: number): readonly Action[] {
+    if (wanted.length === 0 && !this.#jobs.has(jobUid)) return wanted;
+    const memory = this.#of(jobUid);
+    const due = memory.expected.due(wanted, monotonicMs);
+    memory.expected.raise(due, monotonicMs);
+    this.#forgetIfEmpty(jobUid, memory);
+    return due;
+  }
+
+  /** These have failed or were not tried: nothing of them is to be seen. */
+  expectNot(jobUid: string, actions: readonly Action[]): void {
+    this.#jobs.get(jobUid)?.expected.lower(actions);
+  }
+
   recorded(jobUid: string, recheckAtMs: number | null): void {
     const memory = this.#jobs.get(jobUid);
     if (memory === undefined && recheckAtMs === null) return;
     const known = memory ?? this.#of(jobUid);
     known.recheckAtMs = recheckAtMs;
+    known.refused = null;
     this.#forgetIfEmpty(jobUid, known);
   }
 
@@ -91,12 +123,26 @@ export class JobMemory {
   #of(jobUid: string): Memory {
     const known = this.#jobs.get(jobUid);
     if (known !== undefined) return known;
-    const fresh: Memory = { failuresInRow: 0, retryAtMs: 0, noted: new Map(), recheckAtMs: null };
+    const fresh: Memory = {
+      failuresInRow: 0,
+      retryAtMs: 0,
+      noted: new Map(),
+      recheckAtMs: null,
+      expected: new Expectations(),
+      refused: null,
+    };
     this.#jobs.set(jobUid, fresh);
     return fresh;
   }
 
   #forgetIfEmpty(jobUid: string, memory: Memory): void {
-    if (memory.failuresInRow === 0 && memory.noted.size === 0 && memory.recheckAtMs === null) this.#jobs.delete(jobUid);
+    if (
+      memory.failuresInRow === 0 &&
+      memory.noted.size === 0 &&
+      memory.recheckAtMs === null &&
+      memory.refused === null &&
+      memory.expected.size === 0
+    )
+      this.#jobs.delete(jobUid);
   }
 }

@@ -3,6 +3,8 @@ import type { ReconcileConfig } from "../core/reconcile/draft.ts";
 import { KeyedQueue } from "../runtime/keyed-queue.ts";
 import { JobMemory } from "./job-memory.ts";
 import type { WorkerPorts } from "./ports.ts";
+import { QuotaMemory } from "./quota-memory.ts";
+import { PluginCalls } from "./service.ts";
 import { Share } from "./share.ts";
 import { type StepContext, type StepResult, step } from "./step.ts";
 
@@ -26,6 +28,8 @@ const PATIENCE_MS_MAX = 2_000;
 
 export type WorkerOptions = {
   readonly config: ReconcileConfig;
+  /** A plugin's call is cut off after so long; 30 s if absent. */
+  readonly pluginCallMsMax?: number | undefined;
   /** How many jobs are stepped at a time; 32 if absent. */
   readonly concurrency?: number;
   /** Told of what goes wrong; nothing stops for it. */
@@ -100,6 +104,8 @@ class WorkerLoop {
     this.#context = {
       config: options.config,
       memory: new JobMemory(),
+      quotas: new QuotaMemory(),
+      calls: new PluginCalls(ports, options.pluginCallMsMax),
       leaseOf: (bucket) => this.#share.leaseOf(bucket),
       onLeaseLost: (bucket) => this.#share.lose(bucket),
     };

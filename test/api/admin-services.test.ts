@@ -61,6 +61,43 @@ test("a queue that exists, is in use, or counts a flavor twice is refused precis
   assert.deepEqual([...store.queues.keys()], ["default"]);
 });
 
+test("a queue stands below its parent, and says what it borrows and lends", async (t) => {
+  const { call, store } = await startFixture(t);
+  const shares = { ...quota, borrowingLimit: 4n, lendingLimit: 0n };
+  await call(queues.createQueue, { queue: { name: "all" } });
+  const made = await call(queues.createQueue, { queue: { name: "team-a", parent: "all", quotas: [shares] } });
+  assert.equal(made.ok?.queue?.parent, "all");
+  const [kept] = made.ok?.queue?.quotas ?? [];
+  assert.deepEqual([kept?.borrowingLimit, kept?.lendingLimit], [4n, 0n]);
+  const cases = [
+    [{ name: "team-b", parent: "nowhere" }, "queue.parent", /no queue nowhere/],
+    [{ name: "team-b", parent: "team-b" }, "queue.parent", /team-b is below team-b/],
+    [{ name: "team-b", quotas: [shares] }, "queue.quotas[0].borrowing_limit", /needs a parent/],
+    [{ name: "team-b", quotas: [{ ...quota, lendingLimit: 3n }] }, "queue.quotas[0].lending_limit", /needs a parent/],
+    [
+      { name: "team-b", parent: "all", quotas: [{ ...quota, lendingLimit: -1n }] },
+      "queue.quotas[0].lending_limit",
+      /0/,
+    ],
+  ] as const;
+  for (const [sent, field, words] of cases) {
+    const queue = { ...sent, quotas: "quotas" in sent ? [...sent.quotas] : [] };
+    const { error } = await call(queues.createQueue, { queue });
+    assert.deepEqual([error?.code, error?.fields[0]?.field], ["INVALID_ARGUMENT", field]);
+    assert.match(error!.message, words);
+  }
+  const turned = await call(queues.updateQueue, { queue: { name: "all", parent: "team-a" } });
+  assert.match(turned.error!.message, /all is below team-a is below all/);
+  const alone = await call(queues.updateQueue, { queue: { name: "team-a", quotas: [shares] } });
+  assert.equal(alone.error?.fields.length, 2);
+  const above = await call(queues.deleteQueue, { name: "all" });
+  assert.deepEqual([above.error?.precondition, store.queues.size], ["QUEUE_IN_USE", 3]);
+  assert.match(above.error!.message, /team-a, which is below it/);
+  const moved = await call(queues.updateQueue, { queue: { name: "team-a", quotas: [quota] } });
+  assert.equal(moved.ok?.queue?.parent, "");
+  assert.equal((await call(queues.deleteQueue, { name: "all" })).error, null);
+});
+
 test("a namespace gives its jobs a project and a queue", async (t) => {
   const { call } = await startFixture(t);
   await call(queues.createQueue, { queue: { name: "team-a" } });
@@ -97,6 +134,7 @@ test("a cluster shows what its schedulable nodes have and have free, as Kubernet
     name: "west",
     labels: { region: "west" },
     flavors,
+    gangScheduler: "none",
     cordoned: false,
     simulated: true,
     reachable: true,

@@ -32,14 +32,14 @@ const cases: Record<string, Case> = {
     fields: ["job.metadata", "job.spec"],
   },
   "a kind that nobody knows": {
+    request: withSpec({ kind: "NoJob" }),
+    fields: ["job.spec.kind"],
+    says: /unknown kind NoJob/,
+  },
+  "a kind that is not served": {
     request: withSpec({ kind: "MXJob" }),
     fields: ["job.spec.kind"],
-    says: /unknown kind MXJob/,
-  },
-  "a kind that is not served yet": {
-    request: withSpec({ kind: "MPIJob" }),
-    fields: ["job.spec.kind"],
-    says: /MPIJob is not served yet/,
+    says: /MXJob is not served: /,
   },
   "negative replicas": {
     request: withSpec({ replicaSpecs: { Master: worker(1), Worker: worker(-1) } }),
@@ -74,10 +74,14 @@ const cases: Record<string, Case> = {
     request: withSpec({ kindSpec: { valueOf: 1 } }),
     fields: ["job.spec.kind_spec.valueOf"],
   },
-  "a kind spec member that is not served yet": {
-    request: withSpec({ kindSpec: { elasticPolicy: {} } }),
-    fields: ["job.spec.kind_spec.elasticPolicy"],
-    says: /not served yet/,
+  "members within a kind spec, each at its place": {
+    request: withSpec({ kindSpec: { elasticPolicy: { minReplicas: 0, rdzvConf: [{ value: "1" }], on: true } } }),
+    fields: [
+      "job.spec.kind_spec.elasticPolicy.minReplicas",
+      "job.spec.kind_spec.elasticPolicy.rdzvConf[0].key",
+      "job.spec.kind_spec.elasticPolicy.on",
+    ],
+    says: /at least 1.*is required.*is no field of elasticPolicy/s,
   },
   "more than all replicas asked for together": {
     request: withSpec({ runPolicy: { schedulingPolicy: { minAvailable: 4 } } }),
@@ -172,6 +176,22 @@ const cases: Record<string, Case> = {
   "clusters and GPU models that cannot be any": {
     request: withSpec({ placement: { clusters: ["ok", "No!"], gpuModels: ["H100 SXM"] } }),
     fields: ["job.spec.placement.clusters[1]", "job.spec.placement.gpu_models[0]"],
+  },
+  "limits beyond what their fields hold": {
+    request: withSpec({
+      runPolicy: {
+        activeDeadlineSeconds: 3_153_600_001n,
+        systemBackoffLimit: -1,
+        schedulingPolicy: { scheduleTimeoutSeconds: -1, minAvailable: -3, queue: "q".repeat(64) },
+      },
+    }),
+    fields: [
+      "job.spec.run_policy.active_deadline_seconds",
+      `${SCHEDULING}.min_available`,
+      `${SCHEDULING}.queue`,
+      `${SCHEDULING}.schedule_timeout_seconds`,
+      "job.spec.run_policy.system_backoff_limit",
+    ],
   },
   "limits below zero": {
     request: withSpec({ runPolicy: { backoffLimit: -1, activeDeadlineSeconds: 0n, ttlSecondsAfterFinished: -5 } }),

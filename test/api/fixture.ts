@@ -17,12 +17,14 @@ import {
   BadRequestSchema,
   ErrorInfoSchema,
   PreconditionFailureSchema,
+  QuotaFailureSchema,
   ResourceInfoSchema,
   RetryInfoSchema,
 } from "../../src/gen/google/rpc/error_details_pb.ts";
 import { StatusSchema } from "../../src/gen/google/rpc/status_pb.ts";
 import { createIntake } from "../../src/intake/intake.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
+import { MemoryResources } from "./memory-resources.ts";
 import { MemoryStore } from "./memory-store.ts";
 
 /** What a client can read of an error: the standard details, and how large they were. */
@@ -34,6 +36,7 @@ export type Refusal = {
   readonly metadata: Readonly<Record<string, string>>;
   readonly resource: string;
   readonly precondition: string;
+  readonly quota: { readonly subject: string; readonly description: string } | null;
   readonly retries: boolean;
   readonly detailBytes: number;
 };
@@ -56,14 +59,27 @@ export async function startFixture(t: TestContext, overrides: Partial<ApiPorts> 
   const { reads, watch, admin, clusterAdmin: clusters } = store;
   const onInternalError = (_reference: string, cause: unknown) => void internal.push(cause);
   const logs: JobLogs = { look: async () => ({ kind: "absent" }), open: () => Promise.reject(new Error("no log")) };
-  const ports = { intake, reads, watch, admin, clusters, logs, wakePlanner, clock, onInternalError, ...overrides };
+  const resources = new MemoryResources();
+  const ports = {
+    resources,
+    intake,
+    reads,
+    watch,
+    admin,
+    clusters,
+    logs,
+    wakePlanner,
+    clock,
+    onInternalError,
+    ...overrides,
+  };
   const api = await startApi(ports, { listen: "127.0.0.1:0", insecure: false });
   const client = new Client(api.address, credentials.createInsecure());
   t.after(async () => {
     client.close();
     await api.close();
   });
-  return { store, api, client, woken, internal, ...callsOf(client) };
+  return { store, resources, api, client, woken, internal, ...callsOf(client) };
 }
 
 export function callsOf(client: Client) {
@@ -117,6 +133,7 @@ export function readRefusal(error: ServiceError): Refusal {
   const detail = <Desc extends DescMessage>(schema: Desc) =>
     details.map((any) => anyUnpack(any, schema)).find((message) => message !== undefined);
   const info = detail(ErrorInfoSchema);
+  const [exceeded] = detail(QuotaFailureSchema)?.violations ?? [];
   const violations = detail(BadRequestSchema)?.fieldViolations ?? [];
   return {
     code: status[error.code] ?? "",
@@ -126,6 +143,7 @@ export function readRefusal(error: ServiceError): Refusal {
     metadata: info?.metadata ?? {},
     resource: detail(ResourceInfoSchema)?.resourceName ?? "",
     precondition: detail(PreconditionFailureSchema)?.violations[0]?.type ?? "",
+    quota: exceeded === undefined ? null : { subject: exceeded.subject, description: exceeded.description },
     retries: detail(RetryInfoSchema) !== undefined,
     detailBytes: (bytes as Buffer | undefined)?.length ?? 0,
   };

@@ -6,12 +6,13 @@ import { ClusterService } from "../../src/gen/gangway/v1/cluster_service_pb.ts";
 import { CreateJobRequestSchema, JobService } from "../../src/gen/gangway/v1/job_service_pb.ts";
 import { NamespaceService } from "../../src/gen/gangway/v1/namespace_service_pb.ts";
 import { QueueService } from "../../src/gen/gangway/v1/queue_service_pb.ts";
+import { ResourceManager } from "../../src/gen/gangway/v1/resource_manager_pb.ts";
 import { startFixture } from "./fixture.ts";
 import type { CreateInit } from "./jobs.ts";
 
 type UnaryMethod = DescMethod & { input: DescMessage; output: DescMessage };
 
-const unary: readonly UnaryMethod[] = [JobService, QueueService, ClusterService, NamespaceService]
+const unary: readonly UnaryMethod[] = [JobService, QueueService, ResourceManager, ClusterService, NamespaceService]
   .flatMap((service) => service.methods)
   .filter((method) => method.methodKind === "unary");
 
@@ -162,4 +163,116 @@ test("no job, however odd, makes CreateJob answer INTERNAL, and a refused one le
     RUNS,
   );
   assert.deepEqual([...seen].sort(), ["ALREADY_EXISTS", "INVALID_ARGUMENT", "OK"]);
+});
+
+const text = fc.oneof(
+  { weight: 4, arbitrary: fc.constantFrom("a", "b", "pool", "ex:pool", "default", "team") },
+  fc.string({ maxLength: 8, unit: "binary" }),
+);
+const amount = fc.oneof(
+  { weight: 4, arbitrary: fc.bigInt({ min: 1n, max: 3n }) },
+  fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
+);
+const duration = fc.oneof(
+  { weight: 3, arbitrary: fc.record({ seconds: fc.bigInt({ min: 0n, max: 9n }), nanos: fc.constantFrom(0, 1) }) },
+  fc.record({ seconds: fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }), nanos: fc.integer() }),
+);
+const cap = optional(fc.record({ value: amount }));
+const poolSettings = fc.record(
+  {
+    resourceNamespace: text,
+    quota: amount,
+    projectDefault: optional(amount),
+    namespaceDefault: optional(amount),
+    queue: optional(text),
+    domain: text,
+    defaultLease: optional(duration),
+    maxLease: optional(duration),
+    durability: enumNumber,
+    version: amount,
+  },
+  { requiredKeys: ["resourceNamespace", "quota"] },
+);
+const line = fc.record(
+  {
+    resourceNamespace: text,
+    allocationToken: text,
+    project: text,
+    namespace: text,
+    amount: optional(amount),
+    resourceConstraints: optional(fc.record({ projectScope: cap, namespaceScope: cap })),
+    holder: text,
+    lease: optional(duration),
+    priority: int32,
+    queue: text,
+  },
+  { requiredKeys: ["resourceNamespace", "allocationToken"] },
+);
+/** With nothing wrong but, now and then, what is asked for. */
+const fineLine = fc.record({
+  resourceNamespace: fc.constantFrom("pool", "ex:pool", "nowhere"),
+  allocationToken: fc.constantFrom("a", "b", "c", "d", "e"),
+  amount: fc.bigInt({ min: 1n, max: 3n }),
+});
+const someLine = fc.oneof({ weight: 4, arbitrary: fineLine }, line);
+const batch = fc.oneof(
+  fc.record({ lines: fc.array(fineLine, { minLength: 1, maxLength: 3 }) }),
+  fc.record(
+    { lines: fc.array(someLine, { maxLength: 4 }), holder: text, lease: duration, priority: int32 },
+    { requiredKeys: ["lines"] },
+  ),
+);
+const { method } = ResourceManager;
+const tokenCall = fc.oneof(
+  poolSettings.map((sent) => [method.registerResourceQuota, sent] as const),
+  someLine.map((sent) => [method.allocateResource, sent] as const),
+  someLine.map((sent) => [method.releaseResource, sent] as const),
+  batch.map((sent) => [method.batchAllocateResources, sent] as const),
+  batch.map((sent) => [method.batchReleaseResources, sent] as const),
+  batch.map((sent) => [method.renewAllocations, sent] as const),
+  fc.tuple(someLine, text).map(([sent, reason]) => [method.forceRelease, { ...sent, reason }] as const),
+);
+/** What a caller may meet that is meant. */
+const MEANT = [
+  "OK",
+  "INVALID_ARGUMENT",
+  "ALREADY_EXISTS",
+  "NOT_FOUND",
+  "PERMISSION_DENIED",
+  "FAILED_PRECONDITION",
+  "ABORTED",
+  "RESOURCE_EXHAUSTED",
+];
+
+test("no call about tokens, however odd, answers INTERNAL or lets more be used than a pool has", async (t) => {
+  const { call, internal, resources } = await startFixture(t);
+  const seen = new Set<string>();
+  /** The highest quota that each pool ever had: a lower one takes nothing away. */
+  const highest = new Map<string, number>();
+  for (const resourceNamespace of ["pool", "ex:pool"]) {
+    await call(method.registerResourceQuota, { resourceNamespace, quota: 3n });
+  }
+  await fc.assert(
+    fc.asyncProperty(tokenCall, async ([rpc, sent]) => {
+      const before = resources.held.length;
+      const { error } = await (call as (rpc: unknown, sent: unknown) => ReturnType<typeof call>)(rpc, sent);
+      assert.deepEqual(internal, []);
+      const code = error?.code ?? "OK";
+      seen.add(`${rpc.name} ${code}`);
+      assert.ok(MEANT.includes(code), code);
+      if (code === "INVALID_ARGUMENT") {
+        assert.ok(error!.fields.length > 0 && error!.detailBytes <= 4096);
+        assert.equal(resources.held.length, before);
+      }
+      for (const { name, quota } of resources.pools.values()) {
+        const used = resources.held.filter(({ pool }) => pool === name).reduce((sum, held) => sum + held.amount, 0);
+        highest.set(name, Math.max(quota ?? 0, highest.get(name) ?? 0));
+        assert.ok(used <= (highest.get(name) ?? 0), `${name} uses ${used} of ${quota}`);
+      }
+    }),
+    { numRuns: 1500 },
+  );
+  for (const name of ["AllocateResource OK", "AllocateResource INVALID_ARGUMENT", "BatchAllocateResources OK"]) {
+    assert.ok(seen.has(name), `${name} is met`);
+  }
 });

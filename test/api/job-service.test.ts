@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { CleanPodPolicy, JobPhase, RestartPolicy, RestartScope } from "../../src/gen/gangway/v1/job_pb.ts";
-import { CreateJobResponse_Outcome, JobService, JobView } from "../../src/gen/gangway/v1/job_service_pb.ts";
+import { CreateJobResponse_Outcome, JobService, JobView, QuotaLevel } from "../../src/gen/gangway/v1/job_service_pb.ts";
 import { startFixture } from "./fixture.ts";
 import { pytorchJob, template } from "./jobs.ts";
 
@@ -168,10 +168,12 @@ test("explain says in one sentence why a job waits, and in detail what is in the
   const quota = {
     queue: "default",
     flavor: "gpu/h100",
+    scope: { kind: "project" as const, pool: "gpu/h100", project: "vision" },
     reason: "QuotaExhausted",
     need: 3,
     used: 6,
     limit: 8,
+    reserved: 1,
     heldBy: ["a/b"],
   };
   const cluster = { cluster: "west", reason: "NoCapacity", message: "full", flavor: null, need: 3, have: 1 };
@@ -190,7 +192,9 @@ test("explain says in one sentence why a job waits, and in detail what is in the
   const { ok } = await call(method.explainJob, { name: "mnist" });
   assert.equal(ok?.summary, `default/mnist waits in queue default, number 1 in line: ${message}`);
   assert.deepEqual([ok?.reason, ok?.position, ok?.phase], ["QuotaExhausted", 1, JobPhase.WAITING]);
-  assert.deepEqual([ok?.quotas[0]?.limit, ok?.quotas[0]?.heldBy], [8n, ["a/b"]]);
+  const [shown] = ok?.quotas ?? [];
+  assert.deepEqual([shown?.limit, shown?.reserved, shown?.heldBy], [8n, 1n, ["a/b"]]);
+  assert.deepEqual([shown?.level, shown?.name, shown?.queue], [QuotaLevel.PROJECT, "vision", "default"]);
   assert.deepEqual([ok?.clusters[0]?.cluster, ok?.clusters[0]?.have], ["west", 1]);
   assert.deepEqual([ok?.evaluatedAt?.seconds, ok?.retryAt?.seconds], [5n, 9n]);
 });
@@ -273,9 +277,9 @@ test("the kinds that are served are listed with roles, defaults and an example t
   const { ok } = await call(method.listKinds, {});
   assert.deepEqual(
     ok?.kinds.map((kind) => kind.name),
-    ["PyTorchJob", "TFJob", "Job"],
+    ["PyTorchJob", "TFJob", "MPIJob", "XGBoostJob", "PaddleJob", "JAXJob", "Caffe2Job", "Job"],
   );
-  const [pytorch, , plain] = ok!.kinds;
+  const [pytorch, plain] = [ok!.kinds[0], ok!.kinds.at(-1)];
   assert.deepEqual(
     pytorch?.roles.map(({ name, maxReplicas }) => [name, maxReplicas]),
     [
@@ -289,4 +293,31 @@ test("the kinds that are served are listed with roles, defaults and an example t
   );
   assert.deepEqual([plain?.defaultBackoffLimit, plain?.defaultRestartScope], [6, RestartScope.GANG]);
   assert.equal(pytorch?.example?.["kind"], "PyTorchJob");
+  const mpi = ok!.kinds.find(({ name }) => name === "MPIJob");
+  assert.deepEqual(
+    mpi?.roles.map(({ name, minReplicas, maxReplicas }) => [name, minReplicas, maxReplicas]),
+    [
+      ["Launcher", 1, 1],
+      ["Worker", 0, undefined],
+    ],
+  );
+});
+
+test("a job tells where the logs of its pods are once it is admitted, and whether it may be interrupted", async (t) => {
+  const logTemplates = [{ name: "archive", uri: "https://logs/{{ .cluster }}/{{ .podName }}?c={{ .containerName }}" }];
+  const { call, store } = await startFixture(t, { logTemplates });
+  await call(method.createJob, { job: pytorchJob("mnist", { runPolicy: { interruptible: true } as never }) });
+  const waiting = await call(method.getJob, { name: "mnist" });
+  assert.equal(waiting.ok?.job?.spec?.runPolicy?.interruptible, true);
+  assert.equal(waiting.ok?.job?.status?.info, undefined);
+
+  const { job } = store.jobs.get("default/mnist")!;
+  const released = { tokensReleasedMs: null, goneMs: null, belowMinSinceMs: null };
+  const admission = { number: 1, cluster: "east", admitTimeMs: 1, members: { Master: 1 }, flavors: {}, nodeLabels: {} };
+  store.put({ ...job, admissions: [{ ...admission, ...released, state: "live" }] });
+  const admitted = await call(method.getJob, { name: "mnist" });
+  assert.deepEqual(
+    admitted.ok?.job?.status?.info?.logs.map(({ name, uri, replica, container }) => [name, uri, replica, container]),
+    [["archive", "https://logs/east/mnist-master-0?c=pytorch", "Master/0", "pytorch"]],
+  );
 });

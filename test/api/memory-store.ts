@@ -8,6 +8,7 @@ import type {
   JobWatch,
   NamespaceRecord,
   QueueRecord,
+  SentCluster,
   ShownEvent,
 } from "../../src/api/ports.ts";
 import { type JobFilter, matchesFilter } from "../../src/core/job/filter.ts";
@@ -15,6 +16,7 @@ import type { Job } from "../../src/core/job/job.ts";
 import type { SentJob } from "../../src/core/job/sent.ts";
 import { isTerminal } from "../../src/core/job/status.ts";
 import type { Refusal } from "../../src/core/plan/plan-types.ts";
+import { treeProblem } from "../../src/core/quota/check-tree.ts";
 import type { CancelOutcome, CreateOutcome, IntakeStore, NewJob } from "../../src/intake/ports.ts";
 import { canonicalJson } from "../../src/runtime/json.ts";
 
@@ -27,9 +29,9 @@ const CHECK: ClusterCheck = {
   findings: [{ severity: "ERROR", code: "MissingPermission", message: "may not watch pods" }],
 };
 
-function clusterRecord(cluster: Pick<ClusterRecord, "name" | "labels" | "flavors">): ClusterRecord {
+function clusterRecord(cluster: SentCluster): ClusterRecord {
   const flags = { cordoned: false, simulated: false, reachable: false };
-  return { ...cluster, ...flags, observedMs: null, version: 1, createTimeMs: 0, capacity: null };
+  return { gangScheduler: "none", ...cluster, ...flags, observedMs: null, version: 1, createTimeMs: 0, capacity: null };
 }
 
 /** Jobs, queues, namespaces and clusters in memory, under the contracts of the ports of `api` and `intake`. */
@@ -85,6 +87,13 @@ export class MemoryStore {
     earlierRequest: async (request) => this.#earlier(request),
     createJob: async (created) => this.#create(created),
     createJobs: async (jobs) => jobs.map((created) => this.#createFree(created)),
+    changeJob: async (which, decide) => {
+      const found = this.jobs.get(`${which.namespace}/${which.name}`)?.job;
+      if (found === undefined) return { kind: "notFound" as const };
+      const decided = decide(found);
+      if ("event" in decided) this.put(decided.job);
+      return decided;
+    },
     requestCancel: async (which, reason, atMs) => this.#cancel(which, (job) => ({ ...job, cancel: { reason, atMs } })),
     requestDelete: async (which, atMs) => this.#delete(which, atMs),
   };
@@ -250,17 +259,24 @@ export class MemoryStore {
   }
 
   readonly admin: Admin = {
-    createQueue: async (queue) =>
-      this.queues.has(queue.name) ? { kind: "exists" } : keep(this.queues, { ...queueRecord(queue.name), ...queue }),
+    createQueue: async (queue) => {
+      if (this.queues.has(queue.name)) return { kind: "exists" };
+      const problem = treeProblem(queue, [...this.queues.values()]);
+      return problem ? { kind: "misplaced", problem } : keep(this.queues, { ...queueRecord(queue.name), ...queue });
+    },
     updateQueue: async (queue) => {
       const there = this.queues.get(queue.name);
       if (there === undefined) return { kind: "notFound" };
       if (queue.version !== 0 && queue.version !== there.version) return { kind: "stale" };
+      const problem = treeProblem(queue, [...this.queues.values()]);
+      if (problem !== null) return { kind: "misplaced", problem };
       return keep(this.queues, { ...there, ...queue, version: there.version + 1 });
     },
     deleteQueue: async (name) => {
       const user = [...this.jobs.values()].find(({ job }) => job.spec.runPolicy.schedulingPolicy.queue === name);
       if (user !== undefined) return { kind: "inUse", by: `job ${user.job.namespace}/${user.job.name}` };
+      const child = [...this.queues.values()].find(({ parent }) => parent === name);
+      if (child !== undefined) return { kind: "inUse", by: `queue ${child.name}, which is below it` };
       return drop(this.queues, name);
     },
     getQueue: async (name) => this.queues.get(name) ?? null,
@@ -303,7 +319,8 @@ function drop<T>(map: Map<string, T>, name: string): ChangeOutcome<T> {
 
 export function queueRecord(name: string): QueueRecord {
   const times = { createTimeMs: 1000, updateTimeMs: 1000 };
-  return { name, strategy: "BEST_EFFORT_FIFO", quotas: [], version: 1, used: {}, waiting: 0, admitted: 0, ...times };
+  const use = { used: {}, waiting: 0, admitted: 0 };
+  return { name, parent: null, strategy: "BEST_EFFORT_FIFO", quotas: [], version: 1, ...use, ...times };
 }
 
 function namespaceRecord(name: string): NamespaceRecord {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ClusterCheck_Severity, ClusterService } from "../../src/gen/gangway/v1/cluster_service_pb.ts";
+import { ClusterCheck_Severity, ClusterService, GangScheduler } from "../../src/gen/gangway/v1/cluster_service_pb.ts";
 import { startFixture } from "./fixture.ts";
 
 const { registerCluster, updateCluster, checkCluster, deleteCluster, getCluster } = ClusterService.method;
@@ -23,6 +23,24 @@ test("a cluster is registered with what a check found, updated, checked and dele
   assert.equal((await call(deleteCluster, { name: "east" })).error, null);
   assert.equal(woken.planner, 3, "the planner hears of each change");
   assert.equal((await call(checkCluster, { name: "east" })).error?.reason, "CLUSTER_NOT_FOUND");
+});
+
+test("a cluster's gang scheduler is kept until another is named, and one that nobody knows is refused", async (t) => {
+  const { call } = await startFixture(t);
+  const made = await call(registerCluster, {
+    cluster: { ...cluster, gangScheduler: GangScheduler.VOLCANO },
+    credentials,
+  });
+  assert.equal(made.ok?.cluster?.gangScheduler, GangScheduler.VOLCANO);
+  const kept = await call(updateCluster, { cluster });
+  assert.equal(kept.ok?.cluster?.gangScheduler, GangScheduler.VOLCANO);
+  const none = await call(updateCluster, { cluster: { ...cluster, gangScheduler: GangScheduler.NONE } });
+  assert.equal(none.ok?.cluster?.gangScheduler, GangScheduler.NONE);
+  const unknown = await call(updateCluster, { cluster: { ...cluster, gangScheduler: 9 as GangScheduler } });
+  assert.deepEqual(
+    [unknown.error?.code, unknown.error?.fields[0]?.field],
+    ["INVALID_ARGUMENT", "cluster.gang_scheduler"],
+  );
 });
 
 test("only validating registers nothing", async (t) => {

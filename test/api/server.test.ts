@@ -12,6 +12,7 @@ import {
 } from "../../src/gen/grpc/health/v1/health_pb.ts";
 import { isLoopback, parseListenAddress } from "../../src/runtime/listen-address.ts";
 import { UnavailableError } from "../../src/runtime/unavailable-error.ts";
+import { noResources } from "../support/no-resources.ts";
 import { readRefusal, startFixture } from "./fixture.ts";
 import { pytorchJob } from "./jobs.ts";
 import { MemoryStore } from "./memory-store.ts";
@@ -132,6 +133,7 @@ test("an address that other machines reach is refused unless that is meant", asy
       submit: () => assert.fail(),
       submitAll: () => assert.fail(),
       check: () => assert.fail(),
+      change: () => assert.fail(),
       cancel: () => assert.fail(),
       remove: () => assert.fail(),
     },
@@ -140,6 +142,7 @@ test("an address that other machines reach is refused unless that is meant", asy
     logs: { look: () => assert.fail(), open: () => assert.fail() },
     admin: store.admin,
     clusters: store.clusterAdmin,
+    resources: noResources(),
     wakePlanner: () => {},
     clock: (await import("../../src/runtime/clock.ts")).systemClock(),
     onInternalError: () => {},
@@ -178,12 +181,13 @@ test("the server listens on IPv6 where the machine has it", async (t) => {
     submit: () => assert.fail(),
     submitAll: () => assert.fail(),
     check: () => assert.fail(),
+    change: () => assert.fail(),
     cancel: () => assert.fail(),
     remove: () => assert.fail(),
   };
   const { reads, watch, admin, clusterAdmin: clusters } = store;
   const logs = { look: () => assert.fail(), open: () => assert.fail() };
-  const rest = { wakePlanner: () => {}, clock: systemClock(), onInternalError: () => {} };
+  const rest = { resources: noResources(), wakePlanner: () => {}, clock: systemClock(), onInternalError: () => {} };
   const ports = { intake, reads, watch, logs, admin, clusters, ...rest };
   const api = await startApi(ports, { listen: "[::1]:0", insecure: false });
   assert.match(api.address, /^\[::1\]:\d+$/);

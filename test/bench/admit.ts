@@ -1,15 +1,13 @@
-import { fork } from "node:child_process";
 import { randomBytes, randomUUID } from "node:crypto";
-import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import type { Db } from "../../src/adapters/store/db.ts";
 import { openPglite } from "../../src/adapters/store/pglite.ts";
 import type { SentJob } from "../../src/core/job/sent.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { BenchCluster, podTemplate } from "./bench-cluster.ts";
+import { simulatedKubeconfigs } from "./cluster-servers.ts";
 import { profileLines, type Rate, reportLine, startProfile } from "./measure.ts";
 import { startScheduling } from "./scheduling.ts";
 
@@ -73,14 +71,7 @@ export async function benchAdmit(
 
 async function kubeconfigsOf(bench: AdmitBench, parts: AsyncDisposableStack): Promise<readonly string[]> {
   if (bench.kubeconfig.length > 0) return bench.kubeconfig.map((file) => readFileSync(file, "utf8"));
-  const child = fork(fileURLToPath(new URL("cluster-server.ts", import.meta.url)));
-  const [kubeconfigs] = (await once(child, "message")) as [readonly string[]];
-  parts.defer(async () => {
-    const ended = once(child, "exit");
-    child.disconnect();
-    await ended;
-  });
-  return kubeconfigs;
+  return simulatedKubeconfigs(parts);
 }
 
 /** The floor: the same pods, made by nothing but calls; then they are removed again. */

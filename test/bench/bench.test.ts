@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { benchAdmit } from "./admit.ts";
+import { benchGang } from "./gang.ts";
 import { benchSubmit } from "./submit.ts";
 
 test("the bench of submits ends with a ratio for each pair", async () => {
@@ -19,4 +20,13 @@ test("the bench of admissions admits and creates everything, and cleans up", asy
   assert.deepEqual(Object.keys(ratios), ["pods admitted (9 jobs)", "pods admitted and created"]);
   assert.ok(Object.values(ratios).every((ratio) => ratio > 0 && Number.isFinite(ratio)));
   assert.equal(lines.length, 2);
+});
+
+test("the bench of a gang creates it with one write a pod beside its anchor's, and finished jobs are left alone", async () => {
+  const lines: string[] = [];
+  const tiny = { kubeconfig: null, simulated: true, replicas: 40, finished: 30, idleSeconds: 0.3, profile: false };
+  const figures = await benchGang(tiny, (line) => void lines.push(line));
+  assert.ok((figures["gang pods created"] ?? 0) > 0);
+  assert.ok((figures["writes per pod"] ?? 0) <= 1 + 2 / 40, lines.join("\n"));
+  assert.equal(figures["changes of finished jobs"], 0);
 });

@@ -21,16 +21,20 @@ export async function callRate(
   const endMs = fromMs + of.seconds * 1000;
   let call = 0;
   let counted = 0;
+  let lastMs = endMs;
   const caller = async () => {
-    while (performance.now() < endMs) {
+    // On a machine that is busy elsewhere not one call may end in time: then the first that does counts, with the time it took.
+    while (performance.now() < endMs || counted === 0) {
       call += 1;
       await task(call);
       const nowMs = performance.now();
-      if (nowMs >= fromMs && nowMs < endMs) counted += 1;
+      if (nowMs < fromMs || (nowMs >= endMs && counted > 0)) continue;
+      counted += 1;
+      lastMs = Math.max(endMs, nowMs);
     }
   };
   await Promise.all(Array.from({ length: of.callers }, caller));
-  return { name, perSecond: counted / of.seconds };
+  return { name, perSecond: (counted * 1000) / (lastMs - fromMs) };
 }
 
 /** Where the CPU time went, by function: those that took most themselves. */

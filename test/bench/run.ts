@@ -1,6 +1,7 @@
 /** `npm run bench -- NAME`: measures something beside a floor of the same run, and prints ratios. */
 import { parseArgs } from "node:util";
 import { benchAdmit } from "./admit.ts";
+import { benchGang } from "./gang.ts";
 import { benchSubmit } from "./submit.ts";
 
 const HELP = `npm run bench -- NAME [options]
@@ -15,6 +16,11 @@ Every figure is one of a pair: what was measured, and a floor on the same machin
            that creates the same pods there
              --kubeconfig FILE  a cluster; twice for two (default: two simulated ones in a process of their own)
              --singles N --gangs N --nodes N  other numbers of jobs, and of nodes of 64 GPUs for each cluster
+  gang     one gang of 1,000 replicas on a real API server with KWOK: from its submit until its last pod exists, beside a bare
+           loop that creates the same pods there; writes per pod; and what 10,000 finished jobs cost an idle service
+             --kubeconfig FILE  that cluster (default: a control plane of the bench's own, see npm run kube:build)
+             --simulated        a simulated cluster instead
+             --replicas N --finished N --seconds N  other numbers, and how long the idle service is watched
 
   --profile   also where the CPU time of the service went, by function
   --help      this text
@@ -31,6 +37,9 @@ const { values, positionals } = parseArgs({
     singles: { type: "string", default: "1000" },
     gangs: { type: "string", default: "200" },
     nodes: { type: "string", default: "16" },
+    replicas: { type: "string", default: "1000" },
+    finished: { type: "string", default: "10000" },
+    simulated: { type: "boolean", default: false },
   },
 });
 const print = (line: string) => console.log(line);
@@ -43,6 +52,11 @@ else if (name === "submit") {
   const { kubeconfig, profile } = values;
   const numbers = { singles: Number(values.singles), gangs: Number(values.gangs), nodes: Number(values.nodes) };
   await benchAdmit({ ...numbers, kubeconfig, profile }, print);
+} else if (name === "gang") {
+  const { simulated, profile } = values;
+  const numbers = { replicas: Number(values.replicas), finished: Number(values.finished) };
+  const [kubeconfig = null] = values.kubeconfig;
+  await benchGang({ ...numbers, kubeconfig, simulated, idleSeconds: Number(values.seconds), profile }, print);
 } else {
   console.error(`there is no bench ${name}\n\n${HELP}`);
   process.exitCode = 2;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
+import type { KubeClient } from "../../src/adapters/cluster/client.ts";
 import { connectCluster } from "../../src/adapters/cluster/cluster.ts";
 import { createClusters } from "../../src/adapters/cluster/clusters.ts";
-import { inProcessCounters } from "../../src/adapters/quota/in-process.ts";
 import type { Db } from "../../src/adapters/store/db.ts";
 import { installationId } from "../../src/adapters/store/installation.ts";
 import { createStore } from "../../src/adapters/store/store.ts";
@@ -11,6 +11,7 @@ import { createPlanner } from "../../src/planner/planner.ts";
 import type { Clock } from "../../src/runtime/clock.ts";
 import { createWorker } from "../../src/worker/worker.ts";
 import { soleMember } from "../support/sole-member.ts";
+import { soleQuota } from "../support/sole-quota.ts";
 import { type BenchCluster, GPU, RUN_LABEL } from "./bench-cluster.ts";
 
 const FLAVOR = "gpu/bench";
@@ -23,6 +24,7 @@ export async function startScheduling(of: {
   readonly random: (count: number) => Uint8Array;
   /** Tokens of the queue. */
   readonly quota: number;
+  readonly wrapClient?: (client: KubeClient) => KubeClient;
 }) {
   const { db, clock } = of;
   const store = createStore(db, { clock, openNamespaces: true, defaultQueue: "bench", onAppended: () => {} });
@@ -50,28 +52,32 @@ export async function startScheduling(of: {
           if (changed) wakePlanner();
         },
         onError,
+        ...(of.wrapClient === undefined ? {} : { wrapClient: of.wrapClient }),
       });
     }),
   );
   const clusters = createClusters(connected);
   for (const cluster of connected) cluster.start();
   while (!connected.every((cluster) => cluster.synced())) await clock.sleep(20);
-  const counters = inProcessCounters();
+  const quota = soleQuota({ clock, ledger: store.ledger });
   const sole = await soleMember({ clock, store, onError });
   const planner = createPlanner(
-    { clock, store: store.planner, counters, lease: sole.plannerLease, wakeJob: (uid) => wakeJob(uid) },
+    { clock, store: store.planner, quota, lease: sole.plannerLease, wakeJob: (uid) => wakeJob(uid) },
     { onError },
   );
   const worker = createWorker(
     { clock, store: store.worker, clusters, member: sole.member, wakePlanner: () => wakePlanner() },
-    { config: { build: { installation, clusterDomain: "", initImage: "busybox" } }, onError },
+    {
+      config: { build: { installation, clusterDomain: "", initImage: "busybox", kubectlImage: "kubectl:1" } },
+      onError,
+    },
   );
   const intake = createIntake({
     clock,
     store: store.intake,
     randomBytes: of.random,
-    wakePlanner: () => {},
-    wakeJob: () => {},
+    wakePlanner: () => wakePlanner(),
+    wakeJob: (uid) => wakeJob(uid),
   });
   const stop = new AbortController();
   let loops: Promise<unknown> = Promise.resolve();
@@ -80,6 +86,9 @@ export async function startScheduling(of: {
       const common = { requestId: "", validateOnly: false, strict: false, createdBy: "bench" };
       const answers = await intake.submitAll(jobs.map((job) => ({ job, ...common })));
       for (const answer of answers) assert.equal(answer.kind, "created", JSON.stringify(answer));
+    },
+    async cancel(which: { readonly namespace: string; readonly name: string }): Promise<void> {
+      assert.equal((await intake.cancel(which, "bench")).kind, "cancelled");
     },
     start(): void {
       wakePlanner = planner.wake;

@@ -13,6 +13,7 @@ import { createIntake } from "../../src/intake/intake.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { createTelemetry } from "../../src/telemetry/events.ts";
 import { createWatch } from "../../src/watch/watch.ts";
+import { noResources } from "../support/no-resources.ts";
 import { startProfile } from "./measure.ts";
 import { type Answer, ECHO, type Order } from "./submit-orders.ts";
 
@@ -83,6 +84,7 @@ async function startService(db: Db, signal: AbortSignal) {
     watch,
     admin,
     clusters,
+    resources: noResources(),
     clock,
     logs: { look: none, open: none },
     onInternalError,

@@ -11,7 +11,7 @@ const MANIFESTS = {
   "changed.yaml": pytorchManifest("mnist").replace("replicas: 2", "replicas: 3"),
   "typo.yaml": pytorchManifest("typo").replace("image:", "imagePullPolcy: Always, image:"),
   "wrong.yaml": pytorchManifest("Wrong_Name", "  runPolicy: {schedulingPolicy: {queue: nowhere}}"),
-  "mpi.yaml": "apiVersion: kubeflow.org/v1\nkind: MPIJob\nmetadata: {name: a}\nspec: {}",
+  "mx.yaml": "apiVersion: kubeflow.org/v1\nkind: MXJob\nmetadata: {name: a}\nspec: {}",
   "empty.yaml": "# nothing\n",
   "jobs/b.yml": pytorchManifest("b"),
   "jobs/a.yaml": pytorchManifest("a"),
@@ -57,6 +57,26 @@ const stories: Record<string, readonly Step[]> = {
     { run: "submit -f job.yaml", exit: 0, out: /^pytorchjob\/mnist unchanged\n$/ },
     { run: "submit -f changed.yaml", exit: 3, err: /^changed.yaml, document 1:\nerror: already exists: / },
   ],
+  "a job is suspended, resumed, scaled and relabelled, and what it has not is refused": [
+    { run: "submit -f job.yaml", exit: 0, out: /created/ },
+    { run: "suspend pytorchjob/mnist", exit: 0, out: /^pytorchjob\/mnist suspended\n$/ },
+    { run: "suspend mnist", exit: 0, out: /^pytorchjob\/mnist suspended\n$/ },
+    { run: "resume mnist", exit: 0, out: /^pytorchjob\/mnist resumed\n$/ },
+    { run: "scale mnist Worker=5", exit: 0, out: /^pytorchjob\/mnist scaled\n$/ },
+    { run: "scale mnist Worker=five", exit: 2, err: /ROLE=NUMBER/ },
+    { run: "scale mnist PS=1", exit: 3, err: /job\.spec\.replica_specs\[PS\]: is no replica type of this job/ },
+    { run: "update mnist --priority 7 --label team=nlp", exit: 0, out: /^pytorchjob\/mnist updated\n$/ },
+    { run: "update mnist --label team- --label tier=gold", exit: 0, out: /updated/ },
+    { run: "update mnist", exit: 2, err: /nothing to change/ },
+    { run: "update mnist --label =", exit: 2, err: /KEY=VALUE/ },
+    { run: "update mnist --priority high", exit: 2, err: /whole number/ },
+    {
+      run: "get mnist -o yaml",
+      exit: 0,
+      out: /labels:\n +tier: gold\n/,
+    },
+    { run: "scale nobody Worker=1", exit: 3, err: /not found/ },
+  ],
   "every manifest of a folder is submitted by name": [
     { run: "submit -f jobs/", exit: 0, out: /^pytorchjob\/a created\npytorchjob\/b created\n$/ },
     { run: "list -o name --order-by name", exit: 0, out: /^pytorchjob\/a\npytorchjob\/b\n$/ },
@@ -72,9 +92,9 @@ const stories: Record<string, readonly Step[]> = {
   ],
   "nothing is submitted if one manifest is wrong": [
     {
-      run: "submit -f job.yaml -f mpi.yaml",
+      run: "submit -f job.yaml -f mx.yaml",
       exit: 3,
-      err: /^error: mpi.yaml, document 1: kind MPIJob is not served yet\nnothing was submitted\n$/,
+      err: /^error: mx.yaml, document 1: kind MXJob is not served: .*\nnothing was submitted\n$/,
     },
     {
       run: "submit -f twice",
@@ -121,8 +141,16 @@ const stories: Record<string, readonly Step[]> = {
     { run: "queue create nlp", exit: 3, err: /error: already exists/ },
     { run: "queue update nlp --strategy best-effort", exit: 0, out: /updated/ },
     { run: "queue get nlp", exit: 0, out: /nlp +best-effort +0 +0 +gpu\/h100 0\/8/ },
-    { run: "queue update nlp", exit: 2, err: /--quota or --strategy/ },
+    { run: "queue update nlp", exit: 2, err: /--quota, --parent or --strategy/ },
     { run: "queue update nlp --quota 8", exit: 2, err: /FLAVOR=RESOURCE:COUNT/ },
+    { run: "queue update nlp --quota a=b:1,steal=2", exit: 2, err: /\[,borrow=COUNT\]\[,lend=COUNT\]/ },
+    { run: "queue create dev --parent nlp --quota gpu/h100=nvidia.com/gpu:4,borrow=2,lend=0", exit: 0, out: /created/ },
+    { run: "queue create dev2 --parent nowhere", exit: 3, err: /queue.parent: there is no queue nowhere/ },
+    { run: "queue update dev --strategy strict", exit: 0, out: /updated/ },
+    { run: "queue get dev", exit: 0, out: /dev +strict +0 +0 +gpu\/h100 0\/4 \(borrows 2, lends 0\) +nlp/ },
+    { run: "queue list", exit: 0, out: /nlp .*\n└ dev / },
+    { run: "queue delete nlp", exit: 3, err: /dev, which is below it/ },
+    { run: "queue update dev --parent= --quota gpu/h100=nvidia.com/gpu:4", exit: 0, out: /updated/ },
     { run: "queue delete nlp", exit: 0, out: /deleted/ },
     { run: "queue get nlp", exit: 3, err: /not found/ },
   ],
@@ -186,11 +214,40 @@ test("a service that is away is said with the address that was tried", async () 
 test("cordoning a cluster is one word", async (t) => {
   const { store, gangway } = await served(t);
   const capacity = { labels: {}, flavors: [], cordoned: false, simulated: true, reachable: true };
-  const times = { observedMs: null, version: 1, createTimeMs: 1000, capacity: null };
+  const times = { observedMs: null, version: 1, createTimeMs: 1000, capacity: null, gangScheduler: "none" } as const;
   store.clusters.set("h100-east", { name: "h100-east", ...capacity, ...times });
   assert.equal((await gangway("cluster cordon h100-east")).stdout, "cluster/h100-east cordoned\n");
   assert.match((await gangway("cluster list")).stdout, /h100-east +cordoned, simulated/);
   assert.equal((await gangway("cluster uncordon h100-east")).stdout, "cluster/h100-east uncordoned\n");
+});
+
+test("a cluster's gang scheduler is changed by its name, and what is not named stays", async (t) => {
+  const { store, gangway } = await served(t);
+  const labels = { zone: "a" };
+  const shown = {
+    labels,
+    flavors: [],
+    cordoned: false,
+    simulated: false,
+    reachable: true,
+    gangScheduler: "none",
+  } as const;
+  store.clusters.set("east", {
+    name: "east",
+    ...shown,
+    observedMs: null,
+    version: 1,
+    createTimeMs: 1000,
+    capacity: null,
+  });
+  const changed = await gangway("cluster update east --gang-scheduler volcano");
+  assert.equal(changed.stdout, "cluster/east updated\n");
+  assert.deepEqual(
+    [store.clusters.get("east")?.gangScheduler, store.clusters.get("east")?.labels],
+    ["volcano", labels],
+  );
+  assert.equal((await gangway("cluster update east")).exitCode, 2);
+  assert.equal((await gangway("cluster update east --gang-scheduler slurm")).exitCode, 2);
 });
 
 const migrations: Record<string, { outcome: MigrateOutcome; exit: number; out?: RegExp; err?: RegExp }> = {

@@ -32,6 +32,8 @@ export async function run(argv: readonly string[], world: World = {}): Promise<R
     clock: systemClock(),
     address: undefined,
     signal: new AbortController().signal,
+    startProgram: () => Promise.reject(new Error("no program is started here")) as never,
+    takeSignals: () => () => {},
     up: async (_options: UpOptions) => 0,
     serve: async () => 0,
     migrate: async () => ({ kind: "notConfigured" }),

@@ -36,17 +36,35 @@ const ours = (spec: string, kind = "Job") =>
   `apiVersion: gangway.dev/v1\nkind: ${kind}\nmetadata: {name: a}\nspec:\n  replicaSpecs: {Worker: {template: {spec: {containers: [{name: pytorch, image: i}]}}}}\n${spec}`;
 
 const refused: Record<string, { text: string; errors: RegExp[] }> = {
-  "a kind that is not served yet is refused by its name": {
-    text: "apiVersion: kubeflow.org/v1\nkind: MPIJob\nmetadata: {name: a}\nspec: {}",
-    errors: [/document 1: : kind MPIJob is not served yet/],
+  "a kind that is not served is refused by its name": {
+    text: "apiVersion: kubeflow.org/v1\nkind: MXJob\nmetadata: {name: a}\nspec: {}",
+    errors: [/document 1: : kind MXJob is not served: /],
+  },
+  "an old version of a kind is refused by its name": {
+    text: "apiVersion: kubeflow.org/v1alpha1\nkind: MPIJob\nmetadata: {name: a}\nspec: {gpus: 4}",
+    errors: [/apiVersion: must be kubeflow.org\/v1 for kind MPIJob, not kubeflow.org\/v1alpha1/],
   },
   "an unknown kind is refused with those that are served": {
-    text: "apiVersion: kubeflow.org/v1\nkind: MXJob\nmetadata: {name: a}\nspec: {}",
-    errors: [/unknown kind MXJob; served are PyTorchJob, TFJob, Job/],
+    text: "apiVersion: kubeflow.org/v1\nkind: NoJob\nmetadata: {name: a}\nspec: {}",
+    errors: [/unknown kind NoJob; served are PyTorchJob, TFJob, .*, Job/],
   },
   "another API is refused": {
     text: "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\nspec: {}",
     errors: [/apiVersion: must be kubeflow.org\/v1 or gangway.dev\/v1, not "batch\/v1"/],
+  },
+  "what is no job is refused by its kind, whatever else is in its file": {
+    text: "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: a}\nspec: {accessModes: [ReadWriteOnce]}",
+    errors: [/apiVersion: must be .*, not "v1", the version of this PersistentVolumeClaim$/],
+  },
+  "a kind from before Kubeflow's API group is refused by its name": {
+    text: "apiVersion: mlkube.io/v1beta1\nkind: TfJob\nmetadata: {name: a}\nspec: {replica_specs: [{tf_port: 2222}]}",
+    errors: [/apiVersion: must be .*, not "mlkube.io\/v1beta1", the version of this TfJob$/],
+  },
+  "a chart's template that was not rendered is refused at its place": {
+    text: pytorchManifest("a").replace("name: a", "name: {{ .Release.Name }}"),
+    errors: [
+      /^job.yaml, document 1: keys must be strings at line \d+, column \d+; templates with {{ }} must be rendered/,
+    ],
   },
   "a second document is called by its number": {
     text: `${pytorchManifest("a")}---\nkind: [`,
@@ -57,24 +75,24 @@ const refused: Record<string, { text: string; errors: RegExp[] }> = {
     text: pytorchManifest("a").replace("name: a", "labels: {}"),
     errors: [/metadata.name: is required/],
   },
-  "suspend is refused": {
-    text: pytorchManifest("a", "  runPolicy: {suspend: true}"),
-    errors: [/spec.runPolicy.suspend: suspend is not served yet/],
+  "suspend is a flag": {
+    text: pytorchManifest("a", "  runPolicy: {suspend: 1}"),
+    errors: [/spec.runPolicy.suspend: must be true or false/],
   },
   "managedBy is refused": {
     text: pytorchManifest("a", "  runPolicy: {managedBy: x}"),
     errors: [/spec.runPolicy.managedBy: /],
   },
-  "elasticPolicy is refused as the manifest spells it": {
-    text: pytorchManifest("a", "  elasticPolicy: {minReplicas: 1}"),
-    errors: [/: spec.elasticPolicy: elasticPolicy is not served yet/],
+  "a wrong elasticPolicy is refused as the manifest spells it": {
+    text: pytorchManifest("a", "  elasticPolicy: {minReplicas: 3, maxReplicas: 2}"),
+    errors: [/: spec.elasticPolicy.maxReplicas: must be at least minReplicas, 3/],
   },
-  "successPolicy and enableDynamicWorker of a TFJob are refused together": {
-    text: pytorchManifest("a", "  successPolicy: AllWorkers\n  enableDynamicWorker: true")
+  "wrong members of a TFJob are refused together": {
+    text: pytorchManifest("a", "  successPolicy: Most\n  enableDynamicWorker: 1")
       .replace("PyTorchJob", "TFJob")
       .replace("pytorchReplicaSpecs", "tfReplicaSpecs")
       .replaceAll("name: pytorch", "name: tensorflow"),
-    errors: [/spec.successPolicy: .*not served yet/, /spec.enableDynamicWorker: .*not served yet/],
+    errors: [/spec.successPolicy: must be one of "", AllWorkers/, /spec.enableDynamicWorker: must be true or false/],
   },
   "a wrong enum value names those that there are": {
     text: pytorchManifest("a", "  runPolicy: {cleanPodPolicy: Some}"),
@@ -107,27 +125,64 @@ for (const [name, { text, errors }] of Object.entries(refused)) {
   });
 }
 
+const mpiManifest = `apiVersion: kubeflow.org/v1
+kind: MPIJob
+metadata: {name: a}
+spec:
+  slotsPerWorker: 1
+  cleanPodPolicy: Running
+  mpiReplicaSpecs:
+    Launcher: {replicas: 1, template: {spec: {containers: [{name: mpi-launcher, image: i, command: [horovodrun]}]}}}
+    Worker: {replicas: 2, template: {spec: {containers: [{name: mpi-worker, image: i}]}}}
+`;
+const elasticManifest = pytorchManifest(
+  "a",
+  "  elasticPolicy: {minReplicas: 1, maxReplicas: 3, rdzvBackend: c10d, metrics: [{type: Resource, resource: {name: cpu}}]}",
+);
+
 const accepted: Record<string, { text: string; warnings?: string[]; spec: object }> = {
+  "an MPIJob with its run policy at the old place and containers of other names": {
+    text: mpiManifest,
+    spec: {
+      kind: "MPIJob",
+      runPolicy: { cleanPodPolicy: "CLEAN_POD_POLICY_RUNNING" },
+      kindSpec: { slotsPerWorker: 1 },
+    },
+  },
+  "an elastic PyTorchJob that was made for an autoscaler": {
+    text: elasticManifest,
+    spec: {
+      kindSpec: {
+        elasticPolicy: {
+          minReplicas: 1,
+          maxReplicas: 3,
+          rdzvBackend: "c10d",
+          metrics: [{ type: "Resource", resource: { name: "cpu" } }],
+        },
+      },
+    },
+  },
   "Kubeflow's replica specs become ours": {
     text: pytorchManifest("a", "  nprocPerNode: auto"),
     spec: { kind: "PyTorchJob", kindSpec: { nprocPerNode: "auto" } },
   },
-  "what only steers Kubeflow's gang scheduling is ignored with a warning": {
+  "what steers a cluster's gang scheduler is sent": {
     text: pytorchManifest(
       "a",
       "  runPolicy: {schedulingPolicy: {minAvailable: 2, minResources: {cpu: 1}, priorityClass: high}}",
     ),
-    warnings: ["spec.runPolicy.schedulingPolicy.minResources", "spec.runPolicy.schedulingPolicy.priorityClass"],
-    spec: { runPolicy: { schedulingPolicy: { minAvailable: 2 } } },
+    spec: {
+      runPolicy: { schedulingPolicy: { minAvailable: 2, minResources: { cpu: "1" }, priorityClass: "high" } },
+    },
   },
   "what was read back from a cluster is ignored with a warning": {
     text: `${pytorchManifest("a").replace("{name: a}", "{name: a, uid: x}")}status: {}`,
     warnings: ["status", "metadata.uid"],
     spec: { kind: "PyTorchJob" },
   },
-  "suspend: false asks for what happens anyway": {
-    text: pytorchManifest("a", "  runPolicy: {suspend: false, activeDeadlineSeconds: 9}"),
-    spec: { runPolicy: { activeDeadlineSeconds: "9" } },
+  "a job can be submitted suspended": {
+    text: pytorchManifest("a", "  runPolicy: {suspend: true, activeDeadlineSeconds: 9}"),
+    spec: { runPolicy: { suspend: true, activeDeadlineSeconds: "9" } },
   },
   "enum values of our own form are taken in both forms": {
     text: ours(

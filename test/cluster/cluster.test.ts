@@ -90,13 +90,13 @@ test("a job is observed by its uid and installation, and every change of it is t
   await create(direct, "pods", pod("a-pod", labelsOf("job-a"), 0));
   await create(direct, "pods", pod("not-ours", labelsOf("job-a", "another"), 0));
   await until(() => cluster.observe("job-a").pods.length === 1, "pod seen");
-  await until(() => cluster.observe("job-a").anchors.length === 1, "anchor seen");
+  await until(() => cluster.observe("job-a").configMaps.length === 1, "anchor seen");
   const seen = cluster.observe("job-a");
   assert.deepEqual(
     seen.pods.map(({ name, jobUid, admission, role, index }) => ({ name, jobUid, admission, role, index })),
     [{ name: "a-pod", jobUid: "job-a", admission: 1, role: "worker", index: 0 }],
   );
-  assert.equal(seen.anchors[0]?.name, "a-anchor");
+  assert.equal(seen.configMaps[0]?.name, "a-anchor");
   assert.equal(cluster.namespaceOf("job-a"), "default");
   assert.ok(changed.includes("job-a"));
   assert.deepEqual([...new Set(cluster.jobUids())], ["job-a"]);

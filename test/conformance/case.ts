@@ -4,8 +4,12 @@ import { podView } from "../../src/core/pods/pod-view.ts";
 import { podSlices } from "../../src/core/reconcile/slices.ts";
 import type { JsonObject } from "../../src/runtime/json.ts";
 import { arrayAt, numberAt, objectAt, stringAt, stringMapAt } from "../../src/runtime/json.ts";
+import { claim } from "./claim.ts";
 import { equalLoosely } from "./compare.ts";
+import { minResources } from "./min-resources.ts";
 import { runPass } from "./pass.ts";
+import { podStatus } from "./pod-status.ts";
+import { buildPods, runsOnPods } from "./pods.ts";
 
 /** One case of a suite, as the format has it. */
 export type Case = {
@@ -17,10 +21,17 @@ export type Case = {
 };
 
 /** Runs a case on the production functions; the differences found, none if it passed. */
-export function runCase(one: Case): readonly string[] {
+export async function runCase(one: Case): Promise<readonly string[]> {
+  if (one.fn !== undefined && runsOnPods(one.fn)) {
+    return buildPods(one.fn, one.config ?? {}, one.input, one.expected);
+  }
   const op = stringAt(one.input, "op");
+  if (op === "claim") return claim(one.input, one.expected);
+  if (op === "minResources") return minResources(one.input, one.expected);
   if (op === "slices") return slices(one);
   if (op === "conditions") return conditions(one);
+  const ofStatus = podStatus(one);
+  if (ofStatus !== null) return ofStatus;
   if (op !== undefined) return [`cannot be run: operation ${op} is not served`];
   if (stringAt(one.input, "kind") === undefined || one.fn !== undefined)
     return ["cannot be run: no such function is served"];

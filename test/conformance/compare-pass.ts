@@ -27,7 +27,7 @@ export function comparePass(pass: Pass): readonly string[] {
     completionTimeSet: status.completionTimeMs !== null,
     startTimeSet: status.startTimeMs !== null,
     jobDeleted: decision.forget || (decision.record?.deleteTimeMs ?? null) !== null,
-    podGroupDeleted: false,
+    podGroupDeleted: decision.actions.some(({ kind: action }) => action === "deletePodGroup"),
     podsDeleted: deleted.sort(),
     servicesCreated: names(created("createService")),
   };
@@ -38,9 +38,10 @@ export function comparePass(pass: Pass): readonly string[] {
     const sorted = Array.isArray(wanted) ? [...wanted].sort() : wanted;
     if (!equalLoosely(sorted, found)) differences.push(different(name, sorted, found));
   }
-  for (const name of ["hostfile", "pods"]) if (expected[name] !== undefined) differences.push(`cannot be run: ${name}`);
   return [
     ...differences,
+    ...compareHostfile(expected, created("createPart")),
+    ...comparePodsByName(expected, created("createPod")),
     ...compareConditions(pass, status.conditions),
     ...compareCounts(expected, status.replicaStatuses),
     ...comparePods(expected, created("createPod")),
@@ -86,6 +87,33 @@ function comparePods(expected: JsonObject, created: readonly JsonObject[]): read
   return wanted.flatMap((pod) => comparePod(pod, created.find((one) => nameOf(one) === stringAt(pod, "name")) ?? {}));
 }
 
+/** Pods by their whole names, with what their first container runs and the environment that it gets. */
+function comparePodsByName(expected: JsonObject, created: readonly JsonObject[]): readonly string[] {
+  const wanted = objectAt(expected, "pods");
+  if (expected["pods"] === undefined) return [];
+  const foundNames = created.map(nameOf).sort();
+  const wantedNames = Object.keys(wanted).sort();
+  if (!equalLoosely(wantedNames, foundNames)) return [different("pods", wantedNames, foundNames)];
+  return wantedNames.flatMap((name) => {
+    const pod = objectAt(wanted, name);
+    const found = created.find((one) => nameOf(one) === name) ?? {};
+    const container = objectAt({ first: arrayAt(objectAt(found, "spec"), "containers")[0] }, "first");
+    const commands = ["command", "args"].flatMap((member) =>
+      equalLoosely(pod[member], container[member])
+        ? []
+        : [different(`${name} ${member}`, pod[member], container[member])],
+    );
+    const env = pod["env"] === undefined ? {} : { env: { [stringAt(container, "name") ?? ""]: pod["env"] } };
+    return [...commands, ...comparePod({ ...pod, name, ...env }, found)];
+  });
+}
+
+function compareHostfile(expected: JsonObject, parts: readonly JsonObject[]): readonly string[] {
+  if (expected["hostfile"] === undefined) return [];
+  const found = parts.map((part) => stringAt(objectAt(part, "data"), "hostfile")).find((text) => text !== undefined);
+  return found === expected["hostfile"] ? [] : [different("hostfile", expected["hostfile"], found)];
+}
+
 function comparePod(wanted: Json, found: JsonObject): readonly string[] {
   const name = stringAt(wanted, "name") ?? "";
   const metadata = objectAt(found, "metadata");
@@ -120,7 +148,7 @@ function compareEnv(wanted: Json, spec: JsonObject, podName: string): readonly s
     }
     const all = [...new Set([...Object.keys(variables), ...Object.keys(actual)])];
     return all
-      .filter((name) => !equalText(variables[name], actual[name]))
+      .filter((name) => !name.startsWith("GANGWAY_") && !equalText(variables[name], actual[name]))
       .map((name) => different(`${podName} ${container} ${name}`, variables[name], actual[name]));
   });
 }

@@ -1,3 +1,4 @@
+import { admitted } from "../../src/core/job/admitted.ts";
 import { defaultSpec } from "../../src/core/job/defaults.ts";
 import type { Job } from "../../src/core/job/job.ts";
 import { LABEL } from "../../src/core/job/labels.ts";
@@ -9,8 +10,10 @@ import { checkSent } from "../../src/core/kinds/check-sent.ts";
 import { fromManifest } from "../../src/core/kinds/from-manifest.ts";
 import type { Kind } from "../../src/core/kinds/kind.ts";
 import { kindOf } from "../../src/core/kinds/registry.ts";
+import { type GangScheduler, gangSchedulerOf } from "../../src/core/pods/pod-group.ts";
 import { podView } from "../../src/core/pods/pod-view.ts";
-import type { Decision, Observed } from "../../src/core/reconcile/decision.ts";
+import type { Decision, Observed, ObservedCluster } from "../../src/core/reconcile/decision.ts";
+import type { ReconcileConfig } from "../../src/core/reconcile/draft.ts";
 import { reconcile } from "../../src/core/reconcile/reconcile.ts";
 import type { Json, JsonObject } from "../../src/runtime/json.ts";
 import { arrayAt, isJsonObject, numberAt, objectAt, stringAt } from "../../src/runtime/json.ts";
@@ -22,12 +25,6 @@ const ANCHOR_UID = "anchor-1";
 
 /** One reconcile pass over a Kubeflow manifest and its pods; the differences to what is expected. */
 export function runPass(input: JsonObject, expected: JsonObject): readonly string[] {
-  const unserved = input["gang"] !== undefined || input["podGroupPhase"] !== undefined;
-  if (unserved) return ["cannot be run: gang schedulers are not served"];
-  const suspended = arrayAt(objectAt(objectAt(input, "job"), "status"), "conditions").some(
-    (condition) => stringAt(condition, "type") === "Suspended",
-  );
-  if (suspended) return ["cannot be run: suspension is not served"];
   const outcome = fromManifest(objectAt(input, "job"));
   if (outcome.kind === "refused") return [`cannot be run: ${JSON.stringify(outcome.errors)}`];
   const { spec: sent } = outcome.manifest;
@@ -41,27 +38,27 @@ export function runPass(input: JsonObject, expected: JsonObject): readonly strin
     installation: "conformance",
     clusterDomain: stringAt(objectAt(input, "env"), "CUSTOM_CLUSTER_DOMAIN") ?? "",
     initImage: "alpine:3.20",
+    kubectlImage: "kubectl:1",
   };
-  const decision = reconcile(job, observe(input, job), NOW_MS, { build });
-  return comparePass({ job, kind: kind as Kind, decision: decision as Decision, expected });
+  const boarded = job.status.phase === "SUSPENDED" ? resumed(job, { build }) : job;
+  const decision = reconcile(boarded, observe(input, job), NOW_MS, { build });
+  return comparePass({ job: boarded, kind: kind as Kind, decision: decision as Decision, expected });
+}
+
+/** A suspended job that is to run again, once it has its new admission; one that stays suspended as it is. */
+function resumed(job: Job, config: ReconcileConfig): Job {
+  const waiting = { ...job, admissions: [] };
+  const status = reconcile(waiting, [], NOW_MS, config).record?.status ?? job.status;
+  if (status.phase !== "WAITING") return waiting;
+  const admission = admissionOf(job.spec, false);
+  return { ...job, status: admitted({ ...waiting, status }, admission, NOW_MS).status, admissions: [admission] };
 }
 
 function jobOf(input: JsonObject, spec: Job["spec"]): Job {
   const metadata = objectAt(objectAt(input, "job"), "metadata");
   const status = statusOf(input);
   const ended = status.phase === "SUCCEEDED" || status.phase === "FAILED";
-  const admission: Admission = {
-    number: 1,
-    cluster: CLUSTER,
-    admitTimeMs: NOW_MS,
-    members: firstMembers(spec, totalReplicas(spec)),
-    flavors: {},
-    nodeLabels: {},
-    state: ended ? "ended" : "live",
-    tokensReleasedMs: null,
-    goneMs: null,
-    belowMinSinceMs: ended ? null : NOW_MS,
-  };
+  const admission = admissionOf(spec, ended);
   return {
     uid: stringAt(metadata, "uid") ?? "",
     namespace: stringAt(metadata, "namespace") ?? "",
@@ -77,6 +74,21 @@ function jobOf(input: JsonObject, spec: Job["spec"]): Job {
     spec,
     status,
     admissions: [admission],
+  };
+}
+
+function admissionOf(spec: Job["spec"], ended: boolean): Admission {
+  return {
+    number: 1,
+    cluster: CLUSTER,
+    admitTimeMs: NOW_MS,
+    members: firstMembers(spec, totalReplicas(spec)),
+    flavors: {},
+    nodeLabels: {},
+    state: ended ? "ended" : "live",
+    tokensReleasedMs: null,
+    goneMs: null,
+    belowMinSinceMs: ended ? null : NOW_MS,
   };
 }
 
@@ -115,7 +127,13 @@ function conditionOf(value: Json): Condition {
 }
 
 function phaseOf(conditions: readonly Condition[]): JobPhase {
-  const phases = { Succeeded: "SUCCEEDED", Failed: "FAILED", Restarting: "RESTARTING", Running: "RUNNING" } as const;
+  const phases = {
+    Succeeded: "SUCCEEDED",
+    Failed: "FAILED",
+    Suspended: "SUSPENDED",
+    Restarting: "RESTARTING",
+    Running: "RUNNING",
+  } as const;
   for (const [type, phase] of Object.entries(phases)) {
     if (conditions.some((one) => one.type === type && one.status === "True")) return phase;
   }
@@ -135,12 +153,35 @@ function observe(input: JsonObject, job: Job): Observed {
   const anchor = {
     name: anchorName(job.name, 1),
     uid: ANCHOR_UID,
-    labels: { [LABEL.jobUid]: job.uid, [LABEL.admission]: "1" },
+    labels: { [LABEL.jobUid]: job.uid, [LABEL.admission]: "1", ...gangLabel(input) },
     controllerUid: null,
     admission: 1,
     deleting: false,
+    data: "{}",
   };
-  return [{ cluster: CLUSTER, pods, services: [], anchors: [anchor] }];
+  return [{ cluster: CLUSTER, pods, services: [], configMaps: [anchor], ...gangOf(input, job) }];
+}
+
+/** The cluster's gang scheduler; any name other than volcano's is that of scheduler-plugins, as with Kubeflow. */
+function schedulerOf(input: JsonObject): GangScheduler | null {
+  const name = stringAt(input, "gang") ?? "";
+  if (name === "" || name === "none") return null;
+  return gangSchedulerOf(name) ?? "scheduler-plugins";
+}
+
+function gangLabel(input: JsonObject): Record<string, string> {
+  const scheduler = schedulerOf(input);
+  return scheduler === null ? {} : { [LABEL.gangScheduler]: scheduler };
+}
+
+/** The PodGroup of the case, if it names a phase of one. */
+function gangOf(input: JsonObject, job: Job): Pick<ObservedCluster, "gang"> {
+  const scheduler = schedulerOf(input);
+  if (scheduler === null) return {};
+  const phase = stringAt(input, "podGroupPhase");
+  const labels = { [LABEL.jobUid]: job.uid, [LABEL.admission]: "1" };
+  const group = { name: job.name, uid: "group-1", labels, controllerUid: ANCHOR_UID, admission: 1, deleting: false };
+  return { gang: { scheduler, groups: phase === undefined ? [] : [{ ...group, phase, asked: "" }] } };
 }
 
 function stamped(pod: JsonObject, job: Job): JsonObject {

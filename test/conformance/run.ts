@@ -1,7 +1,7 @@
 import { readDifferences, runSuites } from "./suites.ts";
 
 const [folder = new URL("suites", import.meta.url).pathname] = process.argv.slice(2);
-const results = runSuites(folder, readDifferences());
+const results = await runSuites(folder, readDifferences());
 for (const { id, outcome, details } of results) {
   if (outcome === "failed") console.log(`FAILED ${id}\n${details.map((detail) => `  ${detail}`).join("\n")}`);
   if (outcome === "skipped") console.log(`SKIPPED ${id}: ${details.join(" ")}`);

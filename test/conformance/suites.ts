@@ -18,27 +18,28 @@ export function readDifferences(): Differences {
 }
 
 /** Runs every suite of a folder: each `.json` file that has a suite name and cases. */
-export function runSuites(folder: string, differences: Differences): readonly CaseResult[] {
+export async function runSuites(folder: string, differences: Differences): Promise<readonly CaseResult[]> {
   const files = readdirSync(folder).filter((file) => file.endsWith(".json"));
-  return files.sort().flatMap((file) => {
+  const running = files.sort().flatMap((file) => {
     const { suite = file, cases = [] } = JSON.parse(readFileSync(join(folder, file), "utf8")) as {
       suite?: string;
       cases?: Case[];
     };
     return cases.map((one) => runOne(suite, one, differences));
   });
+  return Promise.all(running);
 }
 
-function runOne(suite: string, one: Case, differences: Differences): CaseResult {
+async function runOne(suite: string, one: Case, differences: Differences): Promise<CaseResult> {
   const declared = differences[one.id];
   if (declared !== undefined) return { suite, id: one.id, outcome: "skipped", details: [declared] };
-  const details = tried(one);
+  const details = await tried(one);
   return { suite, id: one.id, outcome: details.length === 0 ? "passed" : "failed", details };
 }
 
-function tried(one: Case): readonly string[] {
+async function tried(one: Case): Promise<readonly string[]> {
   try {
-    return runCase(one);
+    return await runCase(one);
   } catch (error) {
     return [`threw ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`];
   }

@@ -14,6 +14,7 @@ const ownership = {
   config: { installation: "i" },
 };
 const replica: PodReplica = {
+  name: "j-worker-1",
   role: "Worker",
   index: 1,
   attempt: 2,
@@ -21,9 +22,16 @@ const replica: PodReplica = {
   template: { spec: { containers: [{ name: "main", image: "img", env: [{ name: "A", value: "1" }] }] } },
   restartPolicy: "OnFailure",
   restartScope: "REPLICA",
+  interruptible: null,
   nodeLabels: {},
   env: { main: [{ name: "RANK", value: "2" }] },
   initContainers: [],
+  volumes: [],
+  volumeMounts: {},
+  command: {},
+  serviceAccount: null,
+  variables: {},
+  annotations: {},
   port: { container: "main", name: "p", number: 1234 },
 };
 
@@ -134,7 +142,7 @@ for (const [name, { expected, ...policy }] of Object.entries(policies)) {
 }
 
 test("a service selects the pod of its job, admission and replica alone, and gives it a name before it is ready", () => {
-  const service = buildService(ownership, { role: "Worker", index: 1, portName: "p", port: 1234 });
+  const service = buildService(ownership, { name: "j-worker-1", role: "Worker", index: 1, portName: "p", port: 1234 });
   assert.deepEqual(service["spec"], {
     clusterIP: "None",
     publishNotReadyAddresses: true,

@@ -24,14 +24,21 @@ function errorsOf(doc: JsonObject): readonly string[] {
 }
 
 test("any JSON is read or refused with paths, never with an exception", () => {
-  const kinds = fc.constantFrom("PyTorchJob", "TFJob", "Job", "MPIJob", "X");
+  const kinds = fc.constantFrom(...KINDS.map(({ name }) => name), "MXJob", "X");
   fc.assert(
     fc.property(
       fc.jsonValue({ maxDepth: 5 }),
       kinds,
       fc.constantFrom("kubeflow.org/v1", "gangway.dev/v1"),
       (spec, kind, apiVersion) => {
-        const inner = { pytorchReplicaSpecs: spec, replicaSpecs: spec, runPolicy: spec } as JsonObject;
+        const inner = {
+          pytorchReplicaSpecs: spec,
+          replicaSpecs: spec,
+          runPolicy: spec,
+          kindSpec: { elasticPolicy: spec, slotsPerWorker: spec },
+          elasticPolicy: spec,
+          schedulingPolicy: spec,
+        } as JsonObject;
         for (const doc of [
           { apiVersion, kind, metadata: spec, spec },
           { apiVersion, kind, spec: inner },
@@ -57,9 +64,13 @@ for (const kind of KINDS) {
 }
 
 const refused = {
-  "a kind that is known and not served": [{ ...pytorch({}), kind: "MPIJob" }, ["kind"]],
-  "an unknown kind": [{ ...pytorch({}), kind: "MXJob" }, ["kind"]],
+  "a kind that is known and not served": [{ ...pytorch({}), kind: "MXJob" }, ["kind"]],
+  "an unknown kind": [{ ...pytorch({}), kind: "NoJob" }, ["kind"]],
   "an API version that is not the kind's": [{ ...pytorch({}), apiVersion: "kubeflow.org/v2beta1" }, ["apiVersion"]],
+  "an old version of a kind, which has another shape": [
+    { apiVersion: "kubeflow.org/v1alpha1", kind: "MPIJob", spec: { gpus: 16, template: {} } },
+    ["apiVersion"],
+  ],
   "no spec": [{ apiVersion: "kubeflow.org/v1", kind: "TFJob" }, ["spec", "spec.tfReplicaSpecs"]],
   "several wrong fields, all at once": [
     pytorch({ runPolicy: { backoffLimit: "x", cleanPodPolicy: "Some", typo: 1 } }, { Worker: { replicas: 1.5 } }),
@@ -70,8 +81,11 @@ const refused = {
       "spec.runPolicy.backoffLimit",
     ],
   ],
-  "elastic training": [pytorch({ elasticPolicy: { maxReplicas: 3 } }), ["spec.kindSpec.elasticPolicy"]],
-  "a suspended job": [pytorch({ runPolicy: { suspend: true } }), ["spec.runPolicy.suspend"]],
+  "a run policy that says otherwise at its old place": [
+    pytorch({ backoffLimit: 3, cleanPodPolicy: "All", runPolicy: { backoffLimit: 4, cleanPodPolicy: "All" } }),
+    ["spec.backoffLimit"],
+  ],
+  "a wrong run policy at its old place": [pytorch({ cleanPodPolicy: "Some" }), ["spec.runPolicy.cleanPodPolicy"]],
   "a member of the spec that the kind does not know": [pytorch({ nprocPerNod: 1 }), ["spec.kindSpec.nprocPerNod"]],
   "no processes per node": [pytorch({ nprocPerNode: "0" }), ["spec.kindSpec.nprocPerNode"]],
   "a replica type of another kind": [pytorch({}, { PS: { template } }), ["spec.replicaSpecs.PS"]],
@@ -97,6 +111,19 @@ const refused = {
 for (const [name, [doc, paths]] of Object.entries(refused)) {
   test(`${name}: refused at its path`, () => assert.deepEqual(errorsOf(doc), paths));
 }
+
+test("run policies are read from their old places, beside what the new one says", () => {
+  const spec = { cleanPodPolicy: "Running", ttlSecondsAfterFinished: 60, runPolicy: { backoffLimit: 2 } };
+  const outcome = fromManifest(pytorch({ ...spec, schedulingPolicy: { minAvailable: 2 } }));
+  assert.ok(outcome.kind === "read");
+  assert.deepEqual(outcome.manifest.spec.runPolicy, {
+    cleanPodPolicy: "Running",
+    ttlSecondsAfterFinished: 60,
+    backoffLimit: 2,
+    schedulingPolicy: { minAvailable: 2 },
+  });
+  assert.equal(outcome.manifest.spec.kindSpec, undefined);
+});
 
 test("our own manifests carry every field of the API by its JSON name, enums with or without their prefix", () => {
   const outcome = fromManifest({
@@ -141,6 +168,7 @@ test("what a job does not say comes from its kind, and replica types are spelt a
     ttlSecondsAfterFinished: null,
     activeDeadlineSeconds: null,
     backoffLimit: null,
+    suspend: false,
     systemBackoffLimit: 20,
     restartScope: "REPLICA",
     schedulingPolicy: { minAvailable: 4, queue: "team", scheduleTimeoutSeconds: 600 },

@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Job } from "../../src/core/job/job.ts";
 import { plan } from "../../src/core/plan/plan.ts";
 import type { Plan } from "../../src/core/plan/plan-types.ts";
 import type { PlanSnapshot } from "../../src/core/plan/snapshot.ts";
+import type { JsonObject } from "../../src/runtime/json.ts";
 import { admission, amounts, cluster, flavor, job, NOW, node, nodes, queue, snapshot } from "./plan-world.ts";
 
 const undone = (facts: Omit<Parameters<typeof admission>[0], "cluster">) =>
@@ -22,10 +24,14 @@ function short(made: Plan): readonly string[] {
   return [...boards, ...made.refusals.map((refusal) => `${refusal.jobUid.slice(4)}: ${refusal.reason}`)];
 }
 
-const running = (name: string, members: number, parts: { replicas?: number; cluster?: string; queue?: string } = {}) =>
+const running = (
+  name: string,
+  members: number,
+  parts: { replicas?: number; cluster?: string; queue?: string; pod?: JsonObject } = {},
+) =>
   job({
     name,
-    roles: gang(parts.replicas ?? members, 8),
+    roles: { Worker: { replicas: parts.replicas ?? members, gpus: 8, pod: parts.pod ?? {} } },
     minAvailable: members,
     queue: parts.queue ?? "q",
     admissions: [
@@ -37,6 +43,22 @@ const running = (name: string, members: number, parts: { replicas?: number; clus
       }),
     ],
   });
+
+/** A running gang of a kind whose workers may come and go. */
+const elastic = (name: string, members: number, parts: { replicas: number; queue?: string }) => {
+  const base = running(name, members, parts);
+  return { ...base, spec: { ...base.spec, kind: "TFJob", kindSpec: { enableDynamicWorker: true } } };
+};
+
+const suspended = (one: Job): Job => {
+  return { ...one, spec: { ...one.spec, runPolicy: { ...one.spec.runPolicy, suspend: true } } };
+};
+
+/** Four nodes of eight GPUs, of which one is in zone b. */
+const zoned = nodes(4, "h100").map((one, at) => ({ ...one, labels: { gpu: "h100", zone: at === 0 ? "b" : "a" } }));
+
+/** Four nodes of eight GPUs. */
+const wide = [cluster("east", { nodes: nodes(4, "h100") })];
 
 const cases: Readonly<Record<string, { readonly from: Partial<PlanSnapshot>; readonly made: readonly string[] }>> = {
   "an empty snapshot asks for nothing": { from: {}, made: [] },
@@ -295,6 +317,25 @@ const cases: Readonly<Record<string, { readonly from: Partial<PlanSnapshot>; rea
     from: { waiting: [job({ name: "b", roles: gang(1, 8) })], admitted: [running("a", 2)] },
     made: ["b: NoCapacity"],
   },
+  "members that are not seen yet leave each other the nodes that only one of them can use": {
+    from: {
+      admitted: [running("a", 1, { replicas: 4 }), running("b", 1, { pod: { nodeSelector: { zone: "b" } } })],
+      clusters: [cluster("east", { nodes: zoned })],
+    },
+    made: [],
+  },
+  "a member that no node takes any more leaves the others their places": {
+    from: {
+      waiting: [job({ name: "d", roles: gang(2, 8) })],
+      admitted: [
+        running("a", 1),
+        running("b", 1, { pod: { nodeSelector: { zone: "b" } } }),
+        running("c", 1, { pod: { nodeSelector: { zone: "lost" } } }),
+      ],
+      clusters: [cluster("east", { nodes: zoned.slice(0, 3) })],
+    },
+    made: ["d: NoCapacity"],
+  },
   "members that are seen are not charged twice": {
     from: {
       waiting: [job({ name: "b", roles: gang(1, 8) })],
@@ -332,6 +373,43 @@ const cases: Readonly<Record<string, { readonly from: Partial<PlanSnapshot>; rea
   "what cannot grow to its full size does not grow at all, and holds up nobody": {
     from: { waiting: [job({ name: "b", roles: gang(1, 8) })], admitted: [running("a", 1, { replicas: 3 })] },
     made: ["b -> east Worker=1 gpu/h100"],
+  },
+  "an elastic gang grows by as much as there is room for, once everybody else has boarded": {
+    from: {
+      waiting: [job({ name: "b", roles: gang(1, 8) })],
+      admitted: [elastic("a", 1, { replicas: 9 })],
+      clusters: wide,
+    },
+    made: ["b -> east Worker=1 gpu/h100", "a -> east Worker=3 gpu/h100 grows"],
+  },
+  "an elastic gang grows to its full size where there is room for it": {
+    from: { admitted: [elastic("a", 1, { replicas: 2 })], clusters: wide },
+    made: ["a -> east Worker=2 gpu/h100 grows"],
+  },
+  "an elastic gang does not pass the head of a strict queue": {
+    from: {
+      waiting: [job({ name: "b", roles: gang(4, 8), queue: "strict" })],
+      admitted: [elastic("a", 1, { replicas: 2, queue: "strict" })],
+      queues: [{ ...queue("strict", { h100: 99 }), strategy: "STRICT_FIFO" }],
+      clusters: wide,
+    },
+    made: ["b: NoCapacity"],
+  },
+  "a gang that was scaled down keeps what it has until it is given up": {
+    from: { admitted: [elastic("a", 2, { replicas: 1 })], clusters: wide },
+    made: [],
+  },
+  "a suspended gang neither boards nor grows, and holds up nobody": {
+    from: {
+      waiting: [
+        suspended(job({ name: "a", roles: gang(1, 8), queue: "strict" })),
+        job({ name: "b", roles: gang(1, 8), queue: "strict" }),
+      ],
+      admitted: [suspended(elastic("c", 1, { replicas: 2, queue: "strict" }))],
+      queues: [{ ...queue("strict", { h100: 99 }), strategy: "STRICT_FIFO" }],
+      clusters: wide,
+    },
+    made: ["b -> east Worker=1 gpu/h100", "a: Suspended"],
   },
   "nothing grows on a cordoned cluster or beyond its quota": {
     from: {
@@ -394,10 +472,12 @@ test("a refusal for want of quota says who holds it, largest first", () => {
     {
       queue: "q",
       flavor: "gpu/h100",
+      scope: { kind: "queue", pool: "gpu/h100", queue: "q" },
       reason: "QuotaExhausted",
       need: 8,
       used: 24,
       limit: 24,
+      reserved: 0,
       heldBy: ["ml/large", "ml/small"],
     },
   ]);

@@ -99,6 +99,14 @@ function jobOf(from: PlanSnapshot, planned: PlannedAdmission): Job {
   return [...from.waiting, ...from.admitted].find((one) => one.uid === planned.jobUid)!;
 }
 
+/** What a queue's own lines use of a pool. */
+function usedBy(from: PlanSnapshot, queueName: string, pool: string): number {
+  const found = from.sums.find(
+    ({ scope }) => scope.kind === "queue" && scope.queue === queueName && scope.pool === pool,
+  );
+  return found?.used ?? 0;
+}
+
 type Pod = {
   readonly spec: ReturnType<typeof objectAt>;
   readonly requests: Resources;
@@ -187,7 +195,7 @@ test("a plan never takes more of a flavor than a queue's quota leaves", () => {
         for (const quota of one.quotas) {
           const taken = lines.filter((l) => l.queue === one.name && l.pool === quota.flavor);
           if (taken.length === 0) continue;
-          const sum = taken.reduce((total, l) => total + l.amount, one.used[quota.flavor] ?? 0);
+          const sum = taken.reduce((total, l) => total + l.amount, usedBy(from, one.name, quota.flavor));
           assert.ok(sum <= quota.nominal);
         }
       }
@@ -284,7 +292,7 @@ test("a gang that fits a cluster alone, by trying every way, is not refused for 
       for (const each of alone.clusters.filter((c) => c.reachable && !c.cordoned)) {
         const pods = podsFor(
           alone,
-          { admissions: [{ ...minimum, cluster: each.name }], refusals: [], replanAtMs: null },
+          { admissions: [{ ...minimum, cluster: each.name }], inLine: null, refusals: [], replanAtMs: null },
           each.name,
         );
         assert.ok(!canPlace(pods, each.capacity!.nodes), each.name);
@@ -378,7 +386,7 @@ test("what grows gets its full size, where it runs, for a line of what it adds, 
         const limits = from.queues.find((q) => q.name === one.spec.runPolicy.schedulingPolicy.queue)!;
         for (const l of planned.lines) {
           const nominal = limits.quotas.find((quota) => quota.flavor === l.pool)!.nominal;
-          assert.ok(l.amount <= nominal - (limits.used[l.pool] ?? 0));
+          assert.ok(l.amount <= nominal - usedBy(from, limits.name, l.pool));
         }
       }
       const still = held.filter(

@@ -1,8 +1,12 @@
+import { recordedScopes } from "../../src/adapters/store/sums.ts";
 import type { Job } from "../../src/core/job/job.ts";
 import type { ReplicaSpec } from "../../src/core/job/spec.ts";
 import type { Admission } from "../../src/core/job/status.ts";
 import type { NodeCapacity, PlanCluster, PlanQueue, PlanSnapshot } from "../../src/core/plan/snapshot.ts";
 import type { Resources } from "../../src/core/pods/resources.ts";
+import type { LedgerRow, PoolLimit } from "../../src/core/quota/counters.ts";
+import type { RecordedSum } from "../../src/core/quota/grant-book.ts";
+import { scopeKey } from "../../src/core/quota/scopes.ts";
 import type { JsonObject } from "../../src/runtime/json.ts";
 
 export const NOW = 1_000_000;
@@ -146,23 +150,61 @@ export function cluster(
 export function queue(
   name: string,
   nominal: Readonly<Record<string, number>>,
-  parts: Partial<PlanQueue> = {},
-): PlanQueue {
+  parts: Partial<PlanQueue & Used> = {},
+): PlanQueue & Used {
   const quotas = Object.entries(nominal).map(([model, amount]) => ({
     flavor: `gpu/${model}`,
     resource: "nvidia.com/gpu",
     nominal: amount,
   }));
-  return { name, strategy: "BEST_EFFORT_FIFO", quotas, used: {}, ...parts };
+  return { name, parent: null, strategy: "BEST_EFFORT_FIFO", quotas, used: {}, ...parts };
 }
 
-export function snapshot(parts: Partial<PlanSnapshot>): PlanSnapshot {
+/** What the lines of a queue use, by pool. */
+type Used = { readonly used: Readonly<Record<string, number>> };
+
+export function pool(name: string, parts: Partial<PoolLimit> = {}): PoolLimit {
+  return { pool: name, quota: null, projectDefault: null, namespaceDefault: null, ...parts };
+}
+
+/** The sums of some lines, as the ledger records them. */
+export function sumsOf(
+  lines: readonly Omit<LedgerRow, "leaseMs" | "token" | "holder" | "fence">[],
+): readonly RecordedSum[] {
+  const sums = new Map<string, RecordedSum>();
+  for (const line of lines) {
+    for (const scope of recordedScopes(line)) {
+      const used = (sums.get(scopeKey(scope))?.used ?? 0) + line.amount;
+      sums.set(scopeKey(scope), { scope, used });
+    }
+  }
+  return [...sums.values()];
+}
+
+/** Pools are as large as queues make them, and used by these alone, unless something else is said. */
+export function snapshot(
+  parts: Partial<Omit<PlanSnapshot, "queues">> & { readonly queues?: readonly (PlanQueue & Partial<Used>)[] },
+): PlanSnapshot {
+  const lines = (parts.queues ?? []).flatMap(({ name, used = {} }) =>
+    Object.entries(used).map(([of, amount]) => ({
+      pool: of,
+      project: "other",
+      namespace: "other",
+      queue: name,
+      amount,
+    })),
+  );
+  const flavors = new Set(["gpu/h100", "gpu/a100"]);
+  for (const { quotas } of parts.queues ?? []) for (const { flavor: of } of quotas) flavors.add(of);
   return {
     quotaEpoch: 1,
     waiting: [],
     lastAdmissions: {},
     admitted: [],
     queues: [queue("q", { h100: 1000, a100: 1000 })],
+    pools: [...flavors].map((of) => pool(of)),
+    sums: sumsOf(lines),
+    callers: [],
     clusters: [cluster("east")],
     ...parts,
   };

@@ -2,23 +2,30 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { CounterState } from "../../src/core/quota/counter-state.ts";
-import type { AllocationLine, GrantOutcome, Holder, LedgerRow, QueueLimit } from "../../src/core/quota/counters.ts";
-import { scopeKey, scopesOf } from "../../src/core/quota/scopes.ts";
+import type { AllocationLine, GrantOutcome, Holder, LedgerRow } from "../../src/core/quota/counters.ts";
+import { scopesToRead } from "../../src/core/quota/decide.ts";
+import { limitBook } from "../../src/core/quota/limits.ts";
+import { holderKey } from "../../src/core/quota/lines.ts";
+import { scopeKey } from "../../src/core/quota/scopes.ts";
 
+import { type Ceiling, ceilings } from "../quota/limits.ts";
+
+const NO_LIMITS = limitBook({ pools: [], queues: [] });
+const NO_CAPS = { project: null, namespace: null };
 const MAX = Number.MAX_SAFE_INTEGER;
 
 /** The same promises, kept naively: a list of held lines that is added up for every question. */
 class Model {
   held: LedgerRow[] = [];
-  limits: readonly QueueLimit[] = [];
+  limits: readonly Ceiling[] = [];
 
-  used(queue: string, pool: string): number {
+  used(queue: string | null, pool: string): number {
     return this.held
       .filter((row) => row.queue === queue && row.pool === pool)
       .reduce((sum, row) => sum + row.amount, 0);
   }
 
-  limit(queue: string, pool: string): number {
+  limit(queue: string | null, pool: string): number {
     return this.limits.find((limit) => limit.queue === queue && limit.pool === pool)?.limit ?? 0;
   }
 
@@ -30,13 +37,12 @@ class Model {
           row !== undefined &&
           row.fence === found[0]?.fence &&
           row.amount === lines[at]?.amount &&
-          row.holder.jobUid === holder.jobUid &&
-          row.holder.admission === holder.admission,
+          holderKey(row.holder) === holderKey(holder),
       );
       return same ? "granted" : "conflict";
     }
     const wanted = [...this.held, ...lines];
-    const sum = (of: (l: AllocationLine) => boolean) =>
+    const sum = (of: (l: Pick<AllocationLine, "queue" | "pool" | "amount">) => boolean) =>
       wanted.filter(of).reduce((total, l) => total + BigInt(l.amount), 0n);
     const fits = lines.every(
       ({ queue, pool }) =>
@@ -56,14 +62,20 @@ const line = fc.record({
   project: fc.constantFrom("team", "team1"),
   namespace: fc.constantFrom("team", "ns"),
   queue: name("q", 2),
+  caps: fc.constant(NO_CAPS),
+  leaseMs: fc.constant(null),
 });
 const lines = fc.uniqueArray(line, { minLength: 1, maxLength: 3, selector: (l) => `${l.pool}/${l.token}` });
-const holder = fc.record({ jobUid: name("job", 2), admission: fc.integer({ min: 1, max: 2 }) });
+const holder = fc.record({
+  kind: fc.constant("admission" as const),
+  jobUid: name("job", 2),
+  admission: fc.integer({ min: 1, max: 2 }),
+});
 const limits = fc.array(
   fc.record({ queue: name("q", 2), pool: name("gpu/", 2), limit: fc.oneof(fc.nat(8), fc.constant(MAX)) }),
   { maxLength: 4 },
 );
-const distinct = (list: readonly QueueLimit[]) => [...new Map(list.map((l) => [`${l.queue}|${l.pool}`, l])).values()];
+const distinct = (list: readonly Ceiling[]) => [...new Map(list.map((l) => [`${l.queue}|${l.pool}`, l])).values()];
 const command = fc.oneof(
   { weight: 5, arbitrary: fc.record({ do: fc.constant("grant" as const), holder, lines }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant("repeat" as const), at: fc.nat(5) }) },
@@ -80,19 +92,19 @@ test("whatever happened, the counters agree with a plain list of the held lines"
       let epoch = 1;
       const fences = new Set<bigint>();
       model.limits = distinct(first);
-      state.open(epoch, [], model.limits);
+      state.open(epoch, { rows: [], limits: ceilings(model.limits) });
       for (const step of commands) {
         if (step.do === "grant") grantBoth(step.holder, step.lines);
         else if (step.do === "repeat") repeat(step.at);
         else if (step.do === "free") free(step.at);
         else if (step.do === "setLimits") {
           model.limits = distinct(step.limits);
-          assert.equal(state.setLimits(epoch, model.limits), "set");
+          assert.equal(state.setLimits(epoch, ceilings(model.limits)), "set");
         } else {
           model.held = model.held.slice(0, step.keep);
           epoch += 1;
-          state.open(epoch, model.held, model.limits);
-          assert.equal(state.setLimits(epoch - 1, []), "closed");
+          state.open(epoch, { rows: model.held, limits: ceilings(model.limits) });
+          assert.equal(state.setLimits(epoch - 1, ceilings([])), "closed");
         }
         assertSums();
       }
@@ -100,7 +112,7 @@ test("whatever happened, the counters agree with a plain list of the held lines"
       function grantBoth(by: Holder, asked: readonly AllocationLine[]) {
         const before = model.held.length;
         const expected = model.expects(by, asked);
-        const outcome = state.grant({ epoch, holder: by, lines: asked });
+        const outcome = state.grant({ epoch, holder: by, priority: 0, waiter: null, lines: asked });
         assert.equal(outcome.kind, expected);
         if (outcome.kind === "exhausted")
           assert.ok(outcome.violation.requested > outcome.violation.limit - outcome.violation.used);
@@ -116,23 +128,34 @@ test("whatever happened, the counters agree with a plain list of the held lines"
       function repeat(at: number) {
         const row = model.held[at % Math.max(1, model.held.length)];
         if (row === undefined) return;
-        const outcome = state.grant({ epoch, holder: row.holder, lines: [row] });
-        assert.deepEqual(outcome, { kind: "granted", fence: row.fence, held: true });
+        const outcome = state.grant({
+          epoch,
+          holder: row.holder,
+          priority: 0,
+          waiter: null,
+          lines: [{ ...row, caps: NO_CAPS }],
+        });
+        assert.ok(outcome.kind === "granted" && outcome.fence === row.fence && outcome.held);
       }
 
       function free(at: number) {
         const row = model.held[at % Math.max(1, model.held.length)];
         const fence = row?.fence ?? 99n;
-        assert.equal(state.free(epoch - 1, fence), "closed");
-        assert.equal(state.free(epoch, fence), row === undefined ? "notHeld" : "freed");
-        assert.equal(state.free(epoch, fence), "notHeld");
+        const together = model.held.filter((held) => held.fence === fence);
+        const refs = row === undefined ? [{ pool: "gpu/0", token: "t", fence }] : together;
+        assert.equal(state.free(epoch - 1, refs), "closed");
+        assert.ok(state.free(epoch, refs) !== "closed");
+        assert.deepEqual(
+          state.free(epoch, refs),
+          refs.map(() => "notHeld"),
+        );
         model.held = model.held.filter((held) => held.fence !== fence);
       }
 
       function assertSums() {
         const expected = new Map<string, number>();
         for (const row of model.held) {
-          for (const scope of scopesOf(row))
+          for (const scope of scopesToRead(row, NO_LIMITS))
             expected.set(scopeKey(scope), (expected.get(scopeKey(scope)) ?? 0) + row.amount);
         }
         assert.deepEqual(new Map(state.used().map(({ scope, used }) => [scopeKey(scope), used])), expected);
@@ -142,41 +165,59 @@ test("whatever happened, the counters agree with a plain list of the held lines"
   );
 });
 
-const ONE: AllocationLine = { pool: "gpu/h100", token: "t", amount: 1, project: "p", namespace: "n", queue: "q" };
-const BY: Holder = { jobUid: "job", admission: 1 };
+const ONE: AllocationLine = {
+  pool: "gpu/h100",
+  token: "t",
+  amount: 1,
+  project: "p",
+  namespace: "n",
+  queue: "q",
+  caps: NO_CAPS,
+  leaseMs: null,
+};
+const BY: Holder = { kind: "admission", jobUid: "job", admission: 1 };
 
 test("counters are closed until they were opened", () => {
-  assert.deepEqual(new CounterState().grant({ epoch: 1, holder: BY, lines: [ONE] }), { kind: "closed" });
+  assert.deepEqual(new CounterState().grant({ epoch: 1, priority: 0, waiter: null, holder: BY, lines: [ONE] }), {
+    kind: "closed",
+  });
 });
 
 test("an older epoch does not open counters again, and cannot use them", () => {
   const state = new CounterState();
-  state.open(2, [], [{ queue: "q", pool: "gpu/h100", limit: 1 }]);
-  state.open(1, [], []);
-  assert.equal(state.grant({ epoch: 1, holder: BY, lines: [ONE] }).kind, "closed");
-  assert.deepEqual(state.grant({ epoch: 2, holder: BY, lines: [ONE] }), {
+  state.open(2, { rows: [], limits: ceilings([{ queue: "q", pool: "gpu/h100", limit: 1 }]) });
+  state.open(1, { rows: [], limits: ceilings([]) });
+  assert.equal(state.grant({ epoch: 1, holder: BY, priority: 0, waiter: null, lines: [ONE] }).kind, "closed");
+  assert.deepEqual(state.grant({ epoch: 2, holder: BY, priority: 0, waiter: null, lines: [ONE] }), {
     kind: "granted",
     fence: 2n ** 33n + 1n,
     held: false,
+    confirmed: false,
+    expiresInMs: [null],
   });
 });
 
 test("counters opened again under their own epoch give no fence twice", () => {
   const state = new CounterState();
-  const limits = [{ queue: "q", pool: "gpu/h100", limit: 5 }];
+  const limits = ceilings([{ queue: "q", pool: "gpu/h100", limit: 5 }]);
   const fence = 2n ** 32n + 7n;
-  state.open(1, [{ ...ONE, holder: BY, fence }], limits);
-  assert.deepEqual(state.grant({ epoch: 1, holder: BY, lines: [{ ...ONE, token: "u" }] }), {
+  state.open(1, { rows: [{ ...ONE, holder: BY, fence }], limits });
+  assert.deepEqual(state.grant({ epoch: 1, holder: BY, priority: 0, waiter: null, lines: [{ ...ONE, token: "u" }] }), {
     kind: "granted",
     fence: fence + 1n,
     held: false,
+    confirmed: false,
+    expiresInMs: [null],
   });
 });
 
 for (const amount of [0, -1, 1.5, Number.NaN, MAX + 1]) {
   test(`an amount of ${amount} is a caller's bug`, () => {
     const state = new CounterState();
-    state.open(1, [], [{ queue: "q", pool: "gpu/h100", limit: MAX }]);
-    assert.throws(() => state.grant({ epoch: 1, holder: BY, lines: [{ ...ONE, amount }] }), /the amount of t/);
+    state.open(1, { rows: [], limits: ceilings([{ queue: "q", pool: "gpu/h100", limit: MAX }]) });
+    assert.throws(
+      () => state.grant({ epoch: 1, holder: BY, priority: 0, waiter: null, lines: [{ ...ONE, amount }] }),
+      /the amount of t/,
+    );
   });
 }

@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import { isConditionTrue } from "../../src/core/job/conditions.ts";
 import { reconcile } from "../../src/core/reconcile/reconcile.ts";
 import { names, pytorch, Scene } from "./scene.ts";
-import { CONFIG, jobOf, recorded, START_MS } from "./world.ts";
+import { CONFIG, jobOf, recorded, START_MS, template } from "./world.ts";
 
 describe("the end", () => {
   const policies = {
@@ -139,6 +139,43 @@ describe("the start timeout", () => {
     assert.deepEqual(scene.cluster.things, []);
     assert.deepEqual(scene.job.admissions, [], "released, gone and dropped");
   });
+
+  /** Dynamic workers, whose failures do not end the job: `failed` of them fail for good, then `running` others run. */
+  const forgiven = {
+    "a worker that failed for good does not stand in for those that never start": {
+      min: 1,
+      failed: 1,
+      running: 0,
+      up: false,
+    },
+    "a worker that failed for good is not waited for": { min: 4, failed: 1, running: 3, up: true },
+    "those that are left must all run where they are fewer than the minimum": {
+      min: 4,
+      failed: 1,
+      running: 2,
+      up: false,
+    },
+    "those that are left are enough where as many as the minimum run": { min: 2, failed: 2, running: 2, up: true },
+    "of those that are left as many as the minimum must run": { min: 2, failed: 2, running: 1, up: false },
+  };
+  for (const [name, { min, failed, running, up }] of Object.entries(forgiven)) {
+    test(name, () => {
+      const replicaSpecs = {
+        Worker: { replicas: 4, restartPolicy: "Never" as const, template: template("tensorflow") },
+      };
+      const runPolicy = { schedulingPolicy: { minAvailable: min, scheduleTimeoutSeconds: 120 } };
+      const kindSpec = { enableDynamicWorker: true };
+      const scene = new Scene({ kind: "TFJob", replicaSpecs, runPolicy, kindSpec }, "tensorflow");
+      scene.step();
+      for (let index = 0; index < failed; index += 1) scene.set(`j-worker-${index}`, "Failed", { exitCode: 1 });
+      for (let index = failed; index < failed + running; index += 1) scene.set(`j-worker-${index}`, "Running");
+      scene.step();
+      assert.equal(scene.job.admissions[0]?.belowMinSinceMs, up ? null : START_MS);
+      scene.nowMs += 120_000;
+      scene.step();
+      assert.equal(scene.job.status.phase, up ? "RUNNING" : "WAITING");
+    });
+  }
 
   test("0 waits for ever", () => {
     const scene = new Scene(pytorch({ schedulingPolicy: { scheduleTimeoutSeconds: 0 } }));

@@ -3,22 +3,34 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { isConditionTrue } from "../../src/core/job/conditions.ts";
 import type { Job } from "../../src/core/job/job.ts";
+import { keptMembers, memberCount } from "../../src/core/job/roles.ts";
 import type { SentSpec } from "../../src/core/job/sent.ts";
 import type { CleanPodPolicy, RestartPolicy, RestartScope } from "../../src/core/job/spec.ts";
 import { isTerminal } from "../../src/core/job/status.ts";
-import { podView } from "../../src/core/pods/pod-view.ts";
+import { changeJob, type WantedChange } from "../../src/core/kinds/change-job.ts";
+import { kindOf } from "../../src/core/kinds/registry.ts";
+import { type PodView, podView } from "../../src/core/pods/pod-view.ts";
 import type { Action, Decision, Observed } from "../../src/core/reconcile/decision.ts";
 import { reconcile } from "../../src/core/reconcile/reconcile.ts";
-import { canonicalJson } from "../../src/runtime/json.ts";
+import { canonicalJson, type JsonObject } from "../../src/runtime/json.ts";
 import { admit, CONFIG, jobOf, podStatus, recorded, START_MS, TinyCluster, template } from "./world.ts";
 
 /** Caches lag and calls linger for less than a decision waits before it takes silence for an answer. */
 const LAG_MS_MAX = 4_000;
 
-const shapes = {
+type Shape = {
+  readonly kind: string;
+  readonly container: string;
+  readonly roles: Readonly<Record<string, number>>;
+  readonly kindSpec?: JsonObject;
+};
+
+const shapes: Readonly<Record<string, Shape>> = {
   pytorch: { kind: "PyTorchJob", container: "pytorch", roles: { Master: 1, Worker: 2 } },
   workers: { kind: "PyTorchJob", container: "pytorch", roles: { Worker: 2 } },
   tensorflow: { kind: "TFJob", container: "tensorflow", roles: { PS: 1, Worker: 2 } },
+  dynamic: { kind: "TFJob", container: "tensorflow", roles: { Worker: 2 }, kindSpec: { enableDynamicWorker: true } },
+  mpi: { kind: "MPIJob", container: "mpi", roles: { Launcher: 1, Worker: 2 } },
   plain: { kind: "Job", container: "main", roles: { Driver: 1, Worker: 1 } },
 };
 
@@ -33,6 +45,14 @@ const spec = fc.record({
 });
 
 type Spec = typeof spec extends fc.Arbitrary<infer T> ? T : never;
+
+const STUCK = [
+  "ImagePullBackOff",
+  "CreateContainerError",
+  "CreateContainerConfigError",
+  "InvalidImageName",
+  "Whatever",
+];
 
 const pick = fc.nat({ max: 7 });
 const fate = fc.constantFrom("done", "done", "done", "lost", "doubled", "late");
@@ -58,11 +78,23 @@ const op = fc.oneof(
     arbitrary: fc.record({ do: fc.constant("fail" as const), pick, exitCode: fc.constantFrom(1, 137, 143) }),
   },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("evict" as const), pick }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant("stick" as const), pick, reason: fc.constantFrom(...STUCK) }) },
   { weight: 6, arbitrary: fc.record({ do: fc.constant("restart" as const), pick }) },
   { weight: 3, arbitrary: fc.record({ do: fc.constant("deletePod" as const), pick }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("loseNode" as const), pick }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant("suspend" as const), suspend: fc.boolean() }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant("scale" as const), workers: fc.integer({ min: 1, max: 4 }) }) },
   { weight: 1, arbitrary: fc.constantFrom({ do: "cancel" as const }, { do: "delete" as const }) },
 );
 type Op = typeof op extends fc.Arbitrary<infer T> ? T : never;
+
+function sizeOf({ members }: { readonly members: Readonly<Record<string, number>> }): number {
+  return Object.values(members).reduce((sum, count) => sum + count, 0);
+}
+
+function isStuck({ phase, containers }: PodView): boolean {
+  return phase === "Pending" && containers.some(({ waiting }) => waiting !== null);
+}
 
 /** One job, two clusters and everything that may go wrong between them. */
 class World {
@@ -86,6 +118,7 @@ class World {
     const sent: SentSpec = {
       kind: shape.kind,
       replicaSpecs,
+      kindSpec: shape.kindSpec ?? {},
       runPolicy: {
         cleanPodPolicy,
         restartScope,
@@ -109,12 +142,21 @@ class World {
     this.advance(100);
     if (one.do === "step") this.step(one);
     else if (one.do === "advance") this.advance(one.ms);
+    else if (one.do === "suspend") this.change({ suspend: one.suspend });
+    else if (one.do === "scale") this.change({ replicas: { Worker: one.workers } });
     else if (one.do === "collect") for (const cluster of this.clusters) cluster.collect();
     else if (one.do === "cancel")
       this.job = { ...this.job, cancel: this.job.cancel ?? { reason: "r", atMs: this.nowMs } };
     else if (one.do === "delete") this.job = { ...this.job, deleteTimeMs: this.job.deleteTimeMs ?? this.nowMs };
     else this.touchPod(one);
     this.check();
+  }
+
+  /** As the service changes a job; refused where it would refuse it. */
+  change(wanted: Omit<WantedChange, "version">): void {
+    const kind = kindOf(this.job.spec.kind)!;
+    const decided = changeJob(this.job, kind, { version: null, ...wanted }, this.nowMs);
+    if (decided.kind === "changed") this.job = decided.job;
   }
 
   advance(ms: number): void {
@@ -139,10 +181,12 @@ class World {
     const { cluster, thing, view } = chosen;
     const restarts = view.containers[0]?.restarts ?? 0;
     const known = cluster.failures.get(thing.uid) ?? 0;
-    if (one.do === "run") cluster.setPod(thing, podStatus("Running", this.container, { restarts }));
+    if (one.do === "stick") this.stick(one.reason, chosen);
+    else if (one.do === "run") cluster.setPod(thing, podStatus("Running", this.container, { restarts }));
     else if (one.do === "succeed")
       cluster.setPod(thing, podStatus("Succeeded", this.container, { restarts, exitCode: 0 }));
-    else if (one.do === "deletePod") cluster.change(thing, { deleting: true });
+    else if (one.do === "deletePod") cluster.change(thing, { deleting: true, deletedMs: this.nowMs });
+    else if (one.do === "loseNode") cluster.change(thing, { deleting: true, deletedMs: this.nowMs, lost: true });
     else if (one.do === "restart") {
       cluster.setPod(thing, podStatus("Running", this.container, { restarts: restarts + 1 }));
       cluster.failures.set(thing.uid, known + 1);
@@ -153,11 +197,22 @@ class World {
     }
   }
 
+  /** The pod waits for something that never comes, which is one failure of it. */
+  stick(reason: string, { cluster, thing, view }: World["objects"][number]): void {
+    if (view.phase !== "Pending") return;
+    const lastTransitionTime = new Date(this.nowMs).toISOString();
+    cluster.setPod(thing, {
+      phase: "Pending",
+      conditions: [{ type: "Ready", status: "False", reason: "ContainersNotReady", lastTransitionTime }],
+      containerStatuses: [{ name: this.container, ready: false, state: { waiting: { reason } } }],
+    });
+    cluster.failures.set(thing.uid, 1);
+  }
+
   step({ lagMs, crash, fates }: { lagMs: number; crash: string; fates: readonly string[] }): Decision | null {
     if (this.forgotten) return null;
     this.planner();
-    const observed = this.clusters.map((cluster) => cluster.observe({ nowMs: this.nowMs, lagMs }));
-    const decision = reconcile(this.job, observed, this.nowMs, CONFIG);
+    const [decision, observed] = this.decide(lagMs);
     this.checkRepeats(decision, observed);
     this.checkDecision(decision, observed);
     if (crash === "beforeRecord") return decision;
@@ -175,15 +230,42 @@ class World {
     return decision;
   }
 
+  /** What gives members up is decided again by what the clusters themselves say, as a worker does. */
+  decide(lagMs: number): [Decision, Observed] {
+    const heard = this.clusters.map((cluster) => cluster.observe({ nowMs: this.nowMs, lagMs }));
+    const first = reconcile(this.job, heard, this.nowMs, CONFIG);
+    const gives = this.job.admissions.some((was) =>
+      first.record?.admissions.some((one) => one.number === was.number && sizeOf(one) < sizeOf(was)),
+    );
+    if (!gives) return [first, heard];
+    const seen = this.clusters.map((cluster) => cluster.observe({ nowMs: this.nowMs, lagMs: 0 }));
+    return [reconcile(this.job, seen, this.nowMs, CONFIG), seen];
+  }
+
   /** Admits a waiting gang once its backoff is over and no token of an older admission is held. */
   planner(): void {
-    const { status, admissions, cancel, deleteTimeMs } = this.job;
+    const { status, admissions, cancel, deleteTimeMs, spec: wanted } = this.job;
+    this.grow();
+    if (wanted.runPolicy.suspend) return;
     if (status.phase !== "WAITING" || cancel !== null || deleteTimeMs !== null) return;
     if ((status.backoff?.notBeforeMs ?? 0) > this.nowMs) return;
     const cluster = this.clusters[this.#admitted % 2]!.name;
     if (admissions.some((one) => one.tokensReleasedMs === null || (one.cluster === cluster && one.goneMs === null)))
       return;
     this.job = admit(this.job, { cluster, nowMs: this.nowMs, number: ++this.#admitted });
+  }
+
+  /** Lets a live gang that is smaller than its job grow, as a planner with room does. */
+  grow(): void {
+    const live = this.job.admissions.find(({ state }) => state === "live");
+    if (live === undefined || this.job.spec.runPolicy.suspend) return;
+    const all = Object.entries(this.job.spec.replicaSpecs).map(([role, { replicas }]) => [
+      role,
+      Math.max(live.members[role] ?? 0, replicas),
+    ]);
+    const grown = { ...live, members: Object.fromEntries(all) };
+    const admissions = this.job.admissions.map((one) => (one === live ? grown : one));
+    if (sizeOf(grown) > sizeOf(live)) this.job = { ...this.job, admissions };
   }
 
   /** The same step again, after its record and before anything else was seen, comes to rest and counts nothing twice. */
@@ -199,7 +281,35 @@ class World {
     }
   }
 
+  /** A gang that is seen to be below its minimum is on record as that; who has failed for good is missed by nobody, and stands in for nobody. */
+  checkMinimum(decision: Decision, observed: Observed): void {
+    const { status, admissions } = decision.record ?? this.job;
+    const live = admissions.find(({ state }) => state === "live");
+    if (live === undefined) return;
+    const pods = observed
+      .flatMap((seen) => (seen.cluster === live.cluster ? seen.pods : []))
+      .filter(({ admission }) => admission === live.number);
+    const up = pods.filter(({ phase, deleting }) => (phase === "Running" && !deleting) || phase === "Succeeded");
+    const members = keptMembers(this.job.spec, live.members);
+    const over = Object.entries(members).flatMap(([role, count]) =>
+      Array.from({ length: count }, (_, index) => index).filter((index) => {
+        const attempt = status.attempts.byReplica[`${role}/${index}`] ?? 1;
+        return pods.some(
+          (pod) =>
+            (pod.phase === "Failed" || isStuck(pod)) &&
+            pod.role === role.toLowerCase() &&
+            pod.index === index &&
+            pod.attempt === attempt,
+        );
+      }),
+    );
+    const { minAvailable } = this.job.spec.runPolicy.schedulingPolicy;
+    if (up.length >= Math.min(minAvailable, memberCount(members) - over.length)) return;
+    assert.notEqual(live.belowMinSinceMs, null, `${up.length} run of ${minAvailable}, and nobody counts for how long`);
+  }
+
   checkDecision(decision: Decision, observed: Observed): void {
+    this.checkMinimum(decision, observed);
     const status = decision.record?.status ?? this.job.status;
     const live = this.job.admissions.find(({ state }) => state === "live");
     const own = observed.flatMap(({ cluster, pods }) => (cluster === live?.cluster ? pods : []));
@@ -210,6 +320,12 @@ class World {
     if (live !== undefined && this.job.cancel === null && this.job.deleteTimeMs === null) {
       assert.ok(active <= running.length, "a pod of another admission was counted");
     }
+    for (const action of decision.actions) {
+      if (action.kind !== "deletePod" || !action.force) continue;
+      const pod = observed.flatMap(({ pods }) => pods).find(({ uid }) => uid === action.uid);
+      const over = pod?.phase === "Succeeded" || pod?.phase === "Failed";
+      assert.ok(pod?.deleting && (pod.nodeGone || over), "forced although somebody may still end it");
+    }
     const policy = this.job.spec.runPolicy.cleanPodPolicy;
     const ended = this.job.admissions.find(({ state }) => state === "ended");
     if (policy === "All" || this.job.deleteTimeMs !== null || status.phase === "CANCELLED" || ended === undefined)
@@ -217,8 +333,8 @@ class World {
     for (const action of decision.actions) {
       if (!("uid" in action) || action.cluster !== ended.cluster) continue;
       const pod = observed.flatMap(({ pods }) => pods).find(({ uid }) => uid === action.uid);
-      if (pod?.admission !== ended.number) continue;
-      const leftToDo = policy === "Running" || ended.tokensReleasedMs !== null;
+      if (pod?.admission !== ended.number || pod.deleting) continue;
+      const leftToDo = policy === "Running" || ended.tokensReleasedMs !== null || isStuck(pod);
       assert.ok(
         leftToDo && ["Running", "Pending"].includes(pod.phase),
         `policy ${policy} keeps a pod that is ${pod.phase}`,
@@ -226,7 +342,30 @@ class World {
     }
   }
 
+  /** Members are given up once nothing of theirs holds their tokens. */
+  checkMembers(before: Job, decision: Decision): void {
+    for (const admission of decision.record?.admissions ?? []) {
+      const was = before.admissions.find(({ number }) => number === admission.number);
+      if (was === undefined || sizeOf(admission) >= sizeOf(was)) continue;
+      const counts = new Map(Object.entries(admission.members).map(([role, count]) => [role.toLowerCase(), count]));
+      const holding = this.objects.filter(
+        ({ cluster, thing, view }) =>
+          thing.kind === "pod" &&
+          view.admission === admission.number &&
+          !["Succeeded", "Failed"].includes(view.phase) &&
+          !cluster.isOrphan(thing) &&
+          (view.index ?? 0) >= (counts.get(view.role ?? "") ?? 0),
+      );
+      assert.deepEqual(
+        holding.map(({ thing }) => thing.name),
+        [],
+        "members were given up while a pod of theirs was there",
+      );
+    }
+  }
+
   checkTokens(before: Job, decision: Decision): void {
+    this.checkMembers(before, decision);
     for (const admission of decision.record?.admissions ?? []) {
       const known = this.#released.get(admission.number);
       if (admission.tokensReleasedMs === null) {
@@ -268,6 +407,11 @@ class World {
       .flatMap(({ failures }) => [...failures.values()])
       .reduce((sum, count) => sum + count, 0);
     assert.ok(counted <= truth, `${counted} failures counted of ${truth}`);
+    const { backoffLimit, systemBackoffLimit } = this.job.spec.runPolicy;
+    if (!isTerminal(status)) {
+      assert.ok(status.attempts.user < Math.max(backoffLimit ?? 0, 1), "more failures than the limit");
+      assert.ok(status.attempts.system < Math.max(systemBackoffLimit, 1), "more failures than the system's limit");
+    }
     const holders = this.objects.filter(
       ({ cluster, thing, view }) =>
         thing.kind === "pod" && !["Succeeded", "Failed"].includes(view.phase) && !cluster.isOrphan(thing),
@@ -281,6 +425,10 @@ class World {
    * seen, or when the last one asked for it, so a timer that is forgotten shows.
    */
   settle(): void {
+    if (this.job.spec.runPolicy.suspend && !isTerminal(this.job.status) && this.job.deleteTimeMs === null) {
+      this.restSuspended();
+      this.change({ suspend: false });
+    }
     let recheckAtMs: number | null = this.nowMs;
     let seen = "";
     for (let round = 0; round < 800 && !this.forgotten; round++) {
@@ -294,7 +442,7 @@ class World {
       this.advance(5_000);
       for (const cluster of this.clusters) cluster.collect();
       for (const { cluster, thing, view: pod } of this.objects) {
-        if (thing.kind === "pod" && pod.phase === "Pending")
+        if (thing.kind === "pod" && pod.phase === "Pending" && !isStuck(pod))
           cluster.setPod(thing, podStatus("Running", this.container));
       }
       this.check();
@@ -305,12 +453,31 @@ class World {
     this.checkLeftovers();
   }
 
+  /** A suspended job comes to rest with no pod and no token, and stays. */
+  restSuspended(): void {
+    for (let round = 0; round < 40; round++) {
+      this.step({ lagMs: 0, crash: "no", fates: ["done"] });
+      this.advance(5_000);
+      for (const cluster of this.clusters) cluster.collect();
+      this.check();
+    }
+    if (this.job.cancel !== null) return;
+    assert.equal(this.job.status.phase, "SUSPENDED");
+    assert.ok(isConditionTrue(this.job.status.conditions, "Suspended"));
+    assert.deepEqual(
+      this.objects.map(({ thing }) => thing.name),
+      [],
+    );
+    assert.deepEqual(this.job.admissions, [], "something of an admission is held on to");
+  }
+
   checkLeftovers(): void {
     const { status, admissions } = this.job;
     const left = this.objects.filter(({ thing }) => thing.kind === "pod");
     assert.ok(
       left.every(({ view }) => admissions.some(({ number, state }) => number === view.admission && state === "ended")),
     );
+    assert.ok(!left.some(({ view }) => isStuck(view)), "a pod is kept that can never start");
     const policy = this.job.spec.runPolicy.cleanPodPolicy;
     const running = left.filter(({ view }) => view.phase === "Running" || view.phase === "Pending");
     if (policy !== "None" || status.phase === "CANCELLED") {

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { isInterruptible } from "../../src/core/job/interruptible.ts";
 import { reconcile, sweep } from "../../src/core/reconcile/reconcile.ts";
 import type { JsonObject } from "../../src/runtime/json.ts";
-import { objectAt } from "../../src/runtime/json.ts";
+import { arrayAt, objectAt, stringMapAt } from "../../src/runtime/json.ts";
 import { names, pytorch, Scene } from "./scene.ts";
-import { CONFIG, START_MS } from "./world.ts";
+import { CONFIG, podStatus, START_MS, template } from "./world.ts";
 
 describe("failures", () => {
   test("a failed pod is counted once, deleted at once, and started again as the next attempt after its backoff", () => {
@@ -54,7 +55,7 @@ describe("failures", () => {
     "under Never even a kill without OOM is the job's": {
       sent: pytorch({}, "Never"),
       exitCode: 137,
-      code: "SIGKILL",
+      code: "Interrupted",
       user: 0,
     },
     "under ExitCode a code below 128 is permanent": {
@@ -94,12 +95,113 @@ describe("failures", () => {
     });
   }
 
+  const stuck = (scene: Scene, name: string, reason: string, sinceMs = scene.nowMs) =>
+    scene.cluster.setPod(scene.cluster.pods().find((pod) => pod.name === name)!, {
+      phase: "Pending",
+      conditions: [{ type: "Ready", status: "False", lastTransitionTime: new Date(sinceMs).toISOString() }],
+      containerStatuses: [{ name: "pytorch", ready: false, state: { waiting: { reason } } }],
+    });
+
+  test("a pod whose image cannot be pulled is started again once its grace is over, and counted once", () => {
+    const scene = new Scene(pytorch({ backoffLimit: 2 }));
+    scene.step();
+    stuck(scene, "j-worker-0", "ImagePullBackOff");
+    assert.equal(scene.step().recheckAtMs, scene.nowMs + 180_000);
+    scene.nowMs += 179_999;
+    assert.deepEqual(names(scene.step(), "deletePod"), []);
+    scene.nowMs += 1;
+    assert.deepEqual(names(scene.step(), "deletePod"), ["j-worker-0"]);
+    scene.rest();
+    assert.deepEqual([scene.job.status.attempts.user, scene.job.status.attempts.system], [1, 0]);
+    assert.equal(scene.job.status.phase, "RESTARTING");
+  });
+
+  test("an image name that cannot exist ends the job, and its pod goes though policy None keeps pods", () => {
+    const scene = new Scene(pytorch({ cleanPodPolicy: "None", backoffLimit: 5 }));
+    scene.step();
+    scene.set("j-worker-1", "Running");
+    stuck(scene, "j-worker-0", "InvalidImageName");
+    scene.rest();
+    const { phase, failure, attempts } = scene.job.status;
+    assert.deepEqual([phase, failure?.code, failure?.kind], ["FAILED", "|InvalidImageName", "USER"]);
+    assert.deepEqual([attempts.user, failure?.container], [0, "pytorch"]);
+    assert.deepEqual(scene.podNames, ["j-master-0", "j-worker-1"]);
+  });
+
+  test("a failure that would come again ends even a job whose kind forgives those of its workers", () => {
+    const replicaSpecs = { Worker: { replicas: 2, template: template("tensorflow") } };
+    const scene = new Scene({ kind: "TFJob", replicaSpecs, kindSpec: { enableDynamicWorker: true } }, "tensorflow");
+    scene.step();
+    stuck(scene, "j-worker-0", "CreateContainerConfigError");
+    scene.step();
+    assert.equal(scene.job.status.failure?.code, "|CreateContainerConfigError");
+  });
+
+  test("a container that cannot run by the cluster's fault spends the system's budget", () => {
+    const scene = new Scene(pytorch({ systemBackoffLimit: 1 }));
+    scene.step();
+    stuck(scene, "j-worker-0", "RunContainerError");
+    scene.step();
+    assert.equal(scene.job.status.failure?.code, "SystemBackoffLimitExceeded");
+    assert.deepEqual([scene.job.status.attempts.user, scene.job.status.attempts.system], [0, 1]);
+  });
+
+  test("a primary container that ended well makes a success, though a sidecar runs on", () => {
+    const scene = new Scene(pytorch({ cleanPodPolicy: "Running" }, "Never")).start();
+    const status = podStatus("Running", "pytorch", { exitCode: 0 });
+    const containerStatuses = [...arrayAt(status, "containerStatuses"), { name: "proxy", state: { running: {} } }];
+    const master = scene.cluster.pods().find(({ name }) => name === "j-master-0")!;
+    scene.cluster.setPod(master, { ...status, containerStatuses });
+    scene.step();
+    assert.equal(scene.job.status.phase, "SUCCEEDED");
+    assert.deepEqual(scene.job.status.replicaStatuses["Master"], { active: 0, succeeded: 1, failed: 0 });
+    scene.rest();
+    assert.deepEqual(scene.podNames, []);
+  });
+
+  test("a success despite a lack of memory is a failure that is started again", () => {
+    const scene = new Scene(pytorch()).start();
+    const state = { terminated: { exitCode: 0, reason: "OOMKilled" } };
+    const worker = scene.cluster.pods().find(({ name }) => name === "j-worker-0")!;
+    scene.cluster.setPod(worker, { phase: "Succeeded", containerStatuses: [{ name: "pytorch", state }] });
+    assert.deepEqual(names(scene.step(), "deletePod"), ["j-worker-0"]);
+    assert.equal(scene.job.status.attempts.user, 1);
+  });
+
   test("under Never an evicted pod is the system's failure and is started again", () => {
     const scene = new Scene(pytorch({}, "Never")).start();
     scene.set("j-worker-0", "Failed", { reason: "Evicted" });
     scene.step();
     assert.equal(scene.job.status.phase, "RESTARTING");
     assert.deepEqual([scene.job.status.attempts.user, scene.job.status.attempts.system], [0, 1]);
+  });
+
+  test("an interruptible job that the system failed too often starts pods that nobody interrupts", () => {
+    const scene = new Scene(pytorch({ interruptible: true, interruptibleFailureThreshold: 2 })).start();
+    const label = (name: string) => {
+      const pod = scene.cluster.pods().find((one) => one.name === name);
+      return stringMapAt(objectAt(pod?.json, "metadata"), "labels")["gangway.dev/interruptible"];
+    };
+    const evict = (name: string) => {
+      scene.set(name, "Failed", { reason: "Evicted" });
+      const told = scene.step().record?.events.filter(({ reason }) => reason === "PyTorchJobNotInterruptible").length;
+      scene.cluster.collect();
+      scene.nowMs += 60_000;
+      scene.step();
+      return [label(name), told];
+    };
+    assert.equal(label("j-worker-0"), "true");
+    assert.deepEqual(evict("j-worker-0"), ["true", 0]);
+    assert.deepEqual(evict("j-worker-1"), ["false", 1]);
+    assert.equal(label("j-worker-0"), "true", "what runs stays what it is");
+    assert.deepEqual(evict("j-worker-0"), ["false", 0]);
+  });
+
+  test("a user's failures leave a job interruptible, and one failure of the system is enough where nothing is said", () => {
+    const { runPolicy } = new Scene(pytorch({ interruptible: true })).job.spec;
+    assert.equal(isInterruptible(runPolicy, { system: 0 }), true);
+    assert.equal(isInterruptible(runPolicy, { system: 1 }), false);
+    assert.equal(isInterruptible({ ...runPolicy, interruptible: false }, { system: 0 }), false);
   });
 
   test("container restarts of running pods count by their growth alone", () => {

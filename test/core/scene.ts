@@ -1,6 +1,9 @@
 import type { Job } from "../../src/core/job/job.ts";
 import type { SentRunPolicy, SentSpec } from "../../src/core/job/sent.ts";
+import { changeJob, type WantedChange } from "../../src/core/kinds/change-job.ts";
+import { kindOf } from "../../src/core/kinds/registry.ts";
 import type { Decision } from "../../src/core/reconcile/decision.ts";
+import { OUTSTANDING_MS } from "../../src/core/reconcile/draft.ts";
 import { reconcile } from "../../src/core/reconcile/reconcile.ts";
 import { objectAt } from "../../src/runtime/json.ts";
 import { admit, CONFIG, jobOf, podStatus, recorded, START_MS, TinyCluster, template } from "./world.ts";
@@ -23,7 +26,10 @@ export class Scene {
   job: Job;
   nowMs = START_MS;
 
-  constructor(sent: SentSpec) {
+  readonly container: string;
+
+  constructor(sent: SentSpec, container = "pytorch") {
+    this.container = container;
     this.job = admit(jobOf(sent), { cluster: "c1", nowMs: this.nowMs, number: 1 });
   }
 
@@ -34,16 +40,24 @@ export class Scene {
     return decision;
   }
 
-  /** Steps, and lets the cluster carry deletions out, until nothing changes any more. */
+  /** Steps, and lets the cluster carry deletions out, until nothing changes any more, also once nothing that was asked for is under way. */
   rest(): void {
     for (let round = 0; round < 10; round++) {
+      if (round === 5) this.nowMs += OUTSTANDING_MS;
       this.step();
       this.cluster.collect();
     }
   }
 
+  /** As the service changes a job; what it answers. */
+  change(wanted: Omit<WantedChange, "version">): string {
+    const decided = changeJob(this.job, kindOf(this.job.spec.kind)!, { version: null, ...wanted }, this.nowMs);
+    if (decided.kind === "changed") this.job = decided.job;
+    return decided.kind;
+  }
+
   set(name: string, phase: string, of: Parameters<typeof podStatus>[2] = {}): void {
-    this.cluster.setPod(this.cluster.pods().find((pod) => pod.name === name)!, podStatus(phase, "pytorch", of));
+    this.cluster.setPod(this.cluster.pods().find((pod) => pod.name === name)!, podStatus(phase, this.container, of));
   }
 
   start(): this {

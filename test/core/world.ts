@@ -1,3 +1,5 @@
+import { partPatch } from "../../src/adapters/cluster/parts.ts";
+import { mergePatch } from "../../src/adapters/simcluster/patch.ts";
 import { defaultSpec } from "../../src/core/job/defaults.ts";
 import type { Job } from "../../src/core/job/job.ts";
 import { LABEL } from "../../src/core/job/labels.ts";
@@ -6,12 +8,22 @@ import type { SentSpec } from "../../src/core/job/sent.ts";
 import { totalReplicas } from "../../src/core/job/spec.ts";
 import type { Admission } from "../../src/core/job/status.ts";
 import { kindOf } from "../../src/core/kinds/registry.ts";
+import { ASKED_ANNOTATION, type GangScheduler } from "../../src/core/pods/pod-group.ts";
 import { podView } from "../../src/core/pods/pod-view.ts";
-import type { Action, Decision, ObjectView, Observed } from "../../src/core/reconcile/decision.ts";
+import type {
+  Action,
+  ConfigMapView,
+  Decision,
+  ObjectView,
+  Observed,
+  PodGroupView,
+} from "../../src/core/reconcile/decision.ts";
 import type { JsonObject } from "../../src/runtime/json.ts";
-import { objectAt, stringAt, stringMapAt } from "../../src/runtime/json.ts";
+import { canonicalJson, objectAt, stringAt, stringMapAt } from "../../src/runtime/json.ts";
 
-export const CONFIG = { build: { installation: "test", clusterDomain: "", initImage: "alpine:3.20" } };
+export const CONFIG = {
+  build: { installation: "test", clusterDomain: "", initImage: "alpine:3.20", kubectlImage: "kubectl:1" },
+};
 export const START_MS = 1_700_000_000_000;
 
 /** A job that waits, defaulted as production does. */
@@ -80,11 +92,23 @@ export function recorded(job: Job, decision: Decision): Job {
   return { ...job, status, admissions: kept, deleteTimeMs, version: job.version + 1 };
 }
 
-type Thing = { kind: "pod" | "service" | "anchor"; name: string; uid: string; json: JsonObject; deleting: boolean };
+type Thing = {
+  kind: "pod" | "service" | "anchor" | "configMap" | "podGroup" | "unwatched";
+  name: string;
+  uid: string;
+  json: JsonObject;
+  deleting: boolean;
+  /** When that was asked for. */
+  deletedMs?: number;
+  /** A pod whose node is gone: nobody but who forces it brings its deletion to an end. */
+  lost?: boolean;
+};
 
 /** A cluster as far as one job sees it: unique names, uid preconditions, owners, deletion in two steps, and a past to look back into. */
 export class TinyCluster {
   readonly name: string;
+  /** What places pods together there, if anything does. */
+  scheduler: GangScheduler | null = null;
   things: Thing[] = [];
   #past: { atMs: number; things: Thing[] }[] = [];
   #made = 0;
@@ -97,14 +121,28 @@ export class TinyCluster {
 
   /** Carries out an action as an API server would; what cannot be done is ignored, as a worker ignores conflicts. */
   act(action: Action, nowMs: number): void {
-    if ("uid" in action) {
-      const thing = this.things.find(({ name, uid }) => name === action.name && uid === action.uid);
-      if (thing !== undefined) this.change(thing, { deleting: true });
+    if (action.kind === "updatePodGroup") {
+      const thing = this.things.find(({ uid }) => uid === action.uid);
+      if (thing === undefined) return;
+      const asked = objectAt(objectAt(action.manifest, "metadata"), "annotations");
+      const metadata = { ...objectAt(thing.json, "metadata"), annotations: asked };
+      this.change(thing, { json: { ...thing.json, metadata, spec: objectAt(action.manifest, "spec") } });
       return;
     }
-    const kind = action.kind === "createAnchor" ? "anchor" : action.kind === "createPod" ? "pod" : "service";
+    if ("uid" in action) {
+      const thing = this.things.find(({ name, uid }) => name === action.name && uid === action.uid);
+      if (thing === undefined) return;
+      if (action.kind === "deletePod" && action.force) this.things = this.things.filter((one) => one !== thing);
+      else if (!thing.deleting) this.change(thing, { deleting: true, deletedMs: nowMs });
+      return;
+    }
+    const kind = thingOf(action);
     const name = stringAt(objectAt(action.manifest, "metadata"), "name")!;
-    if (this.things.some((thing) => thing.kind === kind && thing.name === name)) return;
+    const known = this.things.find((thing) => thing.kind === kind && thing.name === name && isAlike(thing, action));
+    if (known !== undefined) {
+      if (action.kind === "createPart" || action.kind === "updatePart") this.#revise(known, action.manifest);
+      return;
+    }
     const anchor =
       "anchor" in action ? this.things.find((thing) => thing.kind === "anchor" && thing.name === action.anchor) : null;
     if (anchor === undefined || anchor?.deleting) return;
@@ -118,6 +156,12 @@ export class TinyCluster {
     };
     const json = { ...action.manifest, metadata, status: kind === "pod" ? { phase: "Pending" } : {} };
     this.things.push({ kind, name, uid, json, deleting: false });
+  }
+
+  /** As the adapter does: by the same patch. */
+  #revise(thing: Thing, manifest: JsonObject): void {
+    const patch = partPatch(thing.json, manifest);
+    if (patch !== null) this.change(thing, { json: mergePatch(thing.json, patch) as JsonObject });
   }
 
   change(thing: Thing, changed: Partial<Thing>): void {
@@ -134,7 +178,7 @@ export class TinyCluster {
 
   /** The kubelet and the garbage collector: what is being deleted goes, and then what its owner left behind. */
   collect(): void {
-    this.things = this.things.filter(({ deleting }) => !deleting);
+    this.things = this.things.filter(({ deleting, lost }) => !deleting || lost);
     const owners = new Set(this.things.filter(({ kind }) => kind === "anchor").map(({ uid }) => uid));
     for (const thing of this.things) {
       const owner = ownerOf(thing);
@@ -161,16 +205,33 @@ export class TinyCluster {
     const of = (kind: Thing["kind"]) => things.filter((thing) => thing.kind === kind);
     return {
       cluster: this.name,
-      pods: of("pod").map((thing) => podView(withDeletion(thing))),
+      pods: of("pod").map((thing) => ({ ...podView(withDeletion(thing)), nodeGone: thing.lost === true })),
       services: of("service").map(objectView),
-      anchors: of("anchor").map(objectView),
+      configMaps: [...of("anchor"), ...of("configMap")].map(configMapView),
+      ...(this.scheduler === null
+        ? {}
+        : { gang: { scheduler: this.scheduler, groups: of("podGroup").map(groupView) } }),
     };
   }
 }
 
-function withDeletion({ json, deleting }: Thing): JsonObject {
+function thingOf(action: { readonly kind: string; readonly manifest: JsonObject }): Thing["kind"] {
+  if (action.kind === "createAnchor") return "anchor";
+  if (action.kind === "createPod") return "pod";
+  if (action.kind === "createService") return "service";
+  if (action.kind === "createPodGroup") return "podGroup";
+  return action.manifest["kind"] === "ConfigMap" ? "configMap" : "unwatched";
+}
+
+/** Things that nobody watches are of several kinds, and may share a name. */
+function isAlike(thing: Thing, action: { readonly manifest: JsonObject }): boolean {
+  return thing.kind !== "unwatched" || thing.json["kind"] === action.manifest["kind"];
+}
+
+function withDeletion({ json, deleting, deletedMs = START_MS }: Thing): JsonObject {
   if (!deleting) return json;
-  return { ...json, metadata: { ...objectAt(json, "metadata"), deletionTimestamp: "2026-01-01T00:00:00Z" } };
+  const deletionTimestamp = new Date(deletedMs).toISOString();
+  return { ...json, metadata: { ...objectAt(json, "metadata"), deletionTimestamp } };
 }
 
 function ownerOf({ json }: Thing): string | null {
@@ -190,6 +251,16 @@ function objectView(thing: Thing): ObjectView {
     admission: Number(labels[LABEL.admission] ?? 0),
     deleting,
   };
+}
+
+function configMapView(thing: Thing): ConfigMapView {
+  return { ...objectView(thing), data: canonicalJson(objectAt(thing.json, "data")) };
+}
+
+function groupView(thing: Thing): PodGroupView {
+  const annotations = stringMapAt(objectAt(thing.json, "metadata"), "annotations");
+  const phase = stringAt(objectAt(thing.json, "status"), "phase") ?? "";
+  return { ...objectView(thing), phase, asked: annotations[ASKED_ANNOTATION] ?? "" };
 }
 
 /** A pod's status in a phase, with its container's end or restarts. */

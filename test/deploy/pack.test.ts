@@ -1,38 +1,17 @@
 import assert from "node:assert/strict";
-import { spawn, spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { builtinModules } from "node:module";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { after, before, test } from "node:test";
-import { fileURLToPath } from "node:url";
+import { after, test } from "node:test";
+import { installPacked, root } from "./packed.ts";
 
-const root = fileURLToPath(new URL("../../", import.meta.url));
-const directory = mkdtempSync(join(tmpdir(), "gangway-pack-"));
-const modules = join(directory, "node_modules");
-const installed = join(modules, "gangway");
+const { directory, installed, remove } = installPacked();
 
 type Manifest = { readonly dependencies: Record<string, string>; readonly bin: Record<string, string> };
 
-/** As `npm install` of the packed file would lay it out, with the packages that this clone has. */
-before(() => {
-  const path = `${dirname(process.execPath)}:${process.env["PATH"]}`;
-  const pack = spawnSync("npm", ["pack", "--silent", "--pack-destination", directory], {
-    cwd: root,
-    encoding: "utf8",
-    env: { ...process.env, PATH: path },
-  });
-  assert.equal(pack.status, 0, pack.stderr);
-  mkdirSync(installed, { recursive: true });
-  const file = join(directory, pack.stdout.trim());
-  assert.equal(spawnSync("tar", ["xzf", file, "-C", installed, "--strip-components=1"]).status, 0);
-  for (const name of readdirSync(join(root, "node_modules"))) {
-    if (name !== ".bin") symlinkSync(join(root, "node_modules", name), join(modules, name));
-  }
-});
-
-after(() => rmSync(directory, { recursive: true }));
+after(remove);
 
 function filesOf(folder: string): readonly string[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })

@@ -1,12 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { specNow } from "../../src/core/job/interruptible.ts";
 import type { SentJob } from "../../src/core/job/sent.ts";
+import { PLAIN_POD_CONFIG, type PodConfig } from "../../src/core/pods/pod-config.ts";
 import { describeDifference } from "../../src/intake/describe-difference.ts";
 import { createIntake } from "../../src/intake/intake.ts";
 import type { CreateOutcome, IntakeStore, NewJob } from "../../src/intake/ports.ts";
 import type { Submission } from "../../src/intake/submit.ts";
-import { canonicalJson, type JsonObject } from "../../src/runtime/json.ts";
+import { canonicalJson, type JsonObject, objectAt } from "../../src/runtime/json.ts";
 import { UnavailableError } from "../../src/runtime/unavailable-error.ts";
 import { uuidV7 } from "../../src/runtime/uuid-v7.ts";
 
@@ -30,7 +32,10 @@ function submission(job: SentJob, change: Partial<Submission> = {}): Submission 
 }
 
 /** An intake over a store that answers creates as told, in turn. */
-function startIntake(outcomes: readonly (Exclude<CreateOutcome, { kind: "created" }> | "created")[] = ["created"]) {
+function startIntake(
+  outcomes: readonly (Exclude<CreateOutcome, { kind: "created" }> | "created")[] = ["created"],
+  podConfig: PodConfig = PLAIN_POD_CONFIG,
+) {
   const created: NewJob[] = [];
   const asked: string[] = [];
   const woken: string[] = [];
@@ -63,12 +68,14 @@ function startIntake(outcomes: readonly (Exclude<CreateOutcome, { kind: "created
         return { kind: "created", job: job.job };
       });
     },
+    changeJob: async () => ({ kind: "notFound" }),
     requestCancel: async () => ({ kind: "notFound" }),
     requestDelete: async () => ({ kind: "notFound" }),
   };
   const intake = createIntake({
     clock: { nowMs: () => NOW_MS, monotonicMs: () => 0, sleep: async () => {} },
     store,
+    podConfig,
     randomBytes: (count) => new Uint8Array(count).fill(bytes++),
     wakePlanner: () => void woken.push("planner"),
     wakeJob: (uid) => void woken.push(uid),
@@ -102,6 +109,45 @@ test("a new job is whole: its uid, project, queue, defaults, and the condition C
   assert.deepEqual([condition?.type, condition?.status, condition?.reason], ["Created", "True", "PyTorchJobCreated"]);
   assert.equal(job.status.phase, "WAITING");
   assert.deepEqual(woken, ["planner"]);
+});
+
+const platform: PodConfig = {
+  ...PLAIN_POD_CONFIG,
+  resources: { defaults: { cpu: "2", memory: "4Gi" }, limits: { cpu: "8" } },
+  interruptibleTolerations: [{ key: "spot", operator: "Exists" }],
+};
+
+test("a job's templates are as the platform gives them to clusters, what was sent stays as it was", async () => {
+  const { intake, created } = startIntake(["created"], platform);
+  const { spec } = sentJob();
+  const sent = sentJob({ spec: { ...spec, runPolicy: { interruptible: true } } });
+  assert.equal((await intake.submit(submission(sent))).kind, "created");
+  const [{ job, sent: kept }] = created as [NewJob];
+  assert.deepEqual(kept, sent);
+  const podSpec = objectAt(job.spec.replicaSpecs["Worker"]?.template, "spec");
+  const interrupted = { ...job, status: { ...job.status, attempts: { ...job.status.attempts, system: 1 } } };
+  const later = objectAt(specNow(interrupted).replicaSpecs["Worker"]?.template, "spec");
+  assert.deepEqual([specNow(job), later["tolerations"]], [job.spec, undefined], "the next attempt is not interrupted");
+  assert.deepEqual(podSpec["tolerations"], [{ key: "spot", operator: "Exists" }]);
+  const amounts = { cpu: "2", memory: "4Gi" };
+  assert.deepEqual(podSpec["containers"], [
+    { name: "pytorch", image: "x", resources: { requests: amounts, limits: amounts } },
+  ]);
+});
+
+test("what a template asks of the platform and is not there is refused at its place", async () => {
+  const { intake, created } = startIntake(["created"], platform);
+  const metadata = { annotations: { "gangway.dev/pod-template": "big" } };
+  const template = { metadata, spec: { containers: [{ name: "pytorch", image: "x" }] } };
+  const sent = sentJob({ spec: { kind: "PyTorchJob", replicaSpecs: { Master: { template } } } });
+  const outcome = await intake.submit(submission(sent));
+  assert.deepEqual(outcome.kind === "invalid" && outcome.violations, [
+    {
+      field: 'job.spec.replica_specs[Master].template.metadata.annotations["gangway.dev/pod-template"]',
+      message: "there is no pod template big",
+    },
+  ]);
+  assert.equal(created.length, 0);
 });
 
 const queues = {

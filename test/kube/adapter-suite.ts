@@ -4,13 +4,20 @@ import { after, before, suite, test } from "node:test";
 import { Actions } from "../../src/adapters/cluster/actions.ts";
 import type { ApiResult, KubeClient } from "../../src/adapters/cluster/client.ts";
 import { type Cluster, connectCluster } from "../../src/adapters/cluster/cluster.ts";
+import { lookAtJob } from "../../src/adapters/cluster/look-at-job.ts";
 import type { CapacityReport } from "../../src/adapters/cluster/observer.ts";
 import { Reflector } from "../../src/adapters/cluster/reflector.ts";
+import { defaultSpec } from "../../src/core/job/defaults.ts";
 import { LABEL } from "../../src/core/job/labels.ts";
-import { controllerUid } from "../../src/core/pods/pod-view.ts";
+import { mpiJob } from "../../src/core/kinds/mpi-job.ts";
+import { buildPart } from "../../src/core/pods/build-part.ts";
+import { ASKED_ANNOTATION } from "../../src/core/pods/pod-group.ts";
+import { controllerUid, podView } from "../../src/core/pods/pod-view.ts";
+import { claimVerdict } from "../../src/core/reconcile/claim.ts";
 import type { Action } from "../../src/core/reconcile/decision.ts";
+import { sweep } from "../../src/core/reconcile/reconcile.ts";
 import type { JsonObject } from "../../src/runtime/json.ts";
-import { arrayAt, objectAt, stringAt } from "../../src/runtime/json.ts";
+import { arrayAt, isJsonObject, objectAt, stringAt } from "../../src/runtime/json.ts";
 import { gang } from "../cluster/gang.ts";
 import {
   clientOf,
@@ -22,6 +29,7 @@ import {
   startProxy,
   until,
 } from "../cluster/harness.ts";
+import { podGroupDefinition } from "./pod-groups.ts";
 import { nodeManifest, type Subject } from "./subject.ts";
 
 const signal = new AbortController().signal;
@@ -44,6 +52,8 @@ export function adapterSuite(name: string, start: () => Promise<Subject>): void 
     before(() => of.open());
     after(() => of.close());
     const group = customResources(of);
+    podGroups(of);
+    claims(of);
     ownership(of);
     deletion(of);
     refusals(of);
@@ -166,6 +176,80 @@ function ownership(of: Scene): void {
       const owner = { apiVersion: "v1", kind: "ConfigMap", name: anchor, uid };
       assert.deepEqual(metadata["ownerReferences"], [{ ...owner, controller: true, blockOwnerDeletion: true }]);
     }
+  });
+
+  test("what the launcher of an MPIJob needs is made, owned by the anchor, and twice is harmless", async () => {
+    const actions = of.actions();
+    const { createAnchor, anchor, job, uid, labels } = gang();
+    await actions.act(createAnchor, signal);
+    const parts = mpiParts(job, uid, 2);
+    assert.equal(parts.length, 4);
+    for (const part of parts) {
+      const metadata = { ...objectAt(part, "metadata"), labels };
+      const manifest = { ...part, metadata };
+      const action = { cluster: "sim", namespace: "default", kind: "createPart", anchor, manifest } as const;
+      assert.deepEqual(await actions.act(action, signal), done, `${part["kind"]}`);
+      assert.deepEqual(await actions.act(action, signal), already, `${part["kind"]}`);
+    }
+    const path = `/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles/${job}-launcher`;
+    const role = ok(await of.admin.request({ method: "GET", path }));
+    assert.equal(controllerUid(objectAt(role, "metadata")), uidOf(await of.get("configmaps", anchor)));
+    assert.deepEqual(arrayAt(arrayAt(role, "rules")[1], "resourceNames"), [`${job}-worker-0`, `${job}-worker-1`]);
+  });
+
+  test("what the launcher of an MPIJob needs follows the members, once for each version, and only what is ours is changed", async () => {
+    const actions = of.actions();
+    const { createAnchor, anchor, job, uid } = gang();
+    await actions.act(createAnchor, signal);
+    const owner = { job: { uid, name: job, namespace: "default" }, operatorName: "mpijob-controller", admission: 1 };
+    const all = async (kind: "createPart" | "updatePart", workers: number, version: number) => {
+      const outcomes: [unknown, string][] = [];
+      for (const part of mpiParts(job, uid, workers)) {
+        const manifest = buildPart({ ...owner, config: { installation: INSTALLATION } }, part, version);
+        const outcome = await actions.act({ cluster: "sim", namespace: "default", kind, anchor, manifest }, signal);
+        outcomes.push([part["kind"], outcome.kind]);
+      }
+      return Object.fromEntries(outcomes);
+    };
+    const rbac = `/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles/${job}-launcher`;
+    const seen = async () => {
+      const role = ok(await of.admin.request({ method: "GET", path: rbac }));
+      const place = { cluster: "one", installation: INSTALLATION, jobUid: uid };
+      const looked = await lookAtJob(of.adapter, place, signal);
+      const map = looked?.configMaps.find(({ name }) => name === `${job}-config`);
+      const allowed = arrayAt(arrayAt(role, "rules")[1], "resourceNames").length;
+      return { allowed, hosts: map?.data.match(/slots=1/g)?.length ?? 0, role: versionOf(role), uid: map?.uid };
+    };
+    const unchanged = { ConfigMap: "already", ServiceAccount: "already", Role: "already", RoleBinding: "already" };
+    const changed = { ...unchanged, ConfigMap: "done", Role: "done" };
+    await all("createPart", 2, 3);
+    assert.deepEqual(await all("updatePart", 3, 5), changed);
+    const grown = await seen();
+    assert.deepEqual([grown.allowed, grown.hosts], [3, 3]);
+    assert.deepEqual(await all("updatePart", 3, 6), unchanged);
+    assert.deepEqual(await all("updatePart", 2, 4), unchanged, "an older record has nothing to say any more");
+    assert.deepEqual(await seen(), grown, "nothing is written where nothing changes");
+    assert.deepEqual(await all("createPart", 1, 7), unchanged, "what is there is there, and brought up to date");
+    assert.deepEqual([(await seen()).allowed, (await seen()).hosts], [1, 1]);
+    const path = `/api/v1/namespaces/default/configmaps/${job}-config`;
+    ok(
+      await of.admin.request({
+        method: "PATCH",
+        path,
+        body: { data: { more: "x" }, metadata: { ownerReferences: [] } },
+      }),
+    );
+    assert.equal((await all("updatePart", 1, 8))["ConfigMap"], "done");
+    const put = await of.get("configmaps", `${job}-config`);
+    assert.equal(objectAt(put, "data")["more"], undefined, "what is not wanted goes");
+    assert.equal(controllerUid(objectAt(put, "metadata")), uidOf(await of.get("configmaps", anchor)), "adopted again");
+    ok(await of.admin.request({ method: "DELETE", path }));
+    assert.equal((await all("updatePart", 2, 9))["ConfigMap"], "done", "made where it is gone");
+    assert.deepEqual([(await seen()).allowed, (await seen()).hosts], [2, 2]);
+    const stranger = { metadata: { labels: { [LABEL.jobUid]: "another" } } };
+    ok(await of.admin.request({ method: "PATCH", path: rbac, body: stranger }));
+    assert.equal((await all("updatePart", 3, 10))["Role"], "failed");
+    assert.equal((await seen()).allowed, 2);
   });
 
   test("what exists and is ours is already done, for a worker that knows nothing of it too", async () => {
@@ -590,6 +674,173 @@ function customResources(of: Scene): { readonly isCollected: () => Promise<void>
   };
 }
 
+/** PodGroups go the way of services: owned by the anchor, found by their labels, deleted by uid. */
+function podGroups(of: Scene): void {
+  test("a PodGroup is made, changed and deleted as the very object that was seen", async () => {
+    const apiVersion = "scheduling.x-k8s.io/v1alpha1";
+    const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    const [group = "", version = ""] = apiVersion.split("/");
+    ok(await of.admin.request({ method: "POST", path, body: podGroupDefinition(group, version) }));
+    const collection = `/apis/${apiVersion}/namespaces/default/podgroups`;
+    const list = () => of.admin.request({ method: "GET", path: collection });
+    await until(async () => (await list()).kind === "ok", "its list is served");
+    const { createAnchor, anchor, job, labels, uid: jobUid } = gang();
+    const actions = of.actions();
+    await actions.act(createAnchor, signal);
+    const place = { cluster: "sim", namespace: "default" };
+    const manifest = (spec: JsonObject): JsonObject => {
+      const annotations = { [ASKED_ANNOTATION]: JSON.stringify(spec) };
+      return { apiVersion, kind: "PodGroup", metadata: { name: job, labels, annotations }, spec };
+    };
+    const asked = { minMember: 2, scheduleTimeoutSeconds: 60 };
+    const creation = { ...place, kind: "createPodGroup", anchor, manifest: manifest(asked) } satisfies Action;
+    await until(async () => (await actions.act(creation, signal)).kind !== "failed", "its storage is made");
+    assert.deepEqual(await actions.act(creation, signal), already);
+    const seen = async () => {
+      const place = { cluster: "one", installation: INSTALLATION, jobUid, scheduler: "scheduler-plugins" } as const;
+      return (await lookAtJob(of.adapter, place, signal))?.gang?.groups ?? [];
+    };
+    const [made] = await seen();
+    assert.equal(made?.controllerUid, uidOf(await of.get("configmaps", anchor)));
+    assert.equal(made?.asked, JSON.stringify(asked));
+    const change = { ...place, kind: "updatePodGroup", name: job, manifest: manifest({ minMember: 3 }) } as const;
+    const stranger = "00000000-0000-0000-0000-000000000000";
+    assert.equal((await actions.act({ ...change, uid: stranger }, signal)).kind, "failed");
+    assert.deepEqual(await actions.act({ ...change, uid: made?.uid ?? "" }, signal), done);
+    const [item] = arrayAt(ok(await list()), "items");
+    assert.deepEqual(objectAt(item, "spec"), { minMember: 3 }, "what is not asked for any more is gone");
+    const deletion = { ...place, kind: "deletePodGroup", name: job, apiVersion } as const;
+    assert.deepEqual(await actions.act({ ...deletion, uid: stranger }, signal), already);
+    assert.equal((await seen()).length, 1);
+    assert.deepEqual(await actions.act({ ...deletion, uid: made?.uid ?? "" }, signal), done);
+    assert.deepEqual(await seen(), []);
+  });
+}
+
+/** What an MPIJob wants beside pods, as its kind says it. */
+function mpiParts(jobName: string, jobUid: string, workers: number): readonly JsonObject[] {
+  const template = { spec: { containers: [{ name: "mpi", image: "i" }] } };
+  const sent = { kind: "MPIJob", replicaSpecs: { Launcher: { template }, Worker: { replicas: workers, template } } };
+  const context = { kind: mpiJob, labels: {}, namespaceQueue: null, classPriority: null };
+  return mpiJob.objects({
+    jobName,
+    jobUid,
+    namespace: "default",
+    admission: 1,
+    spec: defaultSpec(sent, context),
+    members: { Launcher: 1, Worker: workers },
+    clusterDomain: "",
+    initImage: "i",
+    kubectlImage: "i",
+  });
+}
+
+/** What Kubeflow's operator would make of the same job: our labels of its domain, and an owner of its own. */
+function operatorsPod(name: string, jobName: string, owner: JsonObject | null): JsonObject {
+  const labels = {
+    [LABEL.jobName]: jobName,
+    [LABEL.operatorName]: "pytorchjob-controller",
+    [LABEL.replicaType]: "worker",
+    [LABEL.replicaIndex]: "0",
+  };
+  const reference = { apiVersion: "v1", kind: "ConfigMap", name: nameOf(owner), uid: uidOf(owner), controller: true };
+  const ownerReferences = owner === null ? [] : [reference];
+  const containers = [{ name: "main", image: "busybox:1.36" }];
+  return { metadata: { name, labels, ownerReferences }, spec: { containers, terminationGracePeriodSeconds: 1 } };
+}
+
+function claims(of: Scene): void {
+  const at = { cluster: "sim", namespace: "default", object: "pod" } as const;
+  const controllers = (pod: JsonObject | null) =>
+    arrayAt(objectAt(pod, "metadata"), "ownerReferences").map((owner) => stringAt(owner, "uid"));
+
+  test("a pod is adopted and released as the very object that was seen, and other owners stay", async () => {
+    const actions = of.actions();
+    const { createAnchor, createPod, anchor, job } = gang();
+    await actions.act(createAnchor, signal);
+    const anchorUid = uidOf(await of.get("configmaps", anchor));
+    const other = await create(of.admin, "configmaps", configMap(`${job}-other`));
+    const owner = { apiVersion: "v1", kind: "ConfigMap", name: `${job}-other`, uid: uidOf(ok(other)) };
+    const { manifest } = createPod(0);
+    ok(await create(of.admin, "pods", { ...manifest, metadata: { ...manifest.metadata, ownerReferences: [owner] } }));
+    const name = `${job}-worker-0`;
+    const uid = uidOf(await of.get("pods", name));
+    const claim = { ...at, name, uid, anchor: { name: anchor, uid: anchorUid } };
+    assert.deepEqual(await actions.claim({ ...claim, kind: "adopt" }, signal), done);
+    assert.deepEqual(controllers(await of.get("pods", name)).sort(), [owner.uid, anchorUid].sort());
+    assert.deepEqual(await actions.claim({ ...claim, kind: "adopt" }, signal), already);
+    const successor = await actions.claim({ ...claim, kind: "release", uid: "another" }, signal);
+    assert.equal(successor.kind === "failed" && successor.reason, "NotFound");
+    assert.deepEqual(await actions.claim({ ...claim, kind: "release" }, signal), done);
+    assert.deepEqual(controllers(await of.get("pods", name)), [owner.uid]);
+    const gone = await actions.claim({ ...claim, kind: "adopt", name: "nobody" }, signal);
+    assert.equal(gone.kind === "failed" && gone.reason, "NotFound");
+    const place = { namespace: "default", name: anchor, uid: anchorUid };
+    assert.equal(await actions.anchors.lives(place, signal), true);
+    assert.equal(await actions.anchors.lives({ ...place, uid: "another" }, signal), false);
+  });
+
+  test("a pod is taken from a node that is lost, without waiting for it", async () => {
+    const actions = of.actions();
+    const { createAnchor, createPod, deletePod, job } = gang();
+    await actions.act(createAnchor, signal);
+    const { manifest } = createPod(0);
+    const spec = { ...manifest.spec, terminationGracePeriodSeconds: 600 };
+    await actions.act({ ...createPod(0), manifest: { ...manifest, spec } }, signal);
+    const name = `${job}-worker-0`;
+    const uid = uidOf(await of.get("pods", name));
+    assert.deepEqual(await actions.act({ ...deletePod("another"), force: true }, signal), already);
+    assert.notEqual(await of.get("pods", name), null);
+    assert.deepEqual(await actions.act({ ...deletePod(uid), force: true }, signal), done);
+    await until(async () => (await of.get("pods", name)) === null, "it is gone");
+  });
+
+  test("a training operator beside us and we leave each other's pods alone", async () => {
+    const actions = of.actions();
+    const { createAnchor, createPod, anchor, job, uid: jobUid, labels } = gang();
+    await actions.act(createAnchor, signal);
+    const shared = { [LABEL.jobName]: job, [LABEL.operatorName]: "pytorchjob-controller" };
+    const { manifest } = createPod(0);
+    const metadata = { ...manifest.metadata, labels: { ...manifest.metadata.labels, ...shared } };
+    assert.deepEqual(await actions.act({ ...createPod(0), manifest: { ...manifest, metadata } }, signal), done);
+    const theirJob = ok(await create(of.admin, "configmaps", configMap(`${job}-theirs`)));
+    ok(await create(of.admin, "pods", operatorsPod(`${job}-worker-1`, job, theirJob)));
+    ok(await create(of.admin, "pods", operatorsPod(`${job}-worker-2`, job, null)));
+    const query = {
+      labelSelector: Object.entries(shared)
+        .map(([label, value]) => `${label}=${value}`)
+        .join(","),
+    };
+    const path = "/api/v1/namespaces/default/pods";
+    const listed = arrayAt(ok(await of.admin.request({ method: "GET", path, query })), "items").filter(isJsonObject);
+    assert.equal(listed.length, 3, "it sees our pod by the labels that we share");
+    const theirs = { anchor: { uid: uidOf(theirJob), deleting: false }, selector: shared };
+    const ours = { anchor: { uid: uidOf(await of.get("configmaps", anchor)), deleting: false }, selector: labels };
+    const verdicts = listed.map((pod) => [
+      nameOf(pod),
+      claimVerdict(podView(pod), theirs),
+      claimVerdict(podView(pod), ours),
+    ]);
+    assert.deepEqual(verdicts.sort(), [
+      [`${job}-worker-0`, "leave", "owned"],
+      [`${job}-worker-1`, "owned", "leave"],
+      [`${job}-worker-2`, "adopt", "leave"],
+    ]);
+    const place = { cluster: "one", installation: INSTALLATION, jobUid };
+    const seen = await lookAtJob(of.adapter, place, signal);
+    assert.deepEqual(
+      seen?.pods.map(({ name }) => name),
+      [`${job}-worker-0`],
+    );
+    for (const action of sweep(seen === null ? [] : [seen], { uid: jobUid, namespace: "default" })) {
+      assert.notEqual((await actions.act({ ...action, cluster: "sim" }, signal)).kind, "failed");
+    }
+    await until(async () => (await of.get("pods", `${job}-worker-0`)) === null, "ours is deleted");
+    const left = [await of.get("pods", `${job}-worker-1`), await of.get("pods", `${job}-worker-2`)];
+    assert.ok(left.every((pod) => objectAt(pod, "metadata")["deletionTimestamp"] === undefined && pod !== null));
+  });
+}
+
 const gpusFree = (report: CapacityReport | undefined) =>
   (report?.capacity?.nodes ?? []).reduce((sum, { free }) => sum + (free["nvidia.com/gpu"] ?? 0) / 1000, 0);
 
@@ -652,7 +903,7 @@ function capacity(of: Scene): void {
       assert.deepEqual(await of.actions().act(action, signal), done);
     }
     const looked = await cluster.look(uid, signal);
-    assert.deepEqual([looked?.pods.length, looked?.services.length, looked?.anchors.length], [2, 1, 1]);
+    assert.deepEqual([looked?.pods.length, looked?.services.length, looked?.configMaps.length], [2, 1, 1]);
     await until(() => cluster.observe(uid).pods.length === 2, "heard of the pods");
     await cluster.close();
   });

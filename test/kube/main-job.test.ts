@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { after, before, suite, test } from "node:test";
-import { parse } from "yaml";
+import { parse, parseAllDocuments } from "yaml";
 import { Reflector } from "../../src/adapters/cluster/reflector.ts";
 import { isDraining } from "../../src/core/job/job.ts";
 import type { SentJob } from "../../src/core/job/sent.ts";
 import { isTerminal } from "../../src/core/job/status.ts";
 import { fromManifest } from "../../src/core/kinds/from-manifest.ts";
 import { type PodView, podView } from "../../src/core/pods/pod-view.ts";
-import { arrayAt } from "../../src/runtime/json.ts";
+import { arrayAt, type JsonObject } from "../../src/runtime/json.ts";
 import { clock, startProxy } from "../cluster/harness.ts";
 import { controlPlaneBuilt } from "./build.ts";
 import type { ControlPlane } from "./control-plane.ts";
@@ -38,9 +38,20 @@ async function startPlane({ product, nodes, gpus }: Place): Promise<ControlPlane
 }
 
 function manifest(file: string): SentJob {
-  const text = readFileSync(new URL(`manifests/${file}.yaml`, import.meta.url), "utf8");
-  const read = fromManifest(parse(text));
-  assert.ok(read.kind === "read", file);
+  return sentOf(parse(readFileSync(new URL(`manifests/${file}.yaml`, import.meta.url), "utf8")));
+}
+
+const KINDS = new URL("../../examples/kinds/", import.meta.url);
+
+/** The examples of every kind. */
+function examples(): readonly SentJob[] {
+  const texts = readdirSync(KINDS).map((file) => readFileSync(new URL(file, KINDS), "utf8"));
+  return texts.flatMap((text) => parseAllDocuments(text).map((document) => sentOf(document.toJS())));
+}
+
+function sentOf(document: JsonObject): SentJob {
+  const read = fromManifest(document);
+  assert.ok(read.kind === "read", JSON.stringify(read));
   const { metadata, spec } = read.manifest;
   return { namespace: "training", name: metadata.name ?? "", generateName: "", labels: {}, annotations: {}, spec };
 }
@@ -143,9 +154,10 @@ suite("the main job on two real API servers", { skip: !controlPlaneBuilt(), time
     await Promise.all([east.stop(), west.stop()]);
   });
 
-  test("Kubeflow's simple manifests and gangs end, though watches are cut and an API server is restarted", async () => {
+  test("Kubeflow's simple manifests, a job of every kind and gangs end, though watches are cut and an API server is restarted", async () => {
     const jobs = [
       ...["pytorch-simple", "tensorflow-simple", "pytorch-nccl"].map(manifest),
+      ...examples(),
       ...Array.from({ length: GANGS }, (_, index) => gangOf(index)),
     ];
     for (const job of jobs.slice(0, 8)) await service.submit(job);

@@ -3,7 +3,6 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { type Cluster, connectCluster } from "../../src/adapters/cluster/cluster.ts";
 import { createClusters } from "../../src/adapters/cluster/clusters.ts";
-import { inProcessCounters } from "../../src/adapters/quota/in-process.ts";
 import { installationId } from "../../src/adapters/store/installation.ts";
 import { openPglite } from "../../src/adapters/store/pglite.ts";
 import { createStore } from "../../src/adapters/store/store.ts";
@@ -15,6 +14,7 @@ import { createPlanner } from "../../src/planner/planner.ts";
 import { createWorker } from "../../src/worker/worker.ts";
 import { clock } from "../cluster/harness.ts";
 import { soleMember } from "../support/sole-member.ts";
+import { soleQuota } from "../support/sole-quota.ts";
 
 export type ServedCluster = {
   readonly name: string;
@@ -78,7 +78,7 @@ export async function startService(
     {
       clock,
       store: store.planner,
-      counters: inProcessCounters(),
+      quota: soleQuota({ clock, ledger: store.ledger }),
       lease: sole.plannerLease,
       wakeJob: (uid) => hints.job(uid),
     },
@@ -87,7 +87,7 @@ export async function startService(
   const worker = createWorker(
     { clock, store: store.worker, clusters, member: sole.member, wakePlanner: () => hints.planner() },
     {
-      config: { build: { installation, clusterDomain: "", initImage: "busybox:1.36" } },
+      config: { build: { installation, clusterDomain: "", initImage: "busybox:1.36", kubectlImage: "kubectl:1" } },
       onError: (error) => errors.push(error),
     },
   );

@@ -1,38 +1,51 @@
+import type { DomainLedger } from "../../src/adapters/quota/ports.ts";
 import type { Job } from "../../src/core/job/job.ts";
 import type { Admission } from "../../src/core/job/status.ts";
 import type { Refusal } from "../../src/core/plan/plan-types.ts";
+import { treeQueue } from "../../src/core/plan/quota-book.ts";
 import type { PlanCluster, PlanQueue, PlanSnapshot } from "../../src/core/plan/snapshot.ts";
-import type { LedgerRow } from "../../src/core/quota/counters.ts";
+import type { Holder, Limits, PoolLimit } from "../../src/core/quota/counters.ts";
+import { TOKENS_MAX, WAITERS_MAX } from "../../src/core/quota/limits.ts";
+import { queueLimitsOf } from "../../src/core/quota/tree.ts";
 import type { PlannerStore } from "../../src/planner/ports.ts";
+import { pool, sumsOf } from "../core/plan-world.ts";
+import { MemoryLedger, type MemoryRow } from "../quota/memory-ledger.ts";
 
-type Row = LedgerRow & { released: boolean; confirmed: boolean };
+/** What the planner asks of the store, and its domain of the ledger. */
+export type Operation = keyof PlannerStore | "raiseEpoch" | "unconfirmedReleases" | "confirmReleases";
 
 /** Jobs, clusters and ledger in memory, with the guards that the planner's port promises. */
 export class MemoryStore implements PlannerStore {
   jobs = new Map<string, Job>();
   clusters: PlanCluster[];
-  queues: Omit<PlanQueue, "used">[];
-  rows: Row[] = [];
+  queues: PlanQueue[];
+  /** Pools with limits of their own; the others are as large as their queues make them. */
+  pools: readonly PoolLimit[];
+  /** The ledger, which domains are opened from. */
+  readonly tokens = new MemoryLedger(() => this.#limits());
   refusals = new Map<string, Refusal>();
   /** The highest number of an admission that each job ever had. */
   numbers = new Map<string, number>();
   refusalsWritten = 0;
-  quotaEpoch = 0;
+  #limitsVersion = 0;
+  #limitsText = "";
   /** The epoch of the lease as the database has it. */
   plannerEpoch = 1;
   /** Called before each operation; a test lets the world move on here, or throws. */
-  before: (operation: keyof PlannerStore) => void = () => undefined;
+  before: (operation: Operation) => void = () => undefined;
   /** Called after an operation has taken effect: what it throws loses the answer. */
-  after: (operation: keyof PlannerStore) => void = () => undefined;
+  after: (operation: Operation) => void = () => undefined;
 
   constructor(world: {
     jobs: readonly Job[];
     clusters: readonly PlanCluster[];
-    queues: readonly Omit<PlanQueue, "used">[];
+    queues: readonly PlanQueue[];
+    pools?: readonly PoolLimit[];
   }) {
     for (const job of world.jobs) this.jobs.set(job.uid, job);
     this.clusters = [...world.clusters];
     this.queues = [...world.queues];
+    this.pools = world.pools ?? [];
   }
 
   snapshot: PlannerStore["snapshot"] = async () => {
@@ -40,11 +53,16 @@ export class MemoryStore implements PlannerStore {
     const all = [...this.jobs.values()];
     const live = (job: Job) => job.admissions.at(-1)?.state === "live";
     const snapshot: PlanSnapshot = {
-      quotaEpoch: this.quotaEpoch,
+      quotaEpoch: this.tokens.epoch,
       waiting: all.filter((job) => job.status.phase === "WAITING"),
       lastAdmissions: Object.fromEntries(this.numbers),
       admitted: all.filter(live),
-      queues: this.queues.map((queue) => ({ ...queue, used: this.#usedBy(queue.name) })),
+      queues: this.queues,
+      pools: this.#limits().pools,
+      sums: sumsOf(this.tokens.live),
+      callers: this.tokens.live.flatMap(({ holder, ...row }) => {
+        return holder.kind === "caller" ? [{ ...row, caller: holder.name }] : [];
+      }),
       clusters: this.clusters,
     };
     return structuredClone(snapshot);
@@ -67,22 +85,15 @@ export class MemoryStore implements PlannerStore {
       cluster === undefined ||
       job.version !== planned.jobVersion ||
       plannerEpoch !== this.plannerEpoch ||
-      quotaEpoch !== this.quotaEpoch ||
+      quotaEpoch !== this.tokens.epoch ||
       cluster.cordoned ||
       cluster.admissionCounter !== planned.admissionCounter ||
       (growing ? job.admissions.at(-1)?.state !== "live" : job.status.phase !== "WAITING");
     if (moved) return "stale";
-    for (const line of lines) {
-      const queue = this.queues.find((one) => one.name === line.queue);
-      const limit = queue?.quotas.find((quota) => quota.flavor === line.pool)?.nominal ?? 0;
-      if (line.amount > limit - (this.#usedBy(line.queue)[line.pool] ?? 0)) return "refusedByLedger";
-    }
-    const holder = { jobUid: job.uid, admission: planned.admission };
-    for (const line of lines) {
-      if (this.rows.some((row) => !row.released && row.pool === line.pool && row.token === line.token)) {
-        throw new Error(`token ${line.token} is held`);
-      }
-      this.rows.push({ ...line, holder, fence: fence ?? 0n, released: false, confirmed: false });
+    const holder: Holder = { kind: "admission", jobUid: job.uid, admission: planned.admission };
+    if (lines.length > 0) {
+      const outcome = this.tokens.commitOne(quotaEpoch, { lines, holder, fence: fence ?? 0n });
+      if (outcome.kind !== "committed") return "refusedByLedger";
     }
     this.clusters = this.clusters.map((one) =>
       one === cluster ? { ...one, admissionCounter: one.admissionCounter + 1 } : one,
@@ -124,40 +135,41 @@ export class MemoryStore implements PlannerStore {
     }
   };
 
-  unconfirmedReleases: PlannerStore["unconfirmedReleases"] = async (limit) => {
-    this.before("unconfirmedReleases");
-    const open = this.rows.filter((row) => row.released && !row.confirmed).map((row) => row.fence);
-    return [...new Set(open)].slice(0, limit);
+  /** The same ledger behind the hooks. */
+  readonly ledger: DomainLedger = {
+    ...this.tokens,
+    raiseEpoch: async (expected) => {
+      this.before("raiseEpoch");
+      return this.tokens.raiseEpoch(expected);
+    },
+    unconfirmedReleases: async (limit) => {
+      this.before("unconfirmedReleases");
+      return this.tokens.unconfirmedReleases(limit);
+    },
+    confirmReleases: async (refs) => {
+      this.before("confirmReleases");
+      return this.tokens.confirmReleases(refs);
+    },
   };
 
-  confirmReleases: PlannerStore["confirmReleases"] = async (fences) => {
-    this.before("confirmReleases");
-    for (const row of this.rows) if (row.released && fences.includes(row.fence)) row.confirmed = true;
-  };
-
-  raiseQuotaEpoch: PlannerStore["raiseQuotaEpoch"] = async () => {
-    this.before("raiseQuotaEpoch");
-    this.quotaEpoch += 1;
-    return {
-      epoch: this.quotaEpoch,
-      rows: this.rows.filter((row) => !row.released),
-      limits: this.queues.flatMap((queue) =>
-        queue.quotas.map(({ flavor, nominal }) => ({ queue: queue.name, pool: flavor, limit: nominal })),
-      ),
-    };
-  };
+  get rows(): readonly MemoryRow[] {
+    return this.tokens.rows;
+  }
 
   /** Ends a job as its worker would: pods gone, tokens released in the ledger. */
   finish(jobUid: string): void {
-    for (const row of this.rows) if (row.holder.jobUid === jobUid) row.released = true;
+    for (const row of this.rows)
+      if (row.holder.kind === "admission" && row.holder.jobUid === jobUid) row.released = true;
     this.jobs.delete(jobUid);
   }
 
-  #usedBy(queue: string): Record<string, number> {
-    const used: Record<string, number> = {};
-    for (const row of this.rows) {
-      if (!row.released && row.queue === queue) used[row.pool] = (used[row.pool] ?? 0) + row.amount;
-    }
-    return used;
+  #limits(): Limits {
+    const names = new Set(this.queues.flatMap((queue) => queue.quotas.map(({ flavor }) => flavor)));
+    const pools = [...names].map((name) => this.pools.find((one) => one.pool === name) ?? pool(name));
+    const limits = { pools, queues: queueLimitsOf(this.queues.map(treeQueue)) };
+    const text = JSON.stringify(limits);
+    if (text !== this.#limitsText) this.#limitsVersion += 1;
+    this.#limitsText = text;
+    return { ...limits, version: this.#limitsVersion, tokensMax: TOKENS_MAX, waitersMax: WAITERS_MAX };
   }
 }

@@ -2,18 +2,47 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { inProcessCounters } from "../../src/adapters/quota/in-process.ts";
+import { plannerQuota } from "../../src/adapters/quota/planner-quota.ts";
+import { reap } from "../../src/adapters/quota/reap.ts";
 import type { Job } from "../../src/core/job/job.ts";
-import type { Counters } from "../../src/core/quota/counters.ts";
+import type { Counters, LedgerRow } from "../../src/core/quota/counters.ts";
 import { createPlanner, type Planner } from "../../src/planner/planner.ts";
 import type { PlannerStore } from "../../src/planner/ports.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
+import { UnavailableError } from "../../src/runtime/unavailable-error.ts";
 import { admission, cluster, job, nodes, queue } from "../core/plan-world.ts";
-import { MemoryStore } from "./memory-store.ts";
+import { soleDesk } from "../support/sole-quota.ts";
+import { MemoryStore, type Operation } from "./memory-store.ts";
 
 const gang = (name: string, replicas: number, parts: Partial<Parameters<typeof job>[0]> = {}) =>
   job({ name, roles: { Worker: { replicas, gpus: 8 } }, ...parts });
 
 type World = { jobs?: readonly Job[]; quota?: number; nodes?: number; strict?: boolean };
+
+/** Counters behind a connection that is lost once when it is told to: before a call is carried out, or after. */
+class LossyCounters {
+  readonly port: Counters;
+  next: { readonly when: "before" | "after"; readonly call: keyof Counters } | null = null;
+
+  constructor(counters: Counters) {
+    const lossy = async <T>(call: keyof Counters, carryOut: () => Promise<T>) => {
+      const lost = this.next?.call === call ? this.next.when : null;
+      if (lost !== null) this.next = null;
+      if (lost !== "before") {
+        const answer = await carryOut();
+        if (lost === null) return answer;
+      }
+      throw new UnavailableError(`${call} was lost`);
+    };
+    this.port = {
+      ...counters,
+      open: (...given) => lossy("open", () => counters.open(...given)),
+      grant: (...given) => lossy("grant", () => counters.grant(...given)),
+      free: (...given) => lossy("free", () => counters.free(...given)),
+      setLimits: (...given) => lossy("setLimits", () => counters.setLimits(...given)),
+    };
+  }
+}
 
 function start(world: World) {
   const { quota = 16, nodes: count = 8, strict = false } = world;
@@ -23,14 +52,23 @@ function start(world: World) {
     clusters: [cluster("east", { nodes: nodes(count, "h100") })],
     queues: [queue("q", { h100: quota }, { strategy })],
   });
-  const counters = inProcessCounters();
+  const counters = new LossyCounters(inProcessCounters());
+  const clock = systemClock();
+  const desk = soleDesk({ clock, ledger: store.ledger, counters: counters.port });
   const woken: string[] = [];
   const errors: unknown[] = [];
   const lead: { epoch: number | null } = { epoch: store.plannerEpoch };
   const lease = { epoch: () => lead.epoch };
-  const ports = { clock: systemClock(), store, counters, lease, wakeJob: (uid: string) => void woken.push(uid) };
+  const ports = { clock, store, quota: plannerQuota(desk), lease, wakeJob: (uid: string) => void woken.push(uid) };
   const planner = createPlanner(ports, { onError: (error) => void errors.push(error) });
-  return { store, counters, planner, woken, errors, ports, lead };
+  /** What the reaper does in the time after which grants that nobody made good go back. */
+  const reapAll = async () => {
+    for (let round = 0; round < 12; round += 1) {
+      await counters.port.report(await desk.domain.openEpoch(1_000));
+      await reap(desk, 1_000);
+    }
+  };
+  return { store, counters: counters.port, lossy: counters, desk, planner, woken, errors, ports, lead, reapAll };
 }
 
 const admitted = (store: MemoryStore) =>
@@ -45,13 +83,17 @@ function ledgerUse(store: MemoryStore): number {
   return store.rows.filter((row) => !row.released).reduce((sum, row) => sum + row.amount, 0);
 }
 
+function jobOf({ holder }: LedgerRow): string {
+  return holder.kind === "admission" ? holder.jobUid : "no job";
+}
+
 test("a round admits what fits, names its tokens, wakes its workers and tells the others why they wait", async () => {
   const { store, counters, planner, woken } = start({ jobs: [gang("a", 2), gang("b", 1)] });
   const round = await planner.runOnce();
   assert.deepEqual(round, { admitted: 1, grown: 0, refused: 1, missed: 0, replanAtMs: null });
   assert.deepEqual(woken, ["uid-a"]);
   assert.deepEqual(
-    store.rows.map((row) => [row.token, row.amount, row.holder.jobUid]),
+    store.rows.map((row) => [row.token, row.amount, jobOf(row)]),
     [["job/uid-a/admission/1/step/1/1", 16, "uid-a"]],
   );
   assert.equal(store.rows[0]?.fence, 2n ** 32n + 1n);
@@ -72,7 +114,7 @@ test("what the ledger has released is freed in the counters and confirmed, then 
   store.finish("uid-a");
   await planner.runOnce();
   assert.deepEqual(admitted(store), ["b"]);
-  assert.deepEqual(await store.unconfirmedReleases(10), []);
+  assert.deepEqual(await store.tokens.unconfirmedReleases(10), []);
   assert.equal(await queueUse(counters), 16);
 });
 
@@ -83,7 +125,7 @@ test("a release that comes between settling and planning does not rebuild the co
     if (operation === "snapshot") store.finish("uid-a");
   };
   assert.equal((await planner.runOnce())?.admitted, 1);
-  assert.equal(store.quotaEpoch, 1);
+  assert.equal(store.tokens.epoch, 1);
 });
 
 test("a gang whose job moved on gives its tokens back and is planned again", async () => {
@@ -145,16 +187,24 @@ test("an admission whose answer was lost is found in the ledger, not granted twi
   await planner.runOnce();
   assert.deepEqual(admitted(store), ["a"]);
   assert.equal(await queueUse(counters), 16);
-  assert.equal(store.quotaEpoch, 2);
+  // Nothing was rebuilt: what nobody acknowledged waited for the ledger's word.
+  assert.equal(store.tokens.epoch, 1);
 });
 
-test("counters that refuse what the ledger leaves room for are rebuilt", async () => {
-  const { store, counters, planner } = start({});
+test("tokens that nobody made good are in the way until the reaper takes them back", async () => {
+  const { store, counters, planner, reapAll } = start({});
   await planner.runOnce();
   const line = { pool: "gpu/h100", token: "ghost", amount: 16, project: "p", namespace: "n", queue: "q" };
-  await counters.grant({ epoch: 1, holder: { jobUid: "ghost", admission: 1 }, lines: [line] });
+  await counters.grant({
+    epoch: 1,
+    priority: 0,
+    waiter: null,
+    holder: { kind: "admission", jobUid: "ghost", admission: 1 },
+    lines: [{ ...line, caps: { project: null, namespace: null }, leaseMs: null }],
+  });
   store.jobs.set("uid-a", gang("a", 2));
   assert.equal((await planner.runOnce())?.missed, 1);
+  await reapAll();
   assert.equal((await planner.runOnce())?.admitted, 1);
   assert.equal(await queueUse(counters), 16);
 });
@@ -192,7 +242,7 @@ test("a gang that runs short grows under a token of its own", async () => {
   assert.equal((await planner.runOnce())?.grown, 0);
   assert.deepEqual(
     store.rows.map((row) => [row.token, row.amount]),
-    [["job/uid-a/admission/1/step/2/1", 8]],
+    [["job/uid-a/admission/1/step/3/1", 8]],
   );
   assert.deepEqual(store.jobs.get("uid-a")?.admissions.at(-1)?.members, { Worker: 2 });
 });
@@ -211,21 +261,21 @@ test("a refusal that says nothing new is not written again", async () => {
   assert.equal(store.refusalsWritten, 2);
 });
 
-test("a planner that does not lead plans nothing, and opens the counters anew each time that it comes to lead", async () => {
+test("a planner that does not lead plans nothing, and one that takes over goes on with the counters as they are", async () => {
   const { store, planner, lead } = start({ jobs: [gang("a", 1)] });
   lead.epoch = null;
   assert.equal(await planner.runOnce(), null);
-  assert.deepEqual([admitted(store), store.quotaEpoch], [[], 0]);
+  assert.deepEqual([admitted(store), store.tokens.epoch], [[], 0]);
   lead.epoch = 1;
   assert.equal((await planner.runOnce())?.admitted, 1);
-  assert.equal(store.quotaEpoch, 1);
+  assert.equal(store.tokens.epoch, 1);
   store.jobs.set("uid-b", gang("b", 1));
   lead.epoch = null;
   assert.equal(await planner.runOnce(), null);
   store.plannerEpoch = 3;
   lead.epoch = 3;
   assert.equal((await planner.runOnce())?.admitted, 1);
-  assert.equal(store.quotaEpoch, 2);
+  assert.equal(store.tokens.epoch, 1);
 });
 
 test("a planner that has lost its lease without knowing it admits nobody and gives back what it was granted", async () => {
@@ -242,7 +292,7 @@ test("rounds do not overlap", async () => {
   await Promise.all([planner.runOnce(), planner.runOnce()]);
   const second = order.lastIndexOf("unconfirmedReleases");
   assert.ok(order.indexOf("recordAdmission") < second);
-  assert.equal(order.filter((operation) => operation === "raiseQuotaEpoch").length, 1);
+  assert.equal(order.filter((operation) => operation === "raiseEpoch").length, 1);
 });
 
 async function until(holds: () => boolean): Promise<void> {
@@ -282,7 +332,7 @@ test("the loop plans again by itself when a gang's time has come", { timeout: 5_
 
 test("errors of the store are reported, and the loop goes on", { timeout: 5_000 }, async () => {
   const { store, planner, errors } = start({ jobs: [gang("a", 1)] });
-  const failing: (keyof PlannerStore)[] = ["raiseQuotaEpoch", "snapshot", "recordAdmission", "recordRefusals"];
+  const failing: (keyof PlannerStore)[] = ["snapshot", "recordAdmission", "recordRefusals"];
   store.jobs.set("uid-b", gang("b", 9));
   store.before = (operation) => {
     if (operation !== failing[0]) return;
@@ -295,60 +345,25 @@ test("errors of the store are reported, and the loop goes on", { timeout: 5_000 
   const each = errors.flatMap((error) => (error instanceof AggregateError ? error.errors : [error]));
   assert.deepEqual(
     each.map((error: Error) => error.message.split(" ")[0]),
-    ["raiseQuotaEpoch", "snapshot", "recordAdmission", "recordRefusals"],
+    ["snapshot", "recordAdmission", "recordRefusals"],
   );
   assert.equal(ledgerUse(store), 8);
 });
 
-/** Counters behind a connection that is lost once when it is told to: before a call is carried out, or after. */
-class LossyCounters {
-  readonly port: Counters;
-  next: { readonly when: "before" | "after"; readonly call: keyof Counters } | null = null;
-
-  constructor(counters: Counters) {
-    const lossy = async <T>(call: keyof Counters, carryOut: () => Promise<T>) => {
-      const lost = this.next?.call === call ? this.next.when : null;
-      if (lost !== null) this.next = null;
-      if (lost !== "before") {
-        const answer = await carryOut();
-        if (lost === null) return answer;
-      }
-      throw new Error(`${call} was lost`);
-    };
-    this.port = {
-      open: (...given) => lossy("open", () => counters.open(...given)),
-      grant: (...given) => lossy("grant", () => counters.grant(...given)),
-      free: (...given) => lossy("free", () => counters.free(...given)),
-      setLimits: (...given) => lossy("setLimits", () => counters.setLimits(...given)),
-      used: () => counters.used(),
-    };
-  }
-}
-
 for (const when of ["before", "after"] as const) {
   test(`tokens that a gang should give back are not kept when that call is lost ${when} it was carried out`, async () => {
-    const { store, counters, ports } = start({ jobs: [gang("a", 1)] });
-    const lossy = new LossyCounters(counters);
-    const planner = createPlanner(
-      { ...ports, counters: lossy.port },
-      { onError: (error) => assert.fail(String(error)) },
-    );
+    const { store, counters, lossy, planner, reapAll } = start({ jobs: [gang("a", 1)] });
     store.before = (operation) => {
       if (operation === "recordAdmission") store.jobs.delete("uid-a");
     };
     lossy.next = { when, call: "free" };
     await assert.rejects(planner.runOnce(), /free was lost/);
-    await planner.runOnce();
+    await reapAll();
     assert.equal(await queueUse(counters), 0);
   });
 
   test(`a limit that went back to what it was counts again when its change was lost ${when} it was carried out`, async () => {
-    const { store, counters, ports } = start({ quota: 16 });
-    const lossy = new LossyCounters(counters);
-    const planner = createPlanner(
-      { ...ports, counters: lossy.port },
-      { onError: (error) => assert.fail(String(error)) },
-    );
+    const { store, counters, lossy, planner } = start({ quota: 16 });
     await planner.runOnce();
     store.queues = [queue("q", { h100: 8 })];
     lossy.next = { when, call: "setLimits" };
@@ -368,12 +383,7 @@ test("whatever is lost on the way, counters and ledger agree at the end and no l
     fc.record({
       do: fc.constant("fail" as const),
       when: fc.constantFrom("before" as const, "after" as const),
-      operation: fc.constantFrom<keyof PlannerStore>(
-        "recordAdmission",
-        "confirmReleases",
-        "snapshot",
-        "raiseQuotaEpoch",
-      ),
+      operation: fc.constantFrom<Operation>("recordAdmission", "confirmReleases", "snapshot", "raiseEpoch"),
     }),
     fc.record({
       do: fc.constant("lose" as const),
@@ -385,17 +395,12 @@ test("whatever is lost on the way, counters and ledger agree at the end and no l
   );
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
-      const { store, counters, ports } = start({ quota: 24 });
-      const lossy = new LossyCounters(counters);
-      const planner = createPlanner(
-        { ...ports, counters: lossy.port },
-        { onError: (error) => assert.fail(String(error)) },
-      );
+      const { store, counters, lossy, planner, reapAll } = start({ quota: 24 });
       let limit = 24;
       let count = 0;
-      const once = (operation: keyof PlannerStore) => {
+      const once = (operation: Operation) => {
         let done = false;
-        return (called: keyof PlannerStore) => {
+        return (called: Operation) => {
           if (done || called !== operation) return;
           done = true;
           throw new Error(`${operation} was lost`);
@@ -430,8 +435,9 @@ test("whatever is lost on the way, counters and ledger agree at the end and no l
         else await round();
       }
       for (let times = 0; times < 6; times += 1) await round();
+      await reapAll();
       assert.equal(await queueUse(counters), ledgerUse(store));
-      assert.deepEqual(await store.unconfirmedReleases(1), []);
+      assert.deepEqual(await store.tokens.unconfirmedReleases(1), []);
     }),
   );
 });

@@ -1,4 +1,5 @@
-import type { Counters } from "../../src/core/quota/counters.ts";
+import type { Counters, HeldToken } from "../../src/core/quota/counters.ts";
+import { tokenKey } from "../../src/core/quota/lines.ts";
 import { scopeKey } from "../../src/core/quota/scopes.ts";
 
 /** Sums in an order of their own, to be compared. */
@@ -6,6 +7,23 @@ export function canonicalSums(sums: Awaited<ReturnType<Counters["used"]>>): Read
   return Object.fromEntries(sums.map(({ scope, used }) => [scopeKey(scope), used] as const).sort(byKey));
 }
 
-function byKey([a]: readonly [string, number], [b]: readonly [string, number]): number {
+/** What is held, by token: a page may repeat one. */
+export function canonicalHeld(tokens: readonly HeldToken[]): Readonly<Record<string, HeldToken>> {
+  return Object.fromEntries(tokens.map((token) => [tokenKey(token), token] as const).sort(byKey));
+}
+
+/** All pages of what is held. */
+export async function allHeld(counters: Pick<Counters, "held">, count = 1_000): Promise<readonly HeldToken[]> {
+  const tokens: HeldToken[] = [];
+  let after: string | null = null;
+  do {
+    const page = await counters.held(after, count);
+    tokens.push(...page.tokens);
+    after = page.next;
+  } while (after !== null);
+  return tokens;
+}
+
+function byKey([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number {
   return a < b ? -1 : 1;
 }

@@ -1,5 +1,12 @@
 import { Actions } from "../../src/adapters/cluster/actions.ts";
-import { type KeptObject, type KeptPod, keepObject, keepPod } from "../../src/adapters/cluster/kept-objects.ts";
+import {
+  type KeptConfigMap,
+  type KeptObject,
+  type KeptPod,
+  keepConfigMap,
+  keepObject,
+  keepPod,
+} from "../../src/adapters/cluster/kept-objects.ts";
 import { lookAtJob } from "../../src/adapters/cluster/look-at-job.ts";
 import type { SimModel } from "../../src/adapters/simcluster/model.ts";
 import { LABEL } from "../../src/core/job/labels.ts";
@@ -13,7 +20,7 @@ import { type Fate, SimKube } from "./sim-kube.ts";
 type Seen = {
   readonly pods: readonly KeptPod[];
   readonly services: readonly KeptObject[];
-  readonly anchors: readonly KeptObject[];
+  readonly configMaps: readonly KeptConfigMap[];
 };
 
 /** One simulated cluster as a worker sees it: through the real actions, and through a cache that is as old as `refresh` lets it be. */
@@ -34,23 +41,26 @@ export class SimClusterView {
       client: this.kube,
       clock: options.clock,
       installation: options.installation,
-      seen: (key) => this.#seen?.anchors.find(({ view, jobUid }) => jobUid !== null && key.endsWith(`/${view.name}`)),
+      seen: (key) =>
+        this.#seen?.configMaps.find(({ view, jobUid }) => jobUid !== null && key.endsWith(`/${view.name}`)),
       writeBudget: 50,
       createNamespaces: true,
     });
   }
 
   /** The cache hears what is there now of these resources; watches of different resources lag each on its own. */
-  refresh(resources: readonly (keyof Seen)[] = ["pods", "services", "anchors"]): void {
+  refresh(resources: readonly (keyof Seen)[] = ["pods", "services", "configMaps"]): void {
     const all = (resource: "pods" | "services" | "configmaps") =>
       [...this.model.store.objects(resource)] as unknown as JsonObject[];
-    const known = this.#seen ?? { pods: [], services: [], anchors: [] };
-    const parts = this.#seen === null ? ["pods", "services", "anchors"] : resources;
+    const known = this.#seen ?? { pods: [], services: [], configMaps: [] };
+    const parts = this.#seen === null ? ["pods", "services", "configMaps"] : resources;
     const keep = (object: JsonObject) => keepObject(object, this.installation);
     this.#seen = {
       pods: parts.includes("pods") ? all("pods").map((pod) => keepPod(pod, this.installation)) : known.pods,
       services: parts.includes("services") ? all("services").map(keep) : known.services,
-      anchors: parts.includes("anchors") ? all("configmaps").map(keep) : known.anchors,
+      configMaps: parts.includes("configMaps")
+        ? all("configmaps").map((map) => keepConfigMap(map, this.installation))
+        : known.configMaps,
     };
   }
 
@@ -65,7 +75,7 @@ export class SimClusterView {
       cluster: this.name,
       pods: ofJob(this.#seen?.pods ?? []).flatMap(({ view }) => view ?? []),
       services: ofJob(this.#seen?.services ?? []).map(({ view }) => view),
-      anchors: ofJob(this.#seen?.anchors ?? []).map(({ view }) => view),
+      configMaps: ofJob(this.#seen?.configMaps ?? []).map(({ view }) => view),
     };
   }
 
@@ -76,7 +86,7 @@ export class SimClusterView {
   jobUids(): readonly string[] {
     const seen = this.#seen;
     if (seen === null) return [];
-    return [...seen.pods, ...seen.services, ...seen.anchors].flatMap(({ jobUid }) => jobUid ?? []);
+    return [...seen.pods, ...seen.services, ...seen.configMaps].flatMap(({ jobUid }) => jobUid ?? []);
   }
 
   /** The truth, not the cache. */

@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
-import { inProcessCounters } from "../../src/adapters/quota/in-process.ts";
+import type { Desk } from "../../src/adapters/quota/desk.ts";
+import { ledgerOf } from "../../src/adapters/quota/domain-ledger.ts";
+import { plannerQuota } from "../../src/adapters/quota/planner-quota.ts";
+import { reap, UNCONFIRMED_MS } from "../../src/adapters/quota/reap.ts";
 import { SimModel } from "../../src/adapters/simcluster/model.ts";
 import { populate, type SimNode } from "../../src/adapters/simcluster/sim-cluster.ts";
 import type { Db } from "../../src/adapters/store/db.ts";
@@ -7,12 +10,15 @@ import { createStore } from "../../src/adapters/store/store.ts";
 import type { Job } from "../../src/core/job/job.ts";
 import type { SentJob } from "../../src/core/job/sent.ts";
 import type { Counters } from "../../src/core/quota/counters.ts";
+import { TICK_MS } from "../../src/core/quota/lease-clock.ts";
 import { createIntake } from "../../src/intake/intake.ts";
 import { createPlanner, type Planner } from "../../src/planner/planner.ts";
-import type { Clock } from "../../src/runtime/clock.ts";
+import { type Clock, systemClock } from "../../src/runtime/clock.ts";
 import { createMember, type Lease, type Member } from "../../src/runtime/member.ts";
 import { createWorker, type Worker } from "../../src/worker/worker.ts";
 import { emptyDatabase } from "../support/database.ts";
+import { LosableCounters } from "../support/losable-counters.ts";
+import { soleDesk } from "../support/sole-quota.ts";
 import { SimClusterView } from "./sim-cluster-view.ts";
 import type { Fate } from "./sim-kube.ts";
 
@@ -31,6 +37,9 @@ export class VirtualClock implements Clock {
   readonly sleep = () => new Promise<void>((resolve) => setImmediate(resolve));
 }
 
+/** How long the reaper waits for a domain that is being opened. */
+const OPEN_MS = 30_000;
+
 export type WorldOptions = {
   readonly db: Db;
   readonly random: () => number;
@@ -44,7 +53,7 @@ export type WorldOptions = {
   readonly queues: readonly { readonly name: string; readonly quotas: Readonly<Record<string, number>> }[];
   /** How many processes of each role. */
   readonly processes: { readonly intakes: number; readonly planners: number; readonly workers: number };
-  /** What the planners count with; each has counters of its own in its process if absent. */
+  /** What the planners count with; if absent they share counters in memory, which are lost with each planner that is killed. */
   readonly counters?: Counters;
 };
 
@@ -55,7 +64,7 @@ export type PlannerProcess = {
   readonly name: string;
   readonly member: Member;
   readonly planner: Planner;
-  readonly counters: Counters;
+  readonly desk: Desk;
 };
 
 /** A process that works, with caches of its own of every cluster. */
@@ -80,6 +89,7 @@ export class World {
   readonly #options: WorldOptions;
   /** Processes that were killed; what they had sent may still arrive. */
   readonly #killed: (PlannerProcess | WorkerProcess)[] = [];
+  readonly #counters = new LosableCounters();
   #incarnation = 0;
 
   private constructor(options: WorldOptions) {
@@ -189,9 +199,10 @@ export class World {
     return before;
   }
 
-  /** The same for a planner, whose counters are gone with it. */
+  /** The same for a planner, with which the counters are lost. */
   async killPlanner(at: number): Promise<PlannerProcess> {
     const before = this.planners[at] as PlannerProcess;
+    this.#counters.lose();
     this.planners[at] = this.#newPlanner();
     this.#killed.push(before);
     await this.planners[at]?.member.look();
@@ -221,8 +232,30 @@ export class World {
   /** The counters of the planner that leads. */
   async planAndCount() {
     await this.becomeWhole();
-    for (const { planner, counters } of this.planners) if ((await planner.runOnce()) !== null) return counters.used();
+    for (const { planner, desk } of this.planners) {
+      if ((await planner.runOnce()) === null) continue;
+      await this.reapAll();
+      return desk.counters.used();
+    }
     return assert.fail("no planner leads");
+  }
+
+  /** Takes back every grant whose answer was lost before. */
+  async reapAll(): Promise<void> {
+    for (let round = 0; round < UNCONFIRMED_MS / TICK_MS + 2; round += 1) await this.reap(TICK_MS);
+  }
+
+  /** A round of the reaper, in the first process that has one, as of so much later. */
+  async reap(elapsedMs: number): Promise<void> {
+    const [first] = this.planners;
+    if (first === undefined) return;
+    await first.desk.counters.report(await first.desk.domain.openEpoch(OPEN_MS));
+    await reap(first.desk, elapsedMs);
+  }
+
+  /** Nothing of it goes on in the background. */
+  async close(): Promise<void> {
+    for (const process of [...this.planners, ...this.#killed]) if ("desk" in process) await process.desk.close();
   }
 
   async jobs(): Promise<readonly Job[]> {
@@ -260,12 +293,17 @@ export class World {
 
   #newPlanner(): PlannerProcess {
     const { name, member } = this.#newMember(false);
-    const counters = this.#options.counters ?? inProcessCounters();
+    // Domains are opened in real time: history goes on meanwhile.
+    const desk = soleDesk({
+      clock: systemClock(),
+      ledger: ledgerOf("default", this.store.ledger, this.clock),
+      counters: this.#options.counters ?? this.#counters.port,
+    });
     const planner = createPlanner(
       {
         clock: this.clock,
         store: this.store.planner,
-        counters,
+        quota: plannerQuota(desk),
         lease: member.lease("planner"),
         wakeJob: (uid) => {
           for (const { worker } of this.workers) worker.wake(uid);
@@ -273,7 +311,7 @@ export class World {
       },
       { onError: (error) => this.errors.push(error) },
     );
-    return { name, member, planner, counters };
+    return { name, member, planner, desk };
   }
 
   #newWorker(): WorkerProcess {
@@ -286,7 +324,9 @@ export class World {
     const worker = createWorker(
       { clock: this.clock, store: this.store.worker, clusters: workerClusters(views), member, wakePlanner: () => {} },
       {
-        config: { build: { installation: INSTALLATION, clusterDomain: "", initImage: "busybox" } },
+        config: {
+          build: { installation: INSTALLATION, clusterDomain: "", initImage: "busybox", kubectlImage: "kubectl:1" },
+        },
         onError: (error) => this.errors.push(error),
       },
     );
@@ -294,6 +334,8 @@ export class World {
     return { name, member, worker, views, observes };
   }
 }
+
+type AnchorAt = Pick<Parameters<SimClusterView["actions"]["claim"]>[0], "cluster" | "namespace" | "anchor">;
 
 function workerClusters(views: readonly SimClusterView[]) {
   const byName = new Map(views.map((cluster) => [cluster.name, cluster]));
@@ -304,7 +346,7 @@ function workerClusters(views: readonly SimClusterView[]) {
         .map((cluster) => cluster.observe(uid))
         .filter(
           (seen) =>
-            clusters.includes(seen.cluster) || seen.pods.length + seen.services.length + seen.anchors.length > 0,
+            clusters.includes(seen.cluster) || seen.pods.length + seen.services.length + seen.configMaps.length > 0,
         );
     },
     look: async ({ uid, clusters }: { uid: string; clusters: readonly string[] }, signal: AbortSignal) => {
@@ -318,6 +360,13 @@ function workerClusters(views: readonly SimClusterView[]) {
       assert.ok(cluster, `a cluster named ${action.cluster}`);
       return cluster.actions.act(action, signal);
     },
+    claim: (action: Parameters<SimClusterView["actions"]["claim"]>[0], signal: AbortSignal) => {
+      const cluster = byName.get(action.cluster);
+      assert.ok(cluster, `a cluster named ${action.cluster}`);
+      return cluster.actions.claim(action, signal);
+    },
+    anchorLives: async (of: AnchorAt, signal: AbortSignal) =>
+      (await byName.get(of.cluster)?.actions.anchors.lives({ namespace: of.namespace, ...of.anchor }, signal)) ?? false,
     seenJobs: () => [...new Set(views.flatMap((cluster) => cluster.jobUids()))],
     namespaceOf: (uid: string) => (views.some((cluster) => cluster.jobUids().includes(uid)) ? "default" : null),
   };

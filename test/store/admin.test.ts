@@ -33,7 +33,7 @@ onEachDatabase((openDb) => {
     assert.deepEqual(changed.record.quotas, turned.quotas);
     assert.equal(changed.record.version, 2);
     const planned = (await store.planner.snapshot()).queues.find(({ name }) => name === "batch");
-    assert.deepEqual(planned, { name: "batch", strategy: "STRICT_FIFO", quotas: turned.quotas, used: {} });
+    assert.deepEqual(planned, { name: "batch", strategy: "STRICT_FIFO", parent: null, quotas: turned.quotas });
   });
 
   test("a queue that is there exists, one that is not is not found, a stale version is stale", async () => {
@@ -46,6 +46,51 @@ onEachDatabase((openDb) => {
     assert.equal((await store.admin.updateQueue({ ...queue, version: 0 })).kind, "done");
     assert.equal((await store.admin.deleteQueue("batch")).kind, "done");
     assert.equal((await store.admin.deleteQueue("batch")).kind, "notFound");
+  });
+
+  test("queues form trees: no circle, no parent that is not there, and none goes that others stand below", async () => {
+    const named = (name: string, parent: string | null) => ({
+      name,
+      parent,
+      strategy: "STRICT_FIFO" as const,
+      quotas: [],
+    });
+    const kindOf = (outcome: { kind: string }) => outcome.kind;
+    const { admin } = store;
+    assert.deepEqual(await admin.createQueue(named("a", "nowhere")), {
+      kind: "misplaced",
+      problem: { kind: "unknownParent", parent: "nowhere" },
+    });
+    assert.equal(kindOf(await admin.createQueue(named("a", "a"))), "misplaced");
+    assert.equal(kindOf(await admin.createQueue(named("a", null))), "done");
+    const borrowing = [{ flavor: "gpu/b", resource: "nvidia.com/gpu", nominal: 0, borrowingLimit: 2, lendingLimit: 1 }];
+    const b = await admin.createQueue({ ...named("b", "a"), quotas: borrowing });
+    assert.ok(b.kind === "done");
+    assert.deepEqual([b.record.parent, b.record.quotas], ["a", borrowing]);
+    assert.equal(kindOf(await admin.createQueue(named("b", "b"))), "exists");
+    assert.deepEqual(await admin.updateQueue({ ...named("a", "b"), version: 0 }), {
+      kind: "misplaced",
+      problem: { kind: "circle", path: ["a", "b", "a"] },
+    });
+    assert.deepEqual(await admin.deleteQueue("a"), { kind: "inUse", by: "queue b, which is below it" });
+    const freed = await admin.updateQueue({ ...named("b", null), version: 1 });
+    assert.deepEqual(freed.kind === "done" && [freed.record.parent, freed.record.version], [null, 2]);
+    assert.equal(kindOf(await admin.deleteQueue("a")), "done");
+  });
+
+  test("two queues that are put below each other at once: one of them is refused", async () => {
+    const named = (name: string, parent: string | null) => ({
+      name,
+      parent,
+      strategy: "STRICT_FIFO" as const,
+      quotas: [],
+    });
+    for (const name of ["a", "b"]) await store.admin.createQueue(named(name, null));
+    const outcomes = await Promise.all([
+      store.admin.updateQueue({ ...named("a", "b"), version: 0 }),
+      store.admin.updateQueue({ ...named("b", "a"), version: 0 }),
+    ]);
+    assert.deepEqual(outcomes.map(({ kind }) => kind).sort(), ["done", "misplaced"]);
   });
 
   test("a queue is in use while a job that has not ended names it, or a namespace", async () => {

@@ -6,8 +6,8 @@ import type { Admission } from "../../src/core/job/status.ts";
 import type { PlannedAdmission } from "../../src/core/plan/plan-types.ts";
 import type { Decision } from "../../src/core/reconcile/decision.ts";
 import { onEachDatabase } from "../support/databases.ts";
-import { freshStore, type TestStore, takePlannerLease } from "./db.ts";
-import { FLAVOR, NOW, newJob, plannedFor, sentOf } from "./jobs.ts";
+import { freshStore, raiseQuotaEpoch, type TestStore, takePlannerLease } from "./db.ts";
+import { FLAVOR, NO_LIMIT, NOW, newJob, plannedFor, sentOf } from "./jobs.ts";
 
 onEachDatabase((openDb) => {
   let db: Db;
@@ -22,7 +22,7 @@ onEachDatabase((openDb) => {
   beforeEach(async () => {
     store = (await freshStore(db)).store;
     plannerEpoch = await takePlannerLease(store, "p1");
-    quotaEpoch = (await store.planner.raiseQuotaEpoch()).epoch;
+    quotaEpoch = (await raiseQuotaEpoch(store)).epoch;
   });
 
   async function submit(changes: Parameters<typeof newJob>[0] = {}): Promise<Job> {
@@ -36,7 +36,12 @@ onEachDatabase((openDb) => {
   function admit(planned: PlannedAdmission, overrides: Overrides = {}) {
     fences += 1n;
     const token = `job/${planned.jobUid}/admission/${planned.admission}/step/${overrides.step ?? 0}/${plannerEpoch}`;
-    const lines = planned.lines.map((line) => ({ ...line, token, amount: overrides.amount ?? line.amount }));
+    const lines = planned.lines.map((line) => ({
+      ...line,
+      ...NO_LIMIT,
+      token,
+      amount: overrides.amount ?? line.amount,
+    }));
     const fence = (BigInt(overrides.quotaEpoch ?? quotaEpoch) << 32n) + fences;
     const record = { planned, lines, fence, quotaEpoch, plannerEpoch, nowMs: NOW + 1, ...overrides };
     return store.planner.recordAdmission(record);
@@ -55,7 +60,8 @@ onEachDatabase((openDb) => {
   }
 
   async function used(): Promise<number> {
-    return (await store.planner.snapshot()).queues[0]?.used[FLAVOR] ?? 0;
+    const { sums } = await store.planner.snapshot();
+    return sums.find(({ scope }) => scope.kind === "queue" && scope.pool === FLAVOR)?.used ?? 0;
   }
 
   /** Everything that an admission writes, counted: a refused one leaves it as it was. */
@@ -124,7 +130,7 @@ onEachDatabase((openDb) => {
     }),
     "the cluster is unknown": async (job) => ({ planned: plannedFor(job, { cluster: "north" }) }),
     "the quota epoch was raised": async (job) => {
-      await store.planner.raiseQuotaEpoch();
+      await raiseQuotaEpoch(store);
       return { planned: plannedFor(job) };
     },
   };
@@ -287,13 +293,13 @@ onEachDatabase((openDb) => {
     assert.equal(await store.worker.record(admitted, decision, lease, NOW), "recorded");
     assert.equal(await store.worker.record(admitted, decision, lease, NOW), "stale");
     assert.equal(await used(), 0);
-    const fenced = await store.planner.unconfirmedReleases(10);
+    const fenced = await store.ledger.unconfirmedReleases("default", 10);
     assert.equal(fenced.length, 1);
     const again = await load(job.uid);
     assert.equal(await store.worker.record(again, decide(again, again.admissions), lease, NOW), "recorded");
     assert.equal(await used(), 0);
-    await store.planner.confirmReleases(fenced);
-    assert.deepEqual(await store.planner.unconfirmedReleases(10), []);
+    await store.ledger.confirmReleases(fenced);
+    assert.deepEqual(await store.ledger.unconfirmedReleases("default", 10), []);
   });
 
   test("an admission that a decision no longer names gives back what it held", async () => {
@@ -329,25 +335,29 @@ onEachDatabase((openDb) => {
     const lease = await leaseOf(first);
     const admitted = await load(first.uid);
     await store.worker.record(admitted, decide(admitted, [], "CANCELLED"), lease, NOW);
-    assert.equal((await store.planner.unconfirmedReleases(10)).length, 1);
-    const raised = await store.planner.raiseQuotaEpoch();
+    assert.equal((await store.ledger.unconfirmedReleases("default", 10)).length, 1);
+    const raised = await raiseQuotaEpoch(store);
     assert.equal(raised.epoch, quotaEpoch + 1);
     assert.deepEqual(
       raised.rows.map(({ holder, amount, queue }) => [holder, amount, queue]),
-      [[{ jobUid: second.uid, admission: 1 }, 4, "research"]],
+      [[{ kind: "admission", jobUid: second.uid, admission: 1 }, 4, "research"]],
     );
     assert.equal(typeof raised.rows[0]?.fence, "bigint");
-    assert.deepEqual(raised.limits, [{ queue: "research", pool: FLAVOR, limit: 8 }]);
-    assert.deepEqual(await store.planner.unconfirmedReleases(10), []);
+    assert.deepEqual(raised.limits.queues, [
+      { queue: "research", pool: FLAVOR, parent: null, ceiling: 8, guarantee: 0 },
+    ]);
+    assert.deepEqual(await store.ledger.unconfirmedReleases("default", 10), []);
   });
 
   test("a fence beyond 2^53 is kept exactly", async () => {
     const job = await submit();
     const planned = plannedFor(job);
-    const fence = (1n << 62n) + 12_345_678_901n;
-    const lines = planned.lines.map((line) => ({ ...line, token: "t" }));
-    await store.planner.recordAdmission({ planned, lines, fence, quotaEpoch, plannerEpoch, nowMs: NOW });
-    assert.equal((await store.planner.raiseQuotaEpoch()).rows[0]?.fence, fence);
+    await db.query("update quota_domains set epoch = 1073741824");
+    const { epoch } = await raiseQuotaEpoch(store);
+    const fence = (BigInt(epoch) << 32n) + 4_000_000_001n;
+    const lines = planned.lines.map((line) => ({ ...line, ...NO_LIMIT, token: "t" }));
+    await store.planner.recordAdmission({ planned, lines, fence, quotaEpoch: epoch, plannerEpoch, nowMs: NOW });
+    assert.equal((await raiseQuotaEpoch(store)).rows[0]?.fence, fence);
   });
 
   test("a refusal changes a job's record only where the dominant reason changed", async () => {

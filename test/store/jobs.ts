@@ -190,3 +190,6 @@ export const anyAdmissions: fc.Arbitrary<readonly Admission[]> = fc
       goneMs: admission.tokensReleasedMs === null ? admission.goneMs : null,
     })),
   );
+
+/** What a job's line has beside its charge: no caps, and it does not lapse. */
+export const NO_LIMIT = { caps: { project: null, namespace: null }, leaseMs: null } as const;

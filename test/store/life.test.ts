@@ -9,8 +9,8 @@ import type { PlannerStore } from "../../src/planner/ports.ts";
 import type { WatchStore } from "../../src/watch/ports.ts";
 import type { WorkerStore } from "../../src/worker/ports.ts";
 import { onEachDatabase } from "../support/databases.ts";
-import { freshStore, type TestStore, takePlannerLease } from "./db.ts";
-import { NOW, newJob, plannedFor, sentOf } from "./jobs.ts";
+import { freshStore, raiseQuotaEpoch, type TestStore, takePlannerLease } from "./db.ts";
+import { NO_LIMIT, NOW, newJob, plannedFor, sentOf } from "./jobs.ts";
 
 onEachDatabase((openDb) => {
   let db: Db;
@@ -39,13 +39,14 @@ onEachDatabase((openDb) => {
     const job = newJob({ name: "train" });
     assert.equal((await intake.createJob({ job, sent: sentOf(job), requestId: "r1" })).kind, "created");
     const plannerEpoch = await takePlannerLease(store, "p1");
-    const { epoch } = await planner.raiseQuotaEpoch();
+    const { epoch } = await raiseQuotaEpoch(store);
     const snapshot = await planner.snapshot();
     assert.deepEqual(snapshot.waiting, [job]);
     assert.equal(snapshot.quotaEpoch, epoch);
     const planned = plannedFor(job);
     const lines = planned.lines.map((line) => ({
       ...line,
+      ...NO_LIMIT,
       token: `job/${job.uid}/admission/1/step/0/${plannerEpoch}`,
     }));
     const fence = (BigInt(epoch) << 32n) + 1n;
@@ -84,7 +85,7 @@ onEachDatabase((openDb) => {
     const second = await worker.loadJob(job.uid);
     assert.ok(second);
     assert.equal(second.job.version, 3);
-    assert.deepEqual(await planner.unconfirmedReleases(10), []);
+    assert.deepEqual(await store.ledger.unconfirmedReleases("default", 10), []);
     const released = step(second.job, {
       admissions: second.job.admissions.map((admission) => ({
         ...admission,
@@ -94,10 +95,11 @@ onEachDatabase((openDb) => {
       deleteTimeMs: NOW + 6,
     });
     assert.equal(await worker.record(second.job, released, lease, NOW + 6), "recorded");
-    assert.deepEqual(await planner.unconfirmedReleases(10), [fence]);
-    await planner.confirmReleases([fence]);
-    assert.deepEqual(await planner.unconfirmedReleases(10), []);
-    assert.deepEqual((await planner.snapshot()).queues[0]?.used, {});
+    const unconfirmed = await store.ledger.unconfirmedReleases("default", 10);
+    assert.deepEqual(unconfirmed, [{ pool: lines[0]?.pool, token: lines[0]?.token, fence }]);
+    await store.ledger.confirmReleases(unconfirmed);
+    assert.deepEqual(await store.ledger.unconfirmedReleases("default", 10), []);
+    assert.deepEqual((await planner.snapshot()).sums, []);
 
     const third = await worker.loadJob(job.uid);
     assert.ok(third);

@@ -5,8 +5,8 @@ import type { Job } from "../../src/core/job/job.ts";
 import type { PlannedAdmission } from "../../src/core/plan/plan-types.ts";
 import type { Decision } from "../../src/core/reconcile/decision.ts";
 import { onPostgres } from "../support/databases.ts";
-import { freshStore, type TestStore, takePlannerLease } from "./db.ts";
-import { FLAVOR, NOW, newJob, plannedFor, sentOf } from "./jobs.ts";
+import { freshStore, raiseQuotaEpoch, type TestStore, takePlannerLease } from "./db.ts";
+import { FLAVOR, NO_LIMIT, NOW, newJob, plannedFor, sentOf } from "./jobs.ts";
 
 const CALLERS = 32;
 const ALL = { namespace: "", names: [], kinds: [], phases: [], queue: "", cluster: "", labels: {} };
@@ -24,7 +24,7 @@ onPostgres((openDb) => {
   beforeEach(async () => {
     store = (await freshStore(db)).store;
     plannerEpoch = await takePlannerLease(store, "p1");
-    quotaEpoch = (await store.planner.raiseQuotaEpoch()).epoch;
+    quotaEpoch = (await raiseQuotaEpoch(store)).epoch;
   });
 
   async function submit(changes: Parameters<typeof newJob>[0] = {}): Promise<Job> {
@@ -36,7 +36,12 @@ onPostgres((openDb) => {
   function admit(planned: PlannedAdmission, overrides: { plannerEpoch?: number; amount?: number } = {}) {
     fences += 1n;
     const token = `job/${planned.jobUid}/admission/${planned.admission}/${fences}`;
-    const lines = planned.lines.map((line) => ({ ...line, token, amount: overrides.amount ?? line.amount }));
+    const lines = planned.lines.map((line) => ({
+      ...line,
+      ...NO_LIMIT,
+      token,
+      amount: overrides.amount ?? line.amount,
+    }));
     const fence = (BigInt(quotaEpoch) << 32n) + fences;
     return store.planner.recordAdmission({
       planned,
@@ -194,7 +199,7 @@ onPostgres((openDb) => {
     for (let round = 0; round < 3; round += 1) {
       store = (await freshStore(db)).store;
       plannerEpoch = await takePlannerLease(store, "p1");
-      quotaEpoch = (await store.planner.raiseQuotaEpoch()).epoch;
+      quotaEpoch = (await raiseQuotaEpoch(store)).epoch;
       const jobs = await Promise.all(Array.from({ length: 24 }, () => submit()));
       for (const [at] of jobs.entries()) {
         await store.clusters.upsertCluster({ name: `c${at}`, labels: {}, flavors: [], simulated: true });
@@ -241,10 +246,13 @@ onPostgres((openDb) => {
       await store.clusters.upsertCluster({ name: `c${at}`, labels: {}, flavors: [], simulated: true });
     }
     const grants = jobs.map((job, at) => admit(plannedFor(job, { cluster: `c${at}` }), { amount: 1 }));
-    const raised = await store.planner.raiseQuotaEpoch();
+    const raised = await raiseQuotaEpoch(store);
     const outcomes = await Promise.all(grants);
     const recorded = jobs.filter((_, at) => outcomes[at] === "recorded").map(({ uid }) => uid);
-    assert.deepEqual(raised.rows.map(({ holder }) => holder.jobUid).sort(), recorded.sort());
+    assert.deepEqual(
+      raised.rows.map(({ holder }) => holder.kind === "admission" && holder.jobUid).sort(),
+      recorded.sort(),
+    );
     assert.ok(outcomes.every((outcome) => outcome === "recorded" || outcome === "stale"));
   });
 

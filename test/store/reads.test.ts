@@ -40,6 +40,28 @@ onEachDatabase((openDb) => {
     return pages;
   }
 
+  test("jobs that may answer for another share its namespace, kind and cache key; results come first, then the oldest", async () => {
+    const keyed = async (name: string, cacheKey: string, more: Partial<Job> = {}) => {
+      const made = newJob({ uid: nextUid(), name, ...more });
+      const job = { ...made, spec: { ...made.spec, runPolicy: { ...made.spec.runPolicy, cacheKey } } };
+      await store.intake.createJob({ job, sent: sentOf(job), requestId: "" });
+      return job;
+    };
+    const asks = await keyed("asks", "k");
+    await keyed("younger", "k", { createTimeMs: NOW + 1 });
+    const done = { ...asks.status, phase: "SUCCEEDED" as const, completionTimeMs: NOW };
+    await keyed("done", "k", { createTimeMs: NOW + 2, status: done });
+    await keyed("failed", "k", { status: { ...done, phase: "FAILED" } });
+    await keyed("deleted", "k", { status: done, deleteTimeMs: NOW });
+    await keyed("other", "another key");
+    await keyed("none", "");
+    const found = await store.worker.findAlike(asks);
+    assert.deepEqual(
+      found.map(({ name }) => name),
+      ["done", "younger"],
+    );
+  });
+
   test("what is recorded is read again exactly, whatever the status and admissions hold", async () => {
     const leases = await store.worker.takeBuckets("w");
     const arbitrary = fc.record({

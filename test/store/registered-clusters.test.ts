@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import type { Db } from "../../src/adapters/store/db.ts";
 import { onEachDatabase } from "../support/databases.ts";
-import { freshStore, type TestStore, takePlannerLease } from "./db.ts";
+import { freshStore, raiseQuotaEpoch, type TestStore, takePlannerLease } from "./db.ts";
 import { FLAVOR, NOW, newJob, plannedFor, sentOf } from "./jobs.ts";
 
 onEachDatabase((openDb) => {
@@ -26,7 +26,7 @@ onEachDatabase((openDb) => {
     assert.deepEqual([made.record.name, made.record.simulated, made.record.reachable], ["south", false, false]);
     assert.ok(!JSON.stringify(await store.admin.listClusters()).includes("sealed"));
     assert.ok((await store.planner.snapshot()).clusters.some(({ name }) => name === "south"));
-    const registered = [{ name: "south", credentials: CREDENTIALS }];
+    const registered = [{ name: "south", credentials: CREDENTIALS, gangScheduler: "none" }];
     assert.deepEqual(await store.clusters.listCredentials(), { registered, forgotten: [] });
     assert.deepEqual(await store.clusters.credentialsOf("south"), CREDENTIALS);
     assert.equal(await store.clusters.credentialsOf("east"), null, "a simulated one has none");
@@ -46,6 +46,19 @@ onEachDatabase((openDb) => {
     assert.deepEqual(await store.clusters.credentialsOf("south"), { kind: "sealed", text: "second" });
     assert.equal((await store.clusters.update({ ...update, name: "none" })).kind, "notFound");
     assert.equal((await store.clusters.update({ ...update, name: "east" })).kind, "inUse");
+  });
+
+  test("a cluster keeps its gang scheduler unless an update names another", async () => {
+    const made = await store.clusters.register({ ...SOUTH, gangScheduler: "volcano" });
+    assert.ok(made.kind === "done");
+    assert.equal(made.record.gangScheduler, "volcano");
+    const update = { name: "south", labels: {}, flavors: [], credentials: null, version: 0 };
+    await store.clusters.update(update);
+    assert.equal((await store.clusters.listCredentials()).registered[0]?.gangScheduler, "volcano");
+    await store.clusters.update({ ...update, gangScheduler: "none" });
+    assert.equal((await store.admin.getCluster("south"))?.gangScheduler, "none");
+    const unknown = { ...update, gangScheduler: "slurm" } as unknown as typeof update;
+    await assert.rejects(store.clusters.update(unknown));
   });
 
   test("a cluster that nothing is placed on is removed without a trace", async () => {
@@ -80,7 +93,7 @@ onEachDatabase((openDb) => {
     const again = await store.clusters.register(SOUTH);
     assert.ok(again.kind === "done");
     assert.deepEqual(await store.clusters.listCredentials(), {
-      registered: [{ name: "south", credentials: CREDENTIALS }],
+      registered: [{ name: "south", credentials: CREDENTIALS, gangScheduler: "none" }],
       forgotten: [],
     });
   });
@@ -99,7 +112,7 @@ onEachDatabase((openDb) => {
     const job = newJob();
     await store.intake.createJob({ job, sent: sentOf(job), requestId: "" });
     const plannerEpoch = await takePlannerLease(store, "p1");
-    const { epoch: quotaEpoch } = await store.planner.raiseQuotaEpoch();
+    const { epoch: quotaEpoch } = await raiseQuotaEpoch(store);
     const found = (await store.planner.snapshot()).clusters.find(({ name }) => name === "south");
     const planned = plannedFor(job, { cluster: "south", admissionCounter: found?.admissionCounter ?? -1 });
     return { job, planned, lines: [], fence: null, quotaEpoch, plannerEpoch, nowMs: NOW + 1 };

@@ -2,7 +2,9 @@ import type { Db } from "../../src/adapters/store/db.ts";
 
 /** Tables that a migration fills, and how they are put back. */
 const KEPT: Readonly<Record<string, string>> = {
-  quota_domains: "update quota_domains set epoch = 0",
+  quota_domains:
+    "with others as (delete from quota_domains where name <> 'default') " +
+    "update quota_domains set epoch = 0, limits_version = 0, pruned_fence = 0 where name = 'default'",
   bucket_leases: "update bucket_leases set worker = '', epoch = 0 where worker <> '' or epoch <> 0",
   job_log: "update job_log set head = 0, pruned_to = 0",
   counters_holder: "update counters_holder set holder = '', counter = 0",

@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { ConnectionOptions } from "node:tls";
 import { Redis } from "ioredis";
 
 /** True where the program redis-server is on the PATH. */
@@ -11,22 +12,37 @@ export function hasRedisServer(): boolean {
   return spawnSync("redis-server", ["--version"]).status === 0;
 }
 
+/** How a server is started that is not just a Redis. */
+export type RedisVariant = {
+  readonly port?: number;
+  /** It is a sentinel, configured by this text. */
+  readonly sentinelConfig?: string;
+  /** It is reached over TLS alone, with these. */
+  readonly tls?: ConnectionOptions;
+  /** What it asks its admin for. */
+  readonly password?: string;
+};
+
 /** A Redis of the test's own, on a free loopback port, in a folder that is removed at the end; it keeps nothing unless told to. */
 export class RedisServer {
   readonly port: number;
   readonly #args: readonly string[];
+  readonly #variant: RedisVariant;
   readonly #directory = mkdtempSync(join(tmpdir(), "gangway-redis-"));
   #process: ChildProcess | null = null;
+  #frozen = false;
   /** Talks to it directly. */
   #admin: Redis | null = null;
 
-  private constructor(port: number, args: readonly string[]) {
+  private constructor(port: number, args: readonly string[], variant: RedisVariant) {
     this.port = port;
     this.#args = args;
+    this.#variant = variant;
+    if (variant.sentinelConfig !== undefined) writeFileSync(this.#configFile, variant.sentinelConfig);
   }
 
-  static async start(args: readonly string[] = []): Promise<RedisServer> {
-    const server = new RedisServer(await freePort(), args);
+  static async start(args: readonly string[] = [], variant: RedisVariant = {}): Promise<RedisServer> {
+    const server = new RedisServer(variant.port ?? (await freePort()), args, variant);
     await server.start();
     return server;
   }
@@ -35,25 +51,53 @@ export class RedisServer {
     return `redis://127.0.0.1:${this.port}`;
   }
 
+  get runs(): boolean {
+    return this.#process !== null;
+  }
+
+  /** It runs, and is not frozen. */
+  get answers(): boolean {
+    return this.runs && !this.#frozen;
+  }
+
   get admin(): Redis {
     if (this.#admin === null) throw new Error("redis-server does not run");
     return this.#admin;
   }
 
+  get #configFile(): string {
+    return join(this.#directory, "sentinel.conf");
+  }
+
+  /** What the program is told. */
+  get #arguments(): readonly string[] {
+    const { sentinelConfig, tls } = this.#variant;
+    const port = tls === undefined ? ["--port", `${this.port}`] : ["--port", "0", "--tls-port", `${this.port}`];
+    const where = [...port, "--bind", "127.0.0.1", "--dir", this.#directory];
+    if (sentinelConfig !== undefined) return [this.#configFile, "--sentinel", ...where, ...this.#args];
+    return [...where, "--save", "", "--appendonly", "no", ...this.#args];
+  }
+
   async start(): Promise<void> {
-    const fixed = ["--port", `${this.port}`, "--bind", "127.0.0.1", "--dir", this.#directory, "--save", ""];
-    const started = spawn("redis-server", [...fixed, "--appendonly", "no", ...this.#args], { stdio: "pipe" });
+    const started = spawn("redis-server", this.#arguments, { stdio: "pipe" });
     this.#process = started;
     let output = "";
     const ready = new Promise<void>((resolve, reject) => {
       started.stdout?.on("data", (chunk: Buffer) => {
         output += chunk.toString();
-        if (output.includes("Ready to accept connections")) resolve();
+        if (/Ready to accept connections|\+monitor master/.test(output)) resolve();
       });
       started.once("exit", () => reject(new Error(`redis-server ended: ${output}`)));
     });
     await ready;
-    this.#admin = new Redis(this.port, "127.0.0.1", { retryStrategy: () => null });
+    const { tls, password } = this.#variant;
+    this.#admin = new Redis(this.port, "127.0.0.1", {
+      // Sentinels cut connections where they change a role.
+      retryStrategy: () => (this.#process === null ? null : 20),
+      enableReadyCheck: false,
+      ...(tls === undefined ? {} : { tls }),
+      ...(password === undefined ? {} : { password }),
+    });
     this.#admin.on("error", () => undefined);
     await this.#admin.ping();
   }
@@ -70,10 +114,34 @@ export class RedisServer {
     await gone;
   }
 
+  /** It neither answers nor hears, and keeps its connections. */
+  freeze(): void {
+    this.#frozen = true;
+    this.#process?.kill("SIGSTOP");
+  }
+
+  thaw(): void {
+    this.#frozen = false;
+    this.#process?.kill("SIGCONT");
+  }
+
   async stop(): Promise<void> {
     await this.kill();
     rmSync(this.#directory, { recursive: true, force: true });
   }
+}
+
+/** True if nobody listens on that loopback port now. */
+export async function isFree(port: number): Promise<boolean> {
+  const probe = createServer().listen(port, "127.0.0.1");
+  try {
+    await once(probe, "listening");
+  } catch {
+    return false;
+  }
+  probe.close();
+  await once(probe, "close");
+  return true;
 }
 
 /** A loopback port that nobody listens on now. */

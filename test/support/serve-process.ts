@@ -12,9 +12,9 @@ export class ServeChild {
   output = "";
   readonly #ended: Promise<number | null>;
 
-  constructor(roles: string, env: Readonly<Record<string, string>>) {
+  constructor(roles: string, env: Readonly<Record<string, string>>, main = MAIN) {
     this.roles = roles;
-    this.child = spawn(process.execPath, [MAIN, "serve", "--roles", roles, "--listen", "127.0.0.1:0"], {
+    this.child = spawn(process.execPath, [main, "serve", "--roles", roles, "--listen", "127.0.0.1:0"], {
       env: { ...process.env, ...env },
       stdio: ["ignore", "pipe", "pipe"],
     });

@@ -1,7 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { connectCluster } from "../../src/adapters/cluster/cluster.ts";
 import { createClusters } from "../../src/adapters/cluster/clusters.ts";
-import { inProcessCounters } from "../../src/adapters/quota/in-process.ts";
 import { DEMO_CLUSTERS } from "../../src/adapters/simcluster/demo-clusters.ts";
 import { startSimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
 import { openPglite } from "../../src/adapters/store/pglite.ts";
@@ -18,7 +17,9 @@ import { createObserver } from "../../src/telemetry/observer.ts";
 import type { Tracing } from "../../src/telemetry/tracing.ts";
 import { createWatch } from "../../src/watch/watch.ts";
 import { createWorker } from "../../src/worker/worker.ts";
+import { noResources } from "../support/no-resources.ts";
 import { soleMember } from "../support/sole-member.ts";
+import { soleQuota } from "../support/sole-quota.ts";
 
 /** The service without a command line, on a database in memory and one simulated cluster, observed as it is told. */
 export async function startObserved(observing: { readonly tracing: Tracing | null; readonly meter: Meter | null }) {
@@ -69,7 +70,7 @@ export async function startObserved(observing: { readonly tracing: Tracing | nul
       clock,
       lease: sole.plannerLease,
       store: observer.plannerStore(store.planner),
-      counters: inProcessCounters(),
+      quota: soleQuota({ clock, ledger: store.ledger }),
       wakeJob,
       ...observer.plannerPorts,
     },
@@ -85,7 +86,9 @@ export async function startObserved(observing: { readonly tracing: Tracing | nul
       ...observer.workerPorts,
     },
     {
-      config: { build: { installation: "traced", clusterDomain: "", initImage: "busybox:1.36" } },
+      config: {
+        build: { installation: "traced", clusterDomain: "", initImage: "busybox:1.36", kubectlImage: "kubectl:1" },
+      },
       onError: (error) => errors.push(error),
       ...observer.workerOptions,
     },
@@ -115,6 +118,7 @@ export async function startObserved(observing: { readonly tracing: Tracing | nul
       watch,
       admin: store.admin,
       clusters: createClusterAdmin(admins),
+      resources: noResources(),
       logs: clusters.logs,
       wakePlanner,
       clock,

@@ -3,7 +3,7 @@
 const STAGES = ["api", "intake", "planner", "worker", "watch"];
 const ADAPTERS = ["store", "quota", "cluster", "simcluster"];
 /** The composition root: main.ts, and the files beside it that wire things together. */
-const COMPOSITION = ["main.ts", "embedded.ts", "serve.ts", "compose.ts"];
+const COMPOSITION = ["main.ts", "embedded.ts", "serve.ts", "compose.ts", "compose-quota.ts", "compose-plugins.ts"];
 const FILE_LINES_MAX = 400;
 
 /** What of core a room of core may import, beside itself and runtime: one way only. */
@@ -13,7 +13,7 @@ const CORE_MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   kinds: ["job", "pods"],
   reconcile: ["job", "pods", "kinds"],
   quota: [],
-  plan: ["job", "pods", "quota"],
+  plan: ["job", "pods", "kinds", "quota"],
 };
 
 export type SourceFile = { readonly path: string; readonly text: string };
@@ -67,8 +67,7 @@ function importRules(from: string, target: string): readonly string[] {
   const [room, inner] = from.split("/");
   const [targetRoom = "", targetInner = ""] = own ? target.split("/") : [target];
   const broken = (why: string) => [`${from} imports ${target}: ${why}`];
-  if (COMPOSITION.includes(target) && !["main.ts", "embedded.ts", "serve.ts"].includes(from))
-    return broken("nobody imports the composition root");
+  if (COMPOSITION.includes(target) && !COMPOSITION.includes(from)) return broken("nobody imports the composition root");
   if (room === "core") return coreRules(inner ?? "", own, targetRoom, targetInner, broken);
   if (room === "runtime" && own && targetRoom !== "runtime") return broken("runtime has no domain words");
   if (room === "telemetry" && own && !["telemetry", "runtime", "core"].includes(targetRoom))

@@ -5,6 +5,8 @@ import type { JobWatch } from "../../src/api/ports.ts";
 import type { JobFilter } from "../../src/core/job/filter.ts";
 import type { Job } from "../../src/core/job/job.ts";
 import type { JobPhase } from "../../src/core/job/status.ts";
+import { changeJob } from "../../src/core/kinds/change-job.ts";
+import { kindOf } from "../../src/core/kinds/registry.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import type { WatchItem } from "../../src/watch/stream.ts";
 import { createWatch, type Watch } from "../../src/watch/watch.ts";
@@ -102,6 +104,28 @@ onEachDatabase((openDb) => {
     await watch.runOnce();
     assert.deepEqual(brief(await reader.take(3)), ["ADDED b WAITING", "MODIFIED a RUNNING", "DELETED a RUNNING"]);
     await reader.close();
+  });
+
+  test("a change of labels lets a job leave one filter and enter another, and an older entry shows the numbers of its time", async () => {
+    const job = await submit("a", { labels: { team: "a" } });
+    const left = open({ ...ALL, labels: { team: "a" } });
+    const entered = open({ ...ALL, labels: { team: "b" } }, "", true);
+    assert.deepEqual(brief(await left.take(2)), ["ADDED a WAITING", "BOOKMARK"]);
+    assert.deepEqual(brief(await entered.take(1)), ["BOOKMARK"]);
+    const kind = kindOf(job.spec.kind)!;
+    for (const wanted of [{ labels: { team: "b" } }, { replicas: { Worker: 9 } }]) {
+      await store.intake.changeJob(job, (found) => changeJob(found, kind, { version: null, ...wanted }, NOW), NOW);
+    }
+    await watch.runOnce();
+    assert.deepEqual(brief(await left.take(1)), ["DELETED a WAITING"]);
+    const items = await entered.take(2);
+    assert.deepEqual(brief(items), ["ADDED a WAITING", "MODIFIED a WAITING"]);
+    assert.deepEqual(
+      items.map((item) => ("job" in item ? item.job.spec.replicaSpecs["Worker"] : null)),
+      [4, 9].map((replicas) => ({ ...job.spec.replicaSpecs["Worker"], replicas })),
+    );
+    await left.close();
+    await entered.close();
   });
 
   test("a cursor goes on exactly after the entry that carried it", async () => {

@@ -54,6 +54,23 @@ test("anchors are made before what they own, services before pods, and deleted a
   assert.equal(order.at(-1), "deleteAnchor");
 });
 
+test("config maps of a kind are written last of what pods need, and not where another part failed", async () => {
+  const part = (kind: string, verb: "createPart" | "updatePart"): Action => {
+    return { ...base, kind: verb, anchor: "anchor", manifest: { kind, ...manifest(kind) } };
+  };
+  const parts = [part("ConfigMap", "updatePart"), part("Role", "updatePart"), part("RoleBinding", "createPart")];
+  const kindsTried = async (failing: string | null) => {
+    const act = async (action: Action) => {
+      return "manifest" in action && action.manifest["kind"] === failing ? refused : ({ kind: "done" } as const);
+    };
+    const acted = await carryOut(act, [...parts, pod(0)], signal);
+    return acted.map(({ action }) => ("manifest" in action ? (action.manifest["kind"] ?? action.kind) : action.kind));
+  };
+  assert.deepEqual(await kindsTried(null), ["Role", "RoleBinding", "ConfigMap", "createPod"]);
+  assert.deepEqual(await kindsTried("Role"), ["Role", "RoleBinding"]);
+  assert.deepEqual(await kindsTried("ConfigMap"), ["Role", "RoleBinding", "ConfigMap"]);
+});
+
 test("nothing is made under an anchor that could not be made, but deletes go on", async () => {
   const act = async ({ kind }: Action) => (kind === "createAnchor" ? refused : ({ kind: "done" } as const));
   const acted = await carryOut(act, [anchor, pod(0), removal("deletePod")], signal);
@@ -87,11 +104,21 @@ const told = {
     { action: pod(0), outcome: refused },
     "Warning FailedCreatePod create pod p0 in c: exceeded quota",
   ],
+  "a part that was changed": [
+    {
+      action: { ...base, kind: "updatePart", anchor: "anchor", manifest: { kind: "Role", ...manifest("r") } } as Action,
+      outcome: done,
+    },
+    "Normal SuccessfulUpdateRole Updated role: r",
+  ],
   "a pod that was deleted": [
     { action: removal("deletePod"), outcome: done },
     "Normal SuccessfulDeletePod Deleted pod: deletePod",
   ],
-  "a service that was created": [{ action: service, outcome: done }, null],
+  "a service that was created": [
+    { action: service, outcome: done },
+    "Normal SuccessfulCreateService Created service: service",
+  ],
   "a service that was refused": [
     { action: service, outcome: refused },
     "Warning FailedCreateService create service service in c: exceeded quota",
@@ -108,3 +135,24 @@ for (const [what, [acted, expected]] of Object.entries(told)) {
     assert.equal(event === null ? null : `${event.type} ${event.reason} ${event.message}`, expected);
   });
 }
+
+test("pods wait for what their kind wants beside them; what is refused is told by its kind", async () => {
+  const part: Action = {
+    ...base,
+    kind: "createPart",
+    anchor: "anchor",
+    manifest: { kind: "Role", metadata: { name: "launcher" } },
+  };
+  const tried: string[] = [];
+  const act = async ({ kind }: Action) => {
+    tried.push(kind);
+    return kind === "createPart" ? refused : ({ kind: "done" } as const);
+  };
+  const acted = await carryOut(act, [pod(0), service, part, anchor], signal);
+  assert.deepEqual(tried, ["createAnchor", "createPart"]);
+  assert.deepEqual(acted.map(eventOf).at(-1), {
+    type: "Warning",
+    reason: "FailedCreateRole",
+    message: "create role launcher in c: exceeded quota",
+  });
+});

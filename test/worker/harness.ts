@@ -64,6 +64,7 @@ export function runWorker(
   store: MemoryStore,
   wrap: (clusters: WorkerClusters, stop: () => void) => WorkerClusters = (clusters) => clusters,
   time = clock,
+  gangScheduler: "volcano" | "scheduler-plugins" | null = null,
 ): Running {
   const stopping = new AbortController();
   const errors: unknown[] = [];
@@ -76,6 +77,7 @@ export function runWorker(
     clock: time,
     random: seededRandom(5),
     createNamespaces: false,
+    gangScheduler,
     onJobChanged: (jobUid) => worker.wake(jobUid),
     onCapacity: () => undefined,
     onError: (error) => errors.push(error),
@@ -92,7 +94,9 @@ export function runWorker(
       },
     },
     {
-      config: { build: { installation: INSTALLATION, clusterDomain: "", initImage: "alpine:3.20" } },
+      config: {
+        build: { installation: INSTALLATION, clusterDomain: "", initImage: "alpine:3.20", kubectlImage: "kubectl:1" },
+      },
       onError: (error) => errors.push(error),
     },
   );

@@ -100,6 +100,7 @@ export class MemoryStore {
         const job = this.job(uid);
         return job === null ? null : { job, bucket: bucketOf(uid) };
       },
+      findAlike: async ({ uid }) => [...this.rows.values()].flatMap(({ job }) => (job.uid === uid ? [] : [job])),
       record: async (job, decision, lease) => {
         this.#maybeBreak();
         return this.#record(job, decision, lease);

@@ -113,7 +113,7 @@ test("a running gang that is cancelled ends and is cleaned up", async () => {
 test("tokens are kept for pods that no watch has told of", async () => {
   const uid = admitted({ run: "forever" });
   let isDeaf = false;
-  const seen = { pods: [], services: [], anchors: [], cluster: "sim" };
+  const seen = { pods: [], services: [], configMaps: [], cluster: "sim" };
   start((clusters) => ({
     ...clusters,
     observe: (job) => (isDeaf ? [seen] : clusters.observe(job)),

@@ -1,4 +1,5 @@
 import { LABEL } from "../../core/job/labels.ts";
+import type { ClaimAction } from "../../core/reconcile/claim.ts";
 import type { Action } from "../../core/reconcile/decision.ts";
 import { unreachable as ruledOut } from "../../runtime/assert.ts";
 import type { JsonObject } from "../../runtime/json.ts";
@@ -8,6 +9,7 @@ import { type AnchorOptions, Anchors } from "./anchors.ts";
 import type { ApiRequest, ApiResult } from "./client.ts";
 import type { ApiFailure } from "./failure.ts";
 import { objectView, ownJobUid } from "./kept-objects.ts";
+import { PARTS, partPatch } from "./parts.ts";
 
 /** How an action ended; `already`: it exists and is ours, or it is gone. */
 export type ActOutcome =
@@ -22,8 +24,17 @@ export type ActionsOptions = AnchorOptions & {
   readonly createNamespaces: boolean;
 };
 
+type Deletion = {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly resource: string;
+  /** `v1` if absent. */
+  readonly apiVersion?: string;
+  readonly force?: boolean;
+};
 type Creation = { readonly namespace: string; readonly manifest: JsonObject; readonly resource: string };
-type OwnedAction = Extract<Action, { kind: "createPod" | "createService" }>;
+type OwnedAction = Extract<Action, { readonly anchor: string }>;
 
 /**
  * Carries out actions on one cluster. Doing one twice is harmless: names are fixed, an object that is there is
@@ -49,15 +60,50 @@ export class Actions {
         return this.#createOwned(action, "pods", signal);
       case "createService":
         return this.#createOwned(action, "services", signal);
+      case "createPodGroup":
+        return this.#createOwned(action, "podgroups", signal);
+      case "updatePodGroup":
+        return this.#update(action, signal);
+      case "createPart":
+      case "updatePart":
+        return this.#part(action, signal);
       case "deletePod":
-        return this.#delete(action, "pods", signal);
+        return this.#delete({ ...action, resource: "pods" }, signal);
       case "deleteService":
-        return this.#delete(action, "services", signal);
+        return this.#delete({ ...action, resource: "services" }, signal);
+      case "deletePodGroup":
+        return this.#delete({ ...action, resource: "podgroups" }, signal);
+      case "deleteConfigMap":
       case "deleteAnchor":
-        return this.#delete(action, "configmaps", signal);
+        return this.#delete({ ...action, resource: "configmaps" }, signal);
       default:
         return ruledOut(action);
     }
+  }
+
+  /** Changes an object's owner, read anew as long as others change it meanwhile. */
+  async claim(action: ClaimAction, signal: AbortSignal): Promise<ActOutcome> {
+    for (let tries = 1; ; tries++) {
+      const claimed = await this.#claimOnce(action, signal);
+      const moved = claimed.kind === "failed" && claimed.reason === "Conflict";
+      if (!moved || tries === ADOPTIONS_MAX) return claimed;
+    }
+  }
+
+  async #claimOnce({ kind, namespace, object, name, uid, anchor }: ClaimAction, signal: AbortSignal) {
+    const path = `/api/v1/namespaces/${namespace}/${object}s/${name}`;
+    const found = await this.#options.client.request({ method: "GET", path }, signal);
+    if (found.kind === "failed") return failed(found);
+    const metadata = objectAt(found.object, "metadata");
+    if (metadata["uid"] !== uid) return successor(path);
+    const others = arrayAt(metadata, "ownerReferences").filter((owner) => stringAt(owner, "uid") !== anchor.uid);
+    const { controllerUid, deleting } = objectView(found.object);
+    if ((controllerUid === anchor.uid) === (kind === "adopt")) return ALREADY;
+    if (kind === "adopt" && (controllerUid !== null || deleting)) return controlled(path);
+    const ownerReferences = kind === "adopt" ? [...others, ownerReference(anchor.name, anchor.uid)] : others;
+    const body = { metadata: { uid, resourceVersion: metadata["resourceVersion"], ownerReferences } };
+    const patched = await this.#write({ method: "PATCH", path, body }, signal);
+    return patched.kind === "ok" ? DONE : failed(patched);
   }
 
   async #createAnchor(creation: Creation, signal: AbortSignal): Promise<ActOutcome> {
@@ -74,6 +120,53 @@ export class Actions {
     if (stranger !== null) return taken(creation, stranger);
     this.anchors.created(key, objectView(found.object).uid);
     return { kind: "already" };
+  }
+
+  async #part(action: OwnedAction, signal: AbortSignal): Promise<ActOutcome> {
+    const kind = stringAt(action.manifest, "kind") ?? "";
+    const resource = PARTS[kind];
+    if (resource === undefined)
+      return { kind: "failed", reason: "UnknownKind", message: `no ${kind} is made for jobs` };
+    if (action.kind === "updatePart") return this.#updatePart(action, resource, signal);
+    const made = await this.#createOwned(action, resource, signal);
+    if (made.kind !== "already") return made;
+    const updated = await this.#updatePart(action, resource, signal);
+    return updated.kind === "failed" ? updated : ALREADY;
+  }
+
+  /** Gives a part the content that is wanted now, read anew as long as others change it meanwhile; makes it where it is gone. */
+  async #updatePart(action: OwnedAction, resource: string, signal: AbortSignal): Promise<ActOutcome> {
+    const { namespace, manifest } = action;
+    const labels = stringMapAt(objectAt(manifest, "metadata"), "labels");
+    const anchor = await this.anchors.find({ namespace, name: action.anchor }, labels);
+    if (anchor.kind === "failed") return failed(anchor);
+    const owner = ownerReference(action.anchor, anchor.uid);
+    for (let tries = 1; ; tries++) {
+      const revised = await this.#revise({ namespace, manifest, resource }, owner, signal);
+      if (revised.kind === "failed" && revised.reason === "NotFound" && action.kind === "updatePart")
+        return this.#createOwned(action, resource, signal);
+      const moved = revised.kind === "failed" && revised.reason === "Conflict";
+      if (!moved || tries === ADOPTIONS_MAX) return revised;
+    }
+  }
+
+  /** Only the very object and version that was found to be ours is changed. */
+  async #revise(creation: Creation, owner: JsonObject, signal: AbortSignal): Promise<ActOutcome> {
+    const found = await this.#read(creation, signal);
+    if (found.kind === "failed") return failed(found);
+    const stranger = this.#whyNotOurs(creation.manifest, found.object);
+    if (stranger !== null) return taken(creation, stranger);
+    const { controllerUid } = objectView(found.object);
+    if (controllerUid !== null && controllerUid !== owner["uid"])
+      return taken(creation, "is controlled by another object");
+    const patch = partPatch(found.object, creation.manifest);
+    if (patch === null && controllerUid !== null) return ALREADY;
+    const { uid, resourceVersion, ownerReferences } = objectAt(found.object, "metadata");
+    const owners = Array.isArray(ownerReferences) ? ownerReferences : [];
+    const adopted = controllerUid === null ? { ownerReferences: [...owners, owner] } : {};
+    const body = { ...patch, metadata: { ...objectAt(patch, "metadata"), uid, resourceVersion, ...adopted } };
+    const patched = await this.#write({ method: "PATCH", path: pathOf(creation), body }, signal);
+    return patched.kind === "ok" ? DONE : failed(patched);
   }
 
   async #createOwned(action: OwnedAction, resource: string, signal: AbortSignal): Promise<ActOutcome> {
@@ -111,7 +204,9 @@ export class Actions {
     const ownerReferences = [...arrayAt(metadata, "ownerReferences"), owner];
     const body = { metadata: { ...guards, ownerReferences } };
     const patched = await this.#write({ method: "PATCH", path: pathOf(creation), body }, signal);
-    return patched.kind === "ok" ? { kind: "already" } : failed(patched);
+    if (patched.kind === "ok") return { kind: "already" };
+    // Another object of that name has another uid, which no object may change: what we wanted to make was not even looked at.
+    return failed(patched.reason === "Invalid" ? { ...patched, reason: "Conflict" } : patched);
   }
 
   /**
@@ -126,13 +221,20 @@ export class Actions {
     return view.labels[LABEL.admission] === labels[LABEL.admission] ? null : "belongs to another admission";
   }
 
-  async #delete(
-    target: { readonly namespace: string; readonly name: string; readonly uid: string },
-    resource: string,
-    signal: AbortSignal,
-  ): Promise<ActOutcome> {
-    const path = `/api/v1/namespaces/${target.namespace}/${resource}/${target.name}`;
-    const body = { preconditions: { uid: target.uid }, propagationPolicy: "Background" };
+  /** Gives a PodGroup the spec and annotations that are asked for now; what its scheduler says of it stays. */
+  async #update(action: Extract<Action, { kind: "updatePodGroup" }>, signal: AbortSignal): Promise<ActOutcome> {
+    const { namespace, manifest, uid } = action;
+    const path = pathOf({ namespace, manifest, resource: "podgroups" });
+    const annotations = objectAt(objectAt(manifest, "metadata"), "annotations");
+    const body = { metadata: { uid, annotations }, spec: replacing(objectAt(manifest, "spec")) };
+    const patched = await this.#write({ method: "PATCH", path, body }, signal);
+    return patched.kind === "ok" ? DONE : failed(patched);
+  }
+
+  async #delete(target: Deletion, signal: AbortSignal): Promise<ActOutcome> {
+    const path = `${collectionOf(target)}/${target.name}`;
+    const grace = target.force === true ? { gracePeriodSeconds: 0 } : {};
+    const body = { preconditions: { uid: target.uid }, propagationPolicy: "Background", ...grace };
     const deleted = await this.#write({ method: "DELETE", path, body }, signal);
     if (deleted.kind === "ok") return { kind: "done" };
     if (deleted.status === 404) return { kind: "already" };
@@ -140,7 +242,7 @@ export class Actions {
   }
 
   async #create(creation: Creation, signal: AbortSignal): Promise<ApiResult> {
-    const path = `/api/v1/namespaces/${creation.namespace}/${creation.resource}`;
+    const path = collectionOf({ ...creation, apiVersion: versionOf(creation.manifest) });
     const request: ApiRequest = { method: "POST", path, body: creation.manifest };
     const created = await this.#write(request, signal);
     if (created.kind === "ok" || created.status !== 404 || !this.#options.createNamespaces) return created;
@@ -160,6 +262,8 @@ export class Actions {
 
 /** A pod that is being started changes all the time: it is read anew and adopted again so often. */
 const ADOPTIONS_MAX = 5;
+const DONE: ActOutcome = { kind: "done" };
+const ALREADY: ActOutcome = { kind: "already" };
 /** How API servers word a uid precondition that does not hold. */
 const UID_MISMATCH = /uid in (the )?precondition/i;
 
@@ -168,7 +272,21 @@ function nameOf(manifest: JsonObject): string {
 }
 
 function pathOf({ namespace, resource, manifest }: Creation): string {
-  return `/api/v1/namespaces/${namespace}/${resource}/${nameOf(manifest)}`;
+  return `${collectionOf({ namespace, resource, apiVersion: versionOf(manifest) })}/${nameOf(manifest)}`;
+}
+
+function versionOf(manifest: JsonObject): string {
+  return stringAt(manifest, "apiVersion") ?? "v1";
+}
+
+function collectionOf(of: { readonly namespace: string; readonly resource: string; readonly apiVersion?: string }) {
+  const { namespace, resource, apiVersion = "v1" } = of;
+  return `${apiVersion === "v1" ? "/api/v1" : `/apis/${apiVersion}`}/namespaces/${namespace}/${resource}`;
+}
+
+/** A merge patch keeps what it does not name: members that a spec may lose are named as absent. */
+function replacing(spec: JsonObject): JsonObject {
+  return { priorityClassName: null, scheduleTimeoutSeconds: null, queue: null, ...spec };
 }
 
 function ownerReference(name: string, uid: string): JsonObject {
@@ -181,6 +299,14 @@ function withOwners(manifest: JsonObject, ownerReferences: readonly JsonObject[]
 
 function failed(failure: ApiFailure): ActOutcome {
   return { kind: "failed", reason: failure.reason, message: failure.message };
+}
+
+function successor(path: string): ActOutcome {
+  return { kind: "failed", reason: "NotFound", message: `${path} has another uid by now` };
+}
+
+function controlled(path: string): ActOutcome {
+  return { kind: "failed", reason: "Invalid", message: `${path} is another's by now, or is being deleted` };
 }
 
 function taken(creation: Creation, why: string): ActOutcome {

@@ -50,6 +50,18 @@ export class Anchors {
     return this.#remember(key, this.#get(anchor, labels));
   }
 
+  /** Asks the server itself whether an anchor is there under that uid, and is not on its way out; false where it does not answer. */
+  async lives(
+    anchor: { readonly namespace: string; readonly name: string; readonly uid: string },
+    signal: AbortSignal,
+  ) {
+    const path = `/api/v1/namespaces/${anchor.namespace}/configmaps/${anchor.name}`;
+    const got = await this.#options.client.request({ method: "GET", path }, signal);
+    if (got.kind === "failed") return false;
+    const { uid, deleting } = objectView(got.object);
+    return uid === anchor.uid && !deleting;
+  }
+
   #remember(key: string, answer: Promise<AnchorLookup>): Promise<AnchorLookup> {
     this.#asked.set(key, { answer, atMs: this.#options.clock.monotonicMs() });
     void answer.then((found) => {

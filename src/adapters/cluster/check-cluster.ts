@@ -1,8 +1,10 @@
+import { GANG_SCHEDULERS, type GangScheduler } from "../../core/pods/pod-group.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { Json, JsonObject } from "../../runtime/json.ts";
 import { arrayAt, isJsonObject, objectAt, stringAt } from "../../runtime/json.ts";
 import { createKubeClient, type KubeClient } from "./client.ts";
 import type { ApiFailure } from "./failure.ts";
+import { groupsPath } from "./look-at-job.ts";
 import { PERMISSIONS, type Permission } from "./permissions.ts";
 
 export type Finding = {
@@ -24,6 +26,8 @@ export type ClusterCheck = {
 /** Times in HTTP are whole seconds, and a call takes its time: less than this means nothing. */
 const SKEW_MS_MAX = 5_000;
 const REQUEST_TIMEOUT_MS = 10_000;
+/** Of the core group: what no gang runs without. */
+const ESSENTIAL = ["nodes", "pods", "services", "configmaps"];
 const WEBHOOKS = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"];
 /** Systems that hold back, change or schedule pods of their own accord, by a word in the names of their webhooks. */
 const QUEUEING_SYSTEMS = ["kueue", "volcano", "yunikorn", "koordinator", "kai-scheduler", "runai", "armada"];
@@ -31,7 +35,12 @@ const QUEUEING_SYSTEMS = ["kueue", "volcano", "yunikorn", "koordinator", "kai-sc
 /** Asks a cluster whether it would serve us, without changing anything there. Never throws for what a cluster answers. */
 export async function checkCluster(
   kubeconfig: string,
-  of: { readonly clock: Clock; readonly namespaces: readonly string[] },
+  of: {
+    readonly clock: Clock;
+    readonly namespaces: readonly string[];
+    /** What the cluster is registered with; absent or null: none. */
+    readonly gangScheduler?: GangScheduler | null;
+  },
 ): Promise<ClusterCheck> {
   const client = createKubeClient({ kubeconfig, connectionsMax: 8, requestTimeoutMs: REQUEST_TIMEOUT_MS });
   try {
@@ -39,7 +48,8 @@ export async function checkCluster(
     if (version.kind === "failed") return { kubernetesVersion: "", clockSkewMs: null, findings: [unanswered(version)] };
     const clockSkewMs = version.dateMs === undefined ? null : version.dateMs - of.clock.nowMs();
     const findings = [
-      ...(await missingPermissions(client)),
+      ...(await missingPermissions(client, of.gangScheduler ?? null)),
+      ...(await missingScheduler(client, of.gangScheduler ?? null)),
       ...skewFindings(clockSkewMs),
       ...(await foreignWebhooks(client, of.namespaces)),
     ];
@@ -56,9 +66,19 @@ function unanswered({ status, reason, message }: ApiFailure): Finding {
   return { severity: "ERROR", code, message: `the API server does not answer as asked: ${message}` };
 }
 
-async function missingPermissions(client: KubeClient): Promise<readonly Finding[]> {
-  const answers = await Promise.all(PERMISSIONS.map((permission) => reviewAccess(client, permission)));
+async function missingPermissions(client: KubeClient, gang: GangScheduler | null): Promise<readonly Finding[]> {
+  const wanted = PERMISSIONS.filter(({ scheduler }) => scheduler === undefined || scheduler === gang);
+  const answers = await Promise.all(wanted.map((permission) => reviewAccess(client, permission)));
   return answers.flat();
+}
+
+async function missingScheduler(client: KubeClient, gang: GangScheduler | null): Promise<readonly Finding[]> {
+  if (gang === null) return [];
+  const listed = await client.request({ method: "GET", path: groupsPath(gang), query: { limit: "1" } });
+  if (listed.kind === "ok" || listed.status !== 404) return [];
+  const { apiVersion } = GANG_SCHEDULERS[gang];
+  const message = `it does not serve PodGroups of ${apiVersion}: no gang starts there until ${gang} is installed`;
+  return [{ severity: "ERROR", code: "MissingGangScheduler", message }];
 }
 
 async function reviewAccess(client: KubeClient, permission: Permission): Promise<readonly Finding[]> {
@@ -80,8 +100,7 @@ async function reviewAccess(client: KubeClient, permission: Permission): Promise
     ];
   }
   if (objectAt(reviewed.object, "status")["allowed"] === true) return [];
-  // Without these gangs run all the same.
-  const severity = group !== "" || subresource !== "" || resource === "namespaces" ? "WARNING" : "ERROR";
+  const severity = group === "" && subresource === "" && ESSENTIAL.includes(resource) ? "ERROR" : "WARNING";
   return [{ severity, code: "MissingPermission", message: `may not ${what} in all namespaces: needed ${need}` }];
 }
 

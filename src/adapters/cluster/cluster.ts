@@ -1,16 +1,31 @@
 import { LABEL } from "../../core/job/labels.ts";
 import { summarize } from "../../core/plan/capacity.ts";
+import type { GangScheduler } from "../../core/pods/pod-group.ts";
+import type { PodView } from "../../core/pods/pod-view.ts";
+import type { ClaimAction } from "../../core/reconcile/claim.ts";
 import type { Action, ObservedCluster } from "../../core/reconcile/decision.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { JsonObject } from "../../runtime/json.ts";
 import { objectAt, stringAt } from "../../runtime/json.ts";
 import { Actions, type ActOutcome } from "./actions.ts";
 import { createKubeClient, type KubeClient } from "./client.ts";
-import { compactNode, type KeptObject, type KeptPod, keepObject, keepPod } from "./kept-objects.ts";
-import { lookAtJob } from "./look-at-job.ts";
+import { EventTeller, type ToldEvents } from "./event-teller.ts";
+import {
+  compactNode,
+  type KeptGroup,
+  type KeptObject,
+  type KeptPod,
+  keepConfigMap,
+  keepGroup,
+  keepObject,
+  keepPod,
+  strangerView,
+} from "./kept-objects.ts";
+import { groupsPath, lookAtJob } from "./look-at-job.ts";
+import type { ObjectStore } from "./object-store.ts";
 import { CapacityObserver, type CapacityReport } from "./observer.ts";
 import { createPodLogs, type PodLogs } from "./pod-logs.ts";
-import { Reflector } from "./reflector.ts";
+import { Reflector, type ReflectorOptions } from "./reflector.ts";
 
 export type ClusterOptions = {
   readonly name: string;
@@ -23,6 +38,8 @@ export type ClusterOptions = {
   readonly random: () => number;
   /** Makes namespaces that are absent when the first object is created there. */
   readonly createNamespaces: boolean;
+  /** The scheduler there that places the pods of a PodGroup together; absent or null: none. */
+  readonly gangScheduler?: GangScheduler | null;
   /** Puts something between us and the cluster's API server, such as what measures calls. */
   readonly wrapClient?: (client: KubeClient) => KubeClient;
   /** How many writes may be under way at a time; 50 if absent. */
@@ -61,6 +78,11 @@ export type Cluster = {
   /** When the quietest of the reflectors last heard anything, on the monotonic clock; null if one never has. */
   readonly lastHeardMs: () => number | null;
   readonly observe: (jobUid: string) => ObservedCluster;
+  /** Pods that hold one of these names and do not belong to the job; they carry no job's uid. */
+  readonly strangers: (
+    jobUid: string,
+    of: { readonly namespace: string; readonly pods: readonly string[] },
+  ) => readonly PodView[];
   /** What the cluster itself says of a job now; null where it does not answer. */
   readonly look: (jobUid: string, signal: AbortSignal) => Promise<ObservedCluster | null>;
   /** The jobs of this installation of which anything is seen; may repeat. */
@@ -68,7 +90,11 @@ export type Cluster = {
   /** The namespace in which something of a job is seen; null where nothing is. */
   readonly namespaceOf: (jobUid: string) => string | null;
   readonly act: (action: Action, signal: AbortSignal) => Promise<ActOutcome>;
+  readonly claim: (action: ClaimAction, signal: AbortSignal) => Promise<ActOutcome>;
+  readonly anchorLives: (of: Pick<ClaimAction, "namespace" | "anchor">, signal: AbortSignal) => Promise<boolean>;
   readonly logs: Pick<PodLogs, "look" | "open">;
+  /** Makes Kubernetes events of these, if it can; nobody waits for it. */
+  readonly tell: (told: ToldEvents) => void;
 };
 
 /** Watches of four resources and lists beside them, which never wait behind writes. */
@@ -76,7 +102,7 @@ const CONNECTIONS_FOR_READS = 16;
 
 /** Connects to a cluster; nothing is sent before `start`. Throws if the kubeconfig cannot be used. */
 export function connectCluster(options: ClusterOptions): Cluster {
-  const { name, clock, installation } = options;
+  const { name, clock, installation, gangScheduler: scheduler = null } = options;
   const writeBudget = options.writeBudget ?? 50;
   const direct = createKubeClient({
     kubeconfig: options.kubeconfig,
@@ -88,10 +114,11 @@ export function connectCluster(options: ClusterOptions): Cluster {
   const logs = createPodLogs({ kubeconfig, requestTimeoutMs }, installation);
   const parts = reflect(client, options, {
     capacity: () => observer.changed(),
-    anchor: (key) => actions.anchors.forget(key),
+    configMap: (key) => actions.anchors.forget(key),
   });
-  const all = [parts.pods, parts.nodes, parts.services, parts.anchors];
-  const seen = (key: string) => parts.anchors.store.get(key);
+  // PodGroups are not among them: a cluster whose gang scheduler is missing runs the gangs that it has.
+  const all = [parts.pods, parts.nodes, parts.services, parts.configMaps];
+  const seen = (key: string) => parts.configMaps.store.get(key);
   const actions = new Actions({
     client,
     clock,
@@ -114,15 +141,20 @@ export function connectCluster(options: ClusterOptions): Cluster {
     onCapacity: options.onCapacity,
     onError: options.onError,
   });
+  const uidOf = (anchor: string) => seen(anchor)?.view.uid;
+  const teller = new EventTeller({ ...options, client, uidOf });
   return {
     name,
+    tell: (told) => teller.tell(told),
     start() {
       for (const reflector of all) reflector.start();
+      parts.groups?.start();
       observer.start();
     },
     tellCapacity: () => observer.changed(),
     async close() {
-      const closed = [...all.map((reflector) => reflector.close()), observer.close()];
+      const closed = [...all.map((reflector) => reflector.close()), parts.groups?.close(), observer.close()];
+      teller.close();
       await Promise.all([client.close(), logs.close()]);
       await Promise.all(closed);
     },
@@ -131,24 +163,54 @@ export function connectCluster(options: ClusterOptions): Cluster {
       const heard = all.map((reflector) => reflector.lastHeardMs);
       return heard.includes(null) ? null : Math.min(...heard.map(Number));
     },
-    observe: (jobUid) => ({
-      cluster: name,
-      pods: parts.pods.store.ofJob(jobUid).flatMap((kept) => kept.view ?? []),
-      services: parts.services.store.ofJob(jobUid).map((kept) => kept.view),
-      anchors: parts.anchors.store.ofJob(jobUid).map((kept) => kept.view),
-    }),
-    look: (jobUid, signal) => lookAtJob(client, { cluster: name, installation, jobUid }, signal),
+    observe: (jobUid) => seenOf(jobUid, parts, { cluster: name, scheduler }),
+    strangers: (jobUid, names) => strangersIn(parts.pods.store, jobUid, names),
+    look: (jobUid, signal) => lookAtJob(client, { cluster: name, installation, jobUid, scheduler }, signal),
     jobUids: function* () {
-      for (const { store } of [parts.pods, parts.services, parts.anchors]) yield* store.jobUids();
+      for (const { store } of [parts.pods, parts.services, parts.configMaps]) yield* store.jobUids();
     },
     namespaceOf: (jobUid) =>
-      [parts.pods, parts.services, parts.anchors].map(({ store }) => store.namespaceOf(jobUid)).find(Boolean) ?? null,
+      [parts.pods, parts.services, parts.configMaps].map(({ store }) => store.namespaceOf(jobUid)).find(Boolean) ??
+      null,
     act: (action, signal) => actions.act(action, signal),
+    claim: (action, signal) => actions.claim(action, signal),
+    anchorLives: ({ namespace, anchor }, signal) => actions.anchors.lives({ namespace, ...anchor }, signal),
     logs,
   };
 }
 
-type Changed = { readonly capacity: () => void; readonly anchor: (key: string) => void };
+/** What was heard of a job here. */
+function seenOf(
+  jobUid: string,
+  parts: ReturnType<typeof reflect>,
+  { cluster, scheduler }: { readonly cluster: string; readonly scheduler: GangScheduler | null },
+): ObservedCluster {
+  const configMaps = parts.configMaps.store.ofJob(jobUid);
+  const uids = configMaps.map(({ view }) => view.uid);
+  const pods = withOwned(parts.pods.store, jobUid, uids).flatMap((kept) => kept.view ?? []);
+  const groups = (parts.groups?.store.ofJob(jobUid) ?? []).map((kept) => kept.view);
+  return {
+    cluster,
+    pods: pods.map((pod) => ({ ...pod, nodeGone: isNodeGone(pod, parts.nodes) })),
+    services: withOwned(parts.services.store, jobUid, uids).map((kept) => kept.view),
+    configMaps: configMaps.map((kept) => kept.view),
+    ...(scheduler === null ? {} : { gang: { scheduler, groups } }),
+  };
+}
+
+/** What is labelled as a job's, and what its anchors control although its labels say otherwise. */
+function withOwned<T>(store: ObjectStore<T>, jobUid: string, anchorUids: readonly string[]): readonly T[] {
+  return [...new Set([...store.ofJob(jobUid), ...anchorUids.flatMap((uid) => store.ofOwner(uid))])];
+}
+
+function strangersIn(store: ObjectStore<KeptPod>, jobUid: string, names: Parameters<Cluster["strangers"]>[1]) {
+  return names.pods.flatMap((pod) => {
+    const kept = store.get(`${names.namespace}/${pod}`);
+    return kept === undefined || kept.jobUid === jobUid ? [] : strangerView(kept);
+  });
+}
+
+type Changed = { readonly capacity: () => void; readonly configMap: (key: string) => void };
 
 function reflect(client: KubeClient, options: ClusterOptions, changed: Changed) {
   const { clock, random, installation, onJobChanged, onError } = options;
@@ -159,13 +221,18 @@ function reflect(client: KubeClient, options: ClusterOptions, changed: Changed) 
     const uids = new Set([before?.jobUid, after?.jobUid]);
     for (const uid of uids) if (typeof uid === "string") onJobChanged(uid);
   };
-  const objects = (path: string, onChange: (key: string) => void) =>
-    new Reflector<KeptObject>({
+  const objects = <T extends KeptObject>(
+    path: string,
+    keep: (object: JsonObject, installation: string) => T,
+    onChange: (key: string) => void,
+  ) =>
+    new Reflector<T>({
       ...base,
       path,
       labelSelector: ours,
-      keep: (object) => keepObject(object, installation),
+      keep: (object) => keep(object, installation),
       jobOf: (kept) => kept.jobUid,
+      ownerOf: (kept) => kept.ownerUid,
       onChange: (key, before, after) => {
         onChange(key);
         tell(before, after);
@@ -177,6 +244,7 @@ function reflect(client: KubeClient, options: ClusterOptions, changed: Changed) 
     labelSelector: "",
     keep: (object) => keepPod(object, installation),
     jobOf: (kept) => kept.jobUid,
+    ownerOf: (kept) => kept.ownerUid,
     onChange: (_key, before, after) => {
       if (roomOf(before) !== roomOf(after)) changed.capacity();
       tell(before, after);
@@ -190,9 +258,30 @@ function reflect(client: KubeClient, options: ClusterOptions, changed: Changed) 
     jobOf: () => null,
     onChange: changed.capacity,
   });
-  const services = objects("/api/v1/services", () => undefined);
-  const anchors = objects("/api/v1/configmaps", changed.anchor);
-  return { pods, nodes, services, anchors };
+  const services = objects("/api/v1/services", keepObject, () => undefined);
+  const configMaps = objects("/api/v1/configmaps", keepConfigMap, changed.configMap);
+  return { pods, nodes, services, configMaps, groups: groupReflector(base, options, tell) };
+}
+
+function groupReflector(
+  base: Omit<ReflectorOptions<KeptGroup>, "path" | "labelSelector" | "keep" | "jobOf" | "onChange">,
+  { gangScheduler = null, installation }: ClusterOptions,
+  tell: (before: KeptGroup | undefined, after: KeptGroup | undefined) => void,
+): Reflector<KeptGroup> | null {
+  if (gangScheduler === null) return null;
+  return new Reflector<KeptGroup>({
+    ...base,
+    path: groupsPath(gangScheduler),
+    labelSelector: `${LABEL.installation}=${installation}`,
+    keep: (object) => keepGroup(object, installation),
+    jobOf: (kept) => kept.jobUid,
+    onChange: (_key, before, after) => tell(before, after),
+  });
+}
+
+/** Only of pods that are being deleted: nobody asks it of others. */
+function isNodeGone({ deleting, nodeName }: PodView, nodes: Reflector<JsonObject>): boolean {
+  return deleting && nodeName !== "" && nodes.synced && nodes.store.get(nodeName) === undefined;
 }
 
 /** Where a pod takes room: what changes beside it is of no account for capacity. */

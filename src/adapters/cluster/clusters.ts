@@ -1,7 +1,17 @@
+import type { ClaimAction } from "../../core/reconcile/claim.ts";
 import type { Action, Observed, ObservedCluster } from "../../core/reconcile/decision.ts";
 import type { ActOutcome } from "./actions.ts";
 import type { Cluster } from "./cluster.ts";
+import type { ToldEvents } from "./event-teller.ts";
 import type { LogFailure, PodLogs } from "./pod-logs.ts";
+
+/** What is asked about a job. */
+type JobPlace = {
+  readonly uid: string;
+  readonly clusters: readonly string[];
+  /** Names of its pods: strangers that hold one are seen too, without a job's uid. Absent: not looked for. */
+  readonly names?: { readonly namespace: string; readonly pods: readonly string[] };
+};
 
 /** All clusters of this process, as workers see them. */
 export type Clusters = {
@@ -9,14 +19,18 @@ export type Clusters = {
    * Null until every cluster that is named has been listed completely, or was forgotten; with an entry for each of them, and for each
    * other in which anything of the job is seen.
    */
-  readonly observe: (job: { readonly uid: string; readonly clusters: readonly string[] }) => Observed | null;
+  readonly observe: (job: JobPlace) => Observed | null;
   /** The same, asked of the clusters themselves and not of what was heard of them; null where one does not answer. */
-  readonly look: (
-    job: { readonly uid: string; readonly clusters: readonly string[] },
-    signal: AbortSignal,
-  ) => Promise<Observed | null>;
+  readonly look: (job: JobPlace, signal: AbortSignal) => Promise<Observed | null>;
   /** An action for a cluster that is not connected fails with `UnknownCluster`. */
   readonly act: (action: Action, signal: AbortSignal) => Promise<ActOutcome>;
+  readonly claim: (action: ClaimAction, signal: AbortSignal) => Promise<ActOutcome>;
+  readonly anchorLives: (
+    of: Pick<ClaimAction, "cluster" | "namespace" | "anchor">,
+    signal: AbortSignal,
+  ) => Promise<boolean>;
+  /** Makes Kubernetes events of these, if it can; nobody waits for it. */
+  readonly tell: (told: ToldEvents) => void;
   /** Uids of all jobs of this installation of which anything is seen in any cluster. */
   readonly seenJobs: () => readonly string[];
   /** The namespace in which something of a job is seen; null where nothing is. */
@@ -38,7 +52,13 @@ export type Connected = {
 export function createClusters(of: Connected | readonly Cluster[]): Clusters {
   const { connected, isForgotten }: Connected = isList(of) ? { connected: () => of, isForgotten: () => false } : of;
   const byName = (name: string) => connected().find((cluster) => cluster.name === name);
-  const others = (job: { readonly uid: string; readonly clusters: readonly string[] }) =>
+  const withStrangers = (cluster: Cluster, job: JobPlace, seen: ObservedCluster): ObservedCluster => {
+    const strangers = job.names === undefined ? [] : cluster.strangers(job.uid, job.names);
+    const known = new Set(seen.pods.map(({ uid }) => uid));
+    const unknown = strangers.filter(({ uid }) => !known.has(uid));
+    return unknown.length === 0 ? seen : { ...seen, pods: [...seen.pods, ...unknown] };
+  };
+  const others = (job: JobPlace) =>
     connected()
       .filter((cluster) => !job.clusters.includes(cluster.name))
       .map((cluster) => cluster.observe(job.uid))
@@ -47,7 +67,8 @@ export function createClusters(of: Connected | readonly Cluster[]): Clusters {
     observe(job) {
       const named = job.clusters.map((name) => {
         const cluster = byName(name);
-        if (cluster !== undefined) return cluster.synced() ? cluster.observe(job.uid) : null;
+        if (cluster !== undefined)
+          return cluster.synced() ? withStrangers(cluster, job, cluster.observe(job.uid)) : null;
         return isForgotten(name) ? nothingIn(name) : null;
       });
       const complete = named.flatMap((cluster) => cluster ?? []);
@@ -55,9 +76,10 @@ export function createClusters(of: Connected | readonly Cluster[]): Clusters {
     },
     async look(job, signal) {
       const heard = others(job);
-      const looks = job.clusters.map((name) => {
+      const looks = job.clusters.map(async (name) => {
         const cluster = byName(name);
-        if (cluster !== undefined) return cluster.look(job.uid, signal);
+        const seen = await cluster?.look(job.uid, signal);
+        if (cluster !== undefined) return seen ? withStrangers(cluster, job, seen) : null;
         return isForgotten(name) ? nothingIn(name) : null;
       });
       const seen = await Promise.all(looks);
@@ -69,6 +91,9 @@ export function createClusters(of: Connected | readonly Cluster[]): Clusters {
       if (cluster !== undefined) return cluster.act(action, signal);
       return { kind: "failed", reason: "UnknownCluster", message: `cluster ${action.cluster} is not connected` };
     },
+    tell: (told) => byName(told.cluster)?.tell(told),
+    claim: async (action, signal) => (await byName(action.cluster)?.claim(action, signal)) ?? unknown(action),
+    anchorLives: async (of, signal) => (await byName(of.cluster)?.anchorLives(of, signal)) ?? false,
     seenJobs: () => [...new Set(connected().flatMap((cluster) => [...cluster.jobUids()]))],
     namespaceOf: (jobUid) =>
       connected()
@@ -85,7 +110,7 @@ export function createClusters(of: Connected | readonly Cluster[]): Clusters {
   };
 }
 
-function unknown({ cluster }: { readonly cluster: string }): LogFailure {
+function unknown({ cluster }: { readonly cluster: string }): LogFailure & ActOutcome {
   return { kind: "failed", status: 0, reason: "UnknownCluster", message: `cluster ${cluster} is not connected` };
 }
 
@@ -94,9 +119,9 @@ function isList(of: Connected | readonly Cluster[]): of is readonly Cluster[] {
 }
 
 function nothingIn(cluster: string): ObservedCluster {
-  return { cluster, pods: [], services: [], anchors: [] };
+  return { cluster, pods: [], services: [], configMaps: [] };
 }
 
-function isAnything({ pods, services, anchors }: ObservedCluster): boolean {
-  return pods.length + services.length + anchors.length > 0;
+function isAnything({ pods, services, configMaps, gang }: ObservedCluster): boolean {
+  return pods.length + services.length + configMaps.length + (gang?.groups.length ?? 0) > 0;
 }

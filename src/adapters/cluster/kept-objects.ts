@@ -1,32 +1,77 @@
 import { LABEL } from "../../core/job/labels.ts";
+import { ASKED_ANNOTATION } from "../../core/pods/pod-group.ts";
 import { controllerUid, type PodView, podView } from "../../core/pods/pod-view.ts";
-import type { ObjectView } from "../../core/reconcile/decision.ts";
+import type { ConfigMapView, ObjectView, PodGroupView } from "../../core/reconcile/decision.ts";
 import type { JsonObject } from "../../runtime/json.ts";
-import { arrayAt, objectAt, stringAt, stringMapAt } from "../../runtime/json.ts";
+import { arrayAt, canonicalJson, objectAt, stringAt, stringMapAt } from "../../runtime/json.ts";
 
 /** What is remembered of a pod. */
 export type KeptPod = {
-  /** Set for pods that this installation made for a job: read once for each version of the object. */
+  /** Set for pods that this installation made for a job, and for those that a config map controls: read once for each version. */
   readonly view: PodView | null;
   readonly jobUid: string | null;
+  /** The uid of the config map that controls it, which may be one of our anchors; null for all others. */
+  readonly ownerUid: string | null;
   /** The pod without what neither placement nor capacity reads: a stranger's environment and volumes cost no memory. */
   readonly compact: JsonObject;
 };
 
-/** What is remembered of a service or config map of this installation. */
-export type KeptObject = { readonly view: ObjectView; readonly jobUid: string | null };
+/** What is remembered of a service of this installation. */
+export type KeptObject = {
+  readonly view: ObjectView;
+  readonly jobUid: string | null;
+  readonly ownerUid: string | null;
+};
 
 /** Reads one pod; those of others keep only what capacity needs. */
 export function keepPod(pod: JsonObject, installation: string): KeptPod {
   const jobUid = ownJobUid(pod, installation);
-  return { view: jobUid === null ? null : podView(pod), jobUid, compact: compactPod(pod) };
+  const ownerUid = ownerOf(pod);
+  const view = jobUid === null && ownerUid === null ? null : podView(pod);
+  return { view, jobUid, ownerUid, compact: compactPod(pod) };
+}
+
+/** A pod that holds a name of ours without being ours, as far as anybody needs to know. */
+export function strangerView({ compact }: KeptPod): PodView {
+  return { ...podView(compact), jobUid: null };
 }
 
 export function keepObject(object: JsonObject, installation: string): KeptObject {
-  return { view: objectView(object), jobUid: ownJobUid(object, installation) };
+  return { view: objectView(object), jobUid: ownJobUid(object, installation), ownerUid: ownerOf(object) };
 }
 
-/** Reads a service or config map; never throws, whatever the JSON holds. */
+/** What is remembered of a config map of this installation. */
+export type KeptConfigMap = Omit<KeptObject, "view"> & { readonly view: ConfigMapView };
+
+export function keepConfigMap(object: JsonObject, installation: string): KeptConfigMap {
+  return { ...keepObject(object, installation), view: configMapView(object) };
+}
+
+/** Reads a config map; never throws, whatever the JSON holds. */
+export function configMapView(object: JsonObject): ConfigMapView {
+  return { ...objectView(object), data: canonicalJson(objectAt(object, "data")) };
+}
+
+/** What is remembered of a PodGroup of this installation. */
+export type KeptGroup = Omit<KeptObject, "view"> & { readonly view: PodGroupView };
+
+export function keepGroup(object: JsonObject, installation: string): KeptGroup {
+  return { ...keepObject(object, installation), view: podGroupView(object) };
+}
+
+/** Reads a PodGroup of either scheduler; never throws, whatever the JSON holds. */
+export function podGroupView(object: JsonObject): PodGroupView {
+  const asked = stringMapAt(objectAt(object, "metadata"), "annotations")[ASKED_ANNOTATION] ?? "";
+  return { ...objectView(object), phase: stringAt(objectAt(object, "status"), "phase") ?? "", asked };
+}
+
+function ownerOf(object: JsonObject): string | null {
+  const metadata = objectAt(object, "metadata");
+  const isAnchored = arrayAt(metadata, "ownerReferences").some((owner) => stringAt(owner, "kind") === "ConfigMap");
+  return isAnchored ? controllerUid(metadata) : null;
+}
+
+/** Reads what all objects have; never throws, whatever the JSON holds. */
 export function objectView(object: JsonObject): ObjectView {
   const metadata = objectAt(object, "metadata");
   const labels = stringMapAt(metadata, "labels");

@@ -1,42 +1,68 @@
 import { LABEL } from "../../core/job/labels.ts";
+import { GANG_SCHEDULERS, type GangScheduler } from "../../core/pods/pod-group.ts";
 import { podView } from "../../core/pods/pod-view.ts";
 import type { ObservedCluster } from "../../core/reconcile/decision.ts";
 import { arrayAt, isJsonObject, type JsonObject, objectAt, stringAt } from "../../runtime/json.ts";
 import type { KubeClient } from "./client.ts";
-import { objectView } from "./kept-objects.ts";
+import { configMapView, objectView, podGroupView } from "./kept-objects.ts";
 
 const PAGE = 500;
 
 /** Lists everything of one job: what the API server has now, not what a watch has told. Null where a list fails. */
 export async function lookAtJob(
   client: Pick<KubeClient, "request">,
-  of: { readonly cluster: string; readonly installation: string; readonly jobUid: string },
+  of: {
+    readonly cluster: string;
+    readonly installation: string;
+    readonly jobUid: string;
+    readonly scheduler?: GangScheduler | null;
+  },
   signal: AbortSignal,
 ): Promise<ObservedCluster | null> {
   const labelSelector = `${LABEL.installation}=${of.installation},${LABEL.jobUid}=${of.jobUid}`;
-  // Anchors come last: a pod that a late call makes after the pods were listed is then known by its anchor, or collected with it.
-  const pods = await list(client, { resource: "pods", labelSelector }, signal);
-  const services = pods && (await list(client, { resource: "services", labelSelector }, signal));
-  const anchors = services && (await list(client, { resource: "configmaps", labelSelector }, signal));
-  if (pods === null || services === null || anchors === null) return null;
+  // Anchors are among the config maps, which come last: a pod that a late call makes after the pods were listed is then known by its anchor, or collected with it.
+  const pods = await list(client, { path: "/api/v1/pods", labelSelector }, signal);
+  const services = pods && (await list(client, { path: "/api/v1/services", labelSelector }, signal));
+  const { scheduler = null } = of;
+  const groups = services && (scheduler === null ? [] : await listGroups(client, { scheduler, labelSelector }, signal));
+  const configMaps = groups && (await list(client, { path: "/api/v1/configmaps", labelSelector }, signal));
+  if (pods === null || services === null || groups === null || configMaps === null) return null;
   return {
     cluster: of.cluster,
     pods: pods.map(podView),
     services: services.map(objectView),
-    anchors: anchors.map(objectView),
+    configMaps: configMaps.map(configMapView),
+    ...(scheduler === null ? {} : { gang: { scheduler, groups: groups.map(podGroupView) } }),
   };
+}
+
+/** The path of a scheduler's groups, in all namespaces. */
+export function groupsPath(scheduler: GangScheduler): string {
+  return `/apis/${GANG_SCHEDULERS[scheduler].apiVersion}/podgroups`;
+}
+
+/** A cluster that does not know the kind has no group. */
+async function listGroups(
+  client: Pick<KubeClient, "request">,
+  { scheduler, labelSelector }: { readonly scheduler: GangScheduler; readonly labelSelector: string },
+  signal: AbortSignal,
+): Promise<readonly JsonObject[] | null> {
+  const path = groupsPath(scheduler);
+  const known = await client.request({ method: "GET", path, query: { labelSelector, limit: "1" } }, signal);
+  if (known.kind === "failed" && known.status === 404) return [];
+  return list(client, { path, labelSelector }, signal);
 }
 
 async function list(
   client: Pick<KubeClient, "request">,
-  { resource, labelSelector }: { readonly resource: string; readonly labelSelector: string },
+  { path, labelSelector }: { readonly path: string; readonly labelSelector: string },
   signal: AbortSignal,
 ): Promise<readonly JsonObject[] | null> {
   const items: JsonObject[] = [];
   let next = "";
   do {
     const query = { labelSelector, limit: String(PAGE), ...(next === "" ? {} : { continue: next }) };
-    const page = await client.request({ method: "GET", path: `/api/v1/${resource}`, query }, signal);
+    const page = await client.request({ method: "GET", path, query }, signal);
     if (page.kind === "failed") return null;
     items.push(...arrayAt(page.object, "items").filter(isJsonObject));
     next = stringAt(objectAt(page.object, "metadata"), "continue") ?? "";

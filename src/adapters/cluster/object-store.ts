@@ -1,11 +1,14 @@
-/** What a reflector has seen: objects by `namespace/name` (or name), found again by the job they belong to. */
+/** What a reflector has seen: objects by `namespace/name` (or name), found again by the job they belong to and by what controls them. */
 export class ObjectStore<T> {
   readonly #objects = new Map<string, T>();
   readonly #keysByJob = new Map<string, Set<string>>();
+  readonly #keysByOwner = new Map<string, Set<string>>();
   readonly #jobOf: (object: T) => string | null;
+  readonly #ownerOf: (object: T) => string | null;
 
-  constructor(jobOf: (object: T) => string | null) {
+  constructor(jobOf: (object: T) => string | null, ownerOf: (object: T) => string | null = () => null) {
     this.#jobOf = jobOf;
+    this.#ownerOf = ownerOf;
   }
 
   get(key: string): T | undefined {
@@ -32,32 +35,46 @@ export class ObjectStore<T> {
   }
 
   ofJob(jobUid: string): readonly T[] {
-    const found: T[] = [];
-    for (const key of this.#keysByJob.get(jobUid) ?? []) {
-      const object = this.#objects.get(key);
-      if (object !== undefined) found.push(object);
-    }
-    return found;
+    return this.#all(this.#keysByJob.get(jobUid));
+  }
+
+  /** What the object of this uid controls, whatever its labels say. */
+  ofOwner(uid: string): readonly T[] {
+    return this.#all(this.#keysByOwner.get(uid));
   }
 
   set(key: string, object: T): void {
     this.delete(key);
     this.#objects.set(key, object);
-    const jobUid = this.#jobOf(object);
-    if (jobUid === null) return;
-    const keys = this.#keysByJob.get(jobUid);
-    if (keys === undefined) this.#keysByJob.set(jobUid, new Set([key]));
-    else keys.add(key);
+    addTo(this.#keysByJob, this.#jobOf(object), key);
+    addTo(this.#keysByOwner, this.#ownerOf(object), key);
   }
 
   delete(key: string): void {
     const object = this.#objects.get(key);
     if (object === undefined) return;
     this.#objects.delete(key);
-    const jobUid = this.#jobOf(object);
-    if (jobUid === null) return;
-    const keys = this.#keysByJob.get(jobUid);
-    keys?.delete(key);
-    if (keys?.size === 0) this.#keysByJob.delete(jobUid);
+    removeFrom(this.#keysByJob, this.#jobOf(object), key);
+    removeFrom(this.#keysByOwner, this.#ownerOf(object), key);
   }
+
+  #all(keys: Iterable<string> = []): readonly T[] {
+    return [...keys].flatMap((key) => this.#objects.get(key) ?? []);
+  }
+}
+
+type Index = Map<string, Set<string>>;
+
+function addTo(index: Index, by: string | null, key: string): void {
+  if (by === null) return;
+  const keys = index.get(by);
+  if (keys === undefined) index.set(by, new Set([key]));
+  else keys.add(key);
+}
+
+function removeFrom(index: Index, by: string | null, key: string): void {
+  if (by === null) return;
+  const keys = index.get(by);
+  keys?.delete(key);
+  if (keys?.size === 0) index.delete(by);
 }

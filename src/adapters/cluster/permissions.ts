@@ -1,3 +1,5 @@
+import type { GangScheduler } from "../../core/pods/pod-group.ts";
+
 /** Something that Gangway does in a cluster, as Kubernetes names it. */
 export type Permission = {
   /** Empty for the core group. */
@@ -8,6 +10,8 @@ export type Permission = {
   readonly verb: string;
   /** What does not work without it. */
   readonly need: string;
+  /** Asked for only where the cluster has this gang scheduler; absent: everywhere. */
+  readonly scheduler?: GangScheduler;
 };
 
 type Rule = Omit<Permission, "verb" | "subresource"> & {
@@ -17,13 +21,23 @@ type Rule = Omit<Permission, "verb" | "subresource"> & {
 
 const SEEN = ["list", "watch"];
 const OWNED = ["get", "list", "watch", "create", "patch", "delete"];
+const MADE = ["get", "create", "patch"];
+
+function podGroups(group: string, scheduler: GangScheduler): Rule {
+  return { group, resource: "podgroups", verbs: OWNED, need: `to group pods for ${scheduler}`, scheduler };
+}
 
 const RULES: readonly Rule[] = [
   { group: "", resource: "nodes", verbs: SEEN, need: "to know what room there is" },
   { group: "", resource: "pods", verbs: OWNED, need: "to run and follow the pods of jobs" },
   { group: "", resource: "pods", subresource: "log", verbs: ["get"], need: "to stream the logs of jobs" },
   { group: "", resource: "services", verbs: OWNED, need: "to give pods their names" },
-  { group: "", resource: "configmaps", verbs: OWNED, need: "to make the anchors that own a job's objects" },
+  {
+    group: "",
+    resource: "configmaps",
+    verbs: OWNED,
+    need: "to make the anchors that own a job's objects, and the hosts files of MPIJobs",
+  },
   {
     group: "",
     resource: "configmaps",
@@ -31,7 +45,26 @@ const RULES: readonly Rule[] = [
     verbs: ["update"],
     need: "to own objects where OwnerReferencesPermissionEnforcement is on",
   },
+  { group: "", resource: "serviceaccounts", verbs: MADE, need: "to give the launchers of MPIJobs an account" },
+  { group: "rbac.authorization.k8s.io", resource: "roles", verbs: MADE, need: "to let launchers reach their workers" },
+  {
+    group: "rbac.authorization.k8s.io",
+    resource: "rolebindings",
+    verbs: MADE,
+    need: "to let launchers reach their workers",
+  },
+  // Kubernetes lets nobody grant what they may not do.
+  {
+    group: "",
+    resource: "pods",
+    subresource: "exec",
+    verbs: ["create", "get"],
+    need: "to let launchers of MPIJobs run commands in their workers",
+  },
   { group: "", resource: "namespaces", verbs: ["create"], need: "to make namespaces on first use" },
+  { group: "", resource: "events", verbs: ["create"], need: "to tell of jobs in the cluster where that is configured" },
+  podGroups("scheduling.volcano.sh", "volcano"),
+  podGroups("scheduling.x-k8s.io", "scheduler-plugins"),
   {
     group: "admissionregistration.k8s.io",
     resource: "mutatingwebhookconfigurations",

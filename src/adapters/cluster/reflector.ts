@@ -43,6 +43,8 @@ export type ReflectorOptions<T> = {
   /** What is remembered of an object. */
   readonly keep: (object: JsonObject) => T;
   readonly jobOf: (kept: T) => string | null;
+  /** What controls an object, if it is to be found by that; absent: it is not. */
+  readonly ownerOf?: (kept: T) => string | null;
   /** After the store has changed; an exception is reported and changes nothing. */
   readonly onChange: (key: string, before: T | undefined, after: T | undefined) => void;
   /** After the first complete list, and whenever the answer to `failingForMs` may have turned. */
@@ -73,7 +75,7 @@ export class Reflector<T> {
 
   constructor(options: ReflectorOptions<T>) {
     this.#options = options;
-    this.store = new ObjectStore(options.jobOf);
+    this.store = new ObjectStore(options.jobOf, options.ownerOf);
   }
 
   start(): void {

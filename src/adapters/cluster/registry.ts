@@ -7,8 +7,10 @@ import { type Clusters, createClusters } from "./clusters.ts";
 /** A cluster of the table that is to be connected, or that was forgotten. */
 export type RegisteredCluster = {
   readonly name: string;
-  /** As they are stored; another value makes a new connection. */
+  /** As they are stored; another value, here or of the gang scheduler, makes a new connection. */
   readonly credentials: JsonObject;
+  /** What places a gang's pods together there; absent or `none`: nothing but Kubernetes. */
+  readonly gangScheduler?: string;
 };
 
 export type RegistryPorts = {
@@ -30,7 +32,11 @@ export type RegistryPorts = {
 /** How often the table is read without a hint: what another process has registered is connected by then. */
 const POLL_MS = 2_000;
 
-type Connection = { readonly credentials: string; readonly cluster: Cluster };
+type Connection = { readonly madeWith: string; readonly cluster: Cluster };
+
+function fingerprint({ credentials, gangScheduler = "none" }: RegisteredCluster): string {
+  return canonicalJson({ credentials, gangScheduler });
+}
 
 /** Keeps this process connected to the clusters that the table names, while they are there. */
 export class ClusterRegistry {
@@ -85,9 +91,9 @@ export class ClusterRegistry {
   async #follow(): Promise<void> {
     const { registered, forgotten } = await this.#ports.list();
     this.#forgotten = new Set(forgotten);
-    const wanted = new Map(registered.map((cluster) => [cluster.name, canonicalJson(cluster.credentials)]));
-    for (const [name, { credentials }] of [...this.#connections]) {
-      if (wanted.get(name) !== credentials) await this.#disconnect(name);
+    const wanted = new Map(registered.map((cluster) => [cluster.name, fingerprint(cluster)]));
+    for (const [name, { madeWith }] of [...this.#connections]) {
+      if (wanted.get(name) !== madeWith) await this.#disconnect(name);
     }
     for (const cluster of registered) {
       if (this.#connections.has(cluster.name)) continue;
@@ -95,8 +101,9 @@ export class ClusterRegistry {
     }
   }
 
-  #tellOnce({ name, credentials }: RegisteredCluster, error: unknown): void {
-    const failed = canonicalJson(credentials);
+  #tellOnce(registered: RegisteredCluster, error: unknown): void {
+    const { name } = registered;
+    const failed = fingerprint(registered);
     if (this.#failed.get(name) === failed) return;
     this.#failed.set(name, failed);
     this.#ports.onError(error, `cluster ${name}`);
@@ -105,7 +112,7 @@ export class ClusterRegistry {
   async #connect(registered: RegisteredCluster): Promise<void> {
     const cluster = await this.#ports.connect(registered);
     this.#failed.delete(registered.name);
-    this.#connections.set(registered.name, { credentials: canonicalJson(registered.credentials), cluster });
+    this.#connections.set(registered.name, { madeWith: fingerprint(registered), cluster });
     if (this.#ports.listens) cluster.start();
   }
 

@@ -3,12 +3,32 @@ import type { Counters } from "../../core/quota/counters.ts";
 
 /** Counters that live in this process alone and are closed until they are opened: what serves a single process. */
 export function inProcessCounters(): Counters {
-  const state = new CounterState();
+  const listeners = new Set<(waiter: string) => void>();
+  // After the answer of the call that made the offer: a listener may call again.
+  const state = new CounterState((waiter) => {
+    queueMicrotask(() => {
+      for (const listener of listeners) listener(waiter);
+    });
+  });
   return {
-    open: async (epoch, rows, limits) => state.open(epoch, rows, limits),
+    open: async (epoch, of) => state.open(epoch, of),
     grant: async (request) => state.grant(request),
-    free: async (epoch, fence) => state.free(epoch, fence),
+    free: async (epoch, lines) => state.free(epoch, lines),
+    confirm: async (epoch, lines) => state.confirm(epoch, lines),
+    renew: async (epoch, of) => state.renew(epoch, of),
+    stand: async (request) => state.stand(request),
+    leave: async (epoch, waiter) => state.leave(epoch, waiter),
+    tick: async (epoch, of) => state.tick(epoch, of),
+    report: async (epoch) => state.report(epoch),
     setLimits: async (epoch, limits) => state.setLimits(epoch, limits),
     used: async () => state.used(),
+    held: async (after, count) => state.held(after, count),
+    find: async (tokens) => state.find(tokens),
+    waiting: async () => state.waiting(),
+    onOffer: (listener) => {
+      const own = (waiter: string) => listener(waiter);
+      listeners.add(own);
+      return () => void listeners.delete(own);
+    },
   };
 }

@@ -41,6 +41,12 @@ function webhookKind(which: "Mutating" | "Validating"): ResourceKind {
   return kindOf(resource, `${which}WebhookConfiguration`, { plural, apiVersion, namespaced: false });
 }
 
+/** Kept for those who make them; nobody is refused anything. */
+function rbacKind(plural: string, kind: string): ResourceKind {
+  const resource = `${plural}.rbac.authorization.k8s.io`;
+  return kindOf(resource, kind, { plural, apiVersion: "rbac.authorization.k8s.io/v1" });
+}
+
 /** Definitions of kinds that a cluster serves beside its own. */
 export const CRD_RESOURCE = "customresourcedefinitions.apiextensions.k8s.io";
 
@@ -76,6 +82,8 @@ const KINDS: readonly ResourceKind[] = [
     shortNames: ["crd", "crds"],
     hasStatus: true,
   }),
+  rbacKind("roles", "Role"),
+  rbacKind("rolebindings", "RoleBinding"),
   webhookKind("Mutating"),
   webhookKind("Validating"),
 ];

@@ -28,6 +28,7 @@ export async function appendChanges(tx: Executor, changes: readonly JobChange[],
     rows.map((row) => row.previousPhase),
     rows.map((row) => row.previousCluster),
     nowMs,
+    rows.map((row) => row.previousLabels),
   ]);
   await appendEvents(
     tx,
@@ -40,10 +41,10 @@ export async function appendChanges(tx: Executor, changes: readonly JobChange[],
 }
 
 const APPEND_CHANGES = `
-insert into job_changes (job_uid, version, change, job, previous_phase, previous_cluster, at_ms)
-select job_uid, version, change, job::json, previous_phase, previous_cluster, $7
-  from unnest($1::uuid[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[])
-    as c (job_uid, version, change, job, previous_phase, previous_cluster)`;
+insert into job_changes (job_uid, version, change, job, previous_phase, previous_cluster, previous_labels, at_ms)
+select job_uid, version, change, job::json, previous_phase, previous_cluster, previous_labels::jsonb, $7
+  from unnest($1::uuid[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[], $8::text[])
+    as c (job_uid, version, change, job, previous_phase, previous_cluster, previous_labels)`;
 
 /** Appends events that people read; they change nothing of the job. */
 export async function appendEvents(
@@ -80,6 +81,7 @@ function shownJob(change: JobChange): Job {
 function changeRow(change: JobChange) {
   const job = shownJob(change);
   const previous = change.before === null ? null : changingOf(settled(change.before));
+  const relabelled = change.before !== null && change.before.labels !== job.labels;
   return {
     uid: job.uid,
     version: job.version,
@@ -87,5 +89,6 @@ function changeRow(change: JobChange) {
     job: withoutTemplates(job),
     previousPhase: previous?.phase ?? null,
     previousCluster: previous?.cluster ?? null,
+    previousLabels: relabelled ? json(change.before?.labels ?? {}) : null,
   };
 }

@@ -1,4 +1,5 @@
 import type { ClusterCapacity, ClusterFlavor } from "../../core/plan/snapshot.ts";
+import type { GangScheduler } from "../../core/pods/pod-group.ts";
 import { type Db, type Executor, json, onlyRow } from "./db.ts";
 import { observerLease } from "./leases.ts";
 import type { ChangeOutcome } from "./namespaces.ts";
@@ -15,11 +16,14 @@ export type ClusterRecord = {
   readonly version: number;
   readonly createTimeMs: number;
   readonly capacity: ClusterCapacity | null;
+  readonly gangScheduler: GangSchedulerName;
 };
+
+export type GangSchedulerName = GangScheduler | "none";
 
 const COLUMNS = `
   name, labels, flavors, cordoned, simulated, reachable, observed_ms as "observedMs", version,
-  create_ms as "createTimeMs", capacity`;
+  create_ms as "createTimeMs", capacity, gang_scheduler as "gangScheduler"`;
 
 /** Registers a cluster, or changes what it is; what was observed of it and its cordon stay. Its flavors become pools. */
 export function upsertCluster(
@@ -28,10 +32,6 @@ export function upsertCluster(
   nowMs: number,
 ): Promise<ClusterRecord> {
   return db.tx(async (tx) => {
-    await ensurePools(
-      tx,
-      cluster.flavors.map((flavor) => flavor.name),
-    );
     await tx.query(UPSERT_CLUSTER, [
       cluster.name,
       json(cluster.labels),
@@ -39,6 +39,11 @@ export function upsertCluster(
       cluster.simulated,
       nowMs,
     ]);
+    await ensurePools(
+      tx,
+      cluster.flavors.map((flavor) => flavor.name),
+      nowMs,
+    );
     return onlyRow(await selectClusters(tx, cluster.name));
   });
 }

@@ -1,5 +1,5 @@
 import { currentAdmission, isHistory, type Job } from "../../core/job/job.ts";
-import type { JobSpec } from "../../core/job/spec.ts";
+import { bareReplica, type JobSpec } from "../../core/job/spec.ts";
 import type { Admission, AdmissionState, JobPhase, JobStatus } from "../../core/job/status.ts";
 
 /** A job as `JOB_COLUMNS` selects it. */
@@ -107,6 +107,6 @@ export function clusterOf(job: Job): string {
 
 /** The job without replica templates, as the log keeps it. */
 export function withoutTemplates(job: Job): Job {
-  const bare = Object.entries(job.spec.replicaSpecs).map(([role, spec]) => [role, { ...spec, template: {} }]);
+  const bare = Object.entries(job.spec.replicaSpecs).map(([role, spec]) => [role, bareReplica(spec)]);
   return { ...job, spec: { ...job.spec, replicaSpecs: Object.fromEntries(bare) } };
 }

@@ -1,65 +1,93 @@
-import type { LedgerRow, QueueLimit } from "../../core/quota/counters.ts";
-import { type Db, type Executor, onlyRow } from "./db.ts";
+import type { LedgerRow, Limits, LineRef } from "../../core/quota/counters.ts";
+import { registeredDomain } from "../../core/quota/ledger.ts";
+import { type Db, type Executor, json, onlyRow } from "./db.ts";
+import { LINE_COLUMNS, type LineRow, ledgerRow, refText } from "./ledger-row.ts";
+import { type LimitBounds, readLimits } from "./quota-limits.ts";
+import { sumAnew, takePools } from "./sums.ts";
 
-export type RaisedEpoch = {
-  readonly epoch: number;
-  readonly rows: readonly LedgerRow[];
-  readonly limits: readonly QueueLimit[];
-};
+export type RaisedEpoch =
+  | { readonly kind: "raised"; readonly epoch: number; readonly rows: readonly LedgerRow[]; readonly limits: Limits }
+  /** Another has raised it. */
+  | { readonly kind: "moved"; readonly epoch: number };
 
 /**
- * Raises the epoch and reads what counters are rebuilt from. Raising waits for grants that began under the old epoch, so that what is read
- * after it holds them; whatever was released before is confirmed by it, since the new counters never knew it.
+ * Raises a domain's epoch if it is `expected`, or whatever it is for null, and reads what counters are rebuilt from. Raising waits for grants
+ * that began under the old epoch, so that what is read after it holds them; whatever was released before is confirmed by it, since the new
+ * counters never knew it. The sums are made anew: a program of the version before, which may have granted until now, keeps fewer of them.
  */
-export function raiseQuotaEpoch(db: Db): Promise<RaisedEpoch> {
+export function raiseEpoch(db: Db, domain: string, expected: number | null, bounds: LimitBounds): Promise<RaisedEpoch> {
   return db.tx(async (tx) => {
-    const raised = await tx.query<{ epoch: number }>(
-      "update quota_domains set epoch = epoch + 1 where name = 'default' returning epoch",
-    );
-    await tx.query("update allocations set confirmed = true where released_ms is not null and not confirmed");
-    const lines = await tx.query<LineRow>(LIVE_LINES);
-    const limits = await queueLimits(tx);
-    return { epoch: onlyRow(raised).epoch, rows: lines.map(ledgerRow), limits };
+    if (registeredDomain(domain).durability === "REDIS") await tx.query(ENSURE_EPOCH, [domain]);
+    const [raised] = await tx.query<{ epoch: number }>(RAISE_EPOCH, [domain, expected]);
+    if (raised === undefined) {
+      const present = await tx.query<{ epoch: number }>("select epoch from quota_domains where name = $1", [domain]);
+      return { kind: "moved", epoch: onlyRow(present).epoch };
+    }
+    const pools = await poolsOf(tx, domain);
+    await takePools(tx, pools);
+    await tx.query(CONFIRM_ALL, [domain]);
+    await sumAnew(tx, pools);
+    const rows = (await tx.query<LineRow>(LIVE_LINES, [domain])).map(ledgerRow);
+    return { kind: "raised", epoch: raised.epoch, rows, limits: await readLimits(tx, domain, bounds) };
   });
 }
 
-type LineRow = Omit<LedgerRow, "holder" | "fence"> & {
-  readonly fence: string;
-  readonly job_uid: string;
-  readonly admission: number;
-};
+/** Counters of durability REDIS have no rows and no limits of their own: only their epoch is here, so that they are opened once. */
+const ENSURE_EPOCH = "insert into quota_domains (name, epoch) values ($1, 0) on conflict (name) do nothing";
+
+const RAISE_EPOCH = `
+update quota_domains set epoch = epoch + 1
+ where name = $1 and ($2::bigint is null or epoch = $2)
+returning epoch`;
+
+async function poolsOf(tx: Executor, domain: string): Promise<readonly string[]> {
+  const rows = await tx.query<{ name: string }>("select name from pools where domain = $1", [domain]);
+  return rows.map(({ name }) => name);
+}
+
+/** In the order of their ids, as every statement takes released rows. */
+const CONFIRM_ALL = `
+with released as (
+  select id from allocations
+   where released_ms is not null and not confirmed and pool in (select name from pools where domain = $1)
+   order by id for no key update
+)
+update allocations set confirmed = true where id in (select id from released)`;
 
 const LIVE_LINES = `
-select pool, token, queue, project, namespace, amount, fence::text, job_uid, admission
-  from allocations where released_ms is null order by id`;
+select ${LINE_COLUMNS}
+  from allocations a join pools p on p.name = a.pool
+ where p.domain = $1 and a.released_ms is null
+ order by a.id`;
 
-function ledgerRow({ fence, job_uid, admission, ...line }: LineRow): LedgerRow {
-  return { ...line, fence: BigInt(fence), holder: { jobUid: job_uid, admission } };
-}
-
-/** The ceilings that the ledger itself enforces. */
-function queueLimits(executor: Executor): Promise<readonly QueueLimit[]> {
-  return executor.query<QueueLimit>(
-    `select queue, flavor as pool, nominal as "limit" from queue_quotas order by queue, position`,
-  );
-}
-
-/** Fences that were released and that the counters have not freed yet, oldest first. */
-export async function unconfirmedReleases(executor: Executor, limit: number): Promise<readonly bigint[]> {
-  const rows = await executor.query<{ fence: string }>(UNCONFIRMED, [limit]);
-  return rows.map((row) => BigInt(row.fence));
+/** Lines that were released and that the counters have not freed yet, oldest first. */
+export async function unconfirmedReleases(
+  executor: Executor,
+  domain: string,
+  limit: number,
+): Promise<readonly LineRef[]> {
+  const rows = await executor.query<{ pool: string; token: string; fence: string }>(UNCONFIRMED, [domain, limit]);
+  return rows.map((row) => ({ ...row, fence: BigInt(row.fence) }));
 }
 
 const UNCONFIRMED = `
-select fence::text from allocations
- where released_ms is not null and not confirmed
- group by allocations.fence order by allocations.fence limit $1`;
+select a.pool, a.token, a.fence::text
+  from allocations a join pools p on p.name = a.pool
+ where p.domain = $1 and a.released_ms is not null and not a.confirmed
+ order by a.fence, a.pool, a.token limit $2`;
 
-export async function confirmReleases(executor: Executor, fences: readonly bigint[]): Promise<void> {
-  if (fences.length === 0) return;
-  await executor.query(CONFIRM, [fences.map(String)]);
+/** Notes that the counters have freed these lines. */
+export async function confirmReleases(executor: Executor, refs: readonly LineRef[]): Promise<void> {
+  if (refs.length === 0) return;
+  await executor.query(CONFIRM, [json(refs.map(refText))]);
 }
 
 const CONFIRM = `
-update allocations set confirmed = true
- where fence = any($1::bigint[]) and released_ms is not null and not confirmed`;
+with released as (
+  select a.id
+    from json_to_recordset($1::json) as l (pool text, token text, fence bigint)
+    join allocations a on a.pool = l.pool and a.token = l.token and a.fence = l.fence
+   where a.released_ms is not null and not a.confirmed
+   order by a.id for no key update of a
+)
+update allocations set confirmed = true where id in (select id from released)`;

@@ -1,14 +1,17 @@
 import { admitted } from "../../core/job/admitted.ts";
 import { isDraining, type Job } from "../../core/job/job.ts";
+import { memberCount } from "../../core/job/roles.ts";
 import type { Admission } from "../../core/job/status.ts";
 import type { PlannedAdmission } from "../../core/plan/plan-types.ts";
 import type { AllocationLine } from "../../core/quota/counters.ts";
 import type { JobEvent } from "../../core/reconcile/decision.ts";
 import { appendChanges } from "./append.ts";
+import { commitGrantsIn } from "./commit-grants.ts";
 import { type Db, type Executor, undoable } from "./db.ts";
 import { holdsLease, PLANNER_LEASE } from "./leases.ts";
-import { grantLines } from "./ledger.ts";
 import { loadJob } from "./load-job.ts";
+import { QUEUES_DOMAIN } from "./quota-domains.ts";
+import type { LimitBounds } from "./quota-limits.ts";
 import { updateJob, writeAdmissions } from "./write-job.ts";
 
 export type AdmitOutcome = "recorded" | "stale" | "refusedByLedger";
@@ -26,16 +29,17 @@ export type AdmissionRecord = {
  * Records that a gang boards, or grows: admission, ledger, status, log and event, or nothing. Rows are taken in one order by everybody: lease,
  * job, cluster, domain, sums.
  */
-export function recordAdmission(db: Db, record: AdmissionRecord): Promise<AdmitOutcome> {
+export function recordAdmission(db: Db, record: AdmissionRecord, bounds: LimitBounds): Promise<AdmitOutcome> {
   return undoable<AdmitOutcome>(db, async (tx, undo) => {
     const next = await take(tx, record);
     if (next === null) return undo("stale");
-    if (!(await grant(tx, record))) return undo("refusedByLedger");
     await writeAdmissions(tx, next.job.uid, [next.admission]);
     await updateJob(tx, next.job, record.nowMs);
     await tx.query("delete from refusals where job_uid = $1", [next.job.uid]);
     await appendChanges(tx, [{ before: next.before, after: next.job, events: [next.event] }], record.nowMs);
-    return "recorded";
+    // Last, because everybody else's grants wait while the domain is taken.
+    const granted = await grant(tx, record, bounds);
+    return granted === "recorded" ? granted : undo(granted);
   });
 }
 
@@ -47,13 +51,18 @@ async function take(tx: Executor, record: AdmissionRecord): Promise<Next | null>
   const next = job && nextOf(job, planned, record.nowMs);
   if (next === null || !(await takeCluster(tx, planned))) return null;
   if (planned.kind === "admit" && !(await enterCluster(tx, planned))) return null;
-  return (await holdsEpoch(tx, record.quotaEpoch)) ? next : null;
+  return next;
 }
 
-async function grant(tx: Executor, { planned, lines, fence, nowMs }: AdmissionRecord): Promise<boolean> {
-  if (lines.length === 0) return true;
+async function grant(tx: Executor, record: AdmissionRecord, bounds: LimitBounds): Promise<AdmitOutcome> {
+  const { planned, lines, fence, quotaEpoch, nowMs } = record;
+  if (lines.length === 0) return "recorded";
   if (fence === null) throw new Error("lines were granted without a fence");
-  return grantLines(tx, { lines, fence, holder: { jobUid: planned.jobUid, admission: planned.admission }, nowMs });
+  const holder = { kind: "admission" as const, jobUid: planned.jobUid, admission: planned.admission };
+  const request = { domain: QUEUES_DOMAIN, epoch: quotaEpoch, grants: [{ lines, holder, fence }], nowMs };
+  const [outcome] = await commitGrantsIn(tx, request, bounds);
+  if (outcome?.kind === "committed") return "recorded";
+  return outcome?.kind === "epochMoved" ? "stale" : "refusedByLedger";
 }
 
 /** The job, its row locked; null where it moved on since it was planned. */
@@ -79,7 +88,7 @@ function nextOf(job: Job, planned: PlannedAdmission, nowMs: number): Next | null
 
 /** Null where the job does not wait, or an older admission still holds tokens. */
 function boarding(job: Job, planned: PlannedAdmission, nowMs: number): Next | null {
-  if (job.status.phase !== "WAITING" || isDraining(job)) return null;
+  if (job.status.phase !== "WAITING" || job.spec.runPolicy.suspend === true || isDraining(job)) return null;
   const admission: Admission = {
     number: planned.admission,
     cluster: planned.cluster,
@@ -106,13 +115,14 @@ function growth(job: Job, planned: PlannedAdmission): Next | null {
   const event: JobEvent = {
     type: "Normal",
     reason: `${job.spec.kind}Grown`,
-    message: `${job.spec.kind} ${job.name} has grown to its full size in cluster ${live.cluster}.`,
+    message: `${job.spec.kind} ${job.name} has grown to ${memberCount(planned.members)} members in cluster ${live.cluster}.`,
   };
   return { before: job, job: { ...job, admissions, version: job.version + 1 }, admission, event };
 }
 
-/** Counts this admission to the cluster; false where another came first, or the cluster is cordoned now. */
+/** Counts this admission to the cluster; false where another came first, or the cluster is cordoned now. A job without pods enters none. */
 async function takeCluster(tx: Executor, planned: PlannedAdmission): Promise<boolean> {
+  if (planned.cluster === "") return true;
   const rows = await tx.query(TAKE_CLUSTER, [planned.cluster, planned.admissionCounter]);
   return rows.length === 1;
 }
@@ -137,9 +147,3 @@ select $1, $2, $3
  where not exists (select from admission_clusters where job_uid = $1 and cluster = $3)
    and not exists (select from admissions where job_uid = $1 and number >= $2)
 returning 1`;
-
-/** True while the domain is at that epoch, and until the transaction ends: raising it waits for grants that began under it. */
-async function holdsEpoch(tx: Executor, epoch: number): Promise<boolean> {
-  const rows = await tx.query("select 1 from quota_domains where name = 'default' and epoch = $1 for share", [epoch]);
-  return rows.length === 1;
-}

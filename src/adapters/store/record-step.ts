@@ -1,11 +1,13 @@
 import type { Job } from "../../core/job/job.ts";
+import { memberCount } from "../../core/job/roles.ts";
 import type { Admission } from "../../core/job/status.ts";
 import type { Decision } from "../../core/reconcile/decision.ts";
 import { canonicalJson } from "../../runtime/json.ts";
 import { appendChanges } from "./append.ts";
 import type { BucketLease } from "./buckets.ts";
 import { type Db, type Executor, undoable } from "./db.ts";
-import { releaseTokens } from "./ledger.ts";
+import { releaseAdmissions } from "./release-tokens.ts";
+import { shrinkTokens } from "./shrink-tokens.ts";
 import { updateJob, writeAdmissions } from "./write-job.ts";
 
 export type RecordOutcome = "recorded" | "stale" | "leaseLost";
@@ -98,9 +100,18 @@ async function recordAdmissions(
   const released = changed.filter(
     (admission) => admission.tokensReleasedMs !== null && earlier.get(admission.number)?.tokensReleasedMs === null,
   );
-  await releaseTokens(tx, job.uid, numbersOf(released), nowMs);
+  await releaseAdmissions(tx, job.uid, numbersOf(released), nowMs);
+  for (const admission of changed) {
+    if (admission.tokensReleasedMs === null && hasFewerMembers(admission, earlier.get(admission.number))) {
+      await shrinkTokens(tx, { jobUid: job.uid, spec: job.spec, admission, nowMs });
+    }
+  }
   const gone = changed.filter((admission) => admission.goneMs !== null);
   if (gone.length > 0) await tx.query(CLEAR_CLUSTERS, [job.uid, numbersOf(gone)]);
+}
+
+function hasFewerMembers(after: Admission, before: Admission | undefined): boolean {
+  return before !== undefined && memberCount(after.members) < memberCount(before.members);
 }
 
 const CLEAR_CLUSTERS = "delete from admission_clusters where job_uid = $1 and admission = any($2::int[])";
@@ -112,7 +123,7 @@ function numbersOf(admissions: readonly Admission[]): readonly number[] {
 /** The record goes; its events stay. Whatever it still held is given back, so that no token outlives its job. */
 async function forget(tx: Executor, job: Job, nowMs: number): Promise<void> {
   const admissions = await tx.query<{ number: number }>("select number from admissions where job_uid = $1", [job.uid]);
-  await releaseTokens(
+  await releaseAdmissions(
     tx,
     job.uid,
     admissions.map((admission) => admission.number),

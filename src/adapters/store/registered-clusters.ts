@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../runtime/json.ts";
-import { type ClusterRecord, getCluster } from "./clusters.ts";
+import { type ClusterRecord, type GangSchedulerName, getCluster } from "./clusters.ts";
 import { type Db, type Executor, json, onlyRow, undoable } from "./db.ts";
 import type { ChangeOutcome } from "./namespaces.ts";
 import { ensurePools } from "./pools.ts";
@@ -7,47 +7,58 @@ import { ensurePools } from "./pools.ts";
 export type NewCluster = Pick<ClusterRecord, "name" | "labels" | "flavors"> & {
   /** Sealed, or a reference: nothing that opens anything by itself. */
   readonly credentials: JsonObject;
+  /** Absent: none. */
+  readonly gangScheduler?: GangSchedulerName;
 };
 
 /** Makes a cluster known, also one that was forgotten under this name. Its flavors become pools. */
 export function registerCluster(db: Db, cluster: NewCluster, nowMs: number): Promise<ChangeOutcome<ClusterRecord>> {
   return db.tx(async (tx) => {
-    await ensurePools(tx, poolsOf(cluster));
     const made = await tx.query(REGISTER_CLUSTER, [
       cluster.name,
       json(cluster.labels),
       json(cluster.flavors),
       json(cluster.credentials),
       nowMs,
+      cluster.gangScheduler ?? "none",
     ]);
-    return made.length === 0 ? { kind: "exists" } : done(tx, cluster.name);
+    if (made.length === 0) return { kind: "exists" };
+    await ensurePools(tx, poolsOf(cluster), nowMs);
+    return done(tx, cluster.name);
   });
 }
 
 const REGISTER_CLUSTER = `
-insert into clusters as c (name, labels, flavors, simulated, credentials, create_ms)
-values ($1, $2::jsonb, $3::json, false, $4::json, $5)
+insert into clusters as c (name, labels, flavors, simulated, credentials, create_ms, gang_scheduler)
+values ($1, $2::jsonb, $3::json, false, $4::json, $5, $6)
 on conflict (name) do update
    set labels = excluded.labels, flavors = excluded.flavors, simulated = false, credentials = excluded.credentials,
-       create_ms = excluded.create_ms, version = c.version + 1, forgotten_ms = null, cordoned = false
+       create_ms = excluded.create_ms, gang_scheduler = excluded.gang_scheduler, version = c.version + 1, forgotten_ms = null, cordoned = false
  where c.forgotten_ms is not null
 returning name`;
 
-/** Replaces labels and flavors, and credentials unless they are null; `version` 0: whatever it is now. */
+/** Replaces labels and flavors, the gang scheduler if one is given, and credentials unless they are null; `version` 0: whatever it is now. */
 export function updateCluster(
   db: Db,
-  cluster: Pick<ClusterRecord, "name" | "labels" | "flavors" | "version"> & { readonly credentials: JsonObject | null },
+  cluster: Pick<ClusterRecord, "name" | "labels" | "flavors" | "version"> & {
+    readonly credentials: JsonObject | null;
+    readonly gangScheduler?: GangSchedulerName;
+  },
+  nowMs: number,
 ): Promise<ChangeOutcome<ClusterRecord>> {
   return undoable<ChangeOutcome<ClusterRecord>>(db, async (tx, undo) => {
-    await ensurePools(tx, poolsOf(cluster));
     const changed = await tx.query(UPDATE_CLUSTER, [
       cluster.name,
       json(cluster.labels),
       json(cluster.flavors),
       cluster.credentials === null ? null : json(cluster.credentials),
       cluster.version,
+      cluster.gangScheduler ?? null,
     ]);
-    if (changed.length === 1) return done(tx, cluster.name);
+    if (changed.length === 1) {
+      await ensurePools(tx, poolsOf(cluster), nowMs);
+      return done(tx, cluster.name);
+    }
     const record = await getCluster(tx, cluster.name);
     if (record === null) return undo({ kind: "notFound" });
     return undo(record.simulated ? { kind: "inUse", by: "this process, which simulates it" } : { kind: "stale" });
@@ -56,7 +67,8 @@ export function updateCluster(
 
 const UPDATE_CLUSTER = `
 update clusters
-   set labels = $2::jsonb, flavors = $3::json, credentials = coalesce($4::json, credentials), version = version + 1
+   set labels = $2::jsonb, flavors = $3::json, credentials = coalesce($4::json, credentials),
+       gang_scheduler = coalesce($6, gang_scheduler), version = version + 1
  where name = $1 and not simulated and forgotten_ms is null and ($5::bigint = 0 or version = $5)
 returning name`;
 
@@ -110,18 +122,30 @@ update jobs set recheck_at_ms = $2
 
 /** What every process connects to, and what it treats as empty. */
 export async function listCredentials(executor: Executor): Promise<{
-  readonly registered: readonly { readonly name: string; readonly credentials: JsonObject }[];
+  readonly registered: readonly {
+    readonly name: string;
+    readonly credentials: JsonObject;
+    readonly gangScheduler: GangSchedulerName;
+  }[];
   readonly forgotten: readonly string[];
 }> {
-  const rows = await executor.query<{ name: string; credentials: JsonObject | null }>(LIST_CREDENTIALS);
+  const rows = await executor.query<ListedRow>(LIST_CREDENTIALS);
   return {
-    registered: rows.flatMap(({ name, credentials }) => (credentials === null ? [] : [{ name, credentials }])),
+    registered: rows.flatMap(({ name, credentials, gangScheduler }) =>
+      credentials === null ? [] : [{ name, credentials, gangScheduler }],
+    ),
     forgotten: rows.filter(({ credentials }) => credentials === null).map(({ name }) => name),
   };
 }
 
+type ListedRow = {
+  readonly name: string;
+  readonly credentials: JsonObject | null;
+  readonly gangScheduler: GangSchedulerName;
+};
+
 const LIST_CREDENTIALS = `
-select name, credentials from clusters where credentials is not null or forgotten_ms is not null order by name`;
+select name, credentials, gang_scheduler as "gangScheduler" from clusters where credentials is not null or forgotten_ms is not null order by name`;
 
 /** The stored credentials of one cluster; null without the cluster or where it has none. */
 export async function credentialsOf(executor: Executor, name: string): Promise<JsonObject | null> {

@@ -1,12 +1,16 @@
+import type { Job } from "../../core/job/job.ts";
+import { POOLS_MAX, TOKENS_MAX, WAITERS_MAX } from "../../core/quota/limits.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { appendEvents } from "./append.ts";
 import { bucketsOf, giveBuckets, takeBuckets } from "./buckets.ts";
+import { changeJob, type DecideChange } from "./change-job.ts";
 import * as clusters from "./clusters.ts";
 import { createJob, earlierRequest, type NewJob } from "./create-job.ts";
 import { createJobs } from "./create-jobs.ts";
 import type { Db } from "./db.ts";
 import { dueJobs, recheckAt } from "./due-jobs.ts";
 import { requestCancel, requestDelete } from "./end-job.ts";
+import { findAlike } from "./find-alike.ts";
 import { takeLease } from "./leases.ts";
 import { listEvents, refusalOf } from "./list-events.ts";
 import { getJob, listJobs } from "./list-jobs.ts";
@@ -16,7 +20,8 @@ import * as namespaces from "./namespaces.ts";
 import { openJobs } from "./open-jobs.ts";
 import { planSnapshot } from "./plan-snapshot.ts";
 import * as queues from "./queues.ts";
-import { confirmReleases, raiseQuotaEpoch, unconfirmedReleases } from "./quota-epoch.ts";
+import { quotaAdmin, quotaLedger } from "./quota-ledger.ts";
+import type { QuotaBounds } from "./quota-limits.ts";
 import { recordAdmission } from "./record-admission.ts";
 import { recordRefusals } from "./record-refusals.ts";
 import { recordStep } from "./record-step.ts";
@@ -32,7 +37,11 @@ export type StoreOptions = {
   readonly defaultQueue: string;
   /** Called after every transaction that may have appended to the log: the sequencer's hint. */
   readonly onAppended: () => void;
+  /** How large a quota domain grows at most; ten thousand pools, a million tokens and ten thousand waiters a pool if absent. */
+  readonly quotaBounds?: QuotaBounds;
 };
+
+const QUOTA_BOUNDS: QuotaBounds = { poolsMax: POOLS_MAX, tokensMax: TOKENS_MAX, waitersMax: WAITERS_MAX };
 
 const OPEN_PROJECT = "default";
 
@@ -41,6 +50,8 @@ export function createStore(db: Db, options: StoreOptions) {
   return {
     intake: intakeStore(db, options),
     planner: plannerStore(db, options),
+    ledger: quotaLedger(db, options.quotaBounds ?? QUOTA_BOUNDS),
+    pools: quotaAdmin(db, options.clock, options.quotaBounds ?? QUOTA_BOUNDS),
     worker: workerStore(db, options),
     watch: watchStore(db),
     reads: jobReads(db),
@@ -71,6 +82,11 @@ function intakeStore(db: Db, options: StoreOptions) {
     earlierRequest: (request: Parameters<typeof earlierRequest>[1]) => earlierRequest(db, request),
     createJob: (job: NewJob) => hinted(options, createJob(db, job, opening)),
     createJobs: (jobs: readonly NewJob[]) => hinted(options, createJobs(db, jobs, opening)),
+    changeJob: <Other extends { readonly kind: string }>(
+      which: { namespace: string; name: string },
+      decide: DecideChange<Other>,
+      nowMs: number,
+    ) => hinted(options, changeJob(db, which, decide, nowMs)),
     requestCancel: (which: { namespace: string; name: string }, reason: string, nowMs: number) =>
       hinted(options, requestCancel(db, which, reason, nowMs)),
     requestDelete: (which: { namespace: string; name: string }, nowMs: number) =>
@@ -79,14 +95,13 @@ function intakeStore(db: Db, options: StoreOptions) {
 }
 
 function plannerStore(db: Db, options: StoreOptions) {
+  const bounds = options.quotaBounds ?? QUOTA_BOUNDS;
   return {
     snapshot: () => planSnapshot(db),
-    recordAdmission: (record: Parameters<typeof recordAdmission>[1]) => hinted(options, recordAdmission(db, record)),
+    recordAdmission: (record: Parameters<typeof recordAdmission>[1]) =>
+      hinted(options, recordAdmission(db, record, bounds)),
     recordRefusals: (refusals: Parameters<typeof recordRefusals>[1], plannerEpoch: number, nowMs: number) =>
       hinted(options, recordRefusals(db, refusals, plannerEpoch, nowMs)),
-    unconfirmedReleases: (limit: number) => unconfirmedReleases(db, limit),
-    confirmReleases: (fences: readonly bigint[]) => confirmReleases(db, fences),
-    raiseQuotaEpoch: () => raiseQuotaEpoch(db),
   };
 }
 
@@ -100,6 +115,7 @@ function workerStore(db: Db, options: StoreOptions) {
     openJobs: (buckets: readonly number[], page: Parameters<typeof openJobs>[2]) => openJobs(db, buckets, page),
     dueJobs: (buckets: readonly number[], nowMs: number, limit: number) => dueJobs(db, buckets, nowMs, limit),
     loadJob: (jobUid: string) => loadJob(db, jobUid),
+    findAlike: (job: Job) => findAlike(db, job),
     record: (job: Step[1], decision: Step[2], lease: Step[3], nowMs: number) =>
       hinted(options, recordStep(db, job, decision, lease, nowMs)),
     recheckAt: (jobUid: string, atMs: number | null, lease: Step[3], version: number) =>
@@ -164,7 +180,8 @@ function clusterStore(db: Db, { clock }: StoreOptions) {
       clusters.upsertCluster(db, cluster, clock.nowMs()),
     recordCapacity: (seen: Parameters<typeof clusters.recordCapacity>[1]) => clusters.recordCapacity(db, seen),
     register: (cluster: registered.NewCluster) => registered.registerCluster(db, cluster, clock.nowMs()),
-    update: (cluster: Parameters<typeof registered.updateCluster>[1]) => registered.updateCluster(db, cluster),
+    update: (cluster: Parameters<typeof registered.updateCluster>[1]) =>
+      registered.updateCluster(db, cluster, clock.nowMs()),
     remove: (name: string, forget: boolean) => registered.deleteCluster(db, name, { forget, nowMs: clock.nowMs() }),
     listCredentials: () => registered.listCredentials(db),
     credentialsOf: (name: string) => registered.credentialsOf(db, name),

@@ -1,4 +1,4 @@
-import type { JobFilter } from "../../core/job/filter.ts";
+import type { Changing, JobFilter } from "../../core/job/filter.ts";
 import type { Job } from "../../core/job/job.ts";
 import { type Db, type Executor, onlyRow, readSnapshot } from "./db.ts";
 import { FILTER_CONDITION, filterParams } from "./job-filter.ts";
@@ -8,7 +8,7 @@ export type LogEntry = {
   readonly position: number;
   readonly type: "ADDED" | "MODIFIED" | "DELETED";
   readonly job: Job;
-  readonly previous: { readonly phase: string; readonly cluster: string } | null;
+  readonly previous: Changing | null;
 };
 
 /** Matching jobs, the log's head, and for each job whose newest changes have no position yet the version it is at. */
@@ -42,19 +42,20 @@ type EntryRow = {
   readonly job: Job;
   readonly previous_phase: string | null;
   readonly previous_cluster: string | null;
+  readonly previous_labels: Job["labels"] | null;
 };
 
 const ENTRIES_AFTER = `
-select position, change, job, previous_phase, previous_cluster
+select position, change, job, previous_phase, previous_cluster, previous_labels
   from job_changes where position > $1 order by position limit $2`;
 
 function entryOf(row: EntryRow): LogEntry {
-  const { previous_phase: phase, previous_cluster: cluster } = row;
+  const { previous_phase: phase, previous_cluster: cluster, previous_labels: labels } = row;
   return {
     position: row.position,
     type: row.change,
     job: row.job,
-    previous: phase === null || cluster === null ? null : { phase, cluster },
+    previous: phase === null || cluster === null ? null : { phase, cluster, labels },
   };
 }
 

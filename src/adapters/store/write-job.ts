@@ -38,6 +38,7 @@ export async function insertJobs(
     jobs.map(({ job }) => json(job.spec)),
     jobs.map(({ job }) => json(statusDocument(job.status))),
     jobs.map(({ job }) => job.traceParent ?? null),
+    jobs.map(({ job }) => storable(job.spec.runPolicy.cacheKey ?? "") || null),
   ]);
   return new Set(inserted.map((row) => row.uid));
 }
@@ -45,16 +46,16 @@ export async function insertJobs(
 const INSERT_JOBS = `
 insert into jobs (
   uid, namespace, name, project, kind, queue, priority, phase, completion_ms, cluster, labels, annotations, created_by,
-  create_ms, delete_ms, cancel, version, bucket, recheck_at_ms, sent, spec, status, trace_parent
+  create_ms, delete_ms, cancel, version, bucket, recheck_at_ms, sent, spec, status, trace_parent, cache_key
 )
 select uid, namespace, name, project, kind, queue, priority, phase, completion_ms, cluster, labels::jsonb, annotations::json, created_by,
-       create_ms, delete_ms, cancel::json, version, bucket, create_ms, sent::json, spec::json, status::json, trace_parent
+       create_ms, delete_ms, cancel::json, version, bucket, create_ms, sent::json, spec::json, status::json, trace_parent, cache_key
   from unnest(
     $1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::int[], $8::text[], $9::bigint[], $10::text[], $11::text[], $12::text[],
-    $13::text[], $14::bigint[], $15::bigint[], $16::text[], $17::bigint[], $18::smallint[], $19::text[], $20::text[], $21::text[], $22::text[]
+    $13::text[], $14::bigint[], $15::bigint[], $16::text[], $17::bigint[], $18::smallint[], $19::text[], $20::text[], $21::text[], $22::text[], $23::text[]
   ) as j (
     uid, namespace, name, project, kind, queue, priority, phase, completion_ms, cluster, labels, annotations, created_by, create_ms,
-    delete_ms, cancel, version, bucket, sent, spec, status, trace_parent
+    delete_ms, cancel, version, bucket, sent, spec, status, trace_parent, cache_key
   )
 on conflict (namespace, name) do nothing
 returning uid`;

@@ -1,9 +1,10 @@
-import { InvalidArgumentError } from "commander";
+import { InvalidArgumentError, Option } from "commander";
 import {
   CheckClusterResponseSchema,
   type ClusterCheck,
   ClusterCheck_Severity,
   ClusterService,
+  GangScheduler,
 } from "../../gen/gangway/v1/cluster_service_pb.ts";
 import { EXIT, usageFailure } from "../exit.ts";
 import { printLines, show } from "../output.ts";
@@ -11,9 +12,10 @@ import { examples, type OutputFormat, onRun, outputOption, type Registrar, type 
 
 type Flavor = { readonly name: string; readonly resource: string; readonly nodeLabels: Record<string, string> };
 
-/** `gangway cluster add|check|remove`: which clusters there are. */
+/** `gangway cluster add|update|check|remove`: which clusters there are. */
 export function registerClusterChanges(registrar: Registrar): void {
   registerAdd(registrar);
+  registerUpdate(registrar);
   registerCheck(registrar);
   registerRemove(registrar);
 }
@@ -24,6 +26,7 @@ type AddOptions = {
   readonly context?: string;
   readonly flavor?: readonly Flavor[];
   readonly label?: readonly string[];
+  readonly gangScheduler?: GangSchedulerName;
   readonly dryRun?: boolean;
 };
 
@@ -40,11 +43,17 @@ function registerAdd(registrar: Registrar): void {
     .option("--context <name>", "a context of the kubeconfig other than the current one")
     .option("--flavor <flavor>", "POOL=RESOURCE:LABEL=VALUE,… of its nodes; may be repeated", parseFlavor)
     .option("--label <label>", "KEY=VALUE, for jobs that select clusters; may be repeated", repeated)
+    .addOption(gangSchedulerOption("what places a gang's pods together there (default: none)"))
     .option("--dry-run", "only check")
     .addHelpText("after", examples(ADD_EXAMPLE));
   onRun<AddOptions>(registrar, command, async (run, [name = ""], options) => {
     const request = {
-      cluster: { name, labels: labelsOf(options.label ?? []), flavors: [...(options.flavor ?? [])] },
+      cluster: {
+        name,
+        labels: labelsOf(options.label ?? []),
+        flavors: [...(options.flavor ?? [])],
+        gangScheduler: GANG_SCHEDULERS[options.gangScheduler ?? "none"],
+      },
       credentials: { kubeconfig: await kubeconfigOf(run, options), context: options.context ?? "" },
       validateOnly: options.dryRun === true,
     };
@@ -53,6 +62,49 @@ function registerAdd(registrar: Registrar): void {
     printLines(run, [options.dryRun ? `cluster/${name} checked (dry run)` : `cluster/${name} registered`, ...lines]);
     return options.dryRun && hasErrors(check) ? EXIT.refused : EXIT.ok;
   });
+}
+
+type UpdateOptions = Omit<AddOptions, "dryRun" | "kubeconfig" | "serverFile" | "context">;
+
+function registerUpdate(registrar: Registrar): void {
+  const command = registrar.program
+    .command("update")
+    .description("change labels, flavors or gang scheduler of a cluster; what is not named stays")
+    .argument("<name>", "name of the cluster")
+    .option("--flavor <flavor>", "POOL=RESOURCE:LABEL=VALUE,… of its nodes, instead of those it has", parseFlavor)
+    .option("--label <label>", "KEY=VALUE, instead of those it has; may be repeated", repeated)
+    .addOption(gangSchedulerOption("what places a gang's pods together there; admitted gangs keep to what they have"))
+    .addHelpText("after", examples("gangway cluster update east --gang-scheduler volcano"));
+  onRun<UpdateOptions>(registrar, command, async (run, [name = ""], { flavor, label, gangScheduler }) => {
+    if (flavor === undefined && label === undefined && gangScheduler === undefined) {
+      throw usageFailure("name what to change: --flavor, --label or --gang-scheduler");
+    }
+    const { cluster } = await run.client.call(ClusterService.method.getCluster, { name });
+    const { resourceVersion = "", labels = {}, flavors = [] } = cluster ?? {};
+    await run.client.call(ClusterService.method.updateCluster, {
+      cluster: {
+        name,
+        resourceVersion,
+        labels: label === undefined ? labels : labelsOf(label),
+        flavors: [...(flavor ?? flavors)],
+        gangScheduler: gangScheduler === undefined ? GangScheduler.UNSPECIFIED : GANG_SCHEDULERS[gangScheduler],
+      },
+    });
+    printLines(run, [`cluster/${name} updated`]);
+    return EXIT.ok;
+  });
+}
+
+const GANG_SCHEDULERS = {
+  none: GangScheduler.NONE,
+  volcano: GangScheduler.VOLCANO,
+  "scheduler-plugins": GangScheduler.SCHEDULER_PLUGINS,
+} as const;
+
+type GangSchedulerName = keyof typeof GANG_SCHEDULERS;
+
+function gangSchedulerOption(description: string): Option {
+  return new Option("--gang-scheduler <name>", description).choices(Object.keys(GANG_SCHEDULERS));
 }
 
 function registerCheck(registrar: Registrar): void {

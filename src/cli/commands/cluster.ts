@@ -20,7 +20,7 @@ type Output = { output: OutputFormat };
 export function registerCluster(registrar: Registrar): void {
   const program = registrar.program
     .command("cluster")
-    .description("see, add, check and remove clusters, and close them for new gangs")
+    .description("see, add, update, check and remove clusters, and close them for new gangs")
     .addHelpText(
       "after",
       examples("gangway cluster list", "gangway cluster check h100-east", "gangway cluster cordon h100-east"),

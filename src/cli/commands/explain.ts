@@ -7,6 +7,8 @@ import {
   type JobEvent,
   JobService,
   ListJobEventsResponseSchema,
+  QuotaLevel,
+  type QuotaRefusal,
 } from "../../gen/gangway/v1/job_service_pb.ts";
 import { formatSpan } from "../duration.ts";
 import { EXIT } from "../exit.ts";
@@ -49,14 +51,16 @@ function printExplanation(run: Run, answer: ExplainJobResponse): void {
   printLines(run, [answer.summary, "", ...factLines(run, answer)]);
   if (answer.quotas.length > 0) {
     printLines(run, [""]);
-    const columns = ["QUEUE", "FLAVOR", "REASON", "NEEDS", "USED", "LIMIT", "HELD BY"].map((title) => ({ title }));
+    const titles = ["LEVEL", "FLAVOR", "REASON", "NEEDS", "USED", "LIMIT", "KEPT", "HELD BY"];
+    const columns = titles.map((title) => ({ title }));
     const rows = answer.quotas.map((quota) => [
-      quota.queue,
+      levelText(quota),
       quota.flavor,
       quota.reason,
       String(quota.need),
       String(quota.used),
       String(quota.limit),
+      String(quota.reserved),
       quota.heldBy.join(", "),
     ]);
     printTable(run, columns, rows);
@@ -74,6 +78,16 @@ function printExplanation(run: Run, answer: ExplainJobResponse): void {
     ]);
     printTable(run, columns, rows);
   }
+}
+
+/** `queue research`, `pool gpu/h100`: where the quota counts. */
+function levelText({ level, name, queue }: QuotaRefusal): string {
+  const words: Readonly<Record<number, string>> = {
+    [QuotaLevel.POOL]: "pool",
+    [QuotaLevel.PROJECT]: "project",
+    [QuotaLevel.NAMESPACE]: "namespace",
+  };
+  return `${words[level] ?? "queue"} ${name || queue}`;
 }
 
 function factLines(run: Run, answer: ExplainJobResponse): string[] {
@@ -96,7 +110,8 @@ function admissionText(admission: Admission): string {
   const members = Object.entries(admission.members).map(([role, count]) => `${count} ${role}`);
   const tokens = admission.tokens.map((token) => `${token.amount} ${token.pool}`);
   const held = tokens.length === 0 ? "" : `, holds ${tokens.join(", ")}`;
-  return `${admission.number} on ${admission.cluster} (${members.join(", ")})${held}`;
+  const where = admission.cluster === "" ? "" : ` on ${admission.cluster} (${members.join(", ")})`;
+  return `${admission.number}${where}${held}`;
 }
 
 export function registerEvents(registrar: Registrar): void {

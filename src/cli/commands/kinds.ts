@@ -48,5 +48,7 @@ function exampleText(kinds: readonly Kind[], name: string): string {
 
 function roleText(role: Role): string {
   if (role.name === "") return "any";
-  return role.maxReplicas === undefined ? role.name : `${role.name} (at most ${role.maxReplicas})`;
+  const { name, minReplicas: least, maxReplicas: most } = role;
+  if (most === undefined) return least > 0 ? `${name} (at least ${least})` : name;
+  return `${name} (${least === most ? "exactly" : "at most"} ${most})`;
 }

@@ -34,7 +34,7 @@ type FilterOptions = {
 };
 
 const PAGE_SIZE = 500;
-const KINDS = ["PyTorchJob", "TFJob", "Job"];
+const KINDS = ["PyTorchJob", "TFJob", "MPIJob", "XGBoostJob", "PaddleJob", "JAXJob", "Caffe2Job", "Job"];
 
 export function registerList(registrar: Registrar): void {
   const command = withFilter(registrar.program.command("list"))

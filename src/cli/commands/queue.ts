@@ -2,6 +2,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import { create } from "@bufbuild/protobuf";
 import { Option } from "commander";
 import {
+  type FlavorQuota,
   type FlavorQuotaSchema,
   ListQueuesResponseSchema,
   type Queue,
@@ -15,19 +16,28 @@ import { examples, type OutputFormat, onRun, outputOption, type Registrar, repea
 import type { Column } from "../table.ts";
 
 type Output = { output: OutputFormat };
-type Settings = { quota?: readonly string[]; strategy?: keyof typeof STRATEGIES };
+type Settings = { quota?: readonly string[]; strategy?: keyof typeof STRATEGIES; parent?: string };
 
 const STRATEGIES = { strict: QueueStrategy.STRICT_FIFO, "best-effort": QueueStrategy.BEST_EFFORT_FIFO } as const;
-const QUOTA = /^([^=]+)=([^=]+):(\d{1,16})$/;
-const QUOTA_FORM = "<flavor=resource:count>";
-const QUOTA_HELP = "how much of a flavor the queue may use; flavors are tried in the order given; may be repeated";
+const QUOTA = /^([^=]+)=([^=,]+):(\d{1,16})((?:,(?:borrow|lend)=\d{1,16})*)$/;
+const QUOTA_FORM = "<flavor=resource:count[,borrow=count][,lend=count]>";
+const QUOTA_HELP =
+  "how much of a flavor the queue may use; below a parent, how much more it may borrow and how much of it others may use (else all); flavors are tried in the order given; may be repeated";
+const PARENT_FORM = "--parent <name>";
 
 /** `gangway queue …`: what teams may use. */
 export function registerQueue(registrar: Registrar): void {
   const program = registrar.program
     .command("queue")
     .description("share flavors among teams")
-    .addHelpText("after", examples("gangway queue list", "gangway queue create nlp --quota gpu/h100=nvidia.com/gpu:8"));
+    .addHelpText(
+      "after",
+      examples(
+        "gangway queue list",
+        "gangway queue create nlp --quota gpu/h100=nvidia.com/gpu:8",
+        "gangway queue create nlp-dev --parent nlp --quota gpu/h100=nvidia.com/gpu:4,borrow=2,lend=4",
+      ),
+    );
   const group = { ...registrar, program };
   registerList(group);
   registerGet(group);
@@ -39,13 +49,13 @@ export function registerQueue(registrar: Registrar): void {
 function registerList(registrar: Registrar): void {
   const command = registrar.program
     .command("list")
-    .description("list queues with what is used of them")
+    .description("list queues, as the trees that they form, with what is used of them")
     .addOption(outputOption())
     .addHelpText("after", examples("gangway queue list"));
   onRun<Output>(registrar, command, async (run, _args, { output }) => {
     const { queues } = await run.client.call(QueueService.method.listQueues, {});
     const message = create(ListQueuesResponseSchema, { queues });
-    show(run, output, { ...queuesTable(queues), schema: ListQueuesResponseSchema, message, none: "no queues" });
+    show(run, output, { ...queuesTable(asTree(queues)), schema: ListQueuesResponseSchema, message, none: "no queues" });
     return EXIT.ok;
   });
 }
@@ -60,7 +70,7 @@ function registerGet(registrar: Registrar): void {
   onRun<Output>(registrar, command, async (run, [name = ""], { output }) => {
     const { queue } = await run.client.call(QueueService.method.getQueue, { name });
     const message = queue ?? create(QueueSchema, { name });
-    show(run, output, { ...queuesTable([message]), schema: QueueSchema, message, none: "" });
+    show(run, output, { ...queuesTable([{ queue: message, depth: 0 }]), schema: QueueSchema, message, none: "" });
     return EXIT.ok;
   });
 }
@@ -77,11 +87,19 @@ function registerCreate(registrar: Registrar): void {
     .description("create a queue")
     .argument("<name>", "name of the queue")
     .option(`--quota ${QUOTA_FORM}`, QUOTA_HELP, repeated)
+    .option(PARENT_FORM, "the queue above it, whose queues lend to each other")
     .addOption(strategyOption())
-    .addHelpText("after", examples("gangway queue create nlp --quota gpu/h100=nvidia.com/gpu:8 --strategy strict"));
+    .addHelpText(
+      "after",
+      examples(
+        "gangway queue create nlp --quota gpu/h100=nvidia.com/gpu:8 --strategy strict",
+        "gangway queue create nlp-dev --parent nlp --quota gpu/h100=nvidia.com/gpu:0,borrow=2",
+      ),
+    );
   onRun<Settings>(registrar, command, async (run, [name = ""], settings) => {
     const strategy = settings.strategy === undefined ? QueueStrategy.UNSPECIFIED : STRATEGIES[settings.strategy];
-    const queue = { name, strategy, quotas: (settings.quota ?? []).map(parseQuota) };
+    const { parent = "" } = settings;
+    const queue = { name, parent, strategy, quotas: (settings.quota ?? []).map(parseQuota) };
     await run.client.call(QueueService.method.createQueue, { queue });
     printLines(run, [`queue/${name} created`]);
     return EXIT.ok;
@@ -94,23 +112,28 @@ function registerUpdate(registrar: Registrar): void {
     .description("change a queue: what is not given stays; --quota replaces all quotas")
     .argument("<name>", "name of the queue")
     .option(`--quota ${QUOTA_FORM}`, QUOTA_HELP, repeated)
+    .option(PARENT_FORM, 'the queue above it; "" for none')
     .addOption(strategyOption())
     .addHelpText(
       "after",
       examples(
         "gangway queue update nlp --quota gpu/h100=nvidia.com/gpu:16 --quota gpu/a100=nvidia.com/gpu:8",
         "gangway queue update nlp --strategy best-effort",
+        "gangway queue update nlp-dev --parent research",
       ),
     );
   onRun<Settings>(registrar, command, async (run, [name = ""], settings) => {
-    if (settings.quota === undefined && settings.strategy === undefined)
-      throw usageFailure("give --quota or --strategy");
-    const quotas = settings.quota?.map(parseQuota);
+    const { quota, strategy: wanted, parent } = settings;
+    if (quota === undefined && wanted === undefined && parent === undefined) {
+      throw usageFailure("give --quota, --parent or --strategy");
+    }
+    const quotas = quota?.map(parseQuota);
     const { queue } = await run.client.call(QueueService.method.getQueue, { name });
-    const strategy = settings.strategy === undefined ? queue?.strategy : STRATEGIES[settings.strategy];
+    const strategy = wanted === undefined ? queue?.strategy : STRATEGIES[wanted];
     await run.client.call(QueueService.method.updateQueue, {
       queue: {
         name,
+        parent: parent ?? queue?.parent ?? "",
         strategy: strategy ?? QueueStrategy.UNSPECIFIED,
         quotas: quotas ?? queue?.quotas ?? [],
         resourceVersion: queue?.resourceVersion ?? "",
@@ -135,11 +158,28 @@ function registerDelete(registrar: Registrar): void {
 }
 
 function parseQuota(text: string): MessageInitShape<typeof FlavorQuotaSchema> {
-  const [, flavor, resource, nominal] = QUOTA.exec(text) ?? [];
+  const [, flavor, resource, nominal, shares = ""] = QUOTA.exec(text) ?? [];
   if (flavor === undefined || resource === undefined || nominal === undefined) {
-    throw usageFailure(`--quota must be FLAVOR=RESOURCE:COUNT, e.g. gpu/h100=nvidia.com/gpu:8, not ${text}`);
+    const example = "gpu/h100=nvidia.com/gpu:8 or gpu/h100=nvidia.com/gpu:8,borrow=4,lend=2";
+    throw usageFailure(
+      `--quota must be FLAVOR=RESOURCE:COUNT[,borrow=COUNT][,lend=COUNT], e.g. ${example}, not ${text}`,
+    );
   }
-  return { flavor, resource, nominal: BigInt(nominal) };
+  const borrowingLimit = shareOf(shares, "borrow");
+  const lendingLimit = shareOf(shares, "lend");
+  return {
+    flavor,
+    resource,
+    nominal: BigInt(nominal),
+    ...(borrowingLimit === null ? {} : { borrowingLimit }),
+    ...(lendingLimit === null ? {} : { lendingLimit }),
+  };
+}
+
+/** `,borrow=4,lend=2` → 4n of `borrow`; the last counts. */
+function shareOf(shares: string, name: "borrow" | "lend"): bigint | null {
+  const found = shares.split(",").findLast((share) => share.startsWith(`${name}=`));
+  return found === undefined ? null : BigInt(found.slice(name.length + 1));
 }
 
 const COLUMNS: readonly Column[] = [
@@ -148,15 +188,38 @@ const COLUMNS: readonly Column[] = [
   { title: "WAITING", align: "right" },
   { title: "ADMITTED", align: "right" },
   { title: "USED/QUOTA" },
+  { title: "PARENT" },
 ];
 
-function queuesTable(queues: readonly Queue[]) {
-  const rows = queues.map((queue) => [
-    queue.name,
+type Placed = { readonly queue: Queue; readonly depth: number };
+
+/** Each queue after the one that it stands below, else in the order given. */
+function asTree(queues: readonly Queue[]): readonly Placed[] {
+  const names = new Set(queues.map(({ name }) => name));
+  const below = (parent: string, depth: number): readonly Placed[] =>
+    queues
+      .filter((queue) => (names.has(queue.parent) ? queue.parent : "") === parent)
+      .flatMap((queue) => [{ queue, depth }, ...below(queue.name, depth + 1)]);
+  return below("", 0);
+}
+
+function queuesTable(placed: readonly Placed[]) {
+  const rows = placed.map(({ queue, depth }) => [
+    depth === 0 ? queue.name : `└${"──".repeat(depth - 1)} ${queue.name}`,
     queue.strategy === QueueStrategy.STRICT_FIFO ? "strict" : "best-effort",
     String(queue.use?.waitingJobs ?? 0),
     String(queue.use?.admittedJobs ?? 0),
-    queue.quotas.map((quota) => `${quota.flavor} ${queue.use?.used[quota.flavor] ?? 0n}/${quota.nominal}`).join(", "),
+    queue.quotas.map((quota) => quotaText(quota, queue.use?.used[quota.flavor] ?? 0n)).join(", "),
+    queue.parent,
   ]);
-  return { columns: COLUMNS, rows, names: queues.map((queue) => `queue/${queue.name}`) };
+  return { columns: COLUMNS, rows, names: placed.map(({ queue }) => `queue/${queue.name}`) };
+}
+
+/** `gpu/h100 4/8`, with what it may borrow and what it lends where that is limited: `gpu/h100 4/8 (borrows 2, lends 0)`. */
+function quotaText({ flavor, nominal, borrowingLimit, lendingLimit }: FlavorQuota, used: bigint): string {
+  const shares = [
+    ...(borrowingLimit === undefined ? [] : [`borrows ${borrowingLimit}`]),
+    ...(lendingLimit === undefined ? [] : [`lends ${lendingLimit}`]),
+  ];
+  return `${flavor} ${used}/${nominal}${shares.length === 0 ? "" : ` (${shares.join(", ")})`}`;
 }

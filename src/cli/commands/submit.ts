@@ -31,7 +31,9 @@ type Options = {
 export function registerSubmit(registrar: Registrar): void {
   const command = registrar.program
     .command("submit")
-    .description("submit jobs: manifests of kubeflow.org/v1 (PyTorchJob, TFJob) as they are, or of gangway.dev/v1")
+    .description(
+      "submit jobs: manifests of kubeflow.org/v1 (PyTorchJob, TFJob, MPIJob, …) as they are, or of gangway.dev/v1",
+    )
     .requiredOption(
       "-f, --filename <path...>",
       "files, folders of *.yaml, *.yml and *.json, or - for stdin; may be repeated",

@@ -1,4 +1,4 @@
-import { parseAllDocuments } from "yaml";
+import { parseAllDocuments, type YAMLError } from "yaml";
 import type { Json } from "../../runtime/json.ts";
 import type { Source } from "./sources.ts";
 
@@ -12,12 +12,12 @@ export function parseDocuments(source: Source): {
 } {
   const documents: ManifestDocument[] = [];
   const errors: string[] = [];
-  const parsed = parseAllDocuments(source.text, { merge: true, prettyErrors: true });
+  const parsed = parseAllDocuments(source.text, { merge: true, prettyErrors: true, stringKeys: true });
   if (!Array.isArray(parsed)) return { documents, errors };
   parsed.forEach((document, at) => {
     const where = `${source.name}, document ${at + 1}`;
     if (document.errors.length > 0) {
-      errors.push(...document.errors.map((error) => `${where}: ${firstLine(error.message)}`));
+      errors.push(...document.errors.map((error) => `${where}: ${errorText(error)}`));
       return;
     }
     const value = toJson(() => document.toJS() as Json);
@@ -30,6 +30,13 @@ export function parseDocuments(source: Source): {
     else if (value.json !== null && value.json !== undefined) documents.push({ where, value: value.json });
   });
   return { documents, errors };
+}
+
+/** A chart's template, `{{ .Values.image }}`, is YAML in which a mapping is a key: it is told so instead of becoming a name. */
+function errorText({ code, message }: YAMLError): string {
+  const text = firstLine(message);
+  if (code !== "NON_STRING_KEY") return text;
+  return `${text.replace(/^With stringKeys, all keys/, "keys")}; templates with {{ }} must be rendered first`;
 }
 
 /** Aliases that name nothing, or expand without end, are found only here. */

@@ -20,9 +20,11 @@ const MEMBERS = ["apiVersion", "kind", "metadata", "spec"];
 const METADATA = ["name", "generateName", "namespace", "labels", "annotations"];
 const KUBEFLOW = "kubeflow.org/v1";
 const OURS = "gangway.dev/v1";
+/** Kinds are DNS labels in Kubernetes; what is longer is none. */
+const KIND_SHOWN_MAX = 63;
 
 /**
- * Reads a manifest: a PyTorchJob or TFJob of kubeflow.org/v1 as Kubeflow's users write it, or a job of gangway.dev/v1, whose spec is the
+ * Reads a manifest: a job of kubeflow.org/v1 as Kubeflow's users write it, or a job of gangway.dev/v1, whose spec is the
  * proto's in JSON. What would run another job than was meant is an error, what makes no difference is a warning. A namespace in the
  * manifest goes before the default, and conflicts with another one that was asked for.
  */
@@ -30,10 +32,11 @@ export function readManifest(document: Json, namespace: DefaultNamespace): Manif
   if (!isJsonObject(document))
     return invalid({ field: "", message: "must be an object with apiVersion, kind, metadata and spec" });
   const apiVersion = document["apiVersion"] ?? "";
-  if (apiVersion !== KUBEFLOW && apiVersion !== OURS) {
+  // Other versions of Kubeflow's kinds are refused by the kind's name.
+  if (!`${apiVersion}`.startsWith("kubeflow.org/") && apiVersion !== OURS) {
     return invalid({
       field: "apiVersion",
-      message: `must be ${KUBEFLOW} or ${OURS}, not ${JSON.stringify(apiVersion)}`,
+      message: `must be ${KUBEFLOW} or ${OURS}, not ${JSON.stringify(apiVersion)}${ofKind(document["kind"])}`,
     });
   }
   const read = fromManifest(document);
@@ -46,7 +49,12 @@ export function readManifest(document: Json, namespace: DefaultNamespace): Manif
     metadata: { ...metadata, namespace: metadata.namespace ?? namespace.name },
     spec: sentToProto(spec),
   });
-  return { kind: "job", job, warnings: [...otherMembers(document), ...ignoredScheduling(document)] };
+  return { kind: "job", job, warnings: otherMembers(document) };
+}
+
+/** Says which object of a file with several it is about. */
+function ofKind(kind: Json | undefined): string {
+  return typeof kind === "string" && kind !== "" ? `, the version of this ${kind.slice(0, KIND_SHOWN_MAX)}` : "";
 }
 
 function invalid(...errors: readonly FieldNote[]): ManifestOutcome {
@@ -82,12 +90,4 @@ function otherMembers(document: JsonObject): FieldNote[] {
   const outer = Object.keys(document).filter((member) => !MEMBERS.includes(member));
   const inner = Object.keys(objectAt(document, "metadata")).filter((member) => !METADATA.includes(member));
   return [...outer, ...inner.map((member) => `metadata.${member}`)].map((field) => ({ field, message: "is ignored" }));
-}
-
-/** What only steers Kubeflow's own gang scheduling: here the pods' requests are summed, and queues know no named classes. */
-function ignoredScheduling(document: JsonObject): FieldNote[] {
-  const scheduling = objectAt(objectAt(objectAt(document, "spec"), "runPolicy"), "schedulingPolicy");
-  return ["minResources", "priorityClass"]
-    .filter((member) => scheduling[member] !== undefined)
-    .map((member) => ({ field: `spec.runPolicy.schedulingPolicy.${member}`, message: "is ignored" }));
 }

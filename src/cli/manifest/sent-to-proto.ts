@@ -52,16 +52,9 @@ function replicaToProto(replica: SentReplicaSpec): Init<typeof ReplicaSpecSchema
 }
 
 function runPolicyToProto(policy: SentRunPolicy): Init<typeof RunPolicySchema> {
-  const {
-    cleanPodPolicy,
-    restartScope,
-    activeDeadlineSeconds,
-    schedulingPolicy,
-    suspend: _suspend,
-    ...numbers
-  } = policy;
+  const { cleanPodPolicy, restartScope, activeDeadlineSeconds, schedulingPolicy, ...others } = policy;
   return {
-    ...numbers,
+    ...others,
     ...(cleanPodPolicy && { cleanPodPolicy: CLEAN_POD_POLICY[cleanPodPolicy] }),
     ...(restartScope && { restartScope: RESTART_SCOPE[restartScope] }),
     ...(activeDeadlineSeconds !== undefined && { activeDeadlineSeconds: BigInt(activeDeadlineSeconds) }),
@@ -70,10 +63,12 @@ function runPolicyToProto(policy: SentRunPolicy): Init<typeof RunPolicySchema> {
 }
 
 function schedulingToProto(policy: SentSchedulingPolicy): Init<typeof SchedulingPolicySchema> {
-  const { minAvailable, queue, scheduleTimeoutSeconds } = policy;
+  const { minAvailable, queue, scheduleTimeoutSeconds, minResources, priorityClass } = policy;
   return {
     ...(minAvailable !== undefined && { minAvailable }),
     ...(queue !== undefined && { queue }),
+    ...(minResources !== undefined && { minResources: { ...minResources } }),
+    ...(priorityClass !== undefined && { priorityClass }),
     ...(scheduleTimeoutSeconds !== undefined && { scheduleTimeoutSeconds }),
   };
 }

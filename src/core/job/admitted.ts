@@ -9,7 +9,7 @@ type Told = { readonly type: "Normal"; readonly reason: string; readonly message
 export function admitted(job: Job, admission: Admission, nowMs: number): { status: JobStatus; event: Told } {
   const flavors = [...new Set(Object.values(admission.flavors))].sort();
   const under = flavors.length === 0 ? "" : ` under ${flavors.join(", ")}`;
-  const where = `cluster ${admission.cluster}${under}`;
+  const where = admission.cluster === "" ? "its service" : `cluster ${admission.cluster}${under}`;
   const reserved = setCondition(
     job.status.conditions,
     { type: "QuotaReserved", status: "True", reason: "QuotaReserved", message: `Quota is reserved in ${where}.` },

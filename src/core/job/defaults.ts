@@ -63,8 +63,17 @@ function defaultReplica(replica: SentReplicaSpec, defaults: KindDefaults): Repli
   };
 }
 
+/** Absent members stay absent, as in records that are older than them. */
+function interruptions({ interruptible, interruptibleFailureThreshold }: SentRunPolicy) {
+  return {
+    ...(interruptible ? { interruptible } : {}),
+    ...(interruptibleFailureThreshold === undefined ? {} : { interruptibleFailureThreshold }),
+  };
+}
+
 function defaultRunPolicy(sent: SentRunPolicy, total: number, context: DefaultsContext): RunPolicy {
   const { defaults } = context.kind;
+  const { minResources, priorityClass } = sent.schedulingPolicy ?? {};
   return {
     cleanPodPolicy: sent.cleanPodPolicy ?? "None",
     ttlSecondsAfterFinished: sent.ttlSecondsAfterFinished ?? null,
@@ -72,10 +81,20 @@ function defaultRunPolicy(sent: SentRunPolicy, total: number, context: DefaultsC
     backoffLimit: sent.backoffLimit ?? defaults.backoffLimit,
     systemBackoffLimit: sent.systemBackoffLimit ?? SYSTEM_BACKOFF_LIMIT,
     restartScope: sent.restartScope ?? defaults.restartScope,
+    suspend: sent.suspend ?? false,
+    ...interruptions(sent),
+    ...cacheKeyOf(sent),
     schedulingPolicy: {
       minAvailable: sent.schedulingPolicy?.minAvailable ?? total,
       queue: queueOf({ kind: "", replicaSpecs: {}, runPolicy: sent }, context),
+      ...(minResources === undefined ? {} : { minResources }),
+      ...(priorityClass ? { priorityClass } : {}),
       scheduleTimeoutSeconds: sent.schedulingPolicy?.scheduleTimeoutSeconds ?? SCHEDULE_TIMEOUT_SECONDS,
     },
   };
+}
+
+/** No key and an empty one are the same. */
+function cacheKeyOf({ cacheKey }: SentRunPolicy): Pick<RunPolicy, "cacheKey"> {
+  return cacheKey ? { cacheKey } : {};
 }

@@ -13,7 +13,12 @@ export type JobFilter = {
 };
 
 /** What of a filter can change while a job lives; the rest is fixed when it is made. */
-export type Changing = { readonly phase: string; readonly cluster: string };
+export type Changing = {
+  readonly phase: string;
+  readonly cluster: string;
+  /** Null: as the job carries them. */
+  readonly labels?: Readonly<Record<string, string>> | null;
+};
 
 /** A job's phase and the cluster of its current admission (empty while it waits). */
 export function changingOf(job: Job): Changing {
@@ -29,7 +34,7 @@ export function matchesFilter(filter: JobFilter, job: Job, changing: Changing = 
     oneOf(filter.phases, changing.phase) &&
     (filter.queue === "" || filter.queue === job.spec.runPolicy.schedulingPolicy.queue) &&
     (filter.cluster === "" || filter.cluster === changing.cluster) &&
-    Object.entries(filter.labels).every(([key, value]) => job.labels[key] === value)
+    Object.entries(filter.labels).every(([key, value]) => (changing.labels ?? job.labels)[key] === value)
   );
 }
 

@@ -1,12 +1,24 @@
+import { invariant } from "../../runtime/assert.ts";
+import { fixedLengthName } from "./fixed-length-name.ts";
+
 const NAME_LENGTH_MAX = 63;
-const HASH_LENGTH = 16;
 
 /**
  * The name of a replica's pod and of its service: `<job>-<role>-<index>` in lower case, as Kubeflow names them. A name over the 63
- * characters of a DNS label is cut and ends in 64 bits of hash instead.
+ * characters of a DNS label is a hash of 64 bits instead.
  */
 export function replicaName(jobName: string, role: string, index: number): string {
   return fitted(`${jobName}-${role.toLowerCase()}-${index}`);
+}
+
+/** The name of a replica's pod where its type has but one: `<job>-<role>`. */
+export function soleReplicaName(jobName: string, role: string): string {
+  return fitted(`${jobName}-${role.toLowerCase()}`);
+}
+
+/** The name of an object that a kind makes for a job beside pods and services, such as `<job>-config`. */
+export function partName(jobName: string, part: string): string {
+  return fitted(`${jobName}-${part}`);
 }
 
 /** The name of the ConfigMap that owns an admission's objects. */
@@ -14,16 +26,16 @@ export function anchorName(jobName: string, admission: number): string {
   return fitted(`${jobName}-admission-${admission}`);
 }
 
-function fitted(name: string): string {
-  if (name.length <= NAME_LENGTH_MAX) return name;
-  return `${name.slice(0, NAME_LENGTH_MAX - HASH_LENGTH - 1)}-${fnv1a64(name)}`;
+/** The name of one attempt of a job at a service, of at most `lengthMax` characters: no other attempt of any job has it. */
+export function taskName(
+  of: { readonly jobUid: string; readonly admission: number; readonly attempt: number },
+  lengthMax: number,
+): string {
+  return fitted(`gw-${of.jobUid}-${of.admission}-${of.attempt}`, lengthMax);
 }
 
-/** FNV-1a of a name's UTF-16 units, 64 bits as 16 hexadecimal digits. */
-function fnv1a64(text: string): string {
-  let hash = 0xcbf29ce484222325n;
-  for (let at = 0; at < text.length; at++) {
-    hash = BigInt.asUintN(64, (hash ^ BigInt(text.charCodeAt(at))) * 0x100000001b3n);
-  }
-  return hash.toString(16).padStart(HASH_LENGTH, "0");
+function fitted(name: string, lengthMax = NAME_LENGTH_MAX): string {
+  const outcome = fixedLengthName([name], { min: 0, max: lengthMax });
+  invariant(outcome.kind === "name", "a hash is shorter than a DNS label");
+  return outcome.name;
 }

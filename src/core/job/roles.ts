@@ -28,12 +28,16 @@ function memberRank(role: string): number {
   return name === "ps" ? 1 : 2;
 }
 
+/** The replica types in the order in which their members are admitted. */
+export function memberOrder(spec: JobSpec): readonly string[] {
+  return [...rolesOf(spec)].sort((a, b) => memberRank(a) - memberRank(b) || compareRoles(a, b));
+}
+
 /** The first `count` members of a gang: leaders, then parameter servers, then the others by index; as counts per replica type. */
 export function firstMembers(spec: JobSpec, count: number): Readonly<Record<string, number>> {
   const members: Record<string, number> = {};
   let left = count;
-  const ranked = [...rolesOf(spec)].sort((a, b) => memberRank(a) - memberRank(b) || compareRoles(a, b));
-  for (const role of ranked) {
+  for (const role of memberOrder(spec)) {
     members[role] = Math.min(left, spec.replicaSpecs[role]?.replicas ?? 0);
     left -= members[role];
   }
@@ -43,4 +47,14 @@ export function firstMembers(spec: JobSpec, count: number): Readonly<Record<stri
 /** How many pods an admission's members are. */
 export function memberCount(members: Readonly<Record<string, number>>): number {
   return Object.values(members).reduce((sum, count) => sum + count, 0);
+}
+
+/** The members of an admission that the job still asks for; fewer than it has only after the job was scaled down. */
+export function keptMembers(
+  spec: JobSpec,
+  members: Readonly<Record<string, number>>,
+): Readonly<Record<string, number>> {
+  return Object.fromEntries(
+    Object.entries(members).map(([role, count]) => [role, Math.min(count, spec.replicaSpecs[role]?.replicas ?? 0)]),
+  );
 }

@@ -22,8 +22,11 @@ export type SentRunPolicy = {
   readonly activeDeadlineSeconds?: number;
   readonly backoffLimit?: number;
   readonly systemBackoffLimit?: number;
+  readonly interruptibleFailureThreshold?: number;
   readonly restartScope?: RestartScope;
   readonly suspend?: boolean;
+  readonly interruptible?: boolean;
+  readonly cacheKey?: string;
   readonly schedulingPolicy?: SentSchedulingPolicy;
 };
 

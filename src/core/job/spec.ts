@@ -15,12 +15,18 @@ export type ReplicaSpec = {
   readonly restartPolicy: RestartPolicy;
   /** A Kubernetes PodTemplateSpec as JSON: `metadata` and `spec`. */
   readonly template: JsonObject;
+  /** What attempts of an interruptible job run once nobody is to interrupt them any more; absent: the same. */
+  readonly uninterruptedTemplate?: JsonObject;
 };
 
 export type SchedulingPolicy = {
   /** How many pods of the gang must be admitted together; 1 to the number of all replicas. */
   readonly minAvailable: number;
   readonly queue: string;
+  /** What the gang's PodGroup asks for, as quantities, instead of the sum of its first members; absent: that sum. */
+  readonly minResources?: Readonly<Record<string, string>>;
+  /** The priority class of the gang's PodGroup; absent: none. */
+  readonly priorityClass?: string;
   /** Undo an admission that has fewer than `minAvailable` members running for so long; 0: never. */
   readonly scheduleTimeoutSeconds: number;
 };
@@ -35,7 +41,15 @@ export type RunPolicy = {
   readonly backoffLimit: number | null;
   /** The job fails once the system has failed it this often. */
   readonly systemBackoffLimit: number;
+  /** After so many failures that the system caused, an interruptible job is not interruptible any more; absent: 1. */
+  readonly interruptibleFailureThreshold?: number;
   readonly restartScope: RestartScope;
+  /** The job is not admitted, or not any longer, while this is set; absent in records that are older than the field: false. */
+  readonly suspend?: boolean;
+  /** Its pods may be taken away for others, and run where the platform says that such pods run; absent: no. */
+  readonly interruptible?: boolean;
+  /** A job of the namespace with this key and the same payload that has succeeded answers for this one; absent: it runs by itself. */
+  readonly cacheKey?: string;
   readonly schedulingPolicy: SchedulingPolicy;
 };
 
@@ -49,7 +63,7 @@ export type Placement = {
   readonly gpuModels: readonly string[];
 };
 
-/** A job's spec after defaulting: nothing is optional any more. Immutable once the job is durable. */
+/** A job's spec after defaulting. Once the job is durable only priority, numbers of replicas and `suspend` change, see `changeJob`. */
 export type JobSpec = {
   readonly kind: string;
   /** By replica type as its kind spells it: Master, Worker, Chief, PS, … */
@@ -65,4 +79,9 @@ export type JobSpec = {
 /** How many pods the job has in full. */
 export function totalReplicas(spec: JobSpec): number {
   return Object.values(spec.replicaSpecs).reduce((sum, replica) => sum + replica.replicas, 0);
+}
+
+/** A replica spec as it is kept and told where templates would only be in the way: its template is empty. */
+export function bareReplica({ uninterruptedTemplate: _left, ...spec }: ReplicaSpec): ReplicaSpec {
+  return { ...spec, template: {} };
 }

@@ -1,3 +1,5 @@
+import type { PluginRecord, RecordedInfo } from "./task-info.ts";
+
 /** Where a job is on its way; the last three are terminal. */
 export type JobPhase =
   | "WAITING"
@@ -5,6 +7,7 @@ export type JobPhase =
   | "STARTING"
   | "RUNNING"
   | "RESTARTING"
+  | "SUSPENDED"
   | "SUCCEEDED"
   | "FAILED"
   | "CANCELLED";
@@ -14,6 +17,7 @@ export type ConditionType =
   | "Created"
   | "Running"
   | "Restarting"
+  | "Suspended"
   | "Succeeded"
   | "Failed"
   | "Cancelled"
@@ -67,6 +71,7 @@ export type AdmissionState = "live" | "ended" | "undone";
 /** One boarding of a gang. Numbered 1, 2, … within its job. */
 export type Admission = {
   readonly number: number;
+  /** Empty for a job without pods, which is in no cluster. */
   readonly cluster: string;
   readonly admitTimeMs: number;
   /** How many replicas of each type belong to it: the first ones by index. */
@@ -81,8 +86,9 @@ export type Admission = {
   /** When an observer last saw nothing of it left in its cluster; null while something is or may be there. */
   readonly goneMs: number | null;
   /**
-   * Live: since when fewer than `minAvailable` members run or ended well; null while enough do. Starts at the admission. No longer live:
-   * when it stopped, if pods may have been made by then that had not been seen; null if every member's pod had.
+   * Live: since when fewer than `minAvailable` members run or ended well, or fewer than all that have not failed for good if these are less;
+   * null while enough do. Starts at the admission. No longer live:
+   * until when its pods were asked for, as far as is known; a create whose answer was lost may come a while after.
    */
   readonly belowMinSinceMs: number | null;
 };
@@ -108,6 +114,17 @@ export type JobStatus = {
   readonly failure: Failure | null;
   readonly attempts: Attempts;
   readonly backoff: AdmissionBackoff | null;
+  /** When the number of replicas was last changed; absent: never. Until a while later, pods of the old number may still be made. */
+  readonly resizedMs?: number;
+  /** What the job's kind has told of it last; absent: nothing. */
+  readonly info?: RecordedInfo;
+  /**
+   * Whether another job's result answers for this one, and whose (`namespace/name`): `waiting` for one on its way, `miss` where there was none.
+   * Absent before that was looked for, and where it is not asked for.
+   */
+  readonly cache?: { readonly state: "waiting" | "miss" | "hit"; readonly by: string };
+  /** Where the plugin of the job's kind stands; absent before it was first called. */
+  readonly plugin?: PluginRecord;
 };
 
 export const TERMINAL_PHASES: readonly JobPhase[] = ["SUCCEEDED", "FAILED", "CANCELLED"];

@@ -1,6 +1,8 @@
-import { arrayAt, type Json, type JsonObject, objectAt, stringAt } from "../../runtime/json.ts";
+import { arrayAt, isJsonObject, type JsonObject, objectAt, stringAt } from "../../runtime/json.ts";
 import type { FieldError, SentReplicaSpec, SentSpec } from "../job/sent.ts";
-import type { Kind } from "./kind.ts";
+import { parseMilli } from "../pods/quantity.ts";
+import { schemaErrors } from "./check-schema.ts";
+import { isService, type Kind, type RoleBounds } from "./kind.ts";
 
 const ROLE_NAME = /^[A-Za-z][A-Za-z0-9-]{0,29}$/;
 
@@ -9,12 +11,21 @@ const ROLE_NAME = /^[A-Za-z][A-Za-z0-9-]{0,29}$/;
  * kind spec. Paths are the API's (`spec.replicaSpecs.Worker.replicas`); what templates hold is `checkTemplate`'s.
  */
 export function checkSent(kind: Kind, sent: SentSpec): readonly FieldError[] {
-  return [
-    ...checkRoles(kind, sent),
-    ...checkMinimum(sent),
-    ...checkKindSpec(kind, sent.kindSpec ?? {}),
-    ...checkUnserved(sent),
-  ];
+  return [...checkRoles(kind, sent), ...checkMinimum(sent), ...checkMinResources(sent), ...checkKindSpec(kind, sent)];
+}
+
+/** A ResourceList: a PodGroup with anything else is refused by the cluster, long after the job was accepted. */
+function checkMinResources({ runPolicy }: SentSpec): readonly FieldError[] {
+  return Object.entries(runPolicy?.schedulingPolicy?.minResources ?? {})
+    .filter(([, quantity]) => (parseMilli(quantity) ?? -1n) < 0n)
+    .map(([resource, quantity]) => {
+      const shown = quantity.slice(0, 40);
+      const path = "spec.runPolicy.schedulingPolicy.minResources";
+      return {
+        path,
+        message: `has "${shown}" for ${resource.slice(0, 63)}: must be a quantity of 0 or more, e.g. 64Gi`,
+      };
+    });
 }
 
 function checkRoles(kind: Kind, { replicaSpecs }: SentSpec): readonly FieldError[] {
@@ -27,9 +38,19 @@ function checkRoles(kind: Kind, { replicaSpecs }: SentSpec): readonly FieldError
     seen.add(spelled);
     errors.push(...checkRole(kind, { role, replica, path }));
   }
+  const missing = (kind.roles ?? []).filter(({ name, min }) => min > 0 && !seen.has(name.toLowerCase()));
+  errors.push(
+    ...missing.map((bounds) => ({ path: `spec.replicaSpecs.${bounds.name}`, message: missingRole(kind, bounds) })),
+  );
   const total = Object.values(replicaSpecs).reduce((sum, { replicas = 1 }) => sum + Math.max(replicas, 0), 0);
-  if (total === 0) errors.push({ path: "spec.replicaSpecs", message: "must ask for at least one replica" });
+  if (total === 0 && missing.length === 0 && !isService(kind))
+    errors.push({ path: "spec.replicaSpecs", message: "must ask for at least one replica" });
   return errors;
+}
+
+function missingRole(kind: Kind, { min, max }: RoleBounds): string {
+  const count = min === max ? `exactly ${min}` : `at least ${min}`;
+  return `is required: every ${kind.name} has ${count}`;
 }
 
 type SentRole = { readonly role: string; readonly replica: SentReplicaSpec; readonly path: string };
@@ -40,25 +61,26 @@ function checkRole(kind: Kind, { role, replica, path }: SentRole): readonly Fiel
     return [{ path, message: "must be a letter, then up to 29 letters, digits and dashes" }];
   }
   if (kind.roles !== null && bounds === undefined) {
+    if (isService(kind)) return [{ path, message: `must not be there: a ${kind.name} has no replicas` }];
     const known = kind.roles.map(({ name }) => name).join(", ");
     return [{ path, message: `is no replica type of ${kind.name}; these are: ${known}` }];
   }
-  return [
-    ...checkCount({ role, replica, path }, bounds?.max ?? null),
-    ...checkContainer(kind, { role, replica, path }),
-  ];
+  return [...checkCount({ role, replica, path }, bounds), ...checkContainer(kind, { role, replica, path })];
 }
 
-function checkCount({ replica, path }: SentRole, max: number | null): readonly FieldError[] {
+function checkCount({ replica, path }: SentRole, bounds: RoleBounds | undefined): readonly FieldError[] {
   const count = replica.replicas ?? 1;
-  if (count < 0) return [{ path: `${path}.replicas`, message: "must not be negative" }];
-  if (max !== null && count > max) return [{ path: `${path}.replicas`, message: `must be at most ${max}` }];
-  return [];
+  const { min = 0, max = null } = bounds ?? {};
+  const said = (message: string) => [{ path: `${path}.replicas`, message }];
+  if (count < 0) return said("must not be negative");
+  if (min === max && count !== min) return said(`must be exactly ${min}`);
+  if (count < min) return said(`must be at least ${min}`);
+  return max !== null && count > max ? said(`must be at most ${max}`) : [];
 }
 
 function checkContainer(kind: Kind, { replica, path }: SentRole): readonly FieldError[] {
   const containers = arrayAt(objectAt(replica.template, "spec"), "containers");
-  if (kind.defaultContainer === null || containers.length === 0) return [];
+  if (!kind.containerRequired || containers.length === 0) return [];
   if (containers.some((container) => stringAt(container, "name") === kind.defaultContainer)) return [];
   const message = `must have a container named ${kind.defaultContainer}, as every ${kind.name} does`;
   return [{ path: `${path}.template.spec.containers`, message }];
@@ -73,19 +95,23 @@ function checkMinimum({ replicaSpecs, runPolicy }: SentSpec): readonly FieldErro
   return minimum > total ? [{ path, message: `must be at most the number of replicas, ${total}` }] : [];
 }
 
-function checkKindSpec(kind: Kind, kindSpec: JsonObject): readonly FieldError[] {
-  return Object.entries(kindSpec).flatMap(([name, value]) => {
-    const message = value === undefined || value === null ? null : kindFieldError(kind, name, value);
-    return message === null ? [] : [{ path: `spec.kindSpec.${name}`, message }];
+/** What a schema cannot say is looked at once the schema holds. */
+function checkKindSpec(kind: Kind, sent: SentSpec): readonly FieldError[] {
+  const errors = schemaErrors(kind.kindSpecSchema, sent.kindSpec, "spec.kindSpec");
+  return errors.length > 0 ? errors : kind.validate(sent);
+}
+
+/** What a spec holds that its kind takes, since manifests have it, and does nothing with: members whose schema says `x-ignored`. */
+export function ignoredMembers(kind: Kind, { kindSpec = {} }: SentSpec): readonly FieldError[] {
+  return ignoredWithin(kind.kindSpecSchema, kindSpec, "spec.kindSpec");
+}
+
+function ignoredWithin(schema: JsonObject, value: JsonObject, path: string): readonly FieldError[] {
+  return Object.entries(objectAt(schema, "properties")).flatMap(([name, inner]) => {
+    const member = Object.hasOwn(value, name) ? value[name] : undefined;
+    if (!isJsonObject(inner) || member === undefined || member === null) return [];
+    const why = stringAt(inner, "x-ignored");
+    if (why !== undefined) return [{ path: `${path}.${name}`, message: `is ignored: ${why}` }];
+    return isJsonObject(member) ? ignoredWithin(inner, member, `${path}.${name}`) : [];
   });
-}
-
-function kindFieldError(kind: Kind, name: string, value: Json): string | null {
-  if (kind.unservedFields.includes(name)) return `${name} is not served yet`;
-  const check = kind.kindSpecFields[name];
-  return check === undefined ? `is no field of ${kind.name}` : check(value);
-}
-
-function checkUnserved({ runPolicy }: SentSpec): readonly FieldError[] {
-  return runPolicy?.suspend === true ? [{ path: "spec.runPolicy.suspend", message: "suspend is not served yet" }] : [];
 }

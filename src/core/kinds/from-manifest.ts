@@ -1,7 +1,8 @@
-import { type Json, type JsonObject, objectAt } from "../../runtime/json.ts";
+import { canonicalJson, isJsonObject, type Json, type JsonObject, objectAt } from "../../runtime/json.ts";
 import type { FieldError, SentReplicaSpec, SentRunPolicy, SentSchedulingPolicy, SentSpec } from "../job/sent.ts";
 import type { CleanPodPolicy, RestartPolicy, RestartScope } from "../job/spec.ts";
-import { KINDS, kindOf, UNSERVED_KINDS } from "./registry.ts";
+import { isService } from "./kind.ts";
+import { kindOf, servedKinds, UNSERVED_KINDS } from "./registry.ts";
 import { SentReader, sentOnly } from "./sent-reader.ts";
 
 /** The metadata that a manifest may give a job. */
@@ -36,8 +37,10 @@ export function fromManifest(doc: JsonObject): ManifestOutcome {
   const kindName = readKindName(reader, doc, own);
   if (kindName === null) return { kind: "refused", errors: reader.errors };
   const metadata = readMetadata(reader, reader.object(doc["metadata"], "metadata") ?? {});
+  checkApiVersion(reader, { apiVersion, kindName });
+  if (reader.errors.length > 0) return { kind: "refused", errors: reader.errors };
   const spec = reader.object(doc["spec"], "spec") ?? reader.fail("spec", "is required") ?? {};
-  const sent = own ? readOwn(reader, kindName, spec) : readKubeflow(reader, { apiVersion, kindName, spec });
+  const sent = own ? readOwn(reader, kindName, spec) : readKubeflow(reader, { kindName, spec });
   if (reader.errors.length > 0) return { kind: "refused", errors: reader.errors };
   return { kind: "read", manifest: { metadata, spec: sent } };
 }
@@ -56,8 +59,11 @@ function readKindName(reader: SentReader, doc: JsonObject, own: boolean): string
 /** What to say of a kind that is not served; null for one that is. */
 export function refusedKind(name: string): string | null {
   if (kindOf(name) !== undefined) return null;
-  if (UNSERVED_KINDS.includes(name)) return `kind ${name} is not served yet`;
-  return `unknown kind ${name === "" ? "(none)" : name}; served are ${KINDS.map((kind) => kind.name).join(", ")}`;
+  const reason = UNSERVED_KINDS.get(name);
+  if (reason !== undefined) return `kind ${name} is not served: ${reason}`;
+  return `unknown kind ${name === "" ? "(none)" : name}; served are ${servedKinds()
+    .map((kind) => kind.name)
+    .join(", ")}`;
 }
 
 function readMetadata(reader: SentReader, metadata: JsonObject): SentMetadata {
@@ -70,28 +76,69 @@ function readMetadata(reader: SentReader, metadata: JsonObject): SentMetadata {
   });
 }
 
-type KubeflowDoc = { readonly apiVersion: string | undefined; readonly kindName: string; readonly spec: JsonObject };
+/** Other versions of a kind have another shape: what they hold is not read. */
+function checkApiVersion(
+  reader: SentReader,
+  { apiVersion, kindName }: { readonly apiVersion: string | undefined; readonly kindName: string },
+): void {
+  const served = kindOf(kindName)?.apiVersion;
+  if (apiVersion === served || apiVersion === OWN_API_VERSION) return;
+  reader.fail("apiVersion", `must be ${served} for kind ${kindName}, not ${apiVersion ?? "absent"}`);
+}
 
-function readKubeflow(reader: SentReader, { apiVersion, kindName, spec }: KubeflowDoc): SentSpec {
-  const kind = kindOf(kindName);
-  if (kind?.apiVersion !== apiVersion) {
-    reader.fail("apiVersion", `must be ${kind?.apiVersion} for kind ${kindName}, not ${apiVersion ?? "absent"}`);
-  }
-  const field = kind?.replicaSpecsField ?? "replicaSpecs";
-  const { [field]: replicaSpecs, runPolicy, ...kindSpec } = spec;
+type KubeflowDoc = { readonly kindName: string; readonly spec: JsonObject };
+
+function readKubeflow(reader: SentReader, { kindName, spec }: KubeflowDoc): SentSpec {
+  const field = kindOf(kindName)?.replicaSpecsField ?? "replicaSpecs";
+  const { [field]: replicaSpecs, runPolicy, ...rest } = spec;
+  const { policy, kindSpec } = liftRunPolicy(reader, { runPolicy, rest });
   return withOptional(reader, {
     kind: kindName,
     replicaSpecs: readReplicas(reader, replicaSpecs, `spec.${field}`),
-    runPolicy,
+    runPolicy: policy,
     kindSpec: Object.keys(kindSpec).length === 0 ? undefined : kindSpec,
   });
+}
+
+/** Run policies stood in the spec itself before there was `runPolicy`, and MPIJob's `cleanPodPolicy` still does. */
+const LIFTED = [
+  "cleanPodPolicy",
+  "ttlSecondsAfterFinished",
+  "activeDeadlineSeconds",
+  "backoffLimit",
+  "schedulingPolicy",
+];
+
+type Lifted = { readonly policy: Json | undefined; readonly kindSpec: JsonObject };
+
+/** A run policy with what stands at its old places, which may not say otherwise than the new ones, and what else the spec holds. */
+function liftRunPolicy(
+  reader: SentReader,
+  { runPolicy, rest }: { readonly runPolicy: Json | undefined; readonly rest: JsonObject },
+): Lifted {
+  const old = Object.entries(rest).filter(([name, value]) => LIFTED.includes(name) && (value ?? null) !== null);
+  const kindSpec = Object.fromEntries(Object.entries(rest).filter(([name]) => !LIFTED.includes(name)));
+  if (old.length === 0 || (runPolicy !== undefined && runPolicy !== null && !isJsonObject(runPolicy))) {
+    return { policy: runPolicy, kindSpec };
+  }
+  const policy: Record<string, Json | undefined> = { ...(isJsonObject(runPolicy) ? runPolicy : {}) };
+  for (const [name, value] of old) {
+    const said = policy[name] ?? null;
+    if (said !== null && canonicalJson(said) !== canonicalJson(value)) {
+      reader.fail(`spec.${name}`, `says otherwise than spec.runPolicy.${name}`);
+    }
+    policy[name] = value;
+  }
+  return { policy, kindSpec };
 }
 
 function readOwn(reader: SentReader, kindName: string, spec: JsonObject): SentSpec {
   reader.onlyKnown(spec, "spec", OWN_SPEC_FIELDS);
   const sent = withOptional(reader, {
     kind: kindName,
-    replicaSpecs: readReplicas(reader, spec["replicaSpecs"], "spec.replicaSpecs"),
+    replicaSpecs: isWithoutReplicas(kindName, spec)
+      ? {}
+      : readReplicas(reader, spec["replicaSpecs"], "spec.replicaSpecs"),
     runPolicy: spec["runPolicy"],
     kindSpec: spec["kindSpec"],
   });
@@ -103,6 +150,11 @@ function readOwn(reader: SentReader, kindName: string, spec: JsonObject): SentSp
       placement: placement && readPlacement(reader, placement),
     }),
   };
+}
+
+/** Jobs without pods need not say that they have none. */
+function isWithoutReplicas(kindName: string, spec: JsonObject): boolean {
+  return isService(kindOf(kindName)) && (spec["replicaSpecs"] ?? null) === null;
 }
 
 function withOptional(
@@ -144,8 +196,11 @@ const RUN_POLICY_FIELDS = [
   "activeDeadlineSeconds",
   "backoffLimit",
   "systemBackoffLimit",
+  "interruptibleFailureThreshold",
   "restartScope",
   "suspend",
+  "interruptible",
+  "cacheKey",
   "schedulingPolicy",
 ];
 
@@ -159,8 +214,15 @@ function readRunPolicy(reader: SentReader, policy: JsonObject): SentRunPolicy {
     activeDeadlineSeconds: reader.wholeNumber(policy["activeDeadlineSeconds"], `${at}.activeDeadlineSeconds`, true),
     backoffLimit: reader.wholeNumber(policy["backoffLimit"], `${at}.backoffLimit`),
     systemBackoffLimit: reader.wholeNumber(policy["systemBackoffLimit"], `${at}.systemBackoffLimit`),
+    interruptibleFailureThreshold: reader.wholeNumber(
+      policy["interruptibleFailureThreshold"],
+      `${at}.interruptibleFailureThreshold`,
+      true,
+    ),
     restartScope: reader.word(policy["restartScope"], `${at}.restartScope`, RESTART_SCOPES),
     suspend: reader.flag(policy["suspend"], `${at}.suspend`),
+    interruptible: reader.flag(policy["interruptible"], `${at}.interruptible`),
+    cacheKey: reader.text(policy["cacheKey"], `${at}.cacheKey`),
     schedulingPolicy: scheduling && readScheduling(reader, scheduling, `${at}.schedulingPolicy`),
   });
 }

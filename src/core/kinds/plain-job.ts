@@ -1,5 +1,6 @@
 import { exampleManifest } from "./example.ts";
 import type { Kind } from "./kind.ts";
+import { kindSpecSchema } from "./kind-spec.ts";
 import { everyoneVerdict } from "./verdicts.ts";
 
 /** A job of any program: replica types of any name, restarted as one gang, succeeded when every replica has. */
@@ -10,13 +11,13 @@ export const plainJob: Kind = {
   replicaSpecsField: "replicaSpecs",
   operatorName: "gangway-job",
   defaultContainer: null,
+  containerRequired: false,
   defaultPort: null,
   roles: null,
   roleName: (role) => role,
   defaults: { restartPolicy: "OnFailure", restartScope: "GANG", backoffLimit: 6 },
-  kindSpecFields: {},
-  unservedFields: [],
-  kindSpecSchema: { type: "object", additionalProperties: false, properties: {} },
+  kindSpecSchema: kindSpecSchema("Job"),
+  validate: () => [],
   example: exampleManifest({
     apiVersion: "gangway.dev/v1",
     kind: "Job",
@@ -26,6 +27,7 @@ export const plainJob: Kind = {
     replicas: { Worker: 2 },
   }),
   clusterSpec: () => ({ env: {}, initContainers: [] }),
+  objects: () => [],
   isMaster: () => false,
   verdict: everyoneVerdict,
 };

@@ -1,9 +1,11 @@
-import type { Json, JsonObject } from "../../runtime/json.ts";
-import { arrayAt, objectAt, stringAt } from "../../runtime/json.ts";
+import type { JsonObject } from "../../runtime/json.ts";
 import { replicaName } from "../job/names.ts";
 import { memberCount } from "../job/roles.ts";
+import { everyContainer } from "./containers.ts";
+import { ELASTIC_POLICY, elasticEnv, elasticErrors, elasticProcesses, elasticWorkers, isElastic } from "./elastic.ts";
 import { exampleManifest } from "./example.ts";
-import type { ClusterSpec, EnvVar, Kind, Replica, RoleState } from "./kind.ts";
+import type { ClusterSpec, EnvVar, Kind, Replica, RoleState, Verdict } from "./kind.ts";
+import { kindSpecSchema } from "./kind-spec.ts";
 import { portOf } from "./port.ts";
 import { boundedRoleName } from "./role-name.ts";
 import { allSucceeded, everyoneVerdict, leaderVerdict } from "./verdicts.ts";
@@ -24,24 +26,24 @@ export const pytorchJob: Kind = {
   replicaSpecsField: "pytorchReplicaSpecs",
   operatorName: "pytorchjob-controller",
   defaultContainer: CONTAINER,
+  containerRequired: true,
   defaultPort: PORT,
   roles: ROLES,
   roleName: boundedRoleName(ROLES),
   defaults: { restartPolicy: "OnFailure", restartScope: "REPLICA", backoffLimit: null },
-  kindSpecFields: { nprocPerNode: checkNprocPerNode },
-  unservedFields: ["elasticPolicy"],
-  kindSpecSchema: {
-    type: "object",
-    additionalProperties: false,
-    properties: {
-      nprocPerNode: {
-        type: "string",
-        pattern: "^(auto|cpu|gpu|[1-9][0-9]*)$",
-        default: "auto",
-        description: "Processes per node: auto, cpu, gpu or a number.",
-      },
+  kindSpecSchema: kindSpecSchema("PyTorchJob", {
+    nprocPerNode: {
+      type: ["string", "integer"],
+      pattern: "^(auto|cpu|gpu|[1-9][0-9]{0,5})$",
+      minimum: 1,
+      maximum: 999_999,
+      default: "auto",
+      description: "Processes per node: auto, cpu, gpu or a number.",
+      "x-allowed": "auto, cpu, gpu or a positive number",
     },
-  },
+    elasticPolicy: ELASTIC_POLICY,
+  }),
+  validate: elasticErrors,
   example: exampleManifest({
     apiVersion: "kubeflow.org/v1",
     kind: "PyTorchJob",
@@ -51,14 +53,21 @@ export const pytorchJob: Kind = {
     replicas: { Master: 1, Worker: 2 },
   }),
   clusterSpec,
+  objects: () => [],
   isMaster: (members, role, index) => index === 0 && role === ((members["Master"] ?? 0) > 0 ? "Master" : "Worker"),
+  elasticRoles: elasticWorkers,
   verdict,
 };
 
-function verdict(states: readonly RoleState[]) {
+/** The leader's end is the job's; of elastic workers without a master one success is enough, as the others follow it (Kubeflow). */
+function verdict(states: readonly RoleState[], kindSpec: JsonObject): Verdict {
   const leader = ["Master", "Worker"].find((role) => states.some((state) => state.role === role));
   if (leader === undefined) return everyoneVerdict(states);
-  return leaderVerdict(states, { leads: (state) => state.role === leader, done: allSucceeded });
+  const oneIsEnough = leader === "Worker" && isElastic(kindSpec);
+  return leaderVerdict(states, {
+    leads: (state) => state.role === leader,
+    done: (state) => allSucceeded(state) || (oneIsEnough && state.succeeded > 0),
+  });
 }
 
 /** torchrun's variables for every container, and for workers an init container that waits for the master's name. */
@@ -70,10 +79,8 @@ function clusterSpec(replica: Replica): ClusterSpec {
     ...(hasMaster ? masterEnv(replica, master) : []),
     ...nodeEnv(replica),
   ];
-  const podSpec = objectAt(replica.spec.replicaSpecs[replica.role]?.template, "spec");
-  const names = arrayAt(podSpec, "containers").map((container) => stringAt(container, "name") ?? "");
   return {
-    env: Object.fromEntries(names.map((name) => [name, env])),
+    env: everyContainer(replica, env),
     initContainers: hasMaster && replica.role === "Worker" ? [waitForName(master, replica.initImage)] : [],
   };
 }
@@ -94,10 +101,12 @@ function masterEnv(replica: Replica, master: string): EnvVar[] {
 }
 
 function nodeEnv(replica: Replica): EnvVar[] {
-  const perNode = replica.spec.kindSpec["nprocPerNode"];
+  const { kindSpec } = replica.spec;
+  const perNode = kindSpec["nprocPerNode"] ?? elasticProcesses(kindSpec) ?? "auto";
+  const nodes = { name: "PET_NNODES", value: String(memberCount(replica.members)) };
   return [
-    { name: "PET_NPROC_PER_NODE", value: perNode === undefined || perNode === null ? "auto" : String(perNode) },
-    { name: "PET_NNODES", value: String(memberCount(replica.members)) },
+    { name: "PET_NPROC_PER_NODE", value: String(perNode) },
+    ...(isElastic(kindSpec) ? elasticEnv(replica, portOf(replica.spec, "Worker", pytorchJob)) : [nodes]),
   ];
 }
 
@@ -105,12 +114,6 @@ function nodeEnv(replica: Replica): EnvVar[] {
 function processesPerNode(kindSpec: JsonObject): number {
   const count = Number(kindSpec["nprocPerNode"]);
   return Number.isInteger(count) && count > 0 ? count : 1;
-}
-
-function checkNprocPerNode(value: Json): string | null {
-  const text = typeof value === "number" ? String(value) : value;
-  if (typeof text === "string" && /^(auto|cpu|gpu|[1-9]\d{0,5})$/.test(text)) return null;
-  return "must be auto, cpu, gpu or a positive number";
 }
 
 /** Workers that start before the master has a name would give up; 100 tries at two seconds, then the container fails and is restarted. */

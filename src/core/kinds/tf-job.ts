@@ -1,7 +1,9 @@
+import type { JsonObject } from "../../runtime/json.ts";
 import { replicaName } from "../job/names.ts";
 import { memberCount, rolesOf } from "../job/roles.ts";
 import { exampleManifest } from "./example.ts";
-import type { ClusterSpec, Kind, Replica, RoleState } from "./kind.ts";
+import type { ClusterSpec, Kind, Replica, RoleState, Verdict } from "./kind.ts";
+import { kindSpecSchema } from "./kind-spec.ts";
 import { portOf } from "./port.ts";
 import { boundedRoleName } from "./role-name.ts";
 import { allSucceeded, everyoneVerdict, leaderVerdict } from "./verdicts.ts";
@@ -15,6 +17,8 @@ const ROLES = [
 ];
 const PORT = { name: "tfjob-port", number: 2222 };
 const CONTAINER = "tensorflow";
+const CHIEFS = ["Chief", "Master"];
+const ALL_WORKERS = "AllWorkers";
 
 /** Kubeflow's TFJob: TF_CONFIG, led by chief or master, or by the workers where there is neither. */
 export const tfJob: Kind = {
@@ -25,13 +29,27 @@ export const tfJob: Kind = {
   replicaSpecsField: "tfReplicaSpecs",
   operatorName: "tfjob-controller",
   defaultContainer: CONTAINER,
+  containerRequired: true,
   defaultPort: PORT,
   roles: ROLES,
   roleName: boundedRoleName(ROLES),
   defaults: { restartPolicy: "Never", restartScope: "REPLICA", backoffLimit: null },
-  kindSpecFields: {},
-  unservedFields: ["successPolicy", "enableDynamicWorker"],
-  kindSpecSchema: { type: "object", additionalProperties: false, properties: {} },
+  kindSpecSchema: kindSpecSchema("TFJob", {
+    successPolicy: {
+      type: "string",
+      enum: ["", ALL_WORKERS],
+      default: "",
+      description:
+        "Without chief and master: when worker 0 has succeeded (empty), or when all workers have (AllWorkers).",
+    },
+    enableDynamicWorker: {
+      type: "boolean",
+      default: false,
+      description:
+        "Workers may come, go and fail for good while the job goes on; each knows itself and the parameter servers.",
+    },
+  }),
+  validate: () => [],
   example: exampleManifest({
     apiVersion: "kubeflow.org/v1",
     kind: "TFJob",
@@ -41,41 +59,70 @@ export const tfJob: Kind = {
     replicas: { Chief: 1, PS: 1, Worker: 2 },
   }),
   clusterSpec,
+  objects: () => [],
   isMaster: (members, role, index) =>
     hasChief(Object.keys(members).filter((name) => (members[name] ?? 0) > 0))
-      ? role === "Chief" || role === "Master"
+      ? CHIEFS.includes(role)
       : role === "Worker" && index === 0,
+  elasticRoles: ({ kindSpec }) =>
+    kindSpec["enableDynamicWorker"] === true ? [{ name: "Worker", min: 0, max: null }] : [],
   verdict,
 };
 
 function hasChief(roles: readonly string[]): boolean {
-  return roles.includes("Chief") || roles.includes("Master");
+  return roles.some((role) => CHIEFS.includes(role));
 }
 
-function verdict(states: readonly RoleState[]) {
+/**
+ * Kubeflow's UpdateJobStatus. Where workers are dynamic their failures are no word against the job; but where they lead, it has failed once
+ * each has ended and that was no success.
+ */
+function verdict(states: readonly RoleState[], kindSpec: JsonObject): Verdict {
   const roles = states.map((state) => state.role);
-  if (hasChief(roles)) {
-    return leaderVerdict(states, { leads: ({ role }) => role === "Chief" || role === "Master", done: allSucceeded });
-  }
-  if (!roles.includes("Worker")) return everyoneVerdict(states);
-  return leaderVerdict(states, {
-    leads: ({ role }) => role === "Worker",
-    done: (state) => allSucceeded(state) || state.firstExitedZero,
+  const dynamic = kindSpec["enableDynamicWorker"] === true;
+  const leads = hasChief(roles) ? CHIEFS : ["Worker"];
+  if (!roles.some((role) => leads.includes(role))) return everyoneVerdict(states);
+  const judged = states.map((state) => (dynamic && state.role === "Worker" ? forgiven(state, leads) : state));
+  return leaderVerdict(judged, {
+    leads: ({ role }) => leads.includes(role),
+    done: (state) =>
+      allSucceeded(state) ||
+      (state.role === "Worker" && state.firstExitedZero && kindSpec["successPolicy"] !== ALL_WORKERS),
   });
+}
+
+/** Dynamic workers, whose failures count only if they lead and none is left that may go on. */
+function forgiven(state: RoleState, leads: readonly string[]): RoleState {
+  const goesOn = state.succeeded + state.failedForGood < state.members || !leads.includes(state.role);
+  return goesOn ? { ...state, failedForGood: 0 } : state;
 }
 
 /** TF_CONFIG for the default container; a gang of one is local training and gets none. */
 function clusterSpec(replica: Replica): ClusterSpec {
   if (memberCount(replica.members) === 1) return { env: {}, initContainers: [] };
-  const cluster: Record<string, string[]> = {};
-  for (const role of rolesOf(replica.spec)) {
-    const count = replica.members[role] ?? 0;
-    if (count > 0)
-      cluster[role.toLowerCase()] = Array.from({ length: count }, (_, index) => address(replica, role, index));
-  }
   const task = { type: replica.role.toLowerCase(), index: replica.index };
-  const value = JSON.stringify({ cluster, task, environment: "cloud" });
-  return { env: { [CONTAINER]: [{ name: "TF_CONFIG", value }] }, initContainers: [] };
+  const config =
+    replica.spec.kindSpec["enableDynamicWorker"] === true
+      ? { cluster: sparseCluster(replica), task }
+      : { cluster: wholeCluster(replica), task, environment: "cloud" };
+  return { env: { [CONTAINER]: [{ name: "TF_CONFIG", value: JSON.stringify(config) }] }, initContainers: [] };
+}
+
+function wholeCluster(replica: Replica): JsonObject {
+  const roles = rolesOf(replica.spec).filter((role) => (replica.members[role] ?? 0) > 0);
+  return Object.fromEntries(roles.map((role) => [role.toLowerCase(), addresses(replica, role)]));
+}
+
+/** What a dynamic replica knows: a worker itself and the parameter servers, a parameter server itself; so others may come and go. */
+function sparseCluster(replica: Replica): JsonObject {
+  const own = address(replica, replica.role, replica.index);
+  if (replica.role === "PS") return { worker: {}, ps: [own] };
+  if (replica.role !== "Worker") return { worker: {}, ps: [] };
+  return { worker: { [replica.index]: own }, ps: addresses(replica, "PS") };
+}
+
+function addresses(replica: Replica, role: string): readonly string[] {
+  return Array.from({ length: replica.members[role] ?? 0 }, (_, index) => address(replica, role, index));
 }
 
 function address(replica: Replica, role: string, index: number): string {

@@ -8,18 +8,20 @@ type Labels = Readonly<Record<string, string>>;
 /** A gang of more pods is not searched for exhaustively: by then the plan's time is worth more than the last odd placement. */
 const SEARCHED_PODS_MAX = 16;
 const SEARCH_STEPS_MAX = 300;
+/** Of more kinds of pods than these only the largest get their turn: each turn places all pods again. */
+const LEADERS_MAX = 8;
 
 /**
  * Places all pods or as many as the first try does. One kind of pods is always placed if that is possible at all. Several kinds can
- * stand in each other's way, so where best fit fails every kind gets its turn to go first, and small gangs are searched for.
+ * stand in each other's way, so where best fit fails kinds get their turn to go first, and small gangs are searched for.
  */
 export function placeAll(shapes: readonly Shape[], gang: readonly MemberGroup[], nodeLabels: Labels): Placement {
-  const groups = merged(gang).sort(compareDemand);
+  const groups = mergeKinds(gang).sort(compareDemand);
   const need = podCount(groups);
   const first = place(shapes, groups, nodeLabels);
   if (first.placed === need || groups.length < 2) return first;
   if (groups.some((group) => place(shapes, [group], nodeLabels).placed < group.count)) return first;
-  for (const leader of groups.slice(1)) {
+  for (const leader of groups.slice(1, 1 + LEADERS_MAX)) {
     const lead = place(shapes, [leader], nodeLabels);
     const rest = groups.filter((group) => group !== leader);
     const others = place(lead.left, rest, nodeLabels);
@@ -30,7 +32,7 @@ export function placeAll(shapes: readonly Shape[], gang: readonly MemberGroup[],
 }
 
 /** Roles whose pods ask for the same and may run on the same nodes are one kind of pods. */
-function merged(groups: readonly MemberGroup[]): MemberGroup[] {
+export function mergeKinds(groups: readonly MemberGroup[]): MemberGroup[] {
   const kinds = new Map<string, MemberGroup>();
   for (const group of groups) {
     const key = canonicalJson(kindOf(group));

@@ -25,32 +25,45 @@ export function flavoredAmounts(
   return Object.fromEntries(amounts.filter(([, amount]) => amount > 0));
 }
 
-/**
- * The flavors that a queue's quotas allow a gang now, in the order of these quotas; and every quota that was in the way. A resource
- * of amount 0 (members that come later ask for it) still gets its flavor.
- */
+/** What the quotas of a queue allow a gang. */
+export type FlavorChoices = {
+  /** Now, in the order of these quotas. */
+  readonly choices: readonly FlavorChoice[];
+  /** Once pools have room: nothing else is in the way. All of them, where there is a choice now. */
+  readonly inLine: readonly FlavorChoice[];
+  /** Every quota that was in the way, at each of its levels. */
+  readonly refusals: readonly QuotaRefusal[];
+};
+
+/** Tries the flavors of a gang. A resource of amount 0 (members that come later ask for it) still gets its flavor. */
 export function flavorChoices(
   job: Job,
   queue: PlanQueue,
   wanted: { readonly amounts: Readonly<Record<string, number>>; readonly book: QuotaBook },
-): { readonly choices: readonly FlavorChoice[]; readonly refusals: readonly QuotaRefusal[] } {
+): FlavorChoices {
   const refusals: QuotaRefusal[] = [];
   const models = job.spec.placement.gpuModels;
   const restricted = restrictedResources(queue, Object.keys(wanted.amounts), models);
   let choices: readonly FlavorChoice[] = [{}];
+  let inLine: readonly FlavorChoice[] = [{}];
   for (const [resource, need] of Object.entries(wanted.amounts)) {
     const options = queue.quotas.filter(
       (quota) => quota.resource === resource && (!restricted.has(resource) || isModel(quota.flavor, models)),
     );
     if (options.length === 0) refusals.push(noQuota(queue, models[0] ?? resource, need));
-    const open = options.filter((quota) => {
-      const refusal = wanted.book.refusal(queue.name, quota, need);
-      if (refusal !== null) refusals.push(refusal);
-      return refusal === null;
-    });
+    const asked = options.map((quota) => ({ quota, refused: wanted.book.refusals(job, quota.flavor, need) }));
+    refusals.push(...asked.flatMap(({ refused }) => refused));
+    const open = asked.filter(({ refused }) => refused.length === 0);
+    const soon = asked.filter(({ refused }) => refused.every(isForTokens));
     choices = combine(choices, resource, open).slice(0, CHOICES_MAX);
+    inLine = combine(inLine, resource, soon).slice(0, CHOICES_MAX);
   }
-  return { choices, refusals };
+  return { choices, inLine, refusals };
+}
+
+/** True for what only the tokens of a pool that others hold are missing for. */
+function isForTokens({ scope, reason }: QuotaRefusal): boolean {
+  return scope.kind === "pool" && reason === "QuotaExhausted";
 }
 
 /** True if a flavor is one of the models, by its full name or by what follows its last slash. */
@@ -71,10 +84,16 @@ function restrictedResources(
   return new Set(having.length > 0 ? having : resources);
 }
 
-function combine(choices: readonly FlavorChoice[], resource: string, open: readonly FlavorQuota[]) {
-  return choices.flatMap((choice) => open.map((quota) => ({ ...choice, [resource]: quota.flavor })));
+function combine(
+  choices: readonly FlavorChoice[],
+  resource: string,
+  open: readonly { readonly quota: FlavorQuota }[],
+): readonly FlavorChoice[] {
+  return choices.flatMap((choice) => open.map(({ quota }) => ({ ...choice, [resource]: quota.flavor })));
 }
 
 function noQuota(queue: PlanQueue, flavor: string, need: number): QuotaRefusal {
-  return { queue: queue.name, flavor, reason: "NoQuota", need, used: 0, limit: 0, heldBy: [] };
+  const scope = { kind: "queue", pool: flavor, queue: queue.name } as const;
+  const amounts = { need, used: 0, limit: 0, reserved: 0 };
+  return { queue: queue.name, flavor, scope, reason: "NoQuota", ...amounts, heldBy: [] };
 }

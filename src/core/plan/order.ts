@@ -1,5 +1,5 @@
 import type { Job } from "../job/job.ts";
-import { mayGrow } from "./board.ts";
+import { isElastic, mayGrow } from "./board.ts";
 import { queueOf } from "./quota-book.ts";
 import type { PlanSnapshot } from "./snapshot.ts";
 
@@ -9,6 +9,8 @@ export type QueueLine = {
   readonly strict: boolean;
   readonly growing: Job[];
   readonly waiting: Job[];
+  /** Gangs that grow as there is room, once nobody else of the queue can board. */
+  readonly stretching: Job[];
 };
 
 /** One line for each queue that somebody stands in, by name; in it higher priority first, then the older job, then by uid. */
@@ -22,11 +24,15 @@ export function openLines(snapshot: PlanSnapshot): readonly QueueLine[] {
       strict: strategies.get(queue) === "STRICT_FIFO",
       growing: [],
       waiting: [],
+      stretching: [],
     };
     lines.set(queue, line);
     return line;
   };
-  for (const job of [...snapshot.admitted].filter(mayGrow).sort(compareJobs)) lineOf(job).growing.push(job);
+  for (const job of [...snapshot.admitted].filter(mayGrow).sort(compareJobs)) {
+    const line = lineOf(job);
+    (isElastic(job) ? line.stretching : line.growing).push(job);
+  }
   for (const job of [...snapshot.waiting].sort(compareJobs)) lineOf(job).waiting.push(job);
   return [...lines.values()].sort((a, b) => (a.queue < b.queue ? -1 : 1));
 }

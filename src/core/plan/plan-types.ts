@@ -1,6 +1,11 @@
-import type { AllocationLine } from "../quota/counters.ts";
+import type { AllocationLine, Scope } from "../quota/counters.ts";
 
-/** One gang that boards now, or one that grows to its full size in one step. */
+/** What a gang is charged of one pool, before it is named. */
+export type PlannedLine = Pick<AllocationLine, "pool" | "amount" | "project" | "namespace"> & {
+  readonly queue: string;
+};
+
+/** One gang that boards now, or one that grows: to its full size in one step, or of an elastic kind by as much as there is room. */
 export type PlannedAdmission = {
   readonly kind: "admit" | "grow";
   readonly jobUid: string;
@@ -8,6 +13,7 @@ export type PlannedAdmission = {
   readonly jobVersion: number;
   /** The number of the new admission, or of the live one that grows. */
   readonly admission: number;
+  /** Empty for a job without pods, which enters no cluster. */
   readonly cluster: string;
   /**
    * What the cluster's counter stands at when this is recorded in the plan's order: every admission that is recorded, growth
@@ -19,7 +25,7 @@ export type PlannedAdmission = {
   readonly flavors: Readonly<Record<string, string>>;
   readonly nodeLabels: Readonly<Record<string, string>>;
   /** One line a flavor, without tokens: the planner names them. Empty for a gang that asks for no flavored resource. */
-  readonly lines: readonly Omit<AllocationLine, "token">[];
+  readonly lines: readonly PlannedLine[];
 };
 
 /** Why one cluster cannot take the gang now. */
@@ -34,16 +40,22 @@ export type ClusterRefusal = {
   readonly have: number;
 };
 
-/** Why one quota cannot take the gang now. */
+/** Why one quota, at one of the levels that a line is counted at, cannot take the gang now. */
 export type QuotaRefusal = {
+  /** The job's. */
   readonly queue: string;
   readonly flavor: string;
-  /** `QuotaExhausted`, `AboveQuota` (more than the whole limit), `NoQuota`. */
+  /** The level that is in the way. */
+  readonly scope: Scope;
+  /** `QuotaExhausted`, `AboveQuota` (more than the whole limit), `NoQuota`, `Reserved` (kept for a gang that stands before it in the pool's line). */
   readonly reason: string;
+  /** What it would add there: of a queue above its own only what exceeds the guarantees below. */
   readonly need: number;
   readonly used: number;
   readonly limit: number;
-  /** Jobs that hold it now, `namespace/name`, largest first; at most 5. */
+  /** Of the pool's room, what is kept for the first of its line. */
+  readonly reserved: number;
+  /** Who holds it now: jobs as `namespace/name`, callers as `caller name`; largest first, at most 5. */
   readonly heldBy: readonly string[];
 };
 
@@ -51,7 +63,7 @@ export type QuotaRefusal = {
 export type Refusal = {
   readonly jobUid: string;
   readonly jobVersion: number;
-  /** `QuotaExhausted`, `AboveQuota`, `NoQuota`, `UnknownQueue`, `NoCapacity`, `TooLarge`, `NoCluster`, `Backoff`, `Draining`, `BehindHead`. */
+  /** `QuotaExhausted`, `AboveQuota`, `NoQuota`, `Reserved`, `UnknownQueue`, `NoCapacity`, `TooLarge`, `NoCluster`, `Suspended`, `Backoff`, `Draining`, `BehindHead`. */
   readonly reason: string;
   readonly message: string;
   readonly clusters: readonly ClusterRefusal[];
@@ -60,8 +72,21 @@ export type Refusal = {
   readonly retryAtMs: number | null;
 };
 
+/** The gang that the planner stands for in the lines of its pools: it lacks nothing else. */
+export type PlaceInLine = {
+  /** How it would board if its pools had room; the cluster keeps nothing for it. */
+  readonly planned: PlannedAdmission;
+  /** As of its job. */
+  readonly priority: number;
+  readonly sinceMs: number;
+  /** So many of the plan's admissions come before it in the order of the queues; those after it leave room for it, unless they have a higher priority. */
+  readonly after: number;
+};
+
 export type Plan = {
   readonly admissions: readonly PlannedAdmission[];
+  /** The first gang of the order that has a cluster and waits for tokens of pools alone; null: there is none. */
+  readonly inLine: PlaceInLine | null;
   readonly refusals: readonly Refusal[];
   /** When to plan again even if nothing is heard; null: only when something is heard. */
   readonly replanAtMs: number | null;

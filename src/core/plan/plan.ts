@@ -2,7 +2,7 @@ import type { Job } from "../job/job.ts";
 import { board, type Desk, grow } from "./board.ts";
 import { flavoredResources } from "./flavors.ts";
 import { openLines, type QueueLine } from "./order.ts";
-import type { Plan, PlannedAdmission, Refusal } from "./plan-types.ts";
+import type { PlaceInLine, Plan, PlannedAdmission, Refusal } from "./plan-types.ts";
 import { QuotaBook } from "./quota-book.ts";
 import { refuse } from "./refuse.ts";
 import { openRooms } from "./rooms.ts";
@@ -23,6 +23,7 @@ export function plan(snapshot: PlanSnapshot, nowMs: number): Plan {
   const lines = openLines(snapshot);
   const admissions: PlannedAdmission[] = [];
   const refusals: Refusal[] = [];
+  let inLine: PlaceInLine | null = null;
   for (let line = nextLine(lines, book); line !== null; line = nextLine(lines, book)) {
     // 3. What runs with fewer members than it should grows before anything new of its queue boards.
     const growing = line.growing.shift();
@@ -35,11 +36,26 @@ export function plan(snapshot: PlanSnapshot, nowMs: number): Plan {
     const job = line.waiting.shift();
     if (job === undefined) continue;
     const decided = board(job, desk);
-    if ("kind" in decided) admissions.push(decided);
-    // 5. Nobody passes the head of a strict queue, unless it only waits for itself.
-    else refusals.push(decided, ...behind(job, decided, line));
+    if ("kind" in decided) {
+      admissions.push(decided);
+      continue;
+    }
+    // 5. The first that waits for tokens alone stands in their line, and those behind it leave room for it.
+    if (decided.inLine !== null) {
+      inLine = placeOf(job, decided.inLine, admissions.length);
+      book.reserve(job, decided.inLine.lines);
+    }
+    // 6. Nobody passes the head of a strict queue, unless it only waits for itself.
+    refusals.push(decided.refusal, ...behind(job, decided.refusal, line));
   }
-  return { admissions, refusals, replanAtMs: earliest(refusals) };
+  // 7. What room is left is for elastic gangs; not past the head of a strict queue, whose line ends with it.
+  const stretched = lines.flatMap(({ stretching }) => stretching.flatMap((job) => grow(job, desk) ?? []));
+  admissions.push(...stretched);
+  return { admissions, inLine, refusals, replanAtMs: earliest(refusals) };
+}
+
+function placeOf(job: Job, planned: PlannedAdmission, after: number): PlaceInLine {
+  return { planned, priority: job.spec.priority, sinceMs: job.createTimeMs, after };
 }
 
 /** The line whose queue uses the smallest share of its quota, then by name; null once all are empty. */
@@ -54,12 +70,13 @@ function nextLine(lines: readonly QueueLine[], book: QuotaBook): QueueLine | nul
 }
 
 /** A head that waits for nothing that the others could take from it is passed. */
-const OWN_REASONS = ["Backoff", "Draining"];
+const OWN_REASONS = ["Suspended", "Backoff", "Draining", "WaitingForCache"];
 
 /** Refuses the rest of a strict line whose head cannot go; takes nobody from any other line. */
 function behind(head: Job, refused: Refusal, line: QueueLine): readonly Refusal[] {
   if (!line.strict || OWN_REASONS.includes(refused.reason)) return [];
   const message = `waits behind ${head.namespace}/${head.name}, the head of the strict queue ${line.queue}`;
+  line.stretching.splice(0);
   return line.waiting.splice(0).map((job) => refuse(job, { reason: "BehindHead", message }));
 }
 

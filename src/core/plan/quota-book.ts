@@ -1,75 +1,97 @@
 import type { Job } from "../job/job.ts";
-import { memberGroups, wholeUnits } from "./gang.ts";
-import type { QuotaRefusal } from "./plan-types.ts";
-import type { FlavorQuota, PlanQueue, PlanSnapshot } from "./snapshot.ts";
+import type { Caps, Scope } from "../quota/counters.ts";
+import { type ChargedLine, chargesOf, limitOf } from "../quota/decide.ts";
+import { GrantBook } from "../quota/grant-book.ts";
+import { scopeKey } from "../quota/scopes.ts";
+import { queueLimitsOf, type TreeQueue } from "../quota/tree.ts";
+import { Holdings } from "./holdings.ts";
+import type { PlannedLine, QuotaRefusal } from "./plan-types.ts";
+import type { PlanQueue, PlanSnapshot } from "./snapshot.ts";
 
-type Held = { readonly job: string; readonly amount: number };
+/** A job is limited by pools and queues alone. */
+const NO_CAPS: Caps = { project: null, namespace: null };
 
-const HOLDERS_SHOWN = 5;
+type Reservation = { readonly job: string; readonly priority: number; readonly amounts: ReadonlyMap<string, number> };
 
-/** What each queue uses of each flavor while a plan is made: the ledger's sums and what the plan adds. */
+/**
+ * What is used of each pool, in all and by each queue, project and namespace, while a plan is made: the ledger's sums and what the plan adds.
+ * It decides as the counters do, for one who does not stand in their line.
+ */
 export class QuotaBook {
   readonly #queues: ReadonlyMap<string, PlanQueue>;
-  readonly #used = new Map<string, number>();
-  readonly #held = new Map<string, Held[]>();
+  readonly #grants: GrantBook;
+  readonly #holdings: Holdings;
+  /** What lines name a queue themselves, by queue and pool. */
+  readonly #own = new Map<string, number>();
+  #reserved: Reservation | null = null;
 
   constructor(snapshot: PlanSnapshot) {
     this.#queues = new Map(snapshot.queues.map((queue) => [queue.name, queue]));
-    for (const queue of snapshot.queues) {
-      for (const [flavor, used] of Object.entries(queue.used)) this.#used.set(keyOf(queue.name, flavor), used);
-    }
-    for (const job of [...snapshot.admitted, ...snapshot.waiting]) this.#noteHeld(job);
+    const queues = queueLimitsOf(snapshot.queues.map(treeQueue));
+    this.#grants = new GrantBook({ pools: snapshot.pools, queues }, snapshot.sums);
+    this.#holdings = new Holdings(snapshot, this.#grants.limits);
+    for (const { scope, used } of snapshot.sums) if (scope.kind === "queue") this.#own.set(scopeKey(scope), used);
   }
 
   queue(name: string): PlanQueue | undefined {
     return this.#queues.get(name);
   }
 
-  /** Null if the queue may take so much more of the flavor now. */
-  refusal(queue: string, quota: FlavorQuota, need: number): QuotaRefusal | null {
-    const used = this.#used.get(keyOf(queue, quota.flavor)) ?? 0;
-    const limit = quota.nominal;
-    if (need === 0 || need <= limit - used) return null;
-    const reason = need > limit ? "AboveQuota" : "QuotaExhausted";
-    return { queue, flavor: quota.flavor, reason, need, used, limit, heldBy: this.#heldBy(queue, quota.flavor) };
+  /** Every level that keeps the job from so much more of a pool now; none where it may take it. */
+  refusals(job: Job, pool: string, need: number): readonly QuotaRefusal[] {
+    if (need === 0) return [];
+    const line = lineOf(job, pool, need);
+    const { limits } = this.#grants;
+    return this.#grants.charges(line).flatMap(({ scope, used, amount }) => {
+      const limit = limitOf(scope, NO_CAPS, limits);
+      const reserved = scope.kind === "pool" ? this.#reservedIn(pool, job) : 0;
+      if (amount <= limit - used - reserved) return [];
+      const exhausted = amount <= limit - used ? "Reserved" : "QuotaExhausted";
+      const reason = this.#isNever(line, scope) ? "AboveQuota" : exhausted;
+      const heldBy = reason === "Reserved" ? [this.#reserved?.job ?? ""] : this.#holdings.largest(scope);
+      return [{ queue: queueOf(job), flavor: pool, scope, reason, need: amount, used, limit, reserved, heldBy }];
+    });
   }
 
-  charge(job: Job, flavor: string, amount: number): void {
-    const key = keyOf(queueOf(job), flavor);
-    this.#used.set(key, (this.#used.get(key) ?? 0) + amount);
-    this.#addHeld(key, { job: `${job.namespace}/${job.name}`, amount });
+  charge(job: Job, pool: string, amount: number): void {
+    if (amount === 0) return;
+    const line = lineOf(job, pool, amount);
+    this.#grants.charge(line);
+    const key = scopeKey({ kind: "queue", pool, queue: line.queue });
+    this.#own.set(key, (this.#own.get(key) ?? 0) + amount);
+    this.#holdings.add({ ...line, holder: `${job.namespace}/${job.name}` });
   }
 
-  /** How much of its quota a queue uses, of the flavor that it uses most of: 0 is nothing, 1 all of it. */
+  /** True once room is kept for somebody: one gang at a time stands in the line. */
+  get hasReserved(): boolean {
+    return this.#reserved !== null;
+  }
+
+  /** Keeps room in its pools for a gang that stands in their lines, from all but those of a higher priority. */
+  reserve(job: Job, lines: readonly PlannedLine[]): void {
+    const amounts = new Map(lines.map(({ pool, amount }) => [pool, amount]));
+    this.#reserved = { job: `${job.namespace}/${job.name}`, priority: job.spec.priority, amounts };
+  }
+
+  /** How much of its own quota a queue's lines use, of the flavor that they use most of: 0 is nothing, 1 all of it. */
   share(name: string): number {
     const quotas = this.#queues.get(name)?.quotas ?? [];
     return quotas.reduce((most, { flavor, nominal }) => {
-      const used = this.#used.get(keyOf(name, flavor)) ?? 0;
+      const used = this.#own.get(scopeKey({ kind: "queue", pool: flavor, queue: name })) ?? 0;
       return Math.max(most, used === 0 ? 0 : used / nominal);
     }, 0);
   }
 
-  #heldBy(queue: string, flavor: string): readonly string[] {
-    const held = this.#held.get(keyOf(queue, flavor)) ?? [];
-    const largestFirst = [...held].sort((a, b) => b.amount - a.amount || (a.job < b.job ? -1 : 1));
-    return [...new Set(largestFirst.map((holder) => holder.job))].slice(0, HOLDERS_SHOWN);
+  #reservedIn(pool: string, job: Job): number {
+    if (this.#reserved === null || job.spec.priority > this.#reserved.priority) return 0;
+    return this.#reserved.amounts.get(pool) ?? 0;
   }
 
-  #noteHeld(job: Job): void {
-    for (const admission of job.admissions) {
-      if (admission.tokensReleasedMs !== null) continue;
-      const groups = memberGroups(job.spec, admission.members);
-      for (const [resource, flavor] of Object.entries(admission.flavors)) {
-        const amount = wholeUnits(groups, resource);
-        if (amount > 0) this.#addHeld(keyOf(queueOf(job), flavor), { job: `${job.namespace}/${job.name}`, amount });
-      }
-    }
-  }
-
-  #addHeld(key: string, held: Held): void {
-    const known = this.#held.get(key);
-    if (known === undefined) this.#held.set(key, [held]);
-    else known.push(held);
+  /** True if the scope would not allow the line if nothing at all were used. */
+  #isNever(line: ChargedLine, scope: Scope): boolean {
+    const key = scopeKey(scope);
+    const alone = chargesOf(line, () => 0, this.#grants.limits).find((charge) => charge.key === key);
+    return alone !== undefined && alone.amount > limitOf(scope, NO_CAPS, this.#grants.limits);
   }
 }
 
@@ -78,6 +100,18 @@ export function queueOf(job: Job): string {
   return job.spec.runPolicy.schedulingPolicy.queue;
 }
 
-function keyOf(queue: string, flavor: string): string {
-  return JSON.stringify([queue, flavor]);
+function lineOf(job: Job, pool: string, amount: number) {
+  const { project, namespace } = job;
+  return { pool, amount, project, namespace, queue: queueOf(job) };
+}
+
+/** A queue as its limits are made from it. */
+export function treeQueue({ name, parent, quotas }: PlanQueue): TreeQueue {
+  return {
+    name,
+    parent,
+    quotas: quotas.map(({ flavor, nominal, borrowingLimit = null, lendingLimit = null }) => {
+      return { pool: flavor, nominal, borrowingLimit, lendingLimit };
+    }),
+  };
 }

@@ -1,4 +1,5 @@
 import type { Job } from "../job/job.ts";
+import type { Scope, Violation } from "../quota/counters.ts";
 import type { ClusterRefusal, QuotaRefusal, Refusal } from "./plan-types.ts";
 
 /** All that was found in the way of a gang. */
@@ -25,23 +26,62 @@ export function refuseFor(job: Job, findings: Findings): Refusal {
   return { ...refuse(job, why), clusters, quotas };
 }
 
-/** Any resource without a quota stops all; then one that asks more than every limit; else waiting helps. */
+/** The refusal of a gang that a plan has room for, where the counters have not: they know of grants and places in line that no snapshot shows. */
+export function refuseForTokens(
+  job: Job,
+  { violation, inLine }: { readonly violation: Violation; readonly inLine: boolean },
+): Refusal {
+  const { scope, used, limit, requested, reservedForHead } = violation;
+  const { pool } = scope;
+  const { queue } = job.spec.runPolicy.schedulingPolicy;
+  const reason = requested <= limit - used ? "Reserved" : "QuotaExhausted";
+  const amounts = { need: requested, used, limit, reserved: reservedForHead };
+  const quota: QuotaRefusal = { queue, flavor: pool, scope, reason, ...amounts, heldBy: [] };
+  const message = `${quotaWords(quota)}${inLine ? lineWords([pool]) : ""}`;
+  return { ...refuse(job, { reason, message }), quotas: [quota] };
+}
+
+/** Ends the message of a gang that the planner stands in line for. */
+export function lineWords(pools: readonly string[]): string {
+  return `; it stands in the line of ${pools.join(" and ")}`;
+}
+
+/** Any resource without a quota stops all; then flavors that are asked for more than some limit of theirs; else waiting helps. */
 function quotaReason(quotas: readonly QuotaRefusal[]): { reason: string; message: string } {
   const missing = quotas.find((quota) => quota.reason === "NoQuota");
   if (missing !== undefined) {
     return { reason: "NoQuota", message: `queue ${missing.queue} has no quota for ${missing.flavor}` };
   }
-  const exhausted = quotas.filter((quota) => quota.reason === "QuotaExhausted");
-  const shown = exhausted.length > 0 ? exhausted : quotas;
-  const reason = exhausted.length > 0 ? "QuotaExhausted" : "AboveQuota";
-  return { reason, message: shown.map(quotaWords).join("; ") };
+  const never = quotas.filter((quota) => quota.reason === "AboveQuota");
+  const hopeless = new Set(never.map(({ flavor }) => flavor));
+  const hopeful = quotas.filter(({ flavor }) => !hopeless.has(flavor));
+  if (hopeful.length === 0) return { reason: "AboveQuota", message: never.map(quotaWords).join("; ") };
+  const exhausted = hopeful.find((quota) => quota.reason === "QuotaExhausted");
+  return { reason: exhausted?.reason ?? "Reserved", message: hopeful.map(quotaWords).join("; ") };
 }
 
 function quotaWords(quota: QuotaRefusal): string {
-  const { queue, flavor, need, used, limit, heldBy } = quota;
-  if (quota.reason === "AboveQuota") return `needs ${need} of ${flavor}; queue ${queue} may use ${limit} at most`;
-  const holders = heldBy.length > 0 ? ` (held by ${heldBy.join(", ")})` : "";
-  return `needs ${need} of ${flavor}; queue ${queue} uses ${used} of ${limit}${holders}`;
+  const { flavor, need, used, limit, reserved, heldBy } = quota;
+  const needs = `needs ${need} of ${flavor}; ${scopeWords(quota.scope)}`;
+  if (quota.reason === "AboveQuota") return `${needs} may use ${limit} at most`;
+  const uses = `${needs} uses ${used} of ${limit}`;
+  if (quota.reason === "Reserved") {
+    return `${uses}, and keeps ${reserved} for ${heldBy.join(", ") || "the first of its line"}`;
+  }
+  return heldBy.length > 0 ? `${uses} (held by ${heldBy.join(", ")})` : uses;
+}
+
+function scopeWords(scope: Scope): string {
+  switch (scope.kind) {
+    case "pool":
+      return `pool ${scope.pool}`;
+    case "project":
+      return `project ${scope.project}`;
+    case "namespace":
+      return `namespace ${scope.namespace}`;
+    case "queue":
+      return `queue ${scope.queue}`;
+  }
 }
 
 function clusterReason(clusters: readonly ClusterRefusal[]): { reason: string; message: string } {

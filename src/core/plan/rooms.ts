@@ -1,6 +1,9 @@
+import { stringMapAt } from "../../runtime/json.ts";
+import { specNow } from "../job/interruptible.ts";
 import type { Job } from "../job/job.ts";
 import { currentAdmission } from "../job/job.ts";
 import { carries, place } from "./fit.ts";
+import { mergeKinds, placeAll } from "./fit-all.ts";
 import { allMembers, type MemberGroup, memberGroups } from "./gang.ts";
 import type { ClusterRefusal } from "./plan-types.ts";
 import { emptied, type SelectorKeys, type Shape, selectorKeys, shapesOf } from "./shapes.ts";
@@ -43,21 +46,36 @@ export function fullness(
 
 function openRoom(cluster: PlanCluster, admitted: readonly Job[], keys: SelectorKeys): Room {
   if (cluster.capacity === null) return { cluster, shapes: null, empty: [], planned: 0, refused: new Map() };
-  let shapes = shapesOf(cluster.capacity.nodes, keys);
-  for (const job of admitted) shapes = chargeUnseen(shapes, job, cluster);
+  const unseen = admitted.flatMap((job) => unseenGroups(job, cluster));
+  let shapes = seat(shapesOf(cluster.capacity.nodes, keys), unseen);
   shapes = place(shapes, unboundGroups(cluster.capacity), {}).left;
   return { cluster, shapes, empty: shapesOf(emptied(cluster.capacity.nodes), keys), planned: 0, refused: new Map() };
 }
 
-/** Members whose pods no node shows yet get their place before anything new does. */
-function chargeUnseen(shapes: readonly Shape[], job: Job, cluster: PlanCluster): readonly Shape[] {
+/**
+ * What is left once members that no node shows yet have their places, all gangs' together: one gang's must not take the only node of another's,
+ * whose room would be given away then. Pods for which there is no room at all, as on a node that was lost, spoil nobody else's place.
+ */
+function seat(shapes: readonly Shape[], unseen: readonly MemberGroup[]): readonly Shape[] {
+  const possible = mergeKinds(unseen).map((group) => ({ ...group, count: place(shapes, [group], {}).placed }));
+  return placeAll(shapes, possible, {}).left;
+}
+
+/** Members of a live admission whose pods no node shows yet. */
+function unseenGroups(job: Job, cluster: PlanCluster): readonly MemberGroup[] {
   const admission = currentAdmission(job);
-  if (admission === null || admission.state !== "live" || admission.cluster !== cluster.name) return shapes;
+  if (admission === null || admission.state !== "live" || admission.cluster !== cluster.name) return [];
   const seen = (cluster.capacity?.seen ?? []).filter(
     (member) => member.jobUid === job.uid && member.admission === admission.number,
   );
   const unseen = Object.entries(admission.members).map(([role, count]) => [role, count - seenOf(seen, role, count)]);
-  return place(shapes, memberGroups(job.spec, Object.fromEntries(unseen)), admission.nodeLabels).left;
+  return memberGroups(specNow(job), Object.fromEntries(unseen)).map((group) => onNodes(group, admission.nodeLabels));
+}
+
+/** The same pods as they are made: on nodes with these labels only. */
+function onNodes(group: MemberGroup, nodeLabels: Readonly<Record<string, string>>): MemberGroup {
+  const nodeSelector = { ...stringMapAt(group.podSpec, "nodeSelector"), ...nodeLabels };
+  return { ...group, podSpec: { ...group.podSpec, nodeSelector } };
 }
 
 /** Pods carry their replica type in lower case; an index seen twice is one member, one beyond the members is none. */
@@ -73,7 +91,7 @@ function unboundGroups(capacity: ClusterCapacity): readonly MemberGroup[] {
 function keysInPlay(snapshot: PlanSnapshot): SelectorKeys {
   const jobs = [...snapshot.waiting, ...snapshot.admitted];
   const podSpecs = [
-    ...jobs.flatMap((job) => memberGroups(job.spec, allMembers(job.spec)).map((group) => group.podSpec)),
+    ...jobs.flatMap((job) => memberGroups(specNow(job), allMembers(job.spec)).map((group) => group.podSpec)),
     ...snapshot.clusters.flatMap((cluster) => (cluster.capacity?.unbound ?? []).map((pod) => pod.podSpec)),
   ];
   const demanded = [

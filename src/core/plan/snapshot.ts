@@ -2,6 +2,8 @@ import type { JsonObject } from "../../runtime/json.ts";
 import type { Job } from "../job/job.ts";
 import type { NodeFacts } from "../pods/node-match.ts";
 import type { Resources } from "../pods/resources.ts";
+import type { PoolLimit } from "../quota/counters.ts";
+import type { RecordedSum } from "../quota/grant-book.ts";
 
 /** A node of a cluster with what is left of it: allocatable less the requests of all non-terminal pods on it, ours or not. */
 export type NodeCapacity = NodeFacts & { readonly allocatable: Resources; readonly free: Resources };
@@ -47,16 +49,34 @@ export type PlanCluster = {
 };
 
 /** So much of a flavor a queue may use; the order of a queue's quotas is the order in which flavors are tried. */
-export type FlavorQuota = { readonly flavor: string; readonly resource: string; readonly nominal: number };
+export type FlavorQuota = {
+  readonly flavor: string;
+  readonly resource: string;
+  readonly nominal: number;
+  /** How much more it may use of what queues above it have; absent: all of that. Of a root nothing, whatever is said. */
+  readonly borrowingLimit?: number;
+  /** How much of its nominal others may use while it does not; absent: all. */
+  readonly lendingLimit?: number;
+};
 
 export type QueueStrategy = "STRICT_FIFO" | "BEST_EFFORT_FIFO";
 
 export type PlanQueue = {
   readonly name: string;
+  /** Null: it stands at the root of a tree. */
+  readonly parent: string | null;
   readonly strategy: QueueStrategy;
   readonly quotas: readonly FlavorQuota[];
-  /** What the ledger says is used of each flavor, by pool. */
-  readonly used: Readonly<Record<string, number>>;
+};
+
+/** What an external caller holds in one place of a pool. */
+export type HeldByCaller = {
+  readonly caller: string;
+  readonly pool: string;
+  readonly project: string;
+  readonly namespace: string;
+  readonly queue: string | null;
+  readonly amount: number;
 };
 
 /** Everything that a plan is made from, read from the database alone in one transaction. */
@@ -69,5 +89,11 @@ export type PlanSnapshot = {
   /** Jobs with a live admission: their members are charged where the observer does not see them, and may grow. */
   readonly admitted: readonly Job[];
   readonly queues: readonly PlanQueue[];
+  /** The pools of the domain that gangs are charged in; one that is not named here allows nothing. */
+  readonly pools: readonly PoolLimit[];
+  /** What the ledger says is used at each scope; of a queue by its own lines. */
+  readonly sums: readonly RecordedSum[];
+  /** Some of the external callers that hold tokens of these pools, to name them; what they hold is in the sums. */
+  readonly callers: readonly HeldByCaller[];
   readonly clusters: readonly PlanCluster[];
 };

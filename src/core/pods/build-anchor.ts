@@ -1,17 +1,23 @@
 import type { JsonObject } from "../../runtime/json.ts";
+import { LABEL } from "../job/labels.ts";
 import { anchorName } from "../job/names.ts";
 import { admissionLabels, type Ownership } from "./build-labels.ts";
+import type { GangScheduler } from "./pod-group.ts";
 
-/** The manifest of an admission's anchor: an empty ConfigMap whose uid owns everything else of the admission. */
-export function buildAnchor(ownership: Ownership): JsonObject {
+/**
+ * The manifest of an admission's anchor: an empty ConfigMap whose uid owns everything else of the admission. It names the gang scheduler that
+ * the admission keeps to, also where the cluster gets another.
+ */
+export function buildAnchor(ownership: Ownership, scheduler: GangScheduler | null): JsonObject {
   const { job, admission } = ownership;
+  const marks = scheduler === null ? {} : { [LABEL.gangScheduler]: scheduler };
   return {
     apiVersion: "v1",
     kind: "ConfigMap",
     metadata: {
       name: anchorName(job.name, admission),
       namespace: job.namespace,
-      labels: admissionLabels(ownership),
+      labels: { ...admissionLabels(ownership), ...marks },
     },
     data: { job: `${job.namespace}/${job.name}`, admission: String(admission) },
   };

@@ -6,4 +6,6 @@ export type BuildConfig = {
   readonly clusterDomain: string;
   /** The image of init containers that wait for a master's name; needs `sh` and `nslookup`. */
   readonly initImage: string;
+  /** The image of init containers that bring `kubectl` to the launchers of MPIJobs; needs `sh`, `cp`, `sed`, `grep`, `sleep` and `kubectl`. */
+  readonly kubectlImage: string;
 };

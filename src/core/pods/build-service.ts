@@ -1,10 +1,10 @@
 import type { JsonObject } from "../../runtime/json.ts";
 import { LABEL } from "../job/labels.ts";
-import { replicaName } from "../job/names.ts";
 import { admissionLabels, type Ownership, replicaLabels } from "./build-labels.ts";
 
 /** What a replica's service needs to know beside whose it is. */
 export type ServiceReplica = {
+  readonly name: string;
   readonly role: string;
   readonly index: number;
   readonly portName: string;
@@ -15,13 +15,13 @@ export type ServiceReplica = {
  * The manifest of a replica's headless service, which gives its pod a name. It selects by job uid and admission, so that a name never leads
  * to a pod of an older admission; pods that are not ready have a name too, since a gang finds itself before it is ready.
  */
-export function buildService(ownership: Ownership, { role, index, portName, port }: ServiceReplica): JsonObject {
+export function buildService(ownership: Ownership, { name, role, index, portName, port }: ServiceReplica): JsonObject {
   const labels = admissionLabels(ownership);
   return {
     apiVersion: "v1",
     kind: "Service",
     metadata: {
-      name: replicaName(ownership.job.name, role, index),
+      name,
       namespace: ownership.job.namespace,
       labels: { ...labels, ...replicaLabels(role, index) },
     },

@@ -1,25 +1,89 @@
+/** How a quantity was written, which its canonical form keeps where that loses nothing. */
+export type QuantityFormat = "DecimalSI" | "DecimalExponent" | "BinarySI";
+
+/** A Kubernetes quantity: an exact number of billionths of its unit, which is as fine as Kubernetes counts. */
+export type Quantity = { readonly nano: bigint; readonly format: QuantityFormat };
+
+const NANO = 10n ** 9n;
+const NANO_OF_MILLI = 10n ** 6n;
+/** What is written with a binary suffix and is more than 2^63 − 1 counts as that. */
+const BINARY_NANO_MAX = (2n ** 63n - 1n) * NANO;
 const BINARY = { Ki: 2n ** 10n, Mi: 2n ** 20n, Gi: 2n ** 30n, Ti: 2n ** 40n, Pi: 2n ** 50n, Ei: 2n ** 60n };
+const BINARY_SUFFIXES = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 const DECIMAL = { n: -9, u: -6, m: -3, "": 0, k: 3, M: 6, G: 9, T: 12, P: 15, E: 18 };
 const SYNTAX = /^([+-]?)(\d+\.?\d*|\.\d+)(?:([KMGTPE]i)|([numkMGTPE]?)|[eE]([+-]?\d{1,2}))$/;
 
 /**
- * A Kubernetes quantity in thousandths of its unit, rounded up, as Kubernetes rounds requests; null if it is not one.
- * Source: apimachinery `resource.Quantity`.
+ * Reads a quantity; null if it is not one. What is finer than a billionth is rounded up, away from zero: whoever asks for some gets some.
+ * Source: apimachinery `resource.ParseQuantity`.
  */
-export function parseMilli(text: string): bigint | null {
+export function parseQuantity(text: string): Quantity | null {
   const match = SYNTAX.exec(text);
   if (match === null) return null;
-  const [, sign, digits = "", binary, decimal, exponent] = match;
+  const [, sign, digits = "", binary, decimal = "", exponent] = match;
   const [whole = "", fraction = ""] = digits.split(".");
-  let numerator = BigInt(whole + fraction) * 1000n;
-  let denominator = 10n ** BigInt(fraction.length);
+  const unscaled = { numerator: BigInt(whole + fraction) * NANO, denominator: 10n ** BigInt(fraction.length) };
   if (binary !== undefined) {
-    numerator *= BINARY[binary as keyof typeof BINARY];
-  } else {
-    const power = exponent === undefined ? DECIMAL[(decimal ?? "") as keyof typeof DECIMAL] : Number(exponent);
-    if (power >= 0) numerator *= 10n ** BigInt(power);
-    else denominator *= 10n ** BigInt(-power);
+    const up = ceilDivide(unscaled.numerator * BINARY[binary as keyof typeof BINARY], unscaled.denominator);
+    return signed(sign, up > BINARY_NANO_MAX ? BINARY_NANO_MAX : up, "BinarySI");
   }
-  const up = (numerator + denominator - 1n) / denominator;
-  return sign === "-" ? -up : up;
+  const power = exponent === undefined ? DECIMAL[decimal as keyof typeof DECIMAL] : Number(exponent);
+  const numerator = unscaled.numerator * 10n ** BigInt(Math.max(power, 0));
+  const up = ceilDivide(numerator, unscaled.denominator * 10n ** BigInt(Math.max(-power, 0)));
+  return signed(sign, up, exponent === undefined ? "DecimalSI" : "DecimalExponent");
+}
+
+function signed(sign: string | undefined, nano: bigint, format: QuantityFormat): Quantity {
+  return { nano: sign === "-" ? -nano : nano, format };
+}
+
+/**
+ * The canonical text of a quantity, as an API server answers with it: no fraction, the largest suffix that leaves none. Binary suffixes stay
+ * for whole amounts of 1024 and more. Source: apimachinery `Quantity.CanonicalizeBytes`.
+ */
+export function formatQuantity({ nano, format }: Quantity): string {
+  if (nano === 0n) return "0";
+  const isBinary = format === "BinarySI" && nano % NANO === 0n && absolute(nano) >= 1024n * NANO;
+  if (isBinary) return formatBinary(nano / NANO);
+  let mantissa = nano;
+  let power = -9;
+  while (mantissa % 1000n === 0n) {
+    mantissa /= 1000n;
+    power += 3;
+  }
+  if (format === "DecimalExponent") return power === 0 ? String(mantissa) : `${mantissa}e${power}`;
+  const suffix = Object.entries(DECIMAL).find(([, exponent]) => exponent === power)?.[0];
+  // There is no suffix above E: what is larger is written out.
+  return suffix === undefined ? `${mantissa * 10n ** BigInt(power - DECIMAL.E)}E` : `${mantissa}${suffix}`;
+}
+
+function formatBinary(units: bigint): string {
+  let mantissa = units;
+  let at = 0;
+  while (mantissa % 1024n === 0n && at < BINARY_SUFFIXES.length - 1) {
+    mantissa /= 1024n;
+    at += 1;
+  }
+  return `${mantissa}${BINARY_SUFFIXES[at]}`;
+}
+
+/** A Kubernetes quantity in thousandths of its unit, rounded up, as Kubernetes rounds every ResourceList; null if it is not one. */
+export function parseMilli(text: string): bigint | null {
+  const quantity = parseQuantity(text);
+  if (quantity === null) return null;
+  const up = ceilDivide(absolute(quantity.nano), NANO_OF_MILLI);
+  return quantity.nano < 0n ? -up : up;
+}
+
+/** Thousandths as a quantity, in its canonical form: 1500 is `1500m`, 2000 is `2`, 3000000 is `3k`. */
+export function formatMilli(milli: number | bigint, format: QuantityFormat = "DecimalSI"): string {
+  return formatQuantity({ nano: BigInt(milli) * NANO_OF_MILLI, format });
+}
+
+function ceilDivide(a: bigint, b: bigint): bigint {
+  return (a + b - 1n) / b;
+}
+
+function absolute(value: bigint): bigint {
+  return value < 0n ? -value : value;
 }

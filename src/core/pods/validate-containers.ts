@@ -54,7 +54,7 @@ function checkRequest(
 ): readonly FieldError[] {
   const request = quantityOf(requests[name]);
   const limit = quantityOf(limits[name]);
-  const extended = name.includes("/") && !name.startsWith("kubernetes.io/");
+  const extended = isExtended(name);
   if (request === null) return [];
   const at = memberPath(path, name);
   if (limit === null) return extended ? [{ path: at, message: "needs a limit of the same amount" }] : [];
@@ -62,11 +62,18 @@ function checkRequest(
   return extended && request !== limit ? [{ path: at, message: "must be the same as the limit" }] : [];
 }
 
+/** A device that some plugin hands out, by a name with a domain. */
+function isExtended(name: string): boolean {
+  return name.includes("/") && !name.startsWith("kubernetes.io/");
+}
+
 function checkQuantities(list: JsonObject, path: string): readonly FieldError[] {
   return Object.entries(list).flatMap(([name, value]) => {
     const quantity = quantityOf(value);
     if (quantity === null) return [{ path: memberPath(path, name), message: "is no quantity, like 500m, 2 or 8Gi" }];
-    return quantity < 0n ? [{ path: memberPath(path, name), message: "must not be negative" }] : [];
+    if (quantity < 0n) return [{ path: memberPath(path, name), message: "must not be negative" }];
+    const isPart = isExtended(name) && quantity % 1000n !== 0n;
+    return isPart ? [{ path: memberPath(path, name), message: "must be a whole number" }] : [];
   });
 }
 

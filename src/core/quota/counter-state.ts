@@ -1,137 +1,240 @@
-import { invariant } from "../../runtime/assert.ts";
-import type { AllocationLine, GrantOutcome, Holder, LedgerRow, QueueLimit, Scope, Violation } from "./counters.ts";
-import { AMOUNT_MAX, checkLines, FENCES_PER_EPOCH, tokenKey } from "./lines.ts";
-import { scopeKey, scopesOf } from "./scopes.ts";
-
-type HeldLine = AllocationLine & { readonly holder: Holder; readonly fence: bigint };
-type Sum = { readonly scope: Scope; readonly used: number };
-
-export type GrantRequest = {
-  readonly epoch: number;
-  readonly holder: Holder;
-  readonly lines: readonly AllocationLine[];
-};
+import type {
+  FoundToken,
+  Grant,
+  GrantOutcome,
+  GrantRequest,
+  HeldToken,
+  Holder,
+  LedgerRow,
+  Limits,
+  LineRef,
+  RenewOutcome,
+  Scope,
+  StandOutcome,
+  StandRequest,
+  TickOutcome,
+  WaiterView,
+} from "./counters.ts";
+import { DomainState } from "./domain-state.ts";
+import { STAND_LEASE_MS } from "./lease-clock.ts";
+import { checkLease, checkLines, checkPriority, checkStand, FENCES_PER_EPOCH, holderKey } from "./lines.ts";
+import { hasLapsed, leftMs, tokenView } from "./tokens.ts";
+import { asksOtherwise, poolsOf, type Waiter } from "./waiting-line.ts";
 
 /**
- * The counters of one quota domain as plain state: the executable specification of `Counters`. The cost of an operation follows
- * its own lines, never the tokens that are held; only `open` and `used` read everything.
+ * The counters of one quota domain as plain state: the executable specification of `Counters`, verb by verb. The cost of an operation
+ * follows its own lines and those who wait for their pools, never the tokens that are held; `open`, `setLimits`, `tick` and what lists read more.
  */
 export class CounterState {
   /** Null until the ledger was loaded: everything is closed. */
   #epoch: number | null = null;
   #grants = 0n;
-  #limits = new Map<string, number>();
-  #sums = new Map<string, Sum>();
-  #byToken = new Map<string, HeldLine>();
-  #byFence = new Map<bigint, HeldLine[]>();
+  #domain: DomainState | null = null;
+  readonly #offer: (waiter: string) => void;
 
-  /** Replaces everything by what the ledger holds. An epoch older than the present one changes nothing: its caller finds itself closed. */
-  open(epoch: number, rows: readonly LedgerRow[], limits: readonly QueueLimit[]): void {
+  constructor(offer: (waiter: string) => void = () => undefined) {
+    this.#offer = offer;
+  }
+
+  open(epoch: number, { rows, limits }: { readonly rows: readonly LedgerRow[]; readonly limits: Limits }): void {
     if (this.#epoch !== null && epoch < this.#epoch) return;
     if (this.#epoch !== epoch) this.#grants = 0n;
     this.#epoch = epoch;
-    this.#sums.clear();
-    this.#byToken.clear();
-    this.#byFence.clear();
-    this.#replaceLimits(limits);
-    for (const row of rows) {
-      this.#hold(row);
+    for (const { fence } of rows) {
       // Rows granted under this very epoch keep their fences: new grants count on from the highest.
-      const counter = row.fence - BigInt(epoch) * FENCES_PER_EPOCH;
+      const counter = fence - BigInt(epoch) * FENCES_PER_EPOCH;
       if (counter > this.#grants && counter < FENCES_PER_EPOCH) this.#grants = counter;
     }
+    this.#domain = new DomainState({ rows, limits, nextFence: () => this.#nextFence(epoch), offer: this.#offer });
   }
 
-  /** Throws if there is no line or an amount is not a whole number of 1 to 2^53 − 1: a caller's bug. */
+  /** Throws for lines or a priority that are none: a caller's bug. */
   grant(request: GrantRequest): GrantOutcome {
     checkLines(request.lines);
-    if (request.epoch !== this.#epoch) return { kind: "closed" };
-    const known = this.#knownGrant(request);
+    checkPriority(request.priority);
+    const domain = this.#at(request.epoch);
+    if (domain === null) return { kind: "closed" };
+    const known = domain.known(request);
+    if (known?.kind === "granted") domain.leave(request.waiter);
     if (known !== null) return known;
-    const violation = this.#firstViolation(request.lines);
-    if (violation !== null) return { kind: "exhausted", violation };
-    // An epoch whose fences are used up is as good as closed: its caller raises it and goes on.
-    if (this.#grants + 1n >= FENCES_PER_EPOCH) return { kind: "closed" };
-    this.#grants += 1n;
-    const fence = BigInt(request.epoch) * FENCES_PER_EPOCH + this.#grants;
-    for (const line of request.lines) this.#hold({ ...line, holder: request.holder, fence });
-    return { kind: "granted", fence, held: false };
+    if (!domain.hasRoomFor(request.lines.length)) return { kind: "full", tokensMax: domain.limits.tokensMax };
+    const refused = domain.firstViolation(request);
+    if (refused !== null) return { kind: "exhausted", ...refused };
+    const granted = domain.grant(request);
+    if (granted === null) return { kind: "closed" };
+    domain.leave(request.waiter);
+    return granted;
   }
 
-  free(epoch: number, fence: bigint): "freed" | "notHeld" | "closed" {
-    if (epoch !== this.#epoch) return "closed";
-    const lines = this.#byFence.get(fence);
-    if (lines === undefined) return "notHeld";
-    this.#byFence.delete(fence);
+  free(epoch: number, lines: readonly LineRef[]): "closed" | readonly ("freed" | "notHeld")[] {
+    const domain = this.#at(epoch);
+    if (domain === null) return "closed";
+    const outcomes = lines.map((line) => {
+      const held = domain.tokens.find(line);
+      if (held === undefined) return "notHeld";
+      domain.free(held);
+      return "freed";
+    });
+    domain.serve(poolsOf(lines.filter((_, at) => outcomes[at] === "freed")));
+    return outcomes;
+  }
+
+  confirm(epoch: number, lines: readonly LineRef[]): "confirmed" | "closed" {
+    const domain = this.#at(epoch);
+    if (domain === null) return "closed";
     for (const line of lines) {
-      this.#byToken.delete(tokenKey(line));
-      for (const scope of scopesOf(line)) this.#add(scope, -line.amount);
+      const held = domain.tokens.find(line);
+      if (held !== undefined) domain.tokens.confirm(held);
     }
-    return "freed";
+    return "confirmed";
   }
 
-  /** Replaces all limits: a queue that is not named for a pool may use nothing more of it. */
-  setLimits(epoch: number, limits: readonly QueueLimit[]): "set" | "closed" {
-    if (epoch !== this.#epoch) return "closed";
-    this.#replaceLimits(limits);
+  renew(
+    epoch: number,
+    of: {
+      readonly holder: Holder;
+      readonly lines: readonly { readonly pool: string; readonly token: string; readonly leaseMs: number | null }[];
+    },
+  ): "closed" | readonly RenewOutcome[] {
+    for (const { token, leaseMs } of of.lines) checkLease(token, leaseMs);
+    const domain = this.#at(epoch);
+    if (domain === null) return "closed";
+    const { nowMs } = domain.clock;
+    return of.lines.map((line): RenewOutcome => {
+      const held = domain.tokens.get(line);
+      if (held === undefined) return { kind: "notHeld" };
+      if (holderKey(held.row.holder) !== holderKey(of.holder)) return { kind: "otherHolder" };
+      const { fence } = held.row;
+      if (hasLapsed(held, nowMs)) return { kind: "lapsed", fence };
+      const renewed = domain.tokens.renew(held, { leaseMs: line.leaseMs, nowMs });
+      return { kind: "renewed", fence, confirmed: held.confirmed, expiresInMs: leftMs(renewed, nowMs) };
+    });
+  }
+
+  /** Throws for lines, a priority or an age that are none: a caller's bug. */
+  stand(request: StandRequest): StandOutcome {
+    checkStand(request);
+    const domain = this.#at(request.epoch);
+    if (domain === null) return { kind: "closed" };
+    const before = domain.line.get(request.waiter);
+    const refused = refusalOf(domain, request);
+    if (refused !== null) {
+      domain.leave(request.waiter);
+      return refused;
+    }
+    const { waitersMax } = domain.limits;
+    if (before === undefined && domain.line.size >= waitersMax) return { kind: "lineFull", waitersMax };
+    const { epoch: _, ...asked } = request;
+    const entry = { ...asked, expiresMs: domain.clock.nowMs + STAND_LEASE_MS };
+    domain.line.put(entry);
+    return standing(domain, entry, before);
+  }
+
+  leave(epoch: number, waiter: string): "left" | "notThere" | "closed" {
+    const domain = this.#at(epoch);
+    if (domain === null) return "closed";
+    return domain.leave(waiter) ? "left" : "notThere";
+  }
+
+  tick(
+    epoch: number,
+    of: { readonly elapsedMs: number; readonly unconfirmedMs: number; readonly limit: number },
+  ): TickOutcome {
+    const domain = this.#at(epoch);
+    if (domain === null) return { kind: "closed" };
+    const advanced = domain.clock.tick(of.elapsedMs);
+    const clockMs = domain.clock.nowMs;
+    for (const { waiter } of domain.line.lapsed(clockMs)) domain.line.remove(waiter);
+    domain.serve(domain.line.pools());
+    return {
+      kind: "ticked",
+      clockMs,
+      advanced,
+      limitsVersion: domain.limits.version,
+      lapsed: domain.tokens.lapsed(clockMs, of.limit).map(({ row: { pool, token, fence, holder } }) => {
+        return { pool, token, fence, holder };
+      }),
+      unconfirmed: domain.tokens.unconfirmedSince(clockMs - of.unconfirmedMs, of.limit).map(tokenView),
+    };
+  }
+
+  report(epoch: number): "reported" | "closed" {
+    const domain = this.#at(epoch);
+    if (domain === null) return "closed";
+    domain.clock.report();
+    return "reported";
+  }
+
+  setLimits(epoch: number, limits: Limits): "set" | "older" | "closed" {
+    const domain = this.#at(epoch);
+    if (domain === null) return "closed";
+    if (limits.version < domain.limits.version) return "older";
+    domain.setLimits(limits);
     return "set";
   }
 
-  used(): readonly Sum[] {
-    return [...this.#sums.values()];
+  used(): readonly { readonly scope: Scope; readonly used: number }[] {
+    return this.#domain?.sums.list() ?? [];
   }
 
-  /** The answer for a request of which at least one token is held; null if none is. */
-  #knownGrant(request: GrantRequest): GrantOutcome | null {
-    const held = request.lines.map((line) => this.#byToken.get(tokenKey(line)));
-    const first = held.find((line) => line !== undefined);
-    if (first === undefined) return null;
-    const other = request.lines.find((line, at) => !sameGrant(line, request.holder, held[at], first.fence));
-    if (other !== undefined) return { kind: "conflict", token: other.token };
-    return { kind: "granted", fence: first.fence, held: true };
+  held(after: string | null, count: number): { readonly tokens: readonly HeldToken[]; readonly next: string | null } {
+    const page = this.#domain?.tokens.page(Number(after ?? 0), count) ?? [];
+    const last = page.at(-1);
+    return { tokens: page.map(tokenView), next: last !== undefined && page.length >= count ? `${last.order}` : null };
   }
 
-  #firstViolation(lines: readonly AllocationLine[]): Violation | null {
-    const pending = new Map<string, number>();
-    const charges = lines.flatMap((line) => scopesOf(line).map((scope) => ({ scope, requested: line.amount })));
-    for (const { scope, requested } of charges) {
-      const key = scopeKey(scope);
-      const earlier = pending.get(key) ?? 0;
-      const used = (this.#sums.get(key)?.used ?? 0) + earlier;
-      const limit = scope.kind === "queue" ? (this.#limits.get(key) ?? 0) : AMOUNT_MAX;
-      if (requested > limit - used) return { scope, used, limit, requested };
-      pending.set(key, earlier + requested);
-    }
-    return null;
+  find(
+    tokens: readonly { readonly pool: string; readonly token: string }[],
+  ): "closed" | readonly (FoundToken | null)[] {
+    const domain = this.#domain;
+    if (domain === null) return "closed";
+    return tokens.map((token) => {
+      const held = domain.tokens.get(token);
+      return held === undefined ? null : { ...tokenView(held), expiresInMs: leftMs(held, domain.clock.nowMs) };
+    });
   }
 
-  #hold(line: HeldLine): void {
-    this.#byToken.set(tokenKey(line), line);
-    const together = this.#byFence.get(line.fence);
-    if (together === undefined) this.#byFence.set(line.fence, [line]);
-    else together.push(line);
-    for (const scope of scopesOf(line)) this.#add(scope, line.amount);
+  waiting(): readonly WaiterView[] {
+    return this.#domain?.line.list() ?? [];
   }
 
-  #add(scope: Scope, amount: number): void {
-    const key = scopeKey(scope);
-    const used = (this.#sums.get(key)?.used ?? 0) + amount;
-    invariant(used >= 0, `the sum of ${key} is ${used}`);
-    if (used === 0) this.#sums.delete(key);
-    else this.#sums.set(key, { scope, used });
+  #at(epoch: number): DomainState | null {
+    return epoch === this.#epoch ? this.#domain : null;
   }
 
-  #replaceLimits(limits: readonly QueueLimit[]): void {
-    this.#limits = new Map(limits.map(({ queue, pool, limit }) => [scopeKey({ kind: "queue", pool, queue }), limit]));
+  /** An epoch whose fences are used up is as good as closed: its caller raises it and goes on. */
+  #nextFence(epoch: number): bigint | null {
+    if (this.#grants + 1n >= FENCES_PER_EPOCH) return null;
+    this.#grants += 1n;
+    return BigInt(epoch) * FENCES_PER_EPOCH + this.#grants;
   }
 }
 
-function sameGrant(line: AllocationLine, holder: Holder, held: HeldLine | undefined, fence: bigint): boolean {
-  return (
-    held !== undefined &&
-    held.fence === fence &&
-    held.amount === line.amount &&
-    held.holder.jobUid === holder.jobUid &&
-    held.holder.admission === holder.admission
-  );
+/** Why one does not join the line, or need not: its answer is there already. */
+function refusalOf(domain: DomainState, request: StandRequest): StandOutcome | null {
+  const known = domain.known(request);
+  if (known !== null) return known;
+  const violation = domain.never(request.lines);
+  if (violation !== null) return { kind: "never", violation };
+  const { tokensMax } = domain.limits;
+  return request.grants && !domain.hasRoomFor(1) ? { kind: "full", tokensMax } : null;
+}
+
+/** The answer to one that stands in its lines now; it is granted where it fits. */
+function standing(domain: DomainState, entry: Waiter, before: Waiter | undefined): StandOutcome {
+  const violation = domain.violation(entry);
+  const granted = entry.grants && violation === null ? domain.grant(entry) : null;
+  if (entry.grants && violation === null) return grantedAt(domain, { entry, before, granted });
+  if (before !== undefined && asksOtherwise(before, entry)) domain.serve(poolsOf(before.lines));
+  return { kind: "waiting", position: domain.line.positionOf(entry), violation };
+}
+
+function grantedAt(
+  domain: DomainState,
+  of: { readonly entry: Waiter; readonly before: Waiter | undefined; readonly granted: Grant | null },
+): StandOutcome {
+  if (of.granted === null) return { kind: "closed" };
+  domain.line.remove(of.entry.waiter);
+  domain.serve(poolsOf([...(of.before?.lines ?? []), ...of.entry.lines]));
+  return of.granted;
 }

@@ -1,15 +1,4 @@
-import type { AllocationLine, Scope } from "./counters.ts";
-
-/** The scopes that a line is counted in, the one that has a limit first. */
-export function scopesOf(line: Omit<AllocationLine, "token" | "amount">): readonly Scope[] {
-  const { pool, project, namespace, queue } = line;
-  return [
-    { kind: "queue", pool, queue },
-    { kind: "pool", pool },
-    { kind: "project", pool, project },
-    { kind: "namespace", pool, project, namespace },
-  ];
-}
+import type { Scope } from "./counters.ts";
 
 /** Text that two scopes share only if they are the same: no name can run into its neighbour. */
 export function scopeKey(scope: Scope): string {

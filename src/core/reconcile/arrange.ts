@@ -1,9 +1,12 @@
 import type { Job } from "../job/job.ts";
-import { replicaName } from "../job/names.ts";
-import { replicaKey, rolesOf } from "../job/roles.ts";
+import { LABEL } from "../job/labels.ts";
+import { keptMembers, replicaKey, rolesOf } from "../job/roles.ts";
 import type { Admission, Attempts, ReplicaKey } from "../job/status.ts";
+import { podName } from "../kinds/pod-name.ts";
+import { delaysPods, type GangScheduler, gangSchedulerOf } from "../pods/pod-group.ts";
 import type { PodView } from "../pods/pod-view.ts";
-import type { ObjectView, Observed } from "./decision.ts";
+import { anchoredMaps, belongsTo } from "./anchored.ts";
+import type { ConfigMapView, ObjectView, Observed, ObservedCluster, PodGroupView } from "./decision.ts";
 import { podSlices } from "./slices.ts";
 
 /** The place of one replica in a live gang, and who is seen in it. */
@@ -31,24 +34,24 @@ export type Arrangement = {
   /** Ours, but in no place of the gang: indexes that are not members, duplicates, unknown replica types. */
   readonly strays: readonly PodView[];
   readonly services: readonly ObjectView[];
+  /** Config maps that the kind made. */
+  readonly configMaps: readonly ConfigMapView[];
+  readonly gang: ArrangedGang;
 };
 
-/**
- * True if an object belongs to an admission of the job. An object without a controller is taken for ours by its labels, and so is one whose
- * controller cannot be compared because the anchor is not seen.
- */
-export function belongsTo(
-  object: { readonly labels: Readonly<Record<string, string>>; readonly controllerUid: string | null },
-  anchor: ObjectView | null,
-): boolean {
-  return anchor === null || object.controllerUid === null || object.controllerUid === anchor.uid;
-}
+/** How the admission's pods are grouped for a gang scheduler of the cluster. */
+export type ArrangedGang = {
+  /** The one that the admission keeps to: its anchor's, or the cluster's own where there is no anchor yet; null: none. */
+  readonly scheduler: GangScheduler | null;
+  /** Whether that is still the cluster's, so that the group is seen and kept. */
+  readonly isKept: boolean;
+  readonly group: PodGroupView | null;
+};
 
 /** Puts the pods of a live admission into their places, with the attempts that the record names. */
 export function arrange(job: Job, admission: Admission, observed: Observed): Arrangement {
   const cluster = observed.find((one) => one.cluster === admission.cluster);
-  const anchors = (cluster?.anchors ?? []).filter((anchor) => anchor.admission === admission.number);
-  const anchor = anchors.find((one) => !one.deleting) ?? anchors[0] ?? null;
+  const { anchor, parts: configMaps } = anchoredMaps(cluster, admission.number);
   const seen = cluster?.pods ?? [];
   const ours = seen.filter((pod) => isOurs(pod, job, admission) && belongsTo(pod, anchor));
   const byName = Map.groupBy(seen, ({ name }) => name);
@@ -57,7 +60,26 @@ export function arrange(job: Job, admission: Admission, observed: Observed): Arr
   const services = (cluster?.services ?? []).filter(
     (service) => service.admission === admission.number && belongsTo(service, anchor),
   );
-  return { anchor, slots, strays: ours.filter((pod) => !placed.has(pod) && !isAhead(pod, slots)), services };
+  const gang = arrangeGang(admission, anchor, cluster);
+  const strays = ours.filter((pod) => !placed.has(pod) && !isAhead(pod, slots));
+  return { anchor, slots, strays, services, configMaps, gang };
+}
+
+function arrangeGang(
+  { number }: Admission,
+  anchor: ObjectView | null,
+  cluster: ObservedCluster | undefined,
+): ArrangedGang {
+  const here = cluster?.gang;
+  const scheduler = anchor === null ? (here?.scheduler ?? null) : gangSchedulerOf(anchor.labels[LABEL.gangScheduler]);
+  const isKept = scheduler !== null && scheduler === here?.scheduler;
+  const groups = isKept ? here.groups : [];
+  return { scheduler, isKept, group: groups.find((one) => one.admission === number && belongsTo(one, anchor)) ?? null };
+}
+
+/** True while the gang's scheduler wants no pods of it yet. */
+export function isDelayed({ gang }: Arrangement): boolean {
+  return gang.isKept && gang.scheduler !== null && delaysPods(gang.scheduler, gang.group);
 }
 
 type Role = {
@@ -70,7 +92,7 @@ type Role = {
 };
 
 function roleSlots({ job, admission, role, byName, ours }: Role): readonly Slot[] {
-  const members = admission.members[role] ?? 0;
+  const members = keptMembers(job.spec, admission.members)[role] ?? 0;
   const slices = podSlices(
     ours.filter((pod) => pod.role === role.toLowerCase()),
     members,
@@ -93,7 +115,7 @@ type Place = {
 function slotOf({ job, role, index, pods, byName }: Place): Slot {
   const key = replicaKey(role, index);
   const attempt = attemptOf(job.status.attempts, key);
-  const name = replicaName(job.name, role, index);
+  const name = podName({ job, role, index });
   const [pod = null] = pods.filter((one) => one.attempt === attempt).sort(olderFirst);
   const holders = byName.get(name) ?? [];
   return {

@@ -2,10 +2,11 @@ import { replicaKey } from "../job/roles.ts";
 import type { RestartPolicy } from "../job/spec.ts";
 import type { Attempts } from "../job/status.ts";
 import type { Kind, RoleState } from "../kinds/kind.ts";
-import { exitCodeOf, type PodFailure, podFailure } from "../pods/failure.ts";
+import { exitCodeOf, OOM_KILLED, type PodFailure } from "../pods/failure.ts";
 import type { PodView } from "../pods/pod-view.ts";
 import type { Slot } from "./arrange.ts";
 import type { Inputs } from "./draft.ts";
+import type { JudgedSlot } from "./judge.ts";
 
 const BACKOFF_MS_MIN = 10_000;
 const BACKOFF_MS_MAX = 360_000;
@@ -19,12 +20,12 @@ export type SlotFailure = {
 };
 
 /** The failures to judge now: of pods of the present attempt that are not being deleted. */
-export function newFailures(slots: readonly Slot[], { job, kind }: Inputs): readonly SlotFailure[] {
+export function newFailures(slots: readonly JudgedSlot[], { job, kind }: Inputs): readonly SlotFailure[] {
   return slots.flatMap((slot) => {
-    const { pod } = slot;
-    if (pod === null || pod.deleting || pod.phase !== "Failed") return [];
+    const { pod, reading } = slot;
+    if (pod === null || pod.deleting || reading?.kind !== "failed") return [];
     const policy = job.spec.replicaSpecs[slot.role]?.restartPolicy ?? "Never";
-    const failure = podFailure(pod, kind.defaultContainer);
+    const { failure } = reading;
     return [
       { slot, pod, failure, retried: isRetried({ policy, failure, exitCode: exitCodeOf(pod, kind.defaultContainer) }) },
     ];
@@ -32,8 +33,8 @@ export function newFailures(slots: readonly Slot[], { job, kind }: Inputs): read
 }
 
 /**
- * Whether a failed pod is started again. What the platform took away always is. ExitCode: 1–127 permanent, 128 and above retryable, as is a
- * pod that does not say its exit code (Kubeflow).
+ * Whether a failed pod is started again. What the platform took away always is, what would fail again never. ExitCode: 1–127 permanent, 128 and above retryable, as is a
+ * pod that does not say its exit code (Kubeflow), and one that lacked memory and ended as if it were well.
  */
 function isRetried(of: {
   readonly policy: RestartPolicy;
@@ -41,8 +42,9 @@ function isRetried(of: {
   readonly exitCode: number | null;
 }): boolean {
   if (of.failure.lost) return true;
-  if (of.policy === "Never") return false;
-  return of.policy !== "ExitCode" || of.exitCode === null || of.exitCode >= 128;
+  if (of.policy === "Never" || of.failure.permanent) return false;
+  if (of.policy !== "ExitCode" || of.exitCode === null) return true;
+  return of.exitCode >= 128 || (of.exitCode === 0 && of.failure.code === OOM_KILLED);
 }
 
 /** How each replica type is doing. Failed pods that are restarted are no word against the job. */
@@ -107,7 +109,7 @@ export function countFailures(slots: readonly Slot[], failures: readonly SlotFai
 }
 
 /** 10 s after the first attempt, twice as much after each further one, at most 360 s. */
-function backoffMs(attempt: number): number {
+export function backoffMs(attempt: number): number {
   return Math.min(BACKOFF_MS_MIN * 2 ** Math.min(attempt - 1, 16), BACKOFF_MS_MAX);
 }
 
@@ -135,5 +137,14 @@ function newRestarts(slots: readonly Slot[], { job }: Inputs) {
 function restartFailure(pod: PodView): PodFailure {
   const container = pod.containers.find(({ restarts }) => restarts > 0)?.name ?? null;
   const message = `containers of pod ${pod.name} were restarted`;
-  return { code: "ContainerRestarted", kind: "USER", message, container, exitCode: null, lost: false };
+  return {
+    code: "ContainerRestarted",
+    kind: "USER",
+    message,
+    container,
+    exitCode: null,
+    lost: false,
+    permanent: false,
+    cleanup: false,
+  };
 }

@@ -1,8 +1,9 @@
 import type { JsonObject } from "../../runtime/json.ts";
 import type { Admission, JobStatus } from "../job/status.ts";
+import type { GangScheduler } from "../pods/pod-group.ts";
 import type { PodView } from "../pods/pod-view.ts";
 
-/** A service or config map of a job, as far as decisions need it. */
+/** An object of a job beside its pods, as far as decisions need it. */
 export type ObjectView = {
   readonly name: string;
   readonly uid: string;
@@ -12,14 +13,22 @@ export type ObjectView = {
   readonly deleting: boolean;
 };
 
+/** A config map of a job, and its `data` as canonical JSON. */
+export type ConfigMapView = ObjectView & { readonly data: string };
+
+/** A PodGroup of a job: what its scheduler says of it, and the spec that we asked for, as canonical JSON. */
+export type PodGroupView = ObjectView & { readonly phase: string; readonly asked: string };
+
 /** What a worker's reflectors see of one job in one cluster; stale by as much as the cluster's watch lags. */
 export type ObservedCluster = {
   readonly cluster: string;
   /** Pods that carry the job's uid, and pods that hold one of its pods' names without it. */
   readonly pods: readonly PodView[];
   readonly services: readonly ObjectView[];
-  /** Anchors of this job's admissions. */
-  readonly anchors: readonly ObjectView[];
+  /** Config maps of this job: anchors of its admissions, and what its kind made for them (see `anchoredMaps`). */
+  readonly configMaps: readonly ConfigMapView[];
+  /** The cluster's gang scheduler and the PodGroups of this job; absent where it has none. */
+  readonly gang?: { readonly scheduler: GangScheduler; readonly groups: readonly PodGroupView[] };
 };
 
 /**
@@ -34,10 +43,22 @@ export type Action = {
   readonly namespace: string;
 } & (
   | { readonly kind: "createAnchor"; readonly manifest: JsonObject }
-  /** Waits for the anchor, whose uid becomes the controlling owner; refused where the anchor is gone or is being deleted. */
-  | { readonly kind: "createPod" | "createService"; readonly anchor: string; readonly manifest: JsonObject }
-  /** Only the object of that uid is deleted, never its successor of the same name. */
-  | { readonly kind: "deletePod" | "deleteService" | "deleteAnchor"; readonly name: string; readonly uid: string }
+  /**
+   * Waits for the anchor, whose uid becomes the controlling owner; refused where the anchor is gone or is being deleted. A part is what a kind
+   * wants beside pods and services; one that is there and differs from what a newer record wants is changed, whichever of the two is asked for,
+   * and made if an update does not find it. Config maps come after the other parts have succeeded.
+   */
+  | {
+      readonly kind: "createPod" | "createService" | "createPart" | "updatePart" | "createPodGroup";
+      readonly anchor: string;
+      readonly manifest: JsonObject;
+    }
+  /** Only the object of that uid is changed or deleted, never its successor of the same name. */
+  | { readonly kind: "updatePodGroup"; readonly name: string; readonly uid: string; readonly manifest: JsonObject }
+  | { readonly kind: "deletePodGroup"; readonly name: string; readonly uid: string; readonly apiVersion: string }
+  | { readonly kind: "deleteService" | "deleteConfigMap" | "deleteAnchor"; readonly name: string; readonly uid: string }
+  /** `force`: without waiting for the node, which is lost; absent: the kubelet ends it in its own time. */
+  | { readonly kind: "deletePod"; readonly name: string; readonly uid: string; readonly force?: boolean }
 );
 
 export type JobEvent = {

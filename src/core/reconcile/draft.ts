@@ -4,13 +4,18 @@ import type { Job } from "../job/job.ts";
 import type { Admission, ConditionType, JobStatus } from "../job/status.ts";
 import type { Kind } from "../kinds/kind.ts";
 import type { BuildConfig } from "../pods/build-config.ts";
+import type { PendingLimits } from "../pods/read-pending.ts";
 import type { Action, Decision, JobEvent, Observed } from "./decision.ts";
 
 /** How long to wait for what was asked of a cluster to be seen there, and how far its watch may lag behind. */
 export const OUTSTANDING_MS = 5_000;
 
 /** What an installation gives to every decision. */
-export type ReconcileConfig = { readonly build: BuildConfig };
+export type ReconcileConfig = {
+  readonly build: BuildConfig;
+  /** How long pods may be stuck before they start; absent: `PENDING_LIMITS`. */
+  readonly pending?: PendingLimits;
+};
 
 /** What a decision is made from. */
 export type Inputs = {
@@ -19,6 +24,17 @@ export type Inputs = {
   readonly observed: Observed;
   readonly nowMs: number;
   readonly config: ReconcileConfig;
+  /** A pod that its cluster will never make; null: none that is known of. */
+  readonly refused: RefusedPod | null;
+};
+
+/** A pod of an attempt that an API server has refused for good. */
+export type RefusedPod = {
+  readonly admission: number;
+  readonly name: string;
+  readonly attempt: number;
+  readonly code: string;
+  readonly message: string;
 };
 
 /** A decision while it is made: starts as the record is, and is changed by the rules in turn. */

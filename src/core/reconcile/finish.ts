@@ -34,7 +34,7 @@ export function finish(draft: Draft, inputs: Inputs, end: End): void {
   draft.recheckAtMs.push(nowMs);
 }
 
-/** An admission that is live no longer, with what is known of pods that nobody has seen yet (see `Admission.belowMinSinceMs`). */
+/** An admission that is live no longer, with until when its pods were asked for (see `Admission.belowMinSinceMs`). */
 export function stop(
   admission: Admission,
   {
@@ -43,8 +43,16 @@ export function stop(
     nowMs,
   }: { readonly state: "ended" | "undone"; readonly arranged: Arrangement; readonly nowMs: number },
 ): Admission {
-  const allSeen = arranged.slots.every(({ pod }) => pod !== null && !pod.deleting);
-  return { ...admission, state, belowMinSinceMs: allSeen ? null : nowMs };
+  return { ...admission, state, belowMinSinceMs: askedUntilMs(arranged, nowMs) };
+}
+
+/**
+ * Until when creates were asked for. One whose answer was lost may be under way still, although what it makes is seen already: it must not come
+ * after that is gone. A pod that is seen was asked for when it was made at the latest, by its cluster's clock, which may be ahead of ours.
+ */
+function askedUntilMs({ slots }: Arrangement, nowMs: number): number {
+  const asked = slots.map(({ pod }) => (pod === null || pod.deleting ? nowMs : pod.createTimeMs));
+  return Math.min(nowMs, Math.max(0, ...asked));
 }
 
 /** A failure that no pod is named for. */

@@ -1,204 +1,121 @@
-import { randomUUID } from "node:crypto";
-import { Redis } from "ioredis";
-import { UnavailableError } from "../../../runtime/unavailable-error.ts";
+import { describeAddress, type Host, hostText, parseAddress, type RedisAddress } from "./address.ts";
+import { RedisCluster } from "./cluster.ts";
+import { RedisNode, RedisRefusedError } from "./node.ts";
+import { endpointOptions, type Secrets, sentinelOptions, type Timing } from "./options.ts";
 import type { Script } from "./scripts.ts";
-import { parseInfo, refusalOf, type Server, uncheckedOf } from "./server.ts";
+import { Subscriptions } from "./subscriptions.ts";
 
-export type ConnectionOptions = {
-  /** `redis://` or `rediss://`, with user and password where needed. */
-  readonly url: string;
-  /** A call without an answer for so long is lost. */
-  readonly commandTimeoutMs: number;
-  /** The pause before the first attempt to connect again; it doubles up to `reconnectMsMax`. */
-  readonly reconnectMsMin: number;
-  readonly reconnectMsMax: number;
-  /** Hears why there is no connection; the next attempt comes by itself. */
-  readonly onError: (error: Error) => void;
-  /** Hears of each connection what could not be checked. */
-  readonly onWarning: (message: string) => void;
-};
+export { RedisRefusedError };
 
-/** This Redis must not be used as it is set up; the message says what to set. */
-export class RedisRefusedError extends Error {
-  override readonly name = "RedisRefusedError";
-}
+export type ConnectionOptions = Timing &
+  Secrets & {
+    /** As `parseAddress` reads it: a server that stands alone, one that sentinels watch over, or a Redis Cluster. */
+    readonly url: string;
+    /** Hears why there is no connection; the next attempt comes by itself. */
+    readonly onError: (error: Error) => void;
+    /** Hears of each connection what could not be checked. */
+    readonly onWarning: (message: string) => void;
+  };
 
-/** Errors of a server that is not of use now and may be later; the command was not carried out. */
-const AWAY = new Set(["BUSY", "CLUSTERDOWN", "LOADING", "MASTERDOWN", "MISCONF", "NOREPLICAS", "OOM", "READONLY"]);
+/** One of several that is away costs nothing as long as the others tell. */
+const SENTINEL_PAUSES = { reconnectMsMin: 1_000, reconnectMsMax: 30_000 };
 
-/** So many lost calls' time without a byte, and the connection counts as cut. */
-const SILENT_CALLS = 3;
+type Scripted = Pick<RedisNode, "run" | "close">;
 
 /**
- * One connection that is made again whenever it is lost. Nothing is queued while there is none and nothing is ever sent twice: a call whose
- * answer is lost throws `UnavailableError`, and only its caller knows what to do.
+ * The way to Redis, however it is set up. A call goes to the server that owns its keys now, and is told the run of that very server; nothing
+ * is queued, sent twice or redirected. A call whose answer is lost throws `UnavailableError`, and only its caller knows what to do.
  */
 export class RedisConnection {
-  readonly #redis: Redis;
-  readonly #options: ConnectionOptions;
-  readonly #address: string;
-  /** The run of the server that is connected and may be used. */
-  #runId: string | null = null;
-  #refusal: string | null = null;
-  #identifying: Promise<void> | null = null;
-  /** Counts connections: an answer of an earlier one says nothing of this one. */
-  #connection = 0;
-  #lastError = "not connected yet";
+  readonly #servers: Scripted;
+  readonly #subscriptions: Subscriptions;
 
-  private constructor(options: ConnectionOptions) {
-    this.#options = options;
-    this.#address = addressOf(options.url);
-    this.#redis = new Redis(options.url, {
-      lazyConnect: true,
-      enableOfflineQueue: false,
-      autoResendUnfulfilledCommands: false,
-      maxRetriesPerRequest: 0,
-      autoResubscribe: false,
-      enableAutoPipelining: true,
-      commandTimeout: options.commandTimeoutMs,
-      connectTimeout: options.commandTimeoutMs,
-      socketTimeout: options.commandTimeoutMs * SILENT_CALLS,
-      // INFO is asked for here, where it is looked into; what else a client says of itself some servers forbid.
-      enableReadyCheck: false,
-      disableClientInfo: true,
-      protocol: 2,
-      retryStrategy: (times) => Math.min(options.reconnectMsMin * 2 ** Math.min(times - 1, 20), options.reconnectMsMax),
-      // A primary that became a replica: its address may lead to the new primary by now. `true` connects again and resends nothing.
-      reconnectOnError: (error) => error.message.startsWith("READONLY"),
-    });
-    // Its own message only: the library's errors carry the command, and that of a login the password.
-    this.#redis.on("error", (error: Error) => this.#failed(error.message));
-    this.#redis.on("close", () => {
-      this.#connection += 1;
-      this.#runId = null;
-    });
-    this.#redis.on("ready", () => void this.#identify());
+  /** Hear of a new primary. */
+  readonly #sentinels: readonly Subscriptions[];
+
+  private constructor(servers: Scripted, subscriptions: Subscriptions, sentinels: readonly Subscriptions[]) {
+    this.#servers = servers;
+    this.#subscriptions = subscriptions;
+    this.#sentinels = sentinels;
   }
 
   /** Throws `RedisRefusedError` for a Redis that must not be used, `UnavailableError` for one that cannot be reached. */
   static async open(options: ConnectionOptions): Promise<RedisConnection> {
-    const connection = new RedisConnection(options);
-    try {
-      await connection.#redis.connect().catch((error: Error) => {
-        throw connection.#unavailable(connection.#lastErrorOr(error));
-      });
-      await connection.#identify();
-      if (connection.#refusal !== null) throw new RedisRefusedError(connection.#refusal);
-      if (connection.#runId === null) throw connection.#unavailable(connection.#lastError);
-      return connection;
-    } catch (error) {
-      await connection.close();
-      throw error;
-    }
+    const address = addressOf(options.url);
+    const servers = address.kind === "cluster" ? await openCluster(address, options) : await openOne(address, options);
+    const hosts = () => (servers instanceof RedisCluster ? servers.hosts() : address.hosts);
+    const sentinels = servers instanceof RedisNode ? listenToSentinels(address, options, servers) : [];
+    let turn = 0;
+    const nextEndpoint = () => {
+      const known = hosts();
+      turn += 1;
+      return endpointOptions(address, options, known[turn % known.length]);
+    };
+    const subscriptions = new Subscriptions({ ...options, name: describeAddress(address), nextEndpoint });
+    return new RedisConnection(servers, subscriptions, sentinels);
   }
 
-  /** Runs a script; its arguments are told which run of the server they are sent to. */
-  async run(script: Script, keys: readonly string[], argumentsFor: (runId: string) => readonly string[]) {
-    const runId = this.#runId;
-    if (runId === null) {
-      // Refused, or not identified: the answer may be another one by now.
-      if (this.#redis.status === "ready") void this.#identify();
-      throw this.#unavailable(this.#refusal ?? this.#lastError);
-    }
-    try {
-      return await this.#evaluate(script, keys, argumentsFor(runId));
-    } catch (error) {
-      throw this.#translated(error);
-    }
+  /** Runs a script, whose keys share one slot; its arguments are told which run of the server they are sent to. */
+  run(script: Script, keys: readonly string[], argumentsFor: (runId: string) => readonly string[]): Promise<unknown> {
+    return this.#servers.run(script, keys, argumentsFor);
+  }
+
+  /** Hears what is published from soon on; what is published while the connection is lost is not heard. Returns how to stop. */
+  subscribe(channel: string, listener: (message: string) => void): () => void {
+    return this.#subscriptions.subscribe(channel, listener);
   }
 
   /** What waits for an answer loses it. */
   async close(): Promise<void> {
-    if (this.#redis.status === "end") return;
-    const ended = new Promise<void>((resolve) => this.#redis.once("end", () => resolve()));
-    this.#redis.disconnect();
-    // Between two attempts there is no connection whose end could be heard.
-    if (this.#redis.status === "reconnecting") return;
-    await ended;
-  }
-
-  async #evaluate(script: Script, keys: readonly string[], parameters: readonly string[]): Promise<unknown> {
-    try {
-      return await this.#redis.evalsha(script.sha, keys.length, ...keys, ...parameters);
-    } catch (error) {
-      if (!(error instanceof Error && error.message.startsWith("NOSCRIPT"))) throw error;
-      // It was not carried out: the server did not know it.
-      await this.#redis.script("LOAD", script.text);
-      return await this.#redis.evalsha(script.sha, keys.length, ...keys, ...parameters);
-    }
-  }
-
-  /** Learns what is connected; until it is known nothing is sent there. */
-  #identify(): Promise<void> {
-    this.#identifying ??= this.#askServer().finally(() => {
-      this.#identifying = null;
-    });
-    return this.#identifying;
-  }
-
-  async #askServer(): Promise<void> {
-    if (this.#runId !== null) return;
-    const connection = this.#connection;
-    let server: Server;
-    try {
-      server = parseInfo(await this.#info());
-    } catch (error) {
-      this.#failed(error instanceof Error ? error.message : String(error));
-      // Lost with its connection: the next one may be there already, and nobody else asks.
-      if (connection !== this.#connection && this.#redis.status === "ready") await this.#askServer();
-      return;
-    }
-    if (connection !== this.#connection) return;
-    const refusal = refusalOf(server);
-    this.#refusal = refusal && `Redis at ${this.#address} is refused: ${refusal}`;
-    if (this.#refusal !== null) {
-      this.#options.onError(new RedisRefusedError(this.#refusal));
-      return;
-    }
-    for (const unchecked of uncheckedOf(server)) this.#options.onWarning(`Redis at ${this.#address}: ${unchecked}`);
-    // Where it is not told, each connection counts as one to another server.
-    this.#runId = server.runId ?? `connection ${randomUUID()}`;
-  }
-
-  /** Empty where this user may not ask. */
-  async #info(): Promise<string> {
-    try {
-      return await this.#redis.info();
-    } catch (error) {
-      if (error instanceof Error && /^(NOPERM|ERR unknown command)/.test(error.message)) return "";
-      throw error;
-    }
-  }
-
-  #failed(message: string): void {
-    this.#lastError = message;
-    this.#options.onError(this.#unavailable(message));
-  }
-
-  #lastErrorOr(error: Error): string {
-    return this.#lastError === "not connected yet" ? error.message : this.#lastError;
-  }
-
-  #unavailable(why: string): UnavailableError {
-    return new UnavailableError(`Redis at ${this.#address} cannot be used now: ${why}`);
-  }
-
-  /** What a server answered is the caller's to see, unless it only says that it is away; all else is a lost answer. */
-  #translated(error: unknown): Error {
-    const message = error instanceof Error ? error.message : String(error);
-    const answered = error instanceof Error && error.name === "ReplyError";
-    if (answered && !AWAY.has(message.split(" ")[0] ?? "")) return new Error(`Redis answered: ${message}`);
-    return this.#unavailable(message);
+    for (const subscriptions of [this.#subscriptions, ...this.#sentinels]) subscriptions.close();
+    await this.#servers.close();
   }
 }
 
-/** Host and port alone: the rest may hold a password. */
-function addressOf(url: string): string {
-  const parsed = URL.canParse(url) ? new URL(url) : null;
-  if (parsed === null || !["redis:", "rediss:"].includes(parsed.protocol) || parsed.hostname === "") {
-    throw new RedisRefusedError(
-      "the URL of Redis must look like redis://HOST:PORT or rediss://USER:PASSWORD@HOST:PORT",
-    );
+function addressOf(url: string): RedisAddress {
+  try {
+    return parseAddress(url);
+  } catch (error) {
+    throw new RedisRefusedError(`the URL of Redis: ${error instanceof Error ? error.message : error}`);
   }
-  return `${parsed.hostname}:${parsed.port || "6379"}`;
+}
+
+async function openOne(address: RedisAddress, options: ConnectionOptions): Promise<RedisNode> {
+  const endpoint = endpointOptions(address, options);
+  const node = new RedisNode({ ...options, name: describeAddress(address), endpoint, clustered: false });
+  try {
+    await node.connect();
+    return node;
+  } catch (error) {
+    await node.close();
+    throw error;
+  }
+}
+
+/** Connects to the new primary as soon as any of the sentinels tells of one; the old one may still answer. */
+function listenToSentinels(
+  address: RedisAddress,
+  options: ConnectionOptions,
+  node: RedisNode,
+): readonly Subscriptions[] {
+  if (address.kind !== "sentinel") return [];
+  return address.hosts.map((host) => {
+    const name = `the sentinel at ${hostText(host)}`;
+    const nextEndpoint = () => sentinelOptions(address, options, host);
+    const subscriptions = new Subscriptions({ ...options, ...SENTINEL_PAUSES, name, nextEndpoint });
+    // Its text: name, old host, old port, new host, new port.
+    subscriptions.subscribe("+switch-master", (text) => {
+      if (text.split(" ")[0] === address.name) node.reconnect();
+    });
+    return subscriptions;
+  });
+}
+
+function openCluster(address: RedisAddress, options: ConnectionOptions): Promise<RedisCluster> {
+  const nodeAt = (host: Host) => {
+    const endpoint = endpointOptions(address, options, host);
+    return new RedisNode({ ...options, name: `Redis at ${hostText(host)}`, endpoint, clustered: true });
+  };
+  const name = describeAddress(address);
+  return RedisCluster.open({ name, seeds: address.hosts, lookMsMin: options.reconnectMsMin, nodeAt });
 }

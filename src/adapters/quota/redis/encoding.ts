@@ -1,8 +1,10 @@
-import type { AllocationLine, Holder, LedgerRow, QueueLimit } from "../../../core/quota/counters.ts";
-import { FENCES_PER_EPOCH, tokenKey } from "../../../core/quota/lines.ts";
-import { scopeKey, scopesOf } from "../../../core/quota/scopes.ts";
+import type { AllocationLine, LedgerRow, Limits, LineRef, StandRequest } from "../../../core/quota/counters.ts";
+import { limitBook } from "../../../core/quota/limits.ts";
+import { FENCES_PER_EPOCH, holderKey, tokenKey } from "../../../core/quota/lines.ts";
+import { scopeKey } from "../../../core/quota/scopes.ts";
+import { Sums } from "../../../core/quota/sums.ts";
 
-/** Fields and values of one hash, one after the other. */
+/** Fields and values of one hash, or scores and members of one sorted set, one after the other. */
 type Pairs = readonly string[];
 
 /** What a domain is loaded with: the pairs of each key by its number in the scripts, and the highest fence's counter. */
@@ -11,48 +13,95 @@ export type Load = { readonly keys: ReadonlyMap<number, Pairs>; readonly grants:
 const LIMITS = 2;
 const SUMS = 3;
 const TOKENS = 4;
-const FENCES = 5;
+const EXPIRIES = 7;
 
-export function holderKey(holder: Holder): string {
-  return JSON.stringify([holder.jobUid, holder.admission]);
-}
+const PRIORITY_MAX = 2 ** 31 - 1;
+/** Digits that hold any priority, and any age. */
+const PRIORITY_DIGITS = 10;
+const SINCE_DIGITS = 16;
+
+/** A name as scripts take it: no text of names can be read as another one. */
+export const nameText = (name: string): string => JSON.stringify(name);
 
 /** The arguments of one line, as `grant.lua` takes them. */
 export function lineArguments(line: AllocationLine): readonly string[] {
-  return [tokenKey(line), amountText(line.amount), ...scopesOf(line).map(scopeKey)];
+  const { pool, token, amount, project, namespace, queue, caps, leaseMs } = line;
+  return [
+    nameText(pool),
+    nameText(token),
+    numberText(amount),
+    nameText(project),
+    nameText(namespace),
+    queue === null ? "" : nameText(queue),
+    numberText(caps.project),
+    numberText(caps.namespace),
+    numberText(leaseMs),
+  ];
 }
 
-export function limitPairs(limits: readonly QueueLimit[]): Pairs {
-  return limits.flatMap(({ queue, pool, limit }) => [scopeKey({ kind: "queue", pool, queue }), amountText(limit)]);
+/** The arguments of a waiter, as `stand.lua` takes them from its order on. */
+export function waiterArguments(request: StandRequest): readonly string[] {
+  const { priority, sinceMs, holder, grants, lines } = request;
+  const order = digits(PRIORITY_MAX - priority, PRIORITY_DIGITS) + digits(sinceMs, SINCE_DIGITS);
+  const own = [order, holderKey(holder), numberText(priority), numberText(sinceMs), grants ? "1" : "0"];
+  return [...own, ...lines.flatMap(lineArguments)];
+}
+
+export function refArguments(lines: readonly LineRef[]): readonly string[] {
+  return lines.flatMap((line) => [tokenKey(line), line.fence.toString()]);
+}
+
+export function limitPairs({ pools, queues }: Limits): Pairs {
+  const ofPools = pools.flatMap(({ pool, quota, projectDefault, namespaceDefault }) => [
+    scopeKey({ kind: "pool", pool }),
+    JSON.stringify([quota, projectDefault, namespaceDefault].map(numberText)),
+  ]);
+  const ofQueues = queues.flatMap(({ queue, pool, parent, ceiling, guarantee }) => [
+    scopeKey({ kind: "queue", pool, queue }),
+    JSON.stringify([numberText(ceiling), numberText(guarantee), parent === null ? "" : nameText(parent)]),
+  ]);
+  return [...ofPools, ...ofQueues];
 }
 
 /** Everything that is held and allowed, as the scripts would have written it. */
-export function loadOf(epoch: number, rows: readonly LedgerRow[], limits: readonly QueueLimit[]): Load {
-  const sums = new Map<string, number>();
-  const fences = new Map<string, string[]>();
+export function loadOf(epoch: number, rows: readonly LedgerRow[], limits: Limits): Load {
+  const sums = new Sums(limitBook(limits));
   const tokens: string[] = [];
+  const expiries: string[] = [];
   let grants = 0n;
   for (const row of rows) {
-    const fence = row.fence.toString();
-    const scopes = scopesOf(row).map(scopeKey);
-    for (const scope of scopes) sums.set(scope, (sums.get(scope) ?? 0) + row.amount);
-    const together = fences.get(fence);
-    if (together === undefined) fences.set(fence, [tokenKey(row)]);
-    else together.push(tokenKey(row));
-    tokens.push(tokenKey(row), JSON.stringify([fence, amountText(row.amount), holderKey(row.holder), ...scopes]));
+    sums.add(row);
+    const token = tokenKey(row);
+    tokens.push(token, tokenText(row));
+    // The lease clock begins anew with a load.
+    if (row.leaseMs !== null) expiries.push(numberText(row.leaseMs), token);
     const counter = row.fence - BigInt(epoch) * FENCES_PER_EPOCH;
     if (counter > grants && counter < FENCES_PER_EPOCH) grants = counter;
   }
+  const used = sums.list().flatMap(({ scope, used }) => [scopeKey(scope), numberText(used)]);
+  const direct = sums.listDirect().flatMap(({ scope, used }) => [`direct${scopeKey(scope)}`, numberText(used)]);
   const keys = new Map<number, Pairs>([
     [LIMITS, limitPairs(limits)],
-    [SUMS, [...sums].flatMap(([scope, used]) => [scope, amountText(used)])],
+    [SUMS, [...used, ...direct]],
     [TOKENS, tokens],
-    [FENCES, [...fences].flatMap(([fence, together]) => [fence, JSON.stringify(together)])],
+    [EXPIRIES, expiries],
   ]);
   return { keys, grants };
 }
 
-/** A whole number without exponent: `String` writes one from 10^21 on. */
-function amountText(amount: number): string {
-  return BigInt(amount).toString();
+/** A token that the ledger has, whose lease begins with the lease clock. */
+function tokenText(row: LedgerRow): string {
+  const { fence, amount, holder, pool, project, namespace, queue, leaseMs } = row;
+  const names = [nameText(pool), nameText(project), nameText(namespace), queue === null ? "" : nameText(queue)];
+  const lease = numberText(leaseMs);
+  return JSON.stringify([fence.toString(), numberText(amount), holderKey(holder), ...names, lease, lease, "1"]);
+}
+
+/** A whole number without exponent (`String` writes one from 10^21 on); null as scripts take it. */
+export function numberText(value: number | null): string {
+  return value === null ? "" : BigInt(value).toString();
+}
+
+function digits(value: number, count: number): string {
+  return numberText(value).padStart(count, "0");
 }

@@ -1,38 +1,29 @@
--- Frees the lines of a fence. The cost follows those lines alone.
+-- Frees lines that are held with exactly their fences, then serves the lines of their pools. The cost follows those lines, and whom it serves.
 --
 -- KEYS   as in common.lua
--- ARGV   epoch, run id, fence
--- Reply  'freed' | 'notHeld'
+-- ARGV   epoch, run id, then for each line: token, fence
+-- Reply  for each line 'freed' or 'notHeld'
 --        'closed'   not loaded, another epoch or server; also where the keys contradict each other, and then nobody is granted
 --                   anything until they are loaded again
 -- Errors none of its own; a server whose memory is full still frees
 
-local epoch, runId, fence = ARGV[1], ARGV[2], ARGV[3]
+if not isOpen(ARGV[1], ARGV[2]) then return 'closed' end
 
-if not isOpen(epoch, runId) then return 'closed' end
-local found = redis.call('HGET', FENCES, fence)
-if not found then return 'notHeld' end
-
-local function close()
-  redis.call('HDEL', META, 'open')
-  return 'closed'
-end
-
-local tokens = cjson.decode(found)
-local left = {}
-for _, token in ipairs(tokens) do
-  local held = redis.call('HGET', TOKENS, token)
-  if not held then return close() end
-  held = cjson.decode(held)
-  for at = 4, #held do
-    local scope = held[at]
-    left[scope] = (left[scope] or sumOf(scope)) - tonumber(held[2])
-    if left[scope] < 0 then return close() end
+local reply, freed = {}, {}
+for at = 3, #ARGV, 2 do
+  local token = ARGV[at]
+  local held = heldOf(token)
+  if held and held.fence == ARGV[at + 1] then
+    -- The deletion first: a server whose memory is full takes it, and then the rest of the script.
+    redis.call('HDEL', TOKENS, token)
+    redis.call('ZREM', EXPIRIES, token)
+    redis.call('ZREM', UNCONFIRMED, token)
+    if not count(held, -tonumber(held.amount)) then return closeDomain() end
+    freed[#freed + 1] = held
+    reply[#reply + 1] = 'freed'
+  else
+    reply[#reply + 1] = 'notHeld'
   end
 end
-
--- Deletions first: a server whose memory is full takes them, and then the rest of the script.
-redis.call('HDEL', FENCES, fence)
-for _, token in ipairs(tokens) do redis.call('HDEL', TOKENS, token) end
-for scope, used in pairs(left) do putSum(scope, used) end
-return 'freed'
+serve(poolsOf(freed))
+return reply

@@ -2,8 +2,9 @@
 -- loads the later one goes on; an older epoch does not begin.
 --
 -- KEYS   as in common.lua
--- ARGV   'begin', load, epoch, run id            forgets everything and closes
---        'fill', load, number of a key, then field, value, ...
+-- ARGV   'begin', load, epoch, run id, channel, version of the limits, most tokens, most waiters, silent ticks
+--                                                forgets everything and closes; the lease clock begins anew
+--        'fill', load, number of a key, then field, value, ... or, for a sorted set, score, member, ...
 --        'finish', load, grants                  opens; grants is the counter of the highest fence of this epoch that was filled in
 -- Reply  begin: 'begun', or 'older' where a later epoch has begun or is open: nothing is changed
 --        fill and finish: 'done', or 'lost' where another load began meanwhile, or a key was lost: nothing is changed
@@ -19,15 +20,19 @@ if step == 'begin' then
   local grants = '0'
   if present[1] == epoch then grants = present[2] or '0' end
   redis.call('UNLINK', unpack(KEYS))
-  for _, key in ipairs(KEYS) do redis.call('HSET', key, 'load', load) end
-  redis.call('HSET', META, 'epoch', epoch, 'runId', runId, 'grants', grants, 'open', '0')
+  for at = 1, 5 do redis.call('HSET', KEYS[at], 'load', load) end
+  redis.call('ZADD', LINE, 0, 'load:' .. load)
+  for at = 7, 9 do redis.call('ZADD', KEYS[at], '+inf', 'load:' .. load) end
+  redis.call('HSET', META, 'layout', LAYOUT, 'epoch', epoch, 'runId', runId, 'grants', grants, 'open', '0', 'channel', ARGV[5], 'clock', '0', 'silent', ARGV[9],
+    'limitsVersion', ARGV[6], 'tokensMax', ARGV[7], 'waitersMax', ARGV[8])
   return 'begun'
 end
 
 if not hasLoad(load) or redis.call('HGET', META, 'open') ~= '0' then return 'lost' end
 
 if step == 'fill' then
-  redis.call('HSET', KEYS[tonumber(ARGV[3])], unpack(ARGV, 4))
+  local number = tonumber(ARGV[3])
+  redis.call(number > 5 and 'ZADD' or 'HSET', KEYS[number], unpack(ARGV, 4))
   return 'done'
 end
 

@@ -1,13 +1,25 @@
-import { randomUUID } from "node:crypto";
-import type { Counters, GrantOutcome, LedgerRow, QueueLimit, Scope } from "../../../core/quota/counters.ts";
-import { checkLines } from "../../../core/quota/lines.ts";
-import { scopeOfKey, scopesOf } from "../../../core/quota/scopes.ts";
-import { UnavailableError } from "../../../runtime/unavailable-error.ts";
+import type { Counters } from "../../../core/quota/counters.ts";
+import { advanceMs, SILENT_TICKS_MAX, STAND_LEASE_MS } from "../../../core/quota/lease-clock.ts";
+import { checkLease, checkLines, checkPriority, checkStand, holderKey, tokenKey } from "../../../core/quota/lines.ts";
 import { type ConnectionOptions, RedisConnection } from "./connection.ts";
-import { holderKey, limitPairs, lineArguments, loadOf } from "./encoding.ts";
+import { limitPairs, lineArguments, nameText, numberText, refArguments, waiterArguments } from "./encoding.ts";
+import { load } from "./load.ts";
+import type { Secrets } from "./options.ts";
+import {
+  foundTokens,
+  grantOutcome,
+  nameOf,
+  renewOutcomes,
+  standOutcome,
+  sumsOf,
+  type Texts,
+  tickOutcome,
+  tokensOf,
+  waitersOf,
+} from "./replies.ts";
 import { SCRIPTS } from "./scripts.ts";
 
-export type RedisCountersOptions = Pick<ConnectionOptions, "url" | "onError" | "onWarning"> &
+export type RedisCountersOptions = Pick<ConnectionOptions, "url" | keyof Secrets | "onError" | "onWarning"> &
   Partial<Pick<ConnectionOptions, "commandTimeoutMs" | "reconnectMsMin" | "reconnectMsMax">> & {
     /** Names the database that the ledger is in: two of them may share a Redis. */
     readonly installation: string;
@@ -21,13 +33,15 @@ export type RedisCounters = Counters & { readonly close: () => Promise<void> };
 
 const DEFAULTS = { commandTimeoutMs: 2_000, reconnectMsMin: 50, reconnectMsMax: 2_000, keyPrefix: "gangway" };
 
-/** Values of one step of a load: a script that takes long holds up everybody. Below what Lua can unpack, 8,000. */
-const VALUES_PER_STEP = 1_000;
+/** As the scripts number them. */
+const KEYS = ["meta", "limits", "sums", "tokens", "waiters", "line", "expiries", "unconfirmed", "stands"];
 
-const KEYS = ["meta", "limits", "sums", "tokens", "fences"];
+type Verb = Exclude<keyof typeof SCRIPTS, "open">;
+type Ask = (verb: Verb, epoch: number, given?: readonly string[]) => Promise<unknown>;
+type Read = (verb: Verb, given?: readonly string[]) => Promise<unknown>;
 
 /**
- * Counters in Redis, one call for each grant. They answer `closed` whenever Redis is not what was opened: it was flushed, a key was
+ * Counters in Redis, one call for each verb. They answer `closed` whenever Redis is not what was opened: it was flushed, a key was
  * lost, another server or another run of it answers. A call whose answer is lost throws `UnavailableError` and may have been carried out;
  * opening under a raised epoch settles that.
  *
@@ -39,73 +53,76 @@ export async function redisCounters(given: RedisCountersOptions): Promise<RedisC
   // Redis hashes what is inside the first pair of braces.
   if (/[{}]/.test(tag)) throw new Error(`braces are not allowed in the name of counters: ${tag}`);
   const keys = KEYS.map((key) => `{${tag}}:${key}`);
+  const channel = `{${tag}}:offers`;
   const connection = await RedisConnection.open(options);
-  const run = (script: keyof typeof SCRIPTS, argumentsFor: (runId: string) => readonly string[]) =>
-    connection.run(SCRIPTS[script], keys, argumentsFor);
+  const ask: Ask = (verb, epoch, given = []) =>
+    connection.run(SCRIPTS[verb], keys, (runId) => [String(epoch), runId, ...given]);
+  const read: Read = (verb, given = []) => connection.run(SCRIPTS[verb], keys, (runId) => [runId, ...given]);
   return {
-    open: (epoch, rows, limits) => load(run, { epoch, rows, limits }),
-    grant: (request) => grant(run, request),
-    free: async (epoch, fence) =>
-      (await run("free", (runId) => [String(epoch), runId, fence.toString()])) as "freed" | "notHeld" | "closed",
-    setLimits: async (epoch, limits) =>
-      (await run("setLimits", (runId) => [String(epoch), runId, ...limitPairs(limits)])) as "set" | "closed",
-    used: async () => sumsOf((await run("used", (runId) => [runId])) as readonly string[]),
+    open: (epoch, of) =>
+      load((argumentsFor) => connection.run(SCRIPTS.open, keys, argumentsFor), { ...of, epoch, channel }),
+    ...grants(ask),
+    ...lines(ask),
+    ...leases(ask),
+    ...reads(read),
+    setLimits: async (epoch, limits) => {
+      const bounds = [limits.version, limits.tokensMax, limits.waitersMax].map(numberText);
+      return (await ask("setLimits", epoch, [...bounds, ...limitPairs(limits)])) as "set" | "older" | "closed";
+    },
+    onOffer: (listener) => connection.subscribe(channel, (waiter) => listener(nameOf(waiter))),
     close: () => connection.close(),
   };
 }
 
-type Run = (
-  script: keyof typeof SCRIPTS,
-  argumentsFor: (runId: string) => readonly string[],
-) => ReturnType<RedisConnection["run"]>;
-
-async function grant(run: Run, request: Parameters<Counters["grant"]>[0]): Promise<GrantOutcome> {
-  const { epoch, holder, lines } = request;
-  checkLines(lines);
-  const wanted = lines.flatMap(lineArguments);
-  const reply = await run("grant", (runId) => [String(epoch), runId, holderKey(holder), ...wanted]);
-  const [kind, ...rest] = reply as readonly [GrantOutcome["kind"], ...(string | number)[]];
-  const line = lines[Number(rest[0]) - 1];
-  if (kind === "granted") return { kind, fence: BigInt(rest[0] ?? 0), held: rest[1] === "held" };
-  if (kind === "closed") return { kind };
-  if (line === undefined) throw new Error(`Redis answered a grant with ${JSON.stringify(reply)}`);
-  if (kind === "conflict") return { kind, token: line.token };
-  const scope = scopesOf(line)[Number(rest[1]) - 1];
-  if (scope === undefined) throw new Error(`Redis answered a grant with ${JSON.stringify(reply)}`);
-  const violation = { scope, used: Number(rest[2]), limit: Number(rest[3]), requested: line.amount };
-  return { kind, violation };
+function grants(ask: Ask): Pick<Counters, "grant" | "free" | "confirm"> {
+  return {
+    grant: async ({ epoch, holder, lines, priority, waiter }) => {
+      checkLines(lines);
+      checkPriority(priority);
+      const asking = [holderKey(holder), numberText(priority), waiter === null ? "" : nameText(waiter)];
+      return grantOutcome(await ask("grant", epoch, [...asking, ...lines.flatMap(lineArguments)]), lines);
+    },
+    free: async (epoch, lines) =>
+      (await ask("free", epoch, refArguments(lines))) as "closed" | readonly ("freed" | "notHeld")[],
+    confirm: async (epoch, lines) => (await ask("confirm", epoch, refArguments(lines))) as "confirmed" | "closed",
+  };
 }
 
-/** Loads in steps. Whoever loads later goes on; this load then ends as one that was never asked for, or throws. */
-async function load(
-  run: Run,
-  wanted: {
-    readonly epoch: number;
-    readonly rows: readonly LedgerRow[];
-    readonly limits: readonly QueueLimit[];
-  },
-): Promise<void> {
-  const { keys, grants } = loadOf(wanted.epoch, wanted.rows, wanted.limits);
-  const id = randomUUID();
-  const begun = await run("open", (runId) => ["begin", id, String(wanted.epoch), runId]);
-  if (begun === "older") return;
-  for (const [key, pairs] of keys) {
-    for (let at = 0; at < pairs.length; at += VALUES_PER_STEP) {
-      mustGoOn(await run("open", () => ["fill", id, String(key), ...pairs.slice(at, at + VALUES_PER_STEP)]));
-    }
-  }
-  mustGoOn(await run("open", () => ["finish", id, grants.toString()]));
+function lines(ask: Ask): Pick<Counters, "stand" | "leave"> {
+  return {
+    stand: async (request) => {
+      checkStand(request);
+      const { epoch, waiter, lines } = request;
+      const kept = numberText(STAND_LEASE_MS);
+      return standOutcome(await ask("stand", epoch, [nameText(waiter), kept, ...waiterArguments(request)]), lines);
+    },
+    leave: async (epoch, waiter) => (await ask("leave", epoch, [nameText(waiter)])) as "left" | "notThere" | "closed",
+  };
 }
 
-function mustGoOn(reply: unknown): void {
-  if (reply !== "done")
-    throw new UnavailableError("the counters were lost, or loaded by another, while they were loaded");
+function leases(ask: Ask): Pick<Counters, "renew" | "tick" | "report"> {
+  return {
+    renew: async (epoch, { holder, lines }) => {
+      for (const { token, leaseMs } of lines) checkLease(token, leaseMs);
+      const asked = lines.flatMap((line) => [tokenKey(line), numberText(line.leaseMs)]);
+      return renewOutcomes(await ask("renew", epoch, [holderKey(holder), ...asked]));
+    },
+    tick: async (epoch, { elapsedMs, unconfirmedMs, limit }) => {
+      const asked = [advanceMs(elapsedMs), SILENT_TICKS_MAX, unconfirmedMs, limit].map(numberText);
+      return tickOutcome(await ask("tick", epoch, asked));
+    },
+    report: async (epoch) => (await ask("report", epoch)) as "reported" | "closed",
+  };
 }
 
-function sumsOf(pairs: readonly string[]): readonly { readonly scope: Scope; readonly used: number }[] {
-  const sums: { scope: Scope; used: number }[] = [];
-  for (let at = 0; at < pairs.length; at += 2) {
-    sums.push({ scope: scopeOfKey(pairs[at] ?? ""), used: Number(pairs[at + 1]) });
-  }
-  return sums;
+function reads(read: Read): Pick<Counters, "used" | "held" | "find" | "waiting"> {
+  return {
+    used: async () => sumsOf(await read("used")),
+    held: async (after, count) => {
+      const [next, tokens] = (await read("held", [after ?? "0", numberText(count)])) as readonly [string, Texts];
+      return { tokens: tokensOf(tokens), next: next === "0" ? null : next };
+    },
+    find: async (tokens) => foundTokens(tokens, await read("find", tokens.map(tokenKey))),
+    waiting: async () => waitersOf(await read("waiting")),
+  };
 }

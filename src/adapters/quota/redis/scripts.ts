@@ -5,19 +5,30 @@ import { join } from "node:path";
 /** A script as Redis knows it: by the SHA-1 of its text. */
 export type Script = { readonly text: string; readonly sha: string };
 
-const COMMON = read("common");
+/** What verbs share, in front of them: those that only read or mark need no more than the keys. */
+const KEYS = read("common");
+const LINES = `${KEYS}\n${read("decide")}\n${read("line")}`;
 
 /** One script for each verb of the counters; what each takes and answers is written at its head. */
 export const SCRIPTS = {
-  open: script("open"),
-  grant: script("grant"),
-  free: script("free"),
-  setLimits: script("set-limits"),
-  used: script("used"),
+  open: script("open", KEYS),
+  grant: script("grant", LINES),
+  free: script("free", LINES),
+  confirm: script("confirm", KEYS),
+  renew: script("renew", KEYS),
+  stand: script("stand", LINES),
+  leave: script("leave", LINES),
+  tick: script("tick", LINES),
+  report: script("report", KEYS),
+  setLimits: script("set-limits", LINES),
+  used: script("used", KEYS),
+  held: script("held", KEYS),
+  find: script("find", KEYS),
+  waiting: script("waiting", LINES),
 } as const;
 
-function script(name: string): Script {
-  const text = `${COMMON}\n${read(name)}`;
+function script(name: string, shared: string): Script {
+  const text = `${shared}\n${read(name)}`;
   return { text, sha: createHash("sha1").update(text).digest("hex") };
 }
 

@@ -10,6 +10,8 @@ export type Server = {
   readonly maxMemoryPolicy: string | null;
   /** It is a node of a Redis Cluster. */
   readonly clustered: boolean;
+  /** It follows another server and takes no writes. */
+  readonly isReplica: boolean;
 };
 
 /** Reads the reply of INFO. */
@@ -27,16 +29,21 @@ export function parseInfo(info: string): Server {
     maxMemoryBytes: maxMemory === undefined ? null : Number(maxMemory),
     maxMemoryPolicy: facts.get("maxmemory_policy") ?? null,
     clustered: facts.get("cluster_enabled") === "1",
+    isReplica: facts.get("role") === "slave",
   };
 }
 
 /** Why counters must not live there, and what to set; null if they may. */
-export function refusalOf(server: Server): string | null {
+export function refusalOf(server: Server, expected: { readonly clustered: boolean }): string | null {
   const { version, maxMemoryBytes, maxMemoryPolicy } = server;
   if (version !== null && isOlder(version)) {
     return `it is version ${version}; the counters need ${VERSION_MIN.join(".")} or later`;
   }
-  if (server.clustered) return "it is a node of a Redis Cluster; name a Redis that stands alone";
+  if (server.runId === null) return "it does not tell its run id (INFO), without which a restart would not be noticed";
+  if (server.clustered && !expected.clustered) {
+    return "it is a node of a Redis Cluster; name the cluster by redis+cluster://HOST:PORT,HOST:PORT";
+  }
+  if (!server.clustered && expected.clustered) return "it is not a node of a Redis Cluster";
   const mayEvict = maxMemoryPolicy !== null && maxMemoryPolicy !== "noeviction" && maxMemoryBytes !== 0;
   if (mayEvict) {
     const limit = maxMemoryBytes === null ? "a limit that it does not tell" : `${maxMemoryBytes} bytes`;
@@ -54,9 +61,6 @@ export function uncheckedOf(server: Server): readonly string[] {
   if (server.version === null) unchecked.push(`its version is unknown: ${VERSION_MIN.join(".")} or later is needed`);
   if (server.maxMemoryPolicy === null) {
     unchecked.push("its maxmemory-policy is unknown: it must be noeviction, or maxmemory 0");
-  }
-  if (server.runId === null) {
-    unchecked.push("its run id is unknown: after every new connection the counters are rebuilt from the ledger");
   }
   return unchecked;
 }

@@ -5,14 +5,13 @@
 -- Reply  {scope, used, ...} of the scopes with a use above 0, in no order; {} where the domain is closed
 -- Errors none of its own
 
-local epoch = redis.call('HGET', META, 'epoch')
-if not epoch or not isOpen(epoch, ARGV[1]) then return {} end
+if not isOpen(nil, ARGV[1]) then return {} end
 local reply = {}
-local sums = redis.call('HGETALL', SUMS)
-for at = 1, #sums, 2 do
-  if sums[at] ~= 'load' then
-    reply[#reply + 1] = sums[at]
-    reply[#reply + 1] = sums[at + 1]
+local all = redis.call('HGETALL', SUMS)
+for at = 1, #all, 2 do
+  if string.sub(all[at], 1, 1) == '[' then
+    reply[#reply + 1] = all[at]
+    reply[#reply + 1] = all[at + 1]
   end
 end
 return reply

@@ -13,7 +13,7 @@ import type { JsonObject, Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file gangway/v1/job.proto.
  */
 export const file_gangway_v1_job: GenFile = /*@__PURE__*/
-  fileDesc("ChRnYW5nd2F5L3YxL2pvYi5wcm90bxIKZ2FuZ3dheS52MSKHAQoDSm9iEi4KCG1ldGFkYXRhGAEgASgLMhQuZ2FuZ3dheS52MS5NZXRhZGF0YUIGukgDyAEBEikKBHNwZWMYAiABKAsyEy5nYW5nd2F5LnYxLkpvYlNwZWNCBrpIA8gBARIlCgZzdGF0dXMYAyABKAsyFS5nYW5nd2F5LnYxLkpvYlN0YXR1cyLKCQoITWV0YWRhdGES8gEKBG5hbWUYASABKAlC4wG6SN8BugHbAQoNbWV0YWRhdGEubmFtZRKIAW11c3QgYmUgYSBETlMgbGFiZWw6IGF0IG1vc3QgNjMgbG93ZXItY2FzZSBsZXR0ZXJzLCBkaWdpdHMgYW5kICctJywgYmVnaW5uaW5nIGFuZCBlbmRpbmcgd2l0aCBhIGxldHRlciBvciBkaWdpdCwgYmVnaW5uaW5nIHdpdGggYSBsZXR0ZXIaP3RoaXMgPT0gJycgfHwgdGhpcy5tYXRjaGVzKCdeW2Etel0oWy1hLXowLTldezAsNjF9W2EtejAtOV0pPyQnKRK+AQoNZ2VuZXJhdGVfbmFtZRgCIAEoCUKmAbpIogG6AZ4BChZtZXRhZGF0YS5nZW5lcmF0ZV9uYW1lEk5tdXN0IGJlIGF0IG1vc3QgNTAgbG93ZXItY2FzZSBsZXR0ZXJzLCBkaWdpdHMgYW5kICctJywgYmVnaW5uaW5nIHdpdGggYSBsZXR0ZXIaNHRoaXMgPT0gJycgfHwgdGhpcy5tYXRjaGVzKCdeW2Etel1bLWEtejAtOV17MCw0OX0kJykS5QEKCW5hbWVzcGFjZRgDIAEoCULRAbpIzQG6AckBChJtZXRhZGF0YS5uYW1lc3BhY2USb211c3QgYmUgYSBETlMgbGFiZWw6IGF0IG1vc3QgNjMgbG93ZXItY2FzZSBsZXR0ZXJzLCBkaWdpdHMgYW5kICctJywgYmVnaW5uaW5nIGFuZCBlbmRpbmcgd2l0aCBhIGxldHRlciBvciBkaWdpdBpCdGhpcyA9PSAnJyB8fCB0aGlzLm1hdGNoZXMoJ15bYS16MC05XShbLWEtejAtOV17MCw2MX1bYS16MC05XSk/JCcpEg8KB3Byb2plY3QYBCABKAkSCwoDdWlkGAUgASgJEtIBCgZsYWJlbHMYBiADKAsyIC5nYW5nd2F5LnYxLk1ldGFkYXRhLkxhYmVsc0VudHJ5Qp8BukibAZoBlwEQQCJbclkyV14oW2EtejAtOV0oWy1hLXowLTkuXXswLDI1MX1bYS16MC05XSk/Lyk/W0EtWmEtejAtOV0oWy1BLVphLXowLTlfLl17MCw2MX1bQS1aYS16MC05XSk/JCo2cjQyMl4oW0EtWmEtejAtOV0oWy1BLVphLXowLTlfLl17MCw2MX1bQS1aYS16MC05XSk/KT8kEjoKC2Fubm90YXRpb25zGAcgAygLMiUuZ2FuZ3dheS52MS5NZXRhZGF0YS5Bbm5vdGF0aW9uc0VudHJ5EhgKEHJlc291cmNlX3ZlcnNpb24YCCABKAkSLwoLY3JlYXRlX3RpbWUYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2RlbGV0ZV90aW1lGAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgpjcmVhdGVkX2J5GAsgASgJGi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaMgoQQW5ub3RhdGlvbnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIt0CCgdKb2JTcGVjEhUKBGtpbmQYASABKAlCB7pIBHICEAESSAoNcmVwbGljYV9zcGVjcxgCIAMoCzIlLmdhbmd3YXkudjEuSm9iU3BlYy5SZXBsaWNhU3BlY3NFbnRyeUIKukgHmgEECAEQEBIpCgpydW5fcG9saWN5GAMgASgLMhUuZ2FuZ3dheS52MS5SdW5Qb2xpY3kSKgoJa2luZF9zcGVjGAQgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIVCghwcmlvcml0eRgFIAEoBUgAiAEBEigKCXBsYWNlbWVudBgGIAEoCzIVLmdhbmd3YXkudjEuUGxhY2VtZW50GkwKEVJlcGxpY2FTcGVjc0VudHJ5EgsKA2tleRgBIAEoCRImCgV2YWx1ZRgCIAEoCzIXLmdhbmd3YXkudjEuUmVwbGljYVNwZWM6AjgBQgsKCV9wcmlvcml0eSKtAQoLUmVwbGljYVNwZWMSIQoIcmVwbGljYXMYASABKAVCCrpIBxoFGJBOKABIAIgBARIxCgh0ZW1wbGF0ZRgCIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCBrpIA8gBARI7Cg5yZXN0YXJ0X3BvbGljeRgDIAEoDjIZLmdhbmd3YXkudjEuUmVzdGFydFBvbGljeUIIukgFggECEAFCCwoJX3JlcGxpY2FzIt0DCglSdW5Qb2xpY3kSPgoQY2xlYW5fcG9kX3BvbGljeRgBIAEoDjIaLmdhbmd3YXkudjEuQ2xlYW5Qb2RQb2xpY3lCCLpIBYIBAhABEjAKGnR0bF9zZWNvbmRzX2FmdGVyX2ZpbmlzaGVkGAIgASgFQge6SAQaAigASACIAQESMwoXYWN0aXZlX2RlYWRsaW5lX3NlY29uZHMYAyABKANCDbpICiIIGIC84N8LIABIAYgBARIjCg1iYWNrb2ZmX2xpbWl0GAQgASgFQge6SAQaAigASAKIAQESNwoRc2NoZWR1bGluZ19wb2xpY3kYBSABKAsyHC5nYW5nd2F5LnYxLlNjaGVkdWxpbmdQb2xpY3kSOQoNcmVzdGFydF9zY29wZRgGIAEoDjIYLmdhbmd3YXkudjEuUmVzdGFydFNjb3BlQgi6SAWCAQIQARIqChRzeXN0ZW1fYmFja29mZl9saW1pdBgHIAEoBUIHukgEGgIoAEgDiAEBQh0KG190dGxfc2Vjb25kc19hZnRlcl9maW5pc2hlZEIaChhfYWN0aXZlX2RlYWRsaW5lX3NlY29uZHNCEAoOX2JhY2tvZmZfbGltaXRCFwoVX3N5c3RlbV9iYWNrb2ZmX2xpbWl0Iq4BChBTY2hlZHVsaW5nUG9saWN5EiMKDW1pbl9hdmFpbGFibGUYASABKAVCB7pIBBoCKAFIAIgBARIWCgVxdWV1ZRgCIAEoCUIHukgEcgIYPxIuChhzY2hlZHVsZV90aW1lb3V0X3NlY29uZHMYAyABKAVCB7pIBBoCKABIAYgBAUIQCg5fbWluX2F2YWlsYWJsZUIbChlfc2NoZWR1bGVfdGltZW91dF9zZWNvbmRzIsMBCglQbGFjZW1lbnQSGgoIY2x1c3RlcnMYASADKAlCCLpIBZIBAhBAEkQKEGNsdXN0ZXJfc2VsZWN0b3IYAiADKAsyKi5nYW5nd2F5LnYxLlBsYWNlbWVudC5DbHVzdGVyU2VsZWN0b3JFbnRyeRIcCgpncHVfbW9kZWxzGAMgAygJQgi6SAWSAQIQQBo2ChRDbHVzdGVyU2VsZWN0b3JFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIrsECglKb2JTdGF0dXMSIwoFcGhhc2UYASABKA4yFC5nYW5nd2F5LnYxLkpvYlBoYXNlEhAKCGRyYWluaW5nGAIgASgIEiwKCmNvbmRpdGlvbnMYAyADKAsyGC5nYW5nd2F5LnYxLkpvYkNvbmRpdGlvbhJEChByZXBsaWNhX3N0YXR1c2VzGAQgAygLMiouZ2FuZ3dheS52MS5Kb2JTdGF0dXMuUmVwbGljYVN0YXR1c2VzRW50cnkSLgoKc3RhcnRfdGltZRgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMwoPY29tcGxldGlvbl90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIoCglhZG1pc3Npb24YByABKAsyFS5nYW5nd2F5LnYxLkFkbWlzc2lvbhIkCgd3YWl0aW5nGAggASgLMhMuZ2FuZ3dheS52MS5XYWl0aW5nEiQKB2ZhaWx1cmUYCSABKAsyEy5nYW5nd2F5LnYxLkZhaWx1cmUSJgoIYXR0ZW1wdHMYCiABKAsyFC5nYW5nd2F5LnYxLkF0dGVtcHRzEhUKDW1pbl9hdmFpbGFibGUYCyABKAUSFgoOdG90YWxfcmVwbGljYXMYDCABKAUaUQoUUmVwbGljYVN0YXR1c2VzRW50cnkSCwoDa2V5GAEgASgJEigKBXZhbHVlGAIgASgLMhkuZ2FuZ3dheS52MS5SZXBsaWNhU3RhdHVzOgI4ASK9AQoMSm9iQ29uZGl0aW9uEgwKBHR5cGUYASABKAkSDgoGc3RhdHVzGAIgASgJEg4KBnJlYXNvbhgDIAEoCRIPCgdtZXNzYWdlGAQgASgJEjQKEGxhc3RfdXBkYXRlX3RpbWUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjgKFGxhc3RfdHJhbnNpdGlvbl90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJUCg1SZXBsaWNhU3RhdHVzEg4KBmFjdGl2ZRgBIAEoBRIRCglzdWNjZWVkZWQYAiABKAUSDgoGZmFpbGVkGAMgASgFEhAKCHNlbGVjdG9yGAQgASgJIskCCglBZG1pc3Npb24SDgoGbnVtYmVyGAEgASgFEg8KB2NsdXN0ZXIYAiABKAkSLgoKYWRtaXRfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMwoHbWVtYmVycxgEIAMoCzIiLmdhbmd3YXkudjEuQWRtaXNzaW9uLk1lbWJlcnNFbnRyeRIzCgdmbGF2b3JzGAUgAygLMiIuZ2FuZ3dheS52MS5BZG1pc3Npb24uRmxhdm9yc0VudHJ5EiEKBnRva2VucxgGIAMoCzIRLmdhbmd3YXkudjEuVG9rZW4aLgoMTWVtYmVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoBToCOAEaLgoMRmxhdm9yc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiNAoFVG9rZW4SDAoEcG9vbBgBIAEoCRIOCgZhbW91bnQYAiABKAMSDQoFZmVuY2UYAyABKAMiZwoHV2FpdGluZxIOCgZyZWFzb24YASABKAkSDwoHbWVzc2FnZRgCIAEoCRIpCgVzaW5jZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEAoIcG9zaXRpb24YBCABKAUiiAEKB0ZhaWx1cmUSDAoEY29kZRgBIAEoCRIlCgRraW5kGAIgASgOMhcuZ2FuZ3dheS52MS5GYWlsdXJlS2luZBIPCgdtZXNzYWdlGAMgASgJEhEKCWNvbnRhaW5lchgEIAEoCRIWCglleGl0X2NvZGUYBSABKAVIAIgBAUIMCgpfZXhpdF9jb2RlIo8BCghBdHRlbXB0cxIMCgR1c2VyGAEgASgFEg4KBnN5c3RlbRgCIAEoBRI0CghyZXBsaWNhcxgDIAMoCzIiLmdhbmd3YXkudjEuQXR0ZW1wdHMuUmVwbGljYXNFbnRyeRovCg1SZXBsaWNhc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoBToCOAEqoQEKDVJlc3RhcnRQb2xpY3kSHgoaUkVTVEFSVF9QT0xJQ1lfVU5TUEVDSUZJRUQQABIZChVSRVNUQVJUX1BPTElDWV9BTFdBWVMQARIdChlSRVNUQVJUX1BPTElDWV9PTl9GQUlMVVJFEAISGAoUUkVTVEFSVF9QT0xJQ1lfTkVWRVIQAxIcChhSRVNUQVJUX1BPTElDWV9FWElUX0NPREUQBCpgCgxSZXN0YXJ0U2NvcGUSHQoZUkVTVEFSVF9TQ09QRV9VTlNQRUNJRklFRBAAEhkKFVJFU1RBUlRfU0NPUEVfUkVQTElDQRABEhYKElJFU1RBUlRfU0NPUEVfR0FORxACKoUBCg5DbGVhblBvZFBvbGljeRIgChxDTEVBTl9QT0RfUE9MSUNZX1VOU1BFQ0lGSUVEEAASGAoUQ0xFQU5fUE9EX1BPTElDWV9BTEwQARIcChhDTEVBTl9QT0RfUE9MSUNZX1JVTk5JTkcQAhIZChVDTEVBTl9QT0RfUE9MSUNZX05PTkUQAyrlAQoISm9iUGhhc2USGQoVSk9CX1BIQVNFX1VOU1BFQ0lGSUVEEAASFQoRSk9CX1BIQVNFX1dBSVRJTkcQARIWChJKT0JfUEhBU0VfQURNSVRURUQQAhIWChJKT0JfUEhBU0VfU1RBUlRJTkcQAxIVChFKT0JfUEhBU0VfUlVOTklORxAEEhgKFEpPQl9QSEFTRV9SRVNUQVJUSU5HEAUSFwoTSk9CX1BIQVNFX1NVQ0NFRURFRBAGEhQKEEpPQl9QSEFTRV9GQUlMRUQQBxIXChNKT0JfUEhBU0VfQ0FOQ0VMTEVEEAgqWwoLRmFpbHVyZUtpbmQSHAoYRkFJTFVSRV9LSU5EX1VOU1BFQ0lGSUVEEAASFQoRRkFJTFVSRV9LSU5EX1VTRVIQARIXChNGQUlMVVJFX0tJTkRfU1lTVEVNEAJiBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_struct, file_google_protobuf_timestamp]);
+  fileDesc("ChRnYW5nd2F5L3YxL2pvYi5wcm90bxIKZ2FuZ3dheS52MSKHAQoDSm9iEi4KCG1ldGFkYXRhGAEgASgLMhQuZ2FuZ3dheS52MS5NZXRhZGF0YUIGukgDyAEBEikKBHNwZWMYAiABKAsyEy5nYW5nd2F5LnYxLkpvYlNwZWNCBrpIA8gBARIlCgZzdGF0dXMYAyABKAsyFS5nYW5nd2F5LnYxLkpvYlN0YXR1cyLKCQoITWV0YWRhdGES8gEKBG5hbWUYASABKAlC4wG6SN8BugHbAQoNbWV0YWRhdGEubmFtZRKIAW11c3QgYmUgYSBETlMgbGFiZWw6IGF0IG1vc3QgNjMgbG93ZXItY2FzZSBsZXR0ZXJzLCBkaWdpdHMgYW5kICctJywgYmVnaW5uaW5nIGFuZCBlbmRpbmcgd2l0aCBhIGxldHRlciBvciBkaWdpdCwgYmVnaW5uaW5nIHdpdGggYSBsZXR0ZXIaP3RoaXMgPT0gJycgfHwgdGhpcy5tYXRjaGVzKCdeW2Etel0oWy1hLXowLTldezAsNjF9W2EtejAtOV0pPyQnKRK+AQoNZ2VuZXJhdGVfbmFtZRgCIAEoCUKmAbpIogG6AZ4BChZtZXRhZGF0YS5nZW5lcmF0ZV9uYW1lEk5tdXN0IGJlIGF0IG1vc3QgNTAgbG93ZXItY2FzZSBsZXR0ZXJzLCBkaWdpdHMgYW5kICctJywgYmVnaW5uaW5nIHdpdGggYSBsZXR0ZXIaNHRoaXMgPT0gJycgfHwgdGhpcy5tYXRjaGVzKCdeW2Etel1bLWEtejAtOV17MCw0OX0kJykS5QEKCW5hbWVzcGFjZRgDIAEoCULRAbpIzQG6AckBChJtZXRhZGF0YS5uYW1lc3BhY2USb211c3QgYmUgYSBETlMgbGFiZWw6IGF0IG1vc3QgNjMgbG93ZXItY2FzZSBsZXR0ZXJzLCBkaWdpdHMgYW5kICctJywgYmVnaW5uaW5nIGFuZCBlbmRpbmcgd2l0aCBhIGxldHRlciBvciBkaWdpdBpCdGhpcyA9PSAnJyB8fCB0aGlzLm1hdGNoZXMoJ15bYS16MC05XShbLWEtejAtOV17MCw2MX1bYS16MC05XSk/JCcpEg8KB3Byb2plY3QYBCABKAkSCwoDdWlkGAUgASgJEtIBCgZsYWJlbHMYBiADKAsyIC5nYW5nd2F5LnYxLk1ldGFkYXRhLkxhYmVsc0VudHJ5Qp8BukibAZoBlwEQQCJbclkyV14oW2EtejAtOV0oWy1hLXowLTkuXXswLDI1MX1bYS16MC05XSk/Lyk/W0EtWmEtejAtOV0oWy1BLVphLXowLTlfLl17MCw2MX1bQS1aYS16MC05XSk/JCo2cjQyMl4oW0EtWmEtejAtOV0oWy1BLVphLXowLTlfLl17MCw2MX1bQS1aYS16MC05XSk/KT8kEjoKC2Fubm90YXRpb25zGAcgAygLMiUuZ2FuZ3dheS52MS5NZXRhZGF0YS5Bbm5vdGF0aW9uc0VudHJ5EhgKEHJlc291cmNlX3ZlcnNpb24YCCABKAkSLwoLY3JlYXRlX3RpbWUYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2RlbGV0ZV90aW1lGAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgpjcmVhdGVkX2J5GAsgASgJGi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaMgoQQW5ub3RhdGlvbnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBItsCCgdKb2JTcGVjEhUKBGtpbmQYASABKAlCB7pIBHICEAESRgoNcmVwbGljYV9zcGVjcxgCIAMoCzIlLmdhbmd3YXkudjEuSm9iU3BlYy5SZXBsaWNhU3BlY3NFbnRyeUIIukgFmgECEBASKQoKcnVuX3BvbGljeRgDIAEoCzIVLmdhbmd3YXkudjEuUnVuUG9saWN5EioKCWtpbmRfc3BlYxgEIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSFQoIcHJpb3JpdHkYBSABKAVIAIgBARIoCglwbGFjZW1lbnQYBiABKAsyFS5nYW5nd2F5LnYxLlBsYWNlbWVudBpMChFSZXBsaWNhU3BlY3NFbnRyeRILCgNrZXkYASABKAkSJgoFdmFsdWUYAiABKAsyFy5nYW5nd2F5LnYxLlJlcGxpY2FTcGVjOgI4AUILCglfcHJpb3JpdHkirQEKC1JlcGxpY2FTcGVjEiEKCHJlcGxpY2FzGAEgASgFQgq6SAcaBRiQTigASACIAQESMQoIdGVtcGxhdGUYAiABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0Qga6SAPIAQESOwoOcmVzdGFydF9wb2xpY3kYAyABKA4yGS5nYW5nd2F5LnYxLlJlc3RhcnRQb2xpY3lCCLpIBYIBAhABQgsKCV9yZXBsaWNhcyKlBQoJUnVuUG9saWN5Ej4KEGNsZWFuX3BvZF9wb2xpY3kYASABKA4yGi5nYW5nd2F5LnYxLkNsZWFuUG9kUG9saWN5Qgi6SAWCAQIQARIwChp0dGxfc2Vjb25kc19hZnRlcl9maW5pc2hlZBgCIAEoBUIHukgEGgIoAEgAiAEBEjMKF2FjdGl2ZV9kZWFkbGluZV9zZWNvbmRzGAMgASgDQg26SAoiCBiAvODfCyAASAGIAQESIwoNYmFja29mZl9saW1pdBgEIAEoBUIHukgEGgIoAEgCiAEBEjcKEXNjaGVkdWxpbmdfcG9saWN5GAUgASgLMhwuZ2FuZ3dheS52MS5TY2hlZHVsaW5nUG9saWN5EjkKDXJlc3RhcnRfc2NvcGUYBiABKA4yGC5nYW5nd2F5LnYxLlJlc3RhcnRTY29wZUIIukgFggECEAESKgoUc3lzdGVtX2JhY2tvZmZfbGltaXQYByABKAVCB7pIBBoCKABIA4gBARI1Ch9pbnRlcnJ1cHRpYmxlX2ZhaWx1cmVfdGhyZXNob2xkGAogASgFQge6SAQaAigBSASIAQESFAoHc3VzcGVuZBgIIAEoCEgFiAEBEhoKDWludGVycnVwdGlibGUYCSABKAhIBogBARIbCgljYWNoZV9rZXkYCyABKAlCCLpIBXIDGP0BQh0KG190dGxfc2Vjb25kc19hZnRlcl9maW5pc2hlZEIaChhfYWN0aXZlX2RlYWRsaW5lX3NlY29uZHNCEAoOX2JhY2tvZmZfbGltaXRCFwoVX3N5c3RlbV9iYWNrb2ZmX2xpbWl0QiIKIF9pbnRlcnJ1cHRpYmxlX2ZhaWx1cmVfdGhyZXNob2xkQgoKCF9zdXNwZW5kQhAKDl9pbnRlcnJ1cHRpYmxlItYCChBTY2hlZHVsaW5nUG9saWN5EiMKDW1pbl9hdmFpbGFibGUYASABKAVCB7pIBBoCKAFIAIgBARIWCgVxdWV1ZRgCIAEoCUIHukgEcgIYPxIuChhzY2hlZHVsZV90aW1lb3V0X3NlY29uZHMYAyABKAVCB7pIBBoCKABIAYgBARJPCg1taW5fcmVzb3VyY2VzGAQgAygLMi4uZ2FuZ3dheS52MS5TY2hlZHVsaW5nUG9saWN5Lk1pblJlc291cmNlc0VudHJ5Qgi6SAWaAQIQQBIgCg5wcmlvcml0eV9jbGFzcxgFIAEoCUIIukgFcgMY/QEaMwoRTWluUmVzb3VyY2VzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIQCg5fbWluX2F2YWlsYWJsZUIbChlfc2NoZWR1bGVfdGltZW91dF9zZWNvbmRzIsMBCglQbGFjZW1lbnQSGgoIY2x1c3RlcnMYASADKAlCCLpIBZIBAhBAEkQKEGNsdXN0ZXJfc2VsZWN0b3IYAiADKAsyKi5nYW5nd2F5LnYxLlBsYWNlbWVudC5DbHVzdGVyU2VsZWN0b3JFbnRyeRIcCgpncHVfbW9kZWxzGAMgAygJQgi6SAWSAQIQQBo2ChRDbHVzdGVyU2VsZWN0b3JFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIt8ECglKb2JTdGF0dXMSIwoFcGhhc2UYASABKA4yFC5nYW5nd2F5LnYxLkpvYlBoYXNlEhAKCGRyYWluaW5nGAIgASgIEiwKCmNvbmRpdGlvbnMYAyADKAsyGC5nYW5nd2F5LnYxLkpvYkNvbmRpdGlvbhJEChByZXBsaWNhX3N0YXR1c2VzGAQgAygLMiouZ2FuZ3dheS52MS5Kb2JTdGF0dXMuUmVwbGljYVN0YXR1c2VzRW50cnkSLgoKc3RhcnRfdGltZRgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMwoPY29tcGxldGlvbl90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIoCglhZG1pc3Npb24YByABKAsyFS5nYW5nd2F5LnYxLkFkbWlzc2lvbhIkCgd3YWl0aW5nGAggASgLMhMuZ2FuZ3dheS52MS5XYWl0aW5nEiQKB2ZhaWx1cmUYCSABKAsyEy5nYW5nd2F5LnYxLkZhaWx1cmUSJgoIYXR0ZW1wdHMYCiABKAsyFC5nYW5nd2F5LnYxLkF0dGVtcHRzEhUKDW1pbl9hdmFpbGFibGUYCyABKAUSFgoOdG90YWxfcmVwbGljYXMYDCABKAUSIgoEaW5mbxgNIAEoCzIULmdhbmd3YXkudjEuVGFza0luZm8aUQoUUmVwbGljYVN0YXR1c2VzRW50cnkSCwoDa2V5GAEgASgJEigKBXZhbHVlGAIgASgLMhkuZ2FuZ3dheS52MS5SZXBsaWNhU3RhdHVzOgI4ASL+AgoIVGFza0luZm8SIQoEbG9ncxgBIAMoCzITLmdhbmd3YXkudjEuTG9nTGluaxIkCgVwaGFzZRgCIAEoDjIVLmdhbmd3YXkudjEuVGFza1BoYXNlEhUKDXBoYXNlX3ZlcnNpb24YAyABKAMSDgoGcmVhc29uGAQgASgJEjgKEmV4dGVybmFsX3Jlc291cmNlcxgFIAMoCzIcLmdhbmd3YXkudjEuRXh0ZXJuYWxSZXNvdXJjZRIvCgtvY2N1cnJlZF9hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLcmVwb3J0ZWRfYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjgKEmFkZGl0aW9uYWxfcmVhc29ucxgIIAMoCzIcLmdhbmd3YXkudjEuQWRkaXRpb25hbFJlYXNvbhIsCgtjdXN0b21faW5mbxgJIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QiSAoHTG9nTGluaxIMCgRuYW1lGAEgASgJEgsKA3VyaRgCIAEoCRIPCgdyZXBsaWNhGAMgASgJEhEKCWNvbnRhaW5lchgEIAEoCSLFAQoQRXh0ZXJuYWxSZXNvdXJjZRITCgtleHRlcm5hbF9pZBgBIAEoCRINCgVpbmRleBgCIAEoAxIVCg1yZXRyeV9hdHRlbXB0GAMgASgDEiQKBXBoYXNlGAQgASgOMhUuZ2FuZ3dheS52MS5UYXNrUGhhc2USLQoMY2FjaGVfc3RhdHVzGAUgASgOMhcuZ2FuZ3dheS52MS5DYWNoZVN0YXR1cxIhCgRsb2dzGAYgAygLMhMuZ2FuZ3dheS52MS5Mb2dMaW5rIlMKEEFkZGl0aW9uYWxSZWFzb24SDgoGcmVhc29uGAEgASgJEi8KC29jY3VycmVkX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCK9AQoMSm9iQ29uZGl0aW9uEgwKBHR5cGUYASABKAkSDgoGc3RhdHVzGAIgASgJEg4KBnJlYXNvbhgDIAEoCRIPCgdtZXNzYWdlGAQgASgJEjQKEGxhc3RfdXBkYXRlX3RpbWUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjgKFGxhc3RfdHJhbnNpdGlvbl90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJUCg1SZXBsaWNhU3RhdHVzEg4KBmFjdGl2ZRgBIAEoBRIRCglzdWNjZWVkZWQYAiABKAUSDgoGZmFpbGVkGAMgASgFEhAKCHNlbGVjdG9yGAQgASgJIskCCglBZG1pc3Npb24SDgoGbnVtYmVyGAEgASgFEg8KB2NsdXN0ZXIYAiABKAkSLgoKYWRtaXRfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMwoHbWVtYmVycxgEIAMoCzIiLmdhbmd3YXkudjEuQWRtaXNzaW9uLk1lbWJlcnNFbnRyeRIzCgdmbGF2b3JzGAUgAygLMiIuZ2FuZ3dheS52MS5BZG1pc3Npb24uRmxhdm9yc0VudHJ5EiEKBnRva2VucxgGIAMoCzIRLmdhbmd3YXkudjEuVG9rZW4aLgoMTWVtYmVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoBToCOAEaLgoMRmxhdm9yc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiNAoFVG9rZW4SDAoEcG9vbBgBIAEoCRIOCgZhbW91bnQYAiABKAMSDQoFZmVuY2UYAyABKAMiZwoHV2FpdGluZxIOCgZyZWFzb24YASABKAkSDwoHbWVzc2FnZRgCIAEoCRIpCgVzaW5jZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEAoIcG9zaXRpb24YBCABKAUiiAEKB0ZhaWx1cmUSDAoEY29kZRgBIAEoCRIlCgRraW5kGAIgASgOMhcuZ2FuZ3dheS52MS5GYWlsdXJlS2luZBIPCgdtZXNzYWdlGAMgASgJEhEKCWNvbnRhaW5lchgEIAEoCRIWCglleGl0X2NvZGUYBSABKAVIAIgBAUIMCgpfZXhpdF9jb2RlIo8BCghBdHRlbXB0cxIMCgR1c2VyGAEgASgFEg4KBnN5c3RlbRgCIAEoBRI0CghyZXBsaWNhcxgDIAMoCzIiLmdhbmd3YXkudjEuQXR0ZW1wdHMuUmVwbGljYXNFbnRyeRovCg1SZXBsaWNhc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoBToCOAEqoQEKDVJlc3RhcnRQb2xpY3kSHgoaUkVTVEFSVF9QT0xJQ1lfVU5TUEVDSUZJRUQQABIZChVSRVNUQVJUX1BPTElDWV9BTFdBWVMQARIdChlSRVNUQVJUX1BPTElDWV9PTl9GQUlMVVJFEAISGAoUUkVTVEFSVF9QT0xJQ1lfTkVWRVIQAxIcChhSRVNUQVJUX1BPTElDWV9FWElUX0NPREUQBCpgCgxSZXN0YXJ0U2NvcGUSHQoZUkVTVEFSVF9TQ09QRV9VTlNQRUNJRklFRBAAEhkKFVJFU1RBUlRfU0NPUEVfUkVQTElDQRABEhYKElJFU1RBUlRfU0NPUEVfR0FORxACKoUBCg5DbGVhblBvZFBvbGljeRIgChxDTEVBTl9QT0RfUE9MSUNZX1VOU1BFQ0lGSUVEEAASGAoUQ0xFQU5fUE9EX1BPTElDWV9BTEwQARIcChhDTEVBTl9QT0RfUE9MSUNZX1JVTk5JTkcQAhIZChVDTEVBTl9QT0RfUE9MSUNZX05PTkUQAyr+AQoISm9iUGhhc2USGQoVSk9CX1BIQVNFX1VOU1BFQ0lGSUVEEAASFQoRSk9CX1BIQVNFX1dBSVRJTkcQARIWChJKT0JfUEhBU0VfQURNSVRURUQQAhIWChJKT0JfUEhBU0VfU1RBUlRJTkcQAxIVChFKT0JfUEhBU0VfUlVOTklORxAEEhgKFEpPQl9QSEFTRV9SRVNUQVJUSU5HEAUSFwoTSk9CX1BIQVNFX1NVQ0NFRURFRBAGEhQKEEpPQl9QSEFTRV9GQUlMRUQQBxIXChNKT0JfUEhBU0VfQ0FOQ0VMTEVEEAgSFwoTSk9CX1BIQVNFX1NVU1BFTkRFRBAJKskCCglUYXNrUGhhc2USGgoWVEFTS19QSEFTRV9VTlNQRUNJRklFRBAAEhgKFFRBU0tfUEhBU0VfTk9UX1JFQURZEAESJAogVEFTS19QSEFTRV9XQUlUSU5HX0ZPUl9SRVNPVVJDRVMQAhIgChxUQVNLX1BIQVNFX1dBSVRJTkdfRk9SX0NBQ0hFEAMSFQoRVEFTS19QSEFTRV9RVUVVRUQQBBIbChdUQVNLX1BIQVNFX0lOSVRJQUxJWklORxAFEhYKElRBU0tfUEhBU0VfUlVOTklORxAGEhYKElRBU0tfUEhBU0VfU1VDQ0VTUxAHEiAKHFRBU0tfUEhBU0VfUkVUUllBQkxFX0ZBSUxVUkUQCBIgChxUQVNLX1BIQVNFX1BFUk1BTkVOVF9GQUlMVVJFEAkSFgoSVEFTS19QSEFTRV9BQk9SVEVEEAoqjwEKC0NhY2hlU3RhdHVzEhwKGENBQ0hFX1NUQVRVU19VTlNQRUNJRklFRBAAEhkKFUNBQ0hFX1NUQVRVU19ESVNBQkxFRBABEhUKEUNBQ0hFX1NUQVRVU19NSVNTEAISFAoQQ0FDSEVfU1RBVFVTX0hJVBADEhoKFkNBQ0hFX1NUQVRVU19QT1BVTEFURUQQBCpbCgtGYWlsdXJlS2luZBIcChhGQUlMVVJFX0tJTkRfVU5TUEVDSUZJRUQQABIVChFGQUlMVVJFX0tJTkRfVVNFUhABEhcKE0ZBSUxVUkVfS0lORF9TWVNURU0QAmIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
  * A distributed training job: what the user wants, and how far it has come.
@@ -138,13 +138,13 @@ export const MetadataSchema: GenMessage<Metadata> = /*@__PURE__*/
   messageDesc(file_gangway_v1_job, 1);
 
 /**
- * What a job is to run, and under which rules. Immutable.
+ * What a job is to run, and under which rules. UpdateJob changes priority, numbers of replicas and run_policy.suspend; the rest is immutable.
  *
  * @generated from message gangway.v1.JobSpec
  */
 export type JobSpec = Message<"gangway.v1.JobSpec"> & {
   /**
-   * PyTorchJob, TFJob or Job; ListKinds describes them.
+   * PyTorchJob, TFJob, MPIJob, …; ListKinds describes them.
    *
    * @generated from field: string kind = 1;
    */
@@ -152,6 +152,7 @@ export type JobSpec = Message<"gangway.v1.JobSpec"> & {
 
   /**
    * By replica type as the kind spells it: Master, Worker, Chief, PS, Evaluator.
+   * Empty for kinds without pods, and only for these.
    *
    * @generated from field: map<string, gangway.v1.ReplicaSpec> replica_specs = 2;
    */
@@ -274,6 +275,35 @@ export type RunPolicy = Message<"gangway.v1.RunPolicy"> & {
    * @generated from field: optional int32 system_backoff_limit = 7;
    */
   systemBackoffLimit?: number | undefined;
+
+  /**
+   * After so many failures that the system caused, later attempts of an interruptible job are not interruptible any more. Absent: 1.
+   *
+   * @generated from field: optional int32 interruptible_failure_threshold = 10;
+   */
+  interruptibleFailureThreshold?: number | undefined;
+
+  /**
+   * While true the job is not admitted; a running one gives up its pods and its tokens, and waits again once this is false. Absent: false.
+   *
+   * @generated from field: optional bool suspend = 8;
+   */
+  suspend?: boolean | undefined;
+
+  /**
+   * Its pods may be taken away for others, and run where the platform says that such pods run. Absent: false.
+   *
+   * @generated from field: optional bool interruptible = 9;
+   */
+  interruptible?: boolean | undefined;
+
+  /**
+   * A job of the same namespace with the same key, kind, replica_specs and kind_spec that has succeeded answers for this one: it succeeds without
+   * running. While such a job is on its way this one waits for it. Empty: it runs.
+   *
+   * @generated from field: string cache_key = 11;
+   */
+  cacheKey: string;
 };
 
 /**
@@ -309,6 +339,21 @@ export type SchedulingPolicy = Message<"gangway.v1.SchedulingPolicy"> & {
    * @generated from field: optional int32 schedule_timeout_seconds = 3;
    */
   scheduleTimeoutSeconds?: number | undefined;
+
+  /**
+   * What the gang's PodGroup asks for, as Kubernetes quantities by resource, where its cluster has a gang scheduler. Empty: the sum of the
+   * requests of its first min_available pods.
+   *
+   * @generated from field: map<string, string> min_resources = 4;
+   */
+  minResources: { [key: string]: string };
+
+  /**
+   * The priority class of the gang's PodGroup, where its cluster has Volcano.
+   *
+   * @generated from field: string priority_class = 5;
+   */
+  priorityClass: string;
 };
 
 /**
@@ -372,7 +417,7 @@ export type JobStatus = Message<"gangway.v1.JobStatus"> & {
   draining: boolean;
 
   /**
-   * Kubeflow's conditions, then QuotaReserved, Admitted, PodsReady and Cancelled.
+   * Kubeflow's conditions, Suspended among them, then QuotaReserved, Admitted, PodsReady and Cancelled.
    *
    * @generated from field: repeated gangway.v1.JobCondition conditions = 3;
    */
@@ -432,6 +477,13 @@ export type JobStatus = Message<"gangway.v1.JobStatus"> & {
    * @generated from field: int32 total_replicas = 12;
    */
   totalReplicas: number;
+
+  /**
+   * What is known beside the job's state; absent: nothing. Links to logs of pods are told by GetJob.
+   *
+   * @generated from field: gangway.v1.TaskInfo info = 13;
+   */
+  info?: TaskInfo | undefined;
 };
 
 /**
@@ -440,6 +492,183 @@ export type JobStatus = Message<"gangway.v1.JobStatus"> & {
  */
 export const JobStatusSchema: GenMessage<JobStatus> = /*@__PURE__*/
   messageDesc(file_gangway_v1_job, 7);
+
+/**
+ * What is known beside a job's state, and what its kind tells. Phase and phase version together are what is news.
+ *
+ * @generated from message gangway.v1.TaskInfo
+ */
+export type TaskInfo = Message<"gangway.v1.TaskInfo"> & {
+  /**
+   * Where logs are found: of pods as the platform says it, those of the first 100; of what a kind runs elsewhere as it says.
+   *
+   * @generated from field: repeated gangway.v1.LogLink logs = 1;
+   */
+  logs: LogLink[];
+
+  /**
+   * Unspecified where the kind tells nothing.
+   *
+   * @generated from field: gangway.v1.TaskPhase phase = 2;
+   */
+  phase: TaskPhase;
+
+  /**
+   * @generated from field: int64 phase_version = 3;
+   */
+  phaseVersion: bigint;
+
+  /**
+   * @generated from field: string reason = 4;
+   */
+  reason: string;
+
+  /**
+   * @generated from field: repeated gangway.v1.ExternalResource external_resources = 5;
+   */
+  externalResources: ExternalResource[];
+
+  /**
+   * When it came to be so.
+   *
+   * @generated from field: google.protobuf.Timestamp occurred_at = 6;
+   */
+  occurredAt?: Timestamp | undefined;
+
+  /**
+   * When it was recorded.
+   *
+   * @generated from field: google.protobuf.Timestamp reported_at = 7;
+   */
+  reportedAt?: Timestamp | undefined;
+
+  /**
+   * @generated from field: repeated gangway.v1.AdditionalReason additional_reasons = 8;
+   */
+  additionalReasons: AdditionalReason[];
+
+  /**
+   * Whatever else the kind shows.
+   *
+   * @generated from field: google.protobuf.Struct custom_info = 9;
+   */
+  customInfo?: JsonObject | undefined;
+};
+
+/**
+ * Describes the message gangway.v1.TaskInfo.
+ * Use `create(TaskInfoSchema)` to create a new message.
+ */
+export const TaskInfoSchema: GenMessage<TaskInfo> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_job, 8);
+
+/**
+ * Where a log is found.
+ *
+ * @generated from message gangway.v1.LogLink
+ */
+export type LogLink = Message<"gangway.v1.LogLink"> & {
+  /**
+   * What the platform or the kind calls this place of logs.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: string uri = 2;
+   */
+  uri: string;
+
+  /**
+   * Worker/0; empty where it is no pod's.
+   *
+   * @generated from field: string replica = 3;
+   */
+  replica: string;
+
+  /**
+   * @generated from field: string container = 4;
+   */
+  container: string;
+};
+
+/**
+ * Describes the message gangway.v1.LogLink.
+ * Use `create(LogLinkSchema)` to create a new message.
+ */
+export const LogLinkSchema: GenMessage<LogLink> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_job, 9);
+
+/**
+ * Something outside that a job has started.
+ *
+ * @generated from message gangway.v1.ExternalResource
+ */
+export type ExternalResource = Message<"gangway.v1.ExternalResource"> & {
+  /**
+   * @generated from field: string external_id = 1;
+   */
+  externalId: string;
+
+  /**
+   * Stays the same through retries, although the id may change.
+   *
+   * @generated from field: int64 index = 2;
+   */
+  index: bigint;
+
+  /**
+   * @generated from field: int64 retry_attempt = 3;
+   */
+  retryAttempt: bigint;
+
+  /**
+   * @generated from field: gangway.v1.TaskPhase phase = 4;
+   */
+  phase: TaskPhase;
+
+  /**
+   * @generated from field: gangway.v1.CacheStatus cache_status = 5;
+   */
+  cacheStatus: CacheStatus;
+
+  /**
+   * @generated from field: repeated gangway.v1.LogLink logs = 6;
+   */
+  logs: LogLink[];
+};
+
+/**
+ * Describes the message gangway.v1.ExternalResource.
+ * Use `create(ExternalResourceSchema)` to create a new message.
+ */
+export const ExternalResourceSchema: GenMessage<ExternalResource> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_job, 10);
+
+/**
+ * One more thing that was the case on the way.
+ *
+ * @generated from message gangway.v1.AdditionalReason
+ */
+export type AdditionalReason = Message<"gangway.v1.AdditionalReason"> & {
+  /**
+   * @generated from field: string reason = 1;
+   */
+  reason: string;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp occurred_at = 2;
+   */
+  occurredAt?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message gangway.v1.AdditionalReason.
+ * Use `create(AdditionalReasonSchema)` to create a new message.
+ */
+export const AdditionalReasonSchema: GenMessage<AdditionalReason> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_job, 11);
 
 /**
  * One fact about a job, as in Kubernetes.
@@ -487,7 +716,7 @@ export type JobCondition = Message<"gangway.v1.JobCondition"> & {
  * Use `create(JobConditionSchema)` to create a new message.
  */
 export const JobConditionSchema: GenMessage<JobCondition> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job, 8);
+  messageDesc(file_gangway_v1_job, 12);
 
 /**
  * Pods of one replica type, counted.
@@ -523,7 +752,7 @@ export type ReplicaStatus = Message<"gangway.v1.ReplicaStatus"> & {
  * Use `create(ReplicaStatusSchema)` to create a new message.
  */
 export const ReplicaStatusSchema: GenMessage<ReplicaStatus> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job, 9);
+  messageDesc(file_gangway_v1_job, 13);
 
 /**
  * One boarding of a gang.
@@ -573,7 +802,7 @@ export type Admission = Message<"gangway.v1.Admission"> & {
  * Use `create(AdmissionSchema)` to create a new message.
  */
 export const AdmissionSchema: GenMessage<Admission> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job, 10);
+  messageDesc(file_gangway_v1_job, 14);
 
 /**
  * A share of a pool that an admission holds.
@@ -604,7 +833,7 @@ export type Token = Message<"gangway.v1.Token"> & {
  * Use `create(TokenSchema)` to create a new message.
  */
 export const TokenSchema: GenMessage<Token> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job, 11);
+  messageDesc(file_gangway_v1_job, 15);
 
 /**
  * Why a job waits.
@@ -642,7 +871,7 @@ export type Waiting = Message<"gangway.v1.Waiting"> & {
  * Use `create(WaitingSchema)` to create a new message.
  */
 export const WaitingSchema: GenMessage<Waiting> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job, 12);
+  messageDesc(file_gangway_v1_job, 16);
 
 /**
  * Why a job failed.
@@ -683,7 +912,7 @@ export type Failure = Message<"gangway.v1.Failure"> & {
  * Use `create(FailureSchema)` to create a new message.
  */
 export const FailureSchema: GenMessage<Failure> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job, 13);
+  messageDesc(file_gangway_v1_job, 17);
 
 /**
  * How often the job and its replicas were started again.
@@ -718,7 +947,7 @@ export type Attempts = Message<"gangway.v1.Attempts"> & {
  * Use `create(AttemptsSchema)` to create a new message.
  */
 export const AttemptsSchema: GenMessage<Attempts> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job, 14);
+  messageDesc(file_gangway_v1_job, 18);
 
 /**
  * Which failed pods are started again, as in Kubeflow.
@@ -918,6 +1147,13 @@ export const JobPhase = {
    * @generated from enum value: JOB_PHASE_CANCELLED = 8;
    */
   CANCELLED: 8,
+
+  /**
+   * Waits for spec.run_policy.suspend to become false.
+   *
+   * @generated from enum value: JOB_PHASE_SUSPENDED = 9;
+   */
+  SUSPENDED: 9,
 } as const;
 
 /**
@@ -932,6 +1168,134 @@ export type JobPhase = (typeof JobPhase)[keyof typeof JobPhase] | UnknownEnum;
  */
 export const JobPhaseSchema: GenEnum<JobPhase> = /*@__PURE__*/
   enumDesc(file_gangway_v1_job, 3);
+
+/**
+ * How far a task has come, in the words of Flyte's plugins.
+ *
+ * @generated from enum gangway.v1.TaskPhase
+ */
+export const TaskPhase = {
+  /**
+   * @generated from enum value: TASK_PHASE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * @generated from enum value: TASK_PHASE_NOT_READY = 1;
+   */
+  NOT_READY: 1,
+
+  /**
+   * Waits for tokens of a pool.
+   *
+   * @generated from enum value: TASK_PHASE_WAITING_FOR_RESOURCES = 2;
+   */
+  WAITING_FOR_RESOURCES: 2,
+
+  /**
+   * Waits for another job that makes the same result.
+   *
+   * @generated from enum value: TASK_PHASE_WAITING_FOR_CACHE = 3;
+   */
+  WAITING_FOR_CACHE: 3,
+
+  /**
+   * @generated from enum value: TASK_PHASE_QUEUED = 4;
+   */
+  QUEUED: 4,
+
+  /**
+   * @generated from enum value: TASK_PHASE_INITIALIZING = 5;
+   */
+  INITIALIZING: 5,
+
+  /**
+   * @generated from enum value: TASK_PHASE_RUNNING = 6;
+   */
+  RUNNING: 6,
+
+  /**
+   * @generated from enum value: TASK_PHASE_SUCCESS = 7;
+   */
+  SUCCESS: 7,
+
+  /**
+   * Another attempt follows if its budget allows.
+   *
+   * @generated from enum value: TASK_PHASE_RETRYABLE_FAILURE = 8;
+   */
+  RETRYABLE_FAILURE: 8,
+
+  /**
+   * @generated from enum value: TASK_PHASE_PERMANENT_FAILURE = 9;
+   */
+  PERMANENT_FAILURE: 9,
+
+  /**
+   * Somebody else has ended it.
+   *
+   * @generated from enum value: TASK_PHASE_ABORTED = 10;
+   */
+  ABORTED: 10,
+} as const;
+
+/**
+ * How far a task has come, in the words of Flyte's plugins.
+ *
+ * @generated from enum gangway.v1.TaskPhase
+ */
+export type TaskPhase = (typeof TaskPhase)[keyof typeof TaskPhase] | UnknownEnum;
+
+/**
+ * Describes the enum gangway.v1.TaskPhase.
+ */
+export const TaskPhaseSchema: GenEnum<TaskPhase> = /*@__PURE__*/
+  enumDesc(file_gangway_v1_job, 4);
+
+/**
+ * Whether a result came from an earlier job.
+ *
+ * @generated from enum gangway.v1.CacheStatus
+ */
+export const CacheStatus = {
+  /**
+   * @generated from enum value: CACHE_STATUS_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * @generated from enum value: CACHE_STATUS_DISABLED = 1;
+   */
+  DISABLED: 1,
+
+  /**
+   * @generated from enum value: CACHE_STATUS_MISS = 2;
+   */
+  MISS: 2,
+
+  /**
+   * @generated from enum value: CACHE_STATUS_HIT = 3;
+   */
+  HIT: 3,
+
+  /**
+   * @generated from enum value: CACHE_STATUS_POPULATED = 4;
+   */
+  POPULATED: 4,
+} as const;
+
+/**
+ * Whether a result came from an earlier job.
+ *
+ * @generated from enum gangway.v1.CacheStatus
+ */
+export type CacheStatus = (typeof CacheStatus)[keyof typeof CacheStatus] | UnknownEnum;
+
+/**
+ * Describes the enum gangway.v1.CacheStatus.
+ */
+export const CacheStatusSchema: GenEnum<CacheStatus> = /*@__PURE__*/
+  enumDesc(file_gangway_v1_job, 5);
 
 /**
  * Whose fault a failure is.
@@ -966,5 +1330,5 @@ export type FailureKind = (typeof FailureKind)[keyof typeof FailureKind] | Unkno
  * Describes the enum gangway.v1.FailureKind.
  */
 export const FailureKindSchema: GenEnum<FailureKind> = /*@__PURE__*/
-  enumDesc(file_gangway_v1_job, 4);
+  enumDesc(file_gangway_v1_job, 6);
 

@@ -7,8 +7,8 @@ import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf
 import { file_buf_validate_validate } from "../../buf/validate/validate_pb.ts";
 import type { Admission, Failure, Job, JobPhase, RestartPolicy, RestartScope } from "./job_pb.ts";
 import { file_gangway_v1_job } from "./job_pb.ts";
-import type { Timestamp } from "@bufbuild/protobuf/wkt";
-import { file_google_protobuf_struct, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { Status } from "../../google/rpc/status_pb.ts";
 import { file_google_rpc_status } from "../../google/rpc/status_pb.ts";
 import type { JsonObject, Message, UnknownEnum } from "@bufbuild/protobuf";
@@ -17,7 +17,7 @@ import type { JsonObject, Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file gangway/v1/job_service.proto.
  */
 export const file_gangway_v1_job_service: GenFile = /*@__PURE__*/
-  fileDesc("ChxnYW5nd2F5L3YxL2pvYl9zZXJ2aWNlLnByb3RvEgpnYW5nd2F5LnYxIn0KEENyZWF0ZUpvYlJlcXVlc3QSJAoDam9iGAEgASgLMg8uZ2FuZ3dheS52MS5Kb2JCBrpIA8gBARIcCgpyZXF1ZXN0X2lkGAIgASgJQgi6SAVyAxiAARIVCg12YWxpZGF0ZV9vbmx5GAMgASgIEg4KBnN0cmljdBgEIAEoCCKJAgoRQ3JlYXRlSm9iUmVzcG9uc2USHAoDam9iGAEgASgLMg8uZ2FuZ3dheS52MS5Kb2ISNgoHb3V0Y29tZRgCIAEoDjIlLmdhbmd3YXkudjEuQ3JlYXRlSm9iUmVzcG9uc2UuT3V0Y29tZRIlCgh3YXJuaW5ncxgDIAMoCzITLmdhbmd3YXkudjEuV2FybmluZyJ3CgdPdXRjb21lEhcKE09VVENPTUVfVU5TUEVDSUZJRUQQABITCg9PVVRDT01FX0NSRUFURUQQARIUChBPVVRDT01FX1JFUExBWUVEEAISFQoRT1VUQ09NRV9VTkNIQU5HRUQQAxIRCg1PVVRDT01FX1ZBTElEEAQihwEKFkJhdGNoQ3JlYXRlSm9ic1JlcXVlc3QSQAoIcmVxdWVzdHMYASADKAsyHC5nYW5nd2F5LnYxLkNyZWF0ZUpvYlJlcXVlc3RCELpIDZIBCggBEOgHIgPYAQMSKwoEdmlldxgCIAEoDjITLmdhbmd3YXkudjEuSm9iVmlld0IIukgFggECEAEiTQoXQmF0Y2hDcmVhdGVKb2JzUmVzcG9uc2USMgoHcmVzdWx0cxgBIAMoCzIhLmdhbmd3YXkudjEuQmF0Y2hDcmVhdGVKb2JzUmVzdWx0InkKFUJhdGNoQ3JlYXRlSm9ic1Jlc3VsdBIxCghyZXNwb25zZRgBIAEoCzIdLmdhbmd3YXkudjEuQ3JlYXRlSm9iUmVzcG9uc2VIABIjCgVlcnJvchgCIAEoCzISLmdvb2dsZS5ycGMuU3RhdHVzSABCCAoGcmVzdWx0IikKB1dhcm5pbmcSDQoFZmllbGQYASABKAkSDwoHbWVzc2FnZRgCIAEoCSLXAQoNR2V0Sm9iUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSDAoEbmFtZRgCIAEoCRIYCgN1aWQYAyABKAlCC7pICNgBAXIDsAEBEisKBHZpZXcYBCABKA4yEy5nYW5nd2F5LnYxLkpvYlZpZXdCCLpIBYIBAhABOl66SFsaWQoNZ2V0X2pvYi53aGljaBIhbmFtZSBvciB1aWQgbXVzdCBiZSBzZXQsIG5vdCBib3RoGiUodGhpcy5uYW1lICE9ICcnKSAhPSAodGhpcy51aWQgIT0gJycpIi4KDkdldEpvYlJlc3BvbnNlEhwKA2pvYhgBIAEoCzIPLmdhbmd3YXkudjEuSm9iIooCCglKb2JGaWx0ZXISEQoJbmFtZXNwYWNlGAEgASgJEhgKBW5hbWVzGAIgAygJQgm6SAaSAQMQ6AcSFwoFa2luZHMYAyADKAlCCLpIBZIBAhBAEjUKBnBoYXNlcxgEIAMoDjIULmdhbmd3YXkudjEuSm9iUGhhc2VCD7pIDJIBCRBAIgWCAQIQARINCgVxdWV1ZRgFIAEoCRIPCgdjbHVzdGVyGAYgASgJEjEKBmxhYmVscxgHIAMoCzIhLmdhbmd3YXkudjEuSm9iRmlsdGVyLkxhYmVsc0VudHJ5Gi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEi5wEKD0xpc3RKb2JzUmVxdWVzdBIlCgZmaWx0ZXIYASABKAsyFS5nYW5nd2F5LnYxLkpvYkZpbHRlchJNCghvcmRlcl9ieRgCIAEoCUI7ukg4cjZSAFILY3JlYXRlX3RpbWVSEGNyZWF0ZV90aW1lIGRlc2NSBG5hbWVSDXByaW9yaXR5IGRlc2MSHQoJcGFnZV9zaXplGAMgASgFQgq6SAcaBRjoBygAEhIKCnBhZ2VfdG9rZW4YBCABKAkSKwoEdmlldxgFIAEoDjITLmdhbmd3YXkudjEuSm9iVmlld0IIukgFggECEAEiYgoQTGlzdEpvYnNSZXNwb25zZRIdCgRqb2JzGAEgAygLMg8uZ2FuZ3dheS52MS5Kb2ISFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhYKDnRvdGFsX2VzdGltYXRlGAMgASgFInYKEFdhdGNoSm9ic1JlcXVlc3QSJQoGZmlsdGVyGAEgASgLMhUuZ2FuZ3dheS52MS5Kb2JGaWx0ZXISDgoGY3Vyc29yGAIgASgJEisKBHZpZXcYAyABKA4yEy5nYW5nd2F5LnYxLkpvYlZpZXdCCLpIBYIBAhABIucBChFXYXRjaEpvYnNSZXNwb25zZRIwCgR0eXBlGAEgASgOMiIuZ2FuZ3dheS52MS5XYXRjaEpvYnNSZXNwb25zZS5UeXBlEhwKA2pvYhgCIAEoCzIPLmdhbmd3YXkudjEuSm9iEg4KBmN1cnNvchgDIAEoCSJyCgRUeXBlEhQKEFRZUEVfVU5TUEVDSUZJRUQQABIOCgpUWVBFX0FEREVEEAESEQoNVFlQRV9NT0RJRklFRBACEhAKDFRZUEVfREVMRVRFRBADEhEKDVRZUEVfQk9PS01BUksQBBIMCghUWVBFX0dBUBAFIlYKEENhbmNlbEpvYlJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEhUKBG5hbWUYAiABKAlCB7pIBHICEAESGAoGcmVhc29uGAMgASgJQgi6SAVyAxiACCIxChFDYW5jZWxKb2JSZXNwb25zZRIcCgNqb2IYASABKAsyDy5nYW5nd2F5LnYxLkpvYiI8ChBEZWxldGVKb2JSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIVCgRuYW1lGAIgASgJQge6SARyAhABIjEKEURlbGV0ZUpvYlJlc3BvbnNlEhwKA2pvYhgBIAEoCzIPLmdhbmd3YXkudjEuSm9iIj0KEUV4cGxhaW5Kb2JSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIVCgRuYW1lGAIgASgJQge6SARyAhABIp0DChJFeHBsYWluSm9iUmVzcG9uc2USDwoHc3VtbWFyeRgBIAEoCRIjCgVwaGFzZRgCIAEoDjIULmdhbmd3YXkudjEuSm9iUGhhc2USEAoIcG9zaXRpb24YAyABKAUSDgoGcmVhc29uGAQgASgJEjAKDGV2YWx1YXRlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIY2x1c3RlcnMYBiADKAsyGi5nYW5nd2F5LnYxLkNsdXN0ZXJSZWZ1c2FsEigKBnF1b3RhcxgHIAMoCzIYLmdhbmd3YXkudjEuUXVvdGFSZWZ1c2FsEigKCWFkbWlzc2lvbhgIIAEoCzIVLmdhbmd3YXkudjEuQWRtaXNzaW9uEiQKB2ZhaWx1cmUYCSABKAsyEy5nYW5nd2F5LnYxLkZhaWx1cmUSLAoIcmV0cnlfYXQYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEicKCGRyYWluaW5nGAsgAygLMhUuZ2FuZ3dheS52MS5BZG1pc3Npb24ibgoOQ2x1c3RlclJlZnVzYWwSDwoHY2x1c3RlchgBIAEoCRIOCgZyZWFzb24YAiABKAkSDwoHbWVzc2FnZRgDIAEoCRIOCgZmbGF2b3IYBCABKAkSDAoEbmVlZBgFIAEoBRIMCgRoYXZlGAYgASgFInkKDFF1b3RhUmVmdXNhbBINCgVxdWV1ZRgBIAEoCRIOCgZmbGF2b3IYAiABKAkSDgoGcmVhc29uGAMgASgJEgwKBG5lZWQYBCABKAMSDAoEdXNlZBgFIAEoAxINCgVsaW1pdBgGIAEoAxIPCgdoZWxkX2J5GAcgAygJInMKFExpc3RKb2JFdmVudHNSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIVCgRuYW1lGAIgASgJQge6SARyAhABEh0KCXBhZ2Vfc2l6ZRgDIAEoBUIKukgHGgUY6AcoABISCgpwYWdlX3Rva2VuGAQgASgJIlYKFUxpc3RKb2JFdmVudHNSZXNwb25zZRIkCgZldmVudHMYASADKAsyFC5nYW5nd2F5LnYxLkpvYkV2ZW50EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSKKAQoISm9iRXZlbnQSKAoEdGltZRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDAoEdHlwZRgCIAEoCRIOCgZyZWFzb24YAyABKAkSDwoHbWVzc2FnZRgEIAEoCRIYChByZXNvdXJjZV92ZXJzaW9uGAUgASgJEgsKA3VpZBgGIAEoCSKRAwoUU3RyZWFtSm9iTG9nc1JlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEhUKBG5hbWUYAiABKAlCB7pIBHICEAESPAoHcmVwbGljYRgDIAEoCUIrukgociYYgAEyIV4oW14vXSsoLygwfFsxLTldWzAtOV17MCw2fSkpPyk/JBIaCgljb250YWluZXIYBCABKAlCB7pIBHICGD8SDgoGZm9sbG93GAUgASgIEiAKCnRhaWxfbGluZXMYBiABKANCB7pIBCICKABIAIgBARISCgp0aW1lc3RhbXBzGAcgASgIEhAKCHByZXZpb3VzGAggASgIOo0BukiJARqGAQoYc3RyZWFtX2pvYl9sb2dzLnByZXZpb3VzEklmb2xsb3cgYW5kIHByZXZpb3VzIG11c3Qgbm90IGJvdGggYmUgc2V0OiB3aGF0IGlzIG92ZXIgY2Fubm90IGJlIGZvbGxvd2VkGh8hKHRoaXMuZm9sbG93ICYmIHRoaXMucHJldmlvdXMpQg0KC190YWlsX2xpbmVzIjsKFVN0cmVhbUpvYkxvZ3NSZXNwb25zZRIiCgVsaW5lcxgBIAMoCzITLmdhbmd3YXkudjEuTG9nTGluZSJ2CgdMb2dMaW5lEg8KB3JlcGxpY2EYASABKAkSEQoJY29udGFpbmVyGAIgASgJEgwKBHRleHQYAyABKAkSKAoEdGltZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDwoHcGFydGlhbBgFIAEoCCISChBMaXN0S2luZHNSZXF1ZXN0IjQKEUxpc3RLaW5kc1Jlc3BvbnNlEh8KBWtpbmRzGAEgAygLMhAuZ2FuZ3dheS52MS5LaW5kIscDCgRLaW5kEgwKBG5hbWUYASABKAkSEwoLYXBpX3ZlcnNpb24YAiABKAkSGwoTcmVwbGljYV9zcGVjc19maWVsZBgDIAEoCRIfCgVyb2xlcxgEIAMoCzIQLmdhbmd3YXkudjEuUm9sZRIZChFkZWZhdWx0X2NvbnRhaW5lchgFIAEoCRIRCglwb3J0X25hbWUYBiABKAkSDAoEcG9ydBgHIAEoBRI5ChZkZWZhdWx0X3Jlc3RhcnRfcG9saWN5GAggASgOMhkuZ2FuZ3dheS52MS5SZXN0YXJ0UG9saWN5EjcKFWRlZmF1bHRfcmVzdGFydF9zY29wZRgJIAEoDjIYLmdhbmd3YXkudjEuUmVzdGFydFNjb3BlEiIKFWRlZmF1bHRfYmFja29mZl9saW1pdBgKIAEoBUgAiAEBEjEKEGtpbmRfc3BlY19zY2hlbWEYCyABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EigKB2V4YW1wbGUYDCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EhMKC2Rlc2NyaXB0aW9uGA0gASgJQhgKFl9kZWZhdWx0X2JhY2tvZmZfbGltaXQiQAoEUm9sZRIMCgRuYW1lGAEgASgJEhkKDG1heF9yZXBsaWNhcxgCIAEoBUgAiAEBQg8KDV9tYXhfcmVwbGljYXMqSgoHSm9iVmlldxIYChRKT0JfVklFV19VTlNQRUNJRklFRBAAEhIKDkpPQl9WSUVXX0JBU0lDEAESEQoNSk9CX1ZJRVdfRlVMTBACMt8GCgpKb2JTZXJ2aWNlEkgKCUNyZWF0ZUpvYhIcLmdhbmd3YXkudjEuQ3JlYXRlSm9iUmVxdWVzdBodLmdhbmd3YXkudjEuQ3JlYXRlSm9iUmVzcG9uc2USWgoPQmF0Y2hDcmVhdGVKb2JzEiIuZ2FuZ3dheS52MS5CYXRjaENyZWF0ZUpvYnNSZXF1ZXN0GiMuZ2FuZ3dheS52MS5CYXRjaENyZWF0ZUpvYnNSZXNwb25zZRI/CgZHZXRKb2ISGS5nYW5nd2F5LnYxLkdldEpvYlJlcXVlc3QaGi5nYW5nd2F5LnYxLkdldEpvYlJlc3BvbnNlEkUKCExpc3RKb2JzEhsuZ2FuZ3dheS52MS5MaXN0Sm9ic1JlcXVlc3QaHC5nYW5nd2F5LnYxLkxpc3RKb2JzUmVzcG9uc2USSgoJV2F0Y2hKb2JzEhwuZ2FuZ3dheS52MS5XYXRjaEpvYnNSZXF1ZXN0Gh0uZ2FuZ3dheS52MS5XYXRjaEpvYnNSZXNwb25zZTABEkgKCUNhbmNlbEpvYhIcLmdhbmd3YXkudjEuQ2FuY2VsSm9iUmVxdWVzdBodLmdhbmd3YXkudjEuQ2FuY2VsSm9iUmVzcG9uc2USSAoJRGVsZXRlSm9iEhwuZ2FuZ3dheS52MS5EZWxldGVKb2JSZXF1ZXN0Gh0uZ2FuZ3dheS52MS5EZWxldGVKb2JSZXNwb25zZRJLCgpFeHBsYWluSm9iEh0uZ2FuZ3dheS52MS5FeHBsYWluSm9iUmVxdWVzdBoeLmdhbmd3YXkudjEuRXhwbGFpbkpvYlJlc3BvbnNlElQKDUxpc3RKb2JFdmVudHMSIC5nYW5nd2F5LnYxLkxpc3RKb2JFdmVudHNSZXF1ZXN0GiEuZ2FuZ3dheS52MS5MaXN0Sm9iRXZlbnRzUmVzcG9uc2USVgoNU3RyZWFtSm9iTG9ncxIgLmdhbmd3YXkudjEuU3RyZWFtSm9iTG9nc1JlcXVlc3QaIS5nYW5nd2F5LnYxLlN0cmVhbUpvYkxvZ3NSZXNwb25zZTABEkgKCUxpc3RLaW5kcxIcLmdhbmd3YXkudjEuTGlzdEtpbmRzUmVxdWVzdBodLmdhbmd3YXkudjEuTGlzdEtpbmRzUmVzcG9uc2ViBnByb3RvMw", [file_buf_validate_validate, file_gangway_v1_job, file_google_protobuf_struct, file_google_protobuf_timestamp, file_google_rpc_status]);
+  fileDesc("ChxnYW5nd2F5L3YxL2pvYl9zZXJ2aWNlLnByb3RvEgpnYW5nd2F5LnYxIn0KEENyZWF0ZUpvYlJlcXVlc3QSJAoDam9iGAEgASgLMg8uZ2FuZ3dheS52MS5Kb2JCBrpIA8gBARIcCgpyZXF1ZXN0X2lkGAIgASgJQgi6SAVyAxiAARIVCg12YWxpZGF0ZV9vbmx5GAMgASgIEg4KBnN0cmljdBgEIAEoCCKJAgoRQ3JlYXRlSm9iUmVzcG9uc2USHAoDam9iGAEgASgLMg8uZ2FuZ3dheS52MS5Kb2ISNgoHb3V0Y29tZRgCIAEoDjIlLmdhbmd3YXkudjEuQ3JlYXRlSm9iUmVzcG9uc2UuT3V0Y29tZRIlCgh3YXJuaW5ncxgDIAMoCzITLmdhbmd3YXkudjEuV2FybmluZyJ3CgdPdXRjb21lEhcKE09VVENPTUVfVU5TUEVDSUZJRUQQABITCg9PVVRDT01FX0NSRUFURUQQARIUChBPVVRDT01FX1JFUExBWUVEEAISFQoRT1VUQ09NRV9VTkNIQU5HRUQQAxIRCg1PVVRDT01FX1ZBTElEEAQihwEKFkJhdGNoQ3JlYXRlSm9ic1JlcXVlc3QSQAoIcmVxdWVzdHMYASADKAsyHC5nYW5nd2F5LnYxLkNyZWF0ZUpvYlJlcXVlc3RCELpIDZIBCggBEOgHIgPYAQMSKwoEdmlldxgCIAEoDjITLmdhbmd3YXkudjEuSm9iVmlld0IIukgFggECEAEiTQoXQmF0Y2hDcmVhdGVKb2JzUmVzcG9uc2USMgoHcmVzdWx0cxgBIAMoCzIhLmdhbmd3YXkudjEuQmF0Y2hDcmVhdGVKb2JzUmVzdWx0InkKFUJhdGNoQ3JlYXRlSm9ic1Jlc3VsdBIxCghyZXNwb25zZRgBIAEoCzIdLmdhbmd3YXkudjEuQ3JlYXRlSm9iUmVzcG9uc2VIABIjCgVlcnJvchgCIAEoCzISLmdvb2dsZS5ycGMuU3RhdHVzSABCCAoGcmVzdWx0IikKB1dhcm5pbmcSDQoFZmllbGQYASABKAkSDwoHbWVzc2FnZRgCIAEoCSLXAQoNR2V0Sm9iUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSDAoEbmFtZRgCIAEoCRIYCgN1aWQYAyABKAlCC7pICNgBAXIDsAEBEisKBHZpZXcYBCABKA4yEy5nYW5nd2F5LnYxLkpvYlZpZXdCCLpIBYIBAhABOl66SFsaWQoNZ2V0X2pvYi53aGljaBIhbmFtZSBvciB1aWQgbXVzdCBiZSBzZXQsIG5vdCBib3RoGiUodGhpcy5uYW1lICE9ICcnKSAhPSAodGhpcy51aWQgIT0gJycpIi4KDkdldEpvYlJlc3BvbnNlEhwKA2pvYhgBIAEoCzIPLmdhbmd3YXkudjEuSm9iIooCCglKb2JGaWx0ZXISEQoJbmFtZXNwYWNlGAEgASgJEhgKBW5hbWVzGAIgAygJQgm6SAaSAQMQ6AcSFwoFa2luZHMYAyADKAlCCLpIBZIBAhBAEjUKBnBoYXNlcxgEIAMoDjIULmdhbmd3YXkudjEuSm9iUGhhc2VCD7pIDJIBCRBAIgWCAQIQARINCgVxdWV1ZRgFIAEoCRIPCgdjbHVzdGVyGAYgASgJEjEKBmxhYmVscxgHIAMoCzIhLmdhbmd3YXkudjEuSm9iRmlsdGVyLkxhYmVsc0VudHJ5Gi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEi5wEKD0xpc3RKb2JzUmVxdWVzdBIlCgZmaWx0ZXIYASABKAsyFS5nYW5nd2F5LnYxLkpvYkZpbHRlchJNCghvcmRlcl9ieRgCIAEoCUI7ukg4cjZSAFILY3JlYXRlX3RpbWVSEGNyZWF0ZV90aW1lIGRlc2NSBG5hbWVSDXByaW9yaXR5IGRlc2MSHQoJcGFnZV9zaXplGAMgASgFQgq6SAcaBRjoBygAEhIKCnBhZ2VfdG9rZW4YBCABKAkSKwoEdmlldxgFIAEoDjITLmdhbmd3YXkudjEuSm9iVmlld0IIukgFggECEAEiYgoQTGlzdEpvYnNSZXNwb25zZRIdCgRqb2JzGAEgAygLMg8uZ2FuZ3dheS52MS5Kb2ISFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhYKDnRvdGFsX2VzdGltYXRlGAMgASgFInYKEFdhdGNoSm9ic1JlcXVlc3QSJQoGZmlsdGVyGAEgASgLMhUuZ2FuZ3dheS52MS5Kb2JGaWx0ZXISDgoGY3Vyc29yGAIgASgJEisKBHZpZXcYAyABKA4yEy5nYW5nd2F5LnYxLkpvYlZpZXdCCLpIBYIBAhABIucBChFXYXRjaEpvYnNSZXNwb25zZRIwCgR0eXBlGAEgASgOMiIuZ2FuZ3dheS52MS5XYXRjaEpvYnNSZXNwb25zZS5UeXBlEhwKA2pvYhgCIAEoCzIPLmdhbmd3YXkudjEuSm9iEg4KBmN1cnNvchgDIAEoCSJyCgRUeXBlEhQKEFRZUEVfVU5TUEVDSUZJRUQQABIOCgpUWVBFX0FEREVEEAESEQoNVFlQRV9NT0RJRklFRBACEhAKDFRZUEVfREVMRVRFRBADEhEKDVRZUEVfQk9PS01BUksQBBIMCghUWVBFX0dBUBAFInEKEFVwZGF0ZUpvYlJlcXVlc3QSJAoDam9iGAEgASgLMg8uZ2FuZ3dheS52MS5Kb2JCBrpIA9gBAxI3Cgt1cGRhdGVfbWFzaxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2tCBrpIA8gBASIxChFVcGRhdGVKb2JSZXNwb25zZRIcCgNqb2IYASABKAsyDy5nYW5nd2F5LnYxLkpvYiJWChBDYW5jZWxKb2JSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIVCgRuYW1lGAIgASgJQge6SARyAhABEhgKBnJlYXNvbhgDIAEoCUIIukgFcgMYgAgiMQoRQ2FuY2VsSm9iUmVzcG9uc2USHAoDam9iGAEgASgLMg8uZ2FuZ3dheS52MS5Kb2IiPAoQRGVsZXRlSm9iUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSFQoEbmFtZRgCIAEoCUIHukgEcgIQASIxChFEZWxldGVKb2JSZXNwb25zZRIcCgNqb2IYASABKAsyDy5nYW5nd2F5LnYxLkpvYiI9ChFFeHBsYWluSm9iUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSFQoEbmFtZRgCIAEoCUIHukgEcgIQASKdAwoSRXhwbGFpbkpvYlJlc3BvbnNlEg8KB3N1bW1hcnkYASABKAkSIwoFcGhhc2UYAiABKA4yFC5nYW5nd2F5LnYxLkpvYlBoYXNlEhAKCHBvc2l0aW9uGAMgASgFEg4KBnJlYXNvbhgEIAEoCRIwCgxldmFsdWF0ZWRfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGNsdXN0ZXJzGAYgAygLMhouZ2FuZ3dheS52MS5DbHVzdGVyUmVmdXNhbBIoCgZxdW90YXMYByADKAsyGC5nYW5nd2F5LnYxLlF1b3RhUmVmdXNhbBIoCglhZG1pc3Npb24YCCABKAsyFS5nYW5nd2F5LnYxLkFkbWlzc2lvbhIkCgdmYWlsdXJlGAkgASgLMhMuZ2FuZ3dheS52MS5GYWlsdXJlEiwKCHJldHJ5X2F0GAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBInCghkcmFpbmluZxgLIAMoCzIVLmdhbmd3YXkudjEuQWRtaXNzaW9uIm4KDkNsdXN0ZXJSZWZ1c2FsEg8KB2NsdXN0ZXIYASABKAkSDgoGcmVhc29uGAIgASgJEg8KB21lc3NhZ2UYAyABKAkSDgoGZmxhdm9yGAQgASgJEgwKBG5lZWQYBSABKAUSDAoEaGF2ZRgGIAEoBSLAAQoMUXVvdGFSZWZ1c2FsEg0KBXF1ZXVlGAEgASgJEg4KBmZsYXZvchgCIAEoCRIOCgZyZWFzb24YAyABKAkSDAoEbmVlZBgEIAEoAxIMCgR1c2VkGAUgASgDEg0KBWxpbWl0GAYgASgDEg8KB2hlbGRfYnkYByADKAkSJQoFbGV2ZWwYCCABKA4yFi5nYW5nd2F5LnYxLlF1b3RhTGV2ZWwSDAoEbmFtZRgJIAEoCRIQCghyZXNlcnZlZBgKIAEoAyJzChRMaXN0Sm9iRXZlbnRzUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSFQoEbmFtZRgCIAEoCUIHukgEcgIQARIdCglwYWdlX3NpemUYAyABKAVCCrpIBxoFGOgHKAASEgoKcGFnZV90b2tlbhgEIAEoCSJWChVMaXN0Sm9iRXZlbnRzUmVzcG9uc2USJAoGZXZlbnRzGAEgAygLMhQuZ2FuZ3dheS52MS5Kb2JFdmVudBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiigEKCEpvYkV2ZW50EigKBHRpbWUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgwKBHR5cGUYAiABKAkSDgoGcmVhc29uGAMgASgJEg8KB21lc3NhZ2UYBCABKAkSGAoQcmVzb3VyY2VfdmVyc2lvbhgFIAEoCRILCgN1aWQYBiABKAkikQMKFFN0cmVhbUpvYkxvZ3NSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIVCgRuYW1lGAIgASgJQge6SARyAhABEjwKB3JlcGxpY2EYAyABKAlCK7pIKHImGIABMiFeKFteL10rKC8oMHxbMS05XVswLTldezAsNn0pKT8pPyQSGgoJY29udGFpbmVyGAQgASgJQge6SARyAhg/Eg4KBmZvbGxvdxgFIAEoCBIgCgp0YWlsX2xpbmVzGAYgASgDQge6SAQiAigASACIAQESEgoKdGltZXN0YW1wcxgHIAEoCBIQCghwcmV2aW91cxgIIAEoCDqNAbpIiQEahgEKGHN0cmVhbV9qb2JfbG9ncy5wcmV2aW91cxJJZm9sbG93IGFuZCBwcmV2aW91cyBtdXN0IG5vdCBib3RoIGJlIHNldDogd2hhdCBpcyBvdmVyIGNhbm5vdCBiZSBmb2xsb3dlZBofISh0aGlzLmZvbGxvdyAmJiB0aGlzLnByZXZpb3VzKUINCgtfdGFpbF9saW5lcyI7ChVTdHJlYW1Kb2JMb2dzUmVzcG9uc2USIgoFbGluZXMYASADKAsyEy5nYW5nd2F5LnYxLkxvZ0xpbmUidgoHTG9nTGluZRIPCgdyZXBsaWNhGAEgASgJEhEKCWNvbnRhaW5lchgCIAEoCRIMCgR0ZXh0GAMgASgJEigKBHRpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB3BhcnRpYWwYBSABKAgiEgoQTGlzdEtpbmRzUmVxdWVzdCI0ChFMaXN0S2luZHNSZXNwb25zZRIfCgVraW5kcxgBIAMoCzIQLmdhbmd3YXkudjEuS2luZCLdAwoES2luZBIMCgRuYW1lGAEgASgJEhMKC2FwaV92ZXJzaW9uGAIgASgJEhsKE3JlcGxpY2Ffc3BlY3NfZmllbGQYAyABKAkSHwoFcm9sZXMYBCADKAsyEC5nYW5nd2F5LnYxLlJvbGUSGQoRZGVmYXVsdF9jb250YWluZXIYBSABKAkSEQoJcG9ydF9uYW1lGAYgASgJEgwKBHBvcnQYByABKAUSOQoWZGVmYXVsdF9yZXN0YXJ0X3BvbGljeRgIIAEoDjIZLmdhbmd3YXkudjEuUmVzdGFydFBvbGljeRI3ChVkZWZhdWx0X3Jlc3RhcnRfc2NvcGUYCSABKA4yGC5nYW5nd2F5LnYxLlJlc3RhcnRTY29wZRIiChVkZWZhdWx0X2JhY2tvZmZfbGltaXQYCiABKAVIAIgBARIxChBraW5kX3NwZWNfc2NoZW1hGAsgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIoCgdleGFtcGxlGAwgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBITCgtkZXNjcmlwdGlvbhgNIAEoCRIUCgx3aXRob3V0X3BvZHMYDiABKAhCGAoWX2RlZmF1bHRfYmFja29mZl9saW1pdCJWCgRSb2xlEgwKBG5hbWUYASABKAkSGQoMbWF4X3JlcGxpY2FzGAIgASgFSACIAQESFAoMbWluX3JlcGxpY2FzGAMgASgFQg8KDV9tYXhfcmVwbGljYXMqSgoHSm9iVmlldxIYChRKT0JfVklFV19VTlNQRUNJRklFRBAAEhIKDkpPQl9WSUVXX0JBU0lDEAESEQoNSk9CX1ZJRVdfRlVMTBACKooBCgpRdW90YUxldmVsEhsKF1FVT1RBX0xFVkVMX1VOU1BFQ0lGSUVEEAASFAoQUVVPVEFfTEVWRUxfUE9PTBABEhcKE1FVT1RBX0xFVkVMX1BST0pFQ1QQAhIZChVRVU9UQV9MRVZFTF9OQU1FU1BBQ0UQAxIVChFRVU9UQV9MRVZFTF9RVUVVRRAEMqkHCgpKb2JTZXJ2aWNlEkgKCUNyZWF0ZUpvYhIcLmdhbmd3YXkudjEuQ3JlYXRlSm9iUmVxdWVzdBodLmdhbmd3YXkudjEuQ3JlYXRlSm9iUmVzcG9uc2USWgoPQmF0Y2hDcmVhdGVKb2JzEiIuZ2FuZ3dheS52MS5CYXRjaENyZWF0ZUpvYnNSZXF1ZXN0GiMuZ2FuZ3dheS52MS5CYXRjaENyZWF0ZUpvYnNSZXNwb25zZRI/CgZHZXRKb2ISGS5nYW5nd2F5LnYxLkdldEpvYlJlcXVlc3QaGi5nYW5nd2F5LnYxLkdldEpvYlJlc3BvbnNlEkUKCExpc3RKb2JzEhsuZ2FuZ3dheS52MS5MaXN0Sm9ic1JlcXVlc3QaHC5nYW5nd2F5LnYxLkxpc3RKb2JzUmVzcG9uc2USSgoJV2F0Y2hKb2JzEhwuZ2FuZ3dheS52MS5XYXRjaEpvYnNSZXF1ZXN0Gh0uZ2FuZ3dheS52MS5XYXRjaEpvYnNSZXNwb25zZTABEkgKCVVwZGF0ZUpvYhIcLmdhbmd3YXkudjEuVXBkYXRlSm9iUmVxdWVzdBodLmdhbmd3YXkudjEuVXBkYXRlSm9iUmVzcG9uc2USSAoJQ2FuY2VsSm9iEhwuZ2FuZ3dheS52MS5DYW5jZWxKb2JSZXF1ZXN0Gh0uZ2FuZ3dheS52MS5DYW5jZWxKb2JSZXNwb25zZRJICglEZWxldGVKb2ISHC5nYW5nd2F5LnYxLkRlbGV0ZUpvYlJlcXVlc3QaHS5nYW5nd2F5LnYxLkRlbGV0ZUpvYlJlc3BvbnNlEksKCkV4cGxhaW5Kb2ISHS5nYW5nd2F5LnYxLkV4cGxhaW5Kb2JSZXF1ZXN0Gh4uZ2FuZ3dheS52MS5FeHBsYWluSm9iUmVzcG9uc2USVAoNTGlzdEpvYkV2ZW50cxIgLmdhbmd3YXkudjEuTGlzdEpvYkV2ZW50c1JlcXVlc3QaIS5nYW5nd2F5LnYxLkxpc3RKb2JFdmVudHNSZXNwb25zZRJWCg1TdHJlYW1Kb2JMb2dzEiAuZ2FuZ3dheS52MS5TdHJlYW1Kb2JMb2dzUmVxdWVzdBohLmdhbmd3YXkudjEuU3RyZWFtSm9iTG9nc1Jlc3BvbnNlMAESSAoJTGlzdEtpbmRzEhwuZ2FuZ3dheS52MS5MaXN0S2luZHNSZXF1ZXN0Gh0uZ2FuZ3dheS52MS5MaXN0S2luZHNSZXNwb25zZWIGcHJvdG8z", [file_buf_validate_validate, file_gangway_v1_job, file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp, file_google_rpc_status]);
 
 /**
  * @generated from message gangway.v1.CreateJobRequest
@@ -524,6 +524,52 @@ export const WatchJobsResponse_TypeSchema: GenEnum<WatchJobsResponse_Type> = /*@
   enumDesc(file_gangway_v1_job_service, 12, 0);
 
 /**
+ * @generated from message gangway.v1.UpdateJobRequest
+ */
+export type UpdateJobRequest = Message<"gangway.v1.UpdateJobRequest"> & {
+  /**
+   * Named by metadata.namespace and metadata.name. metadata.resource_version: the version that the change starts from, or empty for whatever
+   * it is now. Beside these only what the mask names is read.
+   *
+   * @generated from field: gangway.v1.Job job = 1;
+   */
+  job?: Job | undefined;
+
+  /**
+   * spec.priority, spec.run_policy.suspend, metadata.labels (all of them), spec.replica_specs.*.replicas (of the replica types that the job
+   * names, also written spec.replica_specs) or spec.replica_specs.TYPE.replicas. What is masked and absent gets its default; a
+   * number of replicas must be there.
+   *
+   * @generated from field: google.protobuf.FieldMask update_mask = 2;
+   */
+  updateMask?: FieldMask | undefined;
+};
+
+/**
+ * Describes the message gangway.v1.UpdateJobRequest.
+ * Use `create(UpdateJobRequestSchema)` to create a new message.
+ */
+export const UpdateJobRequestSchema: GenMessage<UpdateJobRequest> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_job_service, 13);
+
+/**
+ * @generated from message gangway.v1.UpdateJobResponse
+ */
+export type UpdateJobResponse = Message<"gangway.v1.UpdateJobResponse"> & {
+  /**
+   * @generated from field: gangway.v1.Job job = 1;
+   */
+  job?: Job | undefined;
+};
+
+/**
+ * Describes the message gangway.v1.UpdateJobResponse.
+ * Use `create(UpdateJobResponseSchema)` to create a new message.
+ */
+export const UpdateJobResponseSchema: GenMessage<UpdateJobResponse> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_job_service, 14);
+
+/**
  * @generated from message gangway.v1.CancelJobRequest
  */
 export type CancelJobRequest = Message<"gangway.v1.CancelJobRequest"> & {
@@ -550,7 +596,7 @@ export type CancelJobRequest = Message<"gangway.v1.CancelJobRequest"> & {
  * Use `create(CancelJobRequestSchema)` to create a new message.
  */
 export const CancelJobRequestSchema: GenMessage<CancelJobRequest> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 13);
+  messageDesc(file_gangway_v1_job_service, 15);
 
 /**
  * @generated from message gangway.v1.CancelJobResponse
@@ -567,7 +613,7 @@ export type CancelJobResponse = Message<"gangway.v1.CancelJobResponse"> & {
  * Use `create(CancelJobResponseSchema)` to create a new message.
  */
 export const CancelJobResponseSchema: GenMessage<CancelJobResponse> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 14);
+  messageDesc(file_gangway_v1_job_service, 16);
 
 /**
  * @generated from message gangway.v1.DeleteJobRequest
@@ -589,7 +635,7 @@ export type DeleteJobRequest = Message<"gangway.v1.DeleteJobRequest"> & {
  * Use `create(DeleteJobRequestSchema)` to create a new message.
  */
 export const DeleteJobRequestSchema: GenMessage<DeleteJobRequest> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 15);
+  messageDesc(file_gangway_v1_job_service, 17);
 
 /**
  * @generated from message gangway.v1.DeleteJobResponse
@@ -608,7 +654,7 @@ export type DeleteJobResponse = Message<"gangway.v1.DeleteJobResponse"> & {
  * Use `create(DeleteJobResponseSchema)` to create a new message.
  */
 export const DeleteJobResponseSchema: GenMessage<DeleteJobResponse> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 16);
+  messageDesc(file_gangway_v1_job_service, 18);
 
 /**
  * @generated from message gangway.v1.ExplainJobRequest
@@ -630,7 +676,7 @@ export type ExplainJobRequest = Message<"gangway.v1.ExplainJobRequest"> & {
  * Use `create(ExplainJobRequestSchema)` to create a new message.
  */
 export const ExplainJobRequestSchema: GenMessage<ExplainJobRequest> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 17);
+  messageDesc(file_gangway_v1_job_service, 19);
 
 /**
  * @generated from message gangway.v1.ExplainJobResponse
@@ -711,7 +757,7 @@ export type ExplainJobResponse = Message<"gangway.v1.ExplainJobResponse"> & {
  * Use `create(ExplainJobResponseSchema)` to create a new message.
  */
 export const ExplainJobResponseSchema: GenMessage<ExplainJobResponse> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 18);
+  messageDesc(file_gangway_v1_job_service, 20);
 
 /**
  * Why one cluster cannot take the gang now.
@@ -759,7 +805,7 @@ export type ClusterRefusal = Message<"gangway.v1.ClusterRefusal"> & {
  * Use `create(ClusterRefusalSchema)` to create a new message.
  */
 export const ClusterRefusalSchema: GenMessage<ClusterRefusal> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 19);
+  messageDesc(file_gangway_v1_job_service, 21);
 
 /**
  * Why a quota cannot take the gang now.
@@ -768,6 +814,8 @@ export const ClusterRefusalSchema: GenMessage<ClusterRefusal> = /*@__PURE__*/
  */
 export type QuotaRefusal = Message<"gangway.v1.QuotaRefusal"> & {
   /**
+   * The queue of the job.
+   *
    * @generated from field: string queue = 1;
    */
   queue: string;
@@ -778,13 +826,15 @@ export type QuotaRefusal = Message<"gangway.v1.QuotaRefusal"> & {
   flavor: string;
 
   /**
-   * QuotaExhausted, AboveQuota, NoQuota.
+   * QuotaExhausted, AboveQuota (more than the whole limit), NoQuota, Reserved (kept for a gang that is before it in the line of the pool).
    *
    * @generated from field: string reason = 3;
    */
   reason: string;
 
   /**
+   * What it would add at that level: of a queue above its own only what exceeds the guarantees below.
+   *
    * @generated from field: int64 need = 4;
    */
   need: bigint;
@@ -800,11 +850,32 @@ export type QuotaRefusal = Message<"gangway.v1.QuotaRefusal"> & {
   limit: bigint;
 
   /**
-   * Jobs that hold it now, namespace/name, largest first, at most 5.
+   * Who holds it now, largest first, at most 5: jobs as namespace/name, external holders as `caller NAME`.
    *
    * @generated from field: repeated string held_by = 7;
    */
   heldBy: string[];
+
+  /**
+   * The level that is in the way.
+   *
+   * @generated from field: gangway.v1.QuotaLevel level = 8;
+   */
+  level: QuotaLevel;
+
+  /**
+   * The name at that level: of the pool, the project, namespace or queue.
+   *
+   * @generated from field: string name = 9;
+   */
+  name: string;
+
+  /**
+   * Of the pool's room, what is kept for the first of its line.
+   *
+   * @generated from field: int64 reserved = 10;
+   */
+  reserved: bigint;
 };
 
 /**
@@ -812,7 +883,7 @@ export type QuotaRefusal = Message<"gangway.v1.QuotaRefusal"> & {
  * Use `create(QuotaRefusalSchema)` to create a new message.
  */
 export const QuotaRefusalSchema: GenMessage<QuotaRefusal> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 20);
+  messageDesc(file_gangway_v1_job_service, 22);
 
 /**
  * @generated from message gangway.v1.ListJobEventsRequest
@@ -846,7 +917,7 @@ export type ListJobEventsRequest = Message<"gangway.v1.ListJobEventsRequest"> & 
  * Use `create(ListJobEventsRequestSchema)` to create a new message.
  */
 export const ListJobEventsRequestSchema: GenMessage<ListJobEventsRequest> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 21);
+  messageDesc(file_gangway_v1_job_service, 23);
 
 /**
  * @generated from message gangway.v1.ListJobEventsResponse
@@ -868,7 +939,7 @@ export type ListJobEventsResponse = Message<"gangway.v1.ListJobEventsResponse"> 
  * Use `create(ListJobEventsResponseSchema)` to create a new message.
  */
 export const ListJobEventsResponseSchema: GenMessage<ListJobEventsResponse> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 22);
+  messageDesc(file_gangway_v1_job_service, 24);
 
 /**
  * @generated from message gangway.v1.JobEvent
@@ -914,7 +985,7 @@ export type JobEvent = Message<"gangway.v1.JobEvent"> & {
  * Use `create(JobEventSchema)` to create a new message.
  */
 export const JobEventSchema: GenMessage<JobEvent> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 23);
+  messageDesc(file_gangway_v1_job_service, 25);
 
 /**
  * @generated from message gangway.v1.StreamJobLogsRequest
@@ -978,7 +1049,7 @@ export type StreamJobLogsRequest = Message<"gangway.v1.StreamJobLogsRequest"> & 
  * Use `create(StreamJobLogsRequestSchema)` to create a new message.
  */
 export const StreamJobLogsRequestSchema: GenMessage<StreamJobLogsRequest> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 24);
+  messageDesc(file_gangway_v1_job_service, 26);
 
 /**
  * @generated from message gangway.v1.StreamJobLogsResponse
@@ -997,7 +1068,7 @@ export type StreamJobLogsResponse = Message<"gangway.v1.StreamJobLogsResponse"> 
  * Use `create(StreamJobLogsResponseSchema)` to create a new message.
  */
 export const StreamJobLogsResponseSchema: GenMessage<StreamJobLogsResponse> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 25);
+  messageDesc(file_gangway_v1_job_service, 27);
 
 /**
  * A line that a container has written.
@@ -1044,7 +1115,7 @@ export type LogLine = Message<"gangway.v1.LogLine"> & {
  * Use `create(LogLineSchema)` to create a new message.
  */
 export const LogLineSchema: GenMessage<LogLine> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 26);
+  messageDesc(file_gangway_v1_job_service, 28);
 
 /**
  * @generated from message gangway.v1.ListKindsRequest
@@ -1057,7 +1128,7 @@ export type ListKindsRequest = Message<"gangway.v1.ListKindsRequest"> & {
  * Use `create(ListKindsRequestSchema)` to create a new message.
  */
 export const ListKindsRequestSchema: GenMessage<ListKindsRequest> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 27);
+  messageDesc(file_gangway_v1_job_service, 29);
 
 /**
  * @generated from message gangway.v1.ListKindsResponse
@@ -1074,7 +1145,7 @@ export type ListKindsResponse = Message<"gangway.v1.ListKindsResponse"> & {
  * Use `create(ListKindsResponseSchema)` to create a new message.
  */
 export const ListKindsResponseSchema: GenMessage<ListKindsResponse> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 28);
+  messageDesc(file_gangway_v1_job_service, 30);
 
 /**
  * A kind of job and its defaults.
@@ -1154,6 +1225,13 @@ export type Kind = Message<"gangway.v1.Kind"> & {
    * @generated from field: string description = 13;
    */
   description: string;
+
+  /**
+   * Its jobs have no pods: a plugin runs them at a service, and all of a job is in its kind_spec.
+   *
+   * @generated from field: bool without_pods = 14;
+   */
+  withoutPods: boolean;
 };
 
 /**
@@ -1161,7 +1239,7 @@ export type Kind = Message<"gangway.v1.Kind"> & {
  * Use `create(KindSchema)` to create a new message.
  */
 export const KindSchema: GenMessage<Kind> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 29);
+  messageDesc(file_gangway_v1_job_service, 31);
 
 /**
  * A replica type of a kind.
@@ -1182,6 +1260,13 @@ export type Role = Message<"gangway.v1.Role"> & {
    * @generated from field: optional int32 max_replicas = 2;
    */
   maxReplicas?: number | undefined;
+
+  /**
+   * 0: the type may be left out.
+   *
+   * @generated from field: int32 min_replicas = 3;
+   */
+  minReplicas: number;
 };
 
 /**
@@ -1189,7 +1274,7 @@ export type Role = Message<"gangway.v1.Role"> & {
  * Use `create(RoleSchema)` to create a new message.
  */
 export const RoleSchema: GenMessage<Role> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 30);
+  messageDesc(file_gangway_v1_job_service, 32);
 
 /**
  * How much of a job is returned.
@@ -1229,6 +1314,61 @@ export type JobView = (typeof JobView)[keyof typeof JobView] | UnknownEnum;
  */
 export const JobViewSchema: GenEnum<JobView> = /*@__PURE__*/
   enumDesc(file_gangway_v1_job_service, 0);
+
+/**
+ * Where a quota counts.
+ *
+ * @generated from enum gangway.v1.QuotaLevel
+ */
+export const QuotaLevel = {
+  /**
+   * QUEUE, in what was recorded before there were others.
+   *
+   * @generated from enum value: QUOTA_LEVEL_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * All that is used of the flavor.
+   *
+   * @generated from enum value: QUOTA_LEVEL_POOL = 1;
+   */
+  POOL: 1,
+
+  /**
+   * By each project.
+   *
+   * @generated from enum value: QUOTA_LEVEL_PROJECT = 2;
+   */
+  PROJECT: 2,
+
+  /**
+   * By each namespace.
+   *
+   * @generated from enum value: QUOTA_LEVEL_NAMESPACE = 3;
+   */
+  NAMESPACE: 3,
+
+  /**
+   * By the job's queue, or one above it.
+   *
+   * @generated from enum value: QUOTA_LEVEL_QUEUE = 4;
+   */
+  QUEUE: 4,
+} as const;
+
+/**
+ * Where a quota counts.
+ *
+ * @generated from enum gangway.v1.QuotaLevel
+ */
+export type QuotaLevel = (typeof QuotaLevel)[keyof typeof QuotaLevel] | UnknownEnum;
+
+/**
+ * Describes the enum gangway.v1.QuotaLevel.
+ */
+export const QuotaLevelSchema: GenEnum<QuotaLevel> = /*@__PURE__*/
+  enumDesc(file_gangway_v1_job_service, 1);
 
 /**
  * Submits distributed training jobs and tells how they are.
@@ -1287,6 +1427,18 @@ export const JobService: GenService<{
     methodKind: "server_streaming";
     input: typeof WatchJobsRequestSchema;
     output: typeof WatchJobsResponseSchema;
+  },
+  /**
+   * Changes what may change of a job: its priority, its numbers of replicas, whether it is suspended, its labels. Doing it again changes nothing.
+   * ABORTED where metadata.resource_version is given and stale; FAILED_PRECONDITION where the job has ended or is ending, or is of a kind that
+   * cannot be resized while it is admitted.
+   *
+   * @generated from rpc gangway.v1.JobService.UpdateJob
+   */
+  updateJob: {
+    methodKind: "unary";
+    input: typeof UpdateJobRequestSchema;
+    output: typeof UpdateJobResponseSchema;
   },
   /**
    * Ends a job and keeps its record. FAILED_PRECONDITION if it ended before.

@@ -6,16 +6,19 @@ import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobu
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "../../buf/validate/validate_pb.ts";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
-import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
-import type { Message, UnknownEnum } from "@bufbuild/protobuf";
+import { file_google_protobuf_struct, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { JsonObject, Message, UnknownEnum } from "@bufbuild/protobuf";
 
 /**
  * Describes the file gangway/v1/queue_service.proto.
  */
 export const file_gangway_v1_queue_service: GenFile = /*@__PURE__*/
-  fileDesc("Ch5nYW5nd2F5L3YxL3F1ZXVlX3NlcnZpY2UucHJvdG8SCmdhbmd3YXkudjEi8wMKBVF1ZXVlEsoBCgRuYW1lGAEgASgJQrsBuki3AboBswEKCnF1ZXVlLm5hbWUSb211c3QgYmUgYSBETlMgbGFiZWw6IGF0IG1vc3QgNjMgbG93ZXItY2FzZSBsZXR0ZXJzLCBkaWdpdHMgYW5kICctJywgYmVnaW5uaW5nIGFuZCBlbmRpbmcgd2l0aCBhIGxldHRlciBvciBkaWdpdBo0dGhpcy5tYXRjaGVzKCdeW2EtejAtOV0oWy1hLXowLTldezAsNjF9W2EtejAtOV0pPyQnKRI1CghzdHJhdGVneRgCIAEoDjIZLmdhbmd3YXkudjEuUXVldWVTdHJhdGVneUIIukgFggECEAESMQoGcXVvdGFzGAMgAygLMhcuZ2FuZ3dheS52MS5GbGF2b3JRdW90YUIIukgFkgECEEASLgoQcmVzb3VyY2VfdmVyc2lvbhgEIAEoCUIUukgRcg8yDV5bMC05XXswLDE1fSQSLwoLY3JlYXRlX3RpbWUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC3VwZGF0ZV90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIhCgN1c2UYByABKAsyFC5nYW5nd2F5LnYxLlF1ZXVlVXNlIsgCCgtGbGF2b3JRdW90YRL3AQoGZmxhdm9yGAEgASgJQuYBukjiAboB3gEKE2ZsYXZvcl9xdW90YS5mbGF2b3ISXm11c3QgYmUgYSBmbGF2b3Igc3VjaCBhcyBncHUvaDEwMDogbG93ZXItY2FzZSBsZXR0ZXJzLCBkaWdpdHMsICctJywgJy4nLCBhbmQgJy8nIGJldHdlZW4gcGFydHMaZ3RoaXMubWF0Y2hlcygnXlthLXowLTldKFstYS16MC05Ll0qW2EtejAtOV0pPygvW2EtejAtOV0oWy1hLXowLTkuXSpbYS16MC05XSk/KSokJykgJiYgc2l6ZSh0aGlzKSA8PSAxMjgSHAoIcmVzb3VyY2UYAiABKAlCCrpIB3IFEAEY/QESIQoHbm9taW5hbBgDIAEoA0IQukgNIgsY/////////w8oACKSAQoIUXVldWVVc2USLAoEdXNlZBgBIAMoCzIeLmdhbmd3YXkudjEuUXVldWVVc2UuVXNlZEVudHJ5EhQKDHdhaXRpbmdfam9icxgCIAEoBRIVCg1hZG1pdHRlZF9qb2JzGAMgASgFGisKCVVzZWRFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAM6AjgBIj4KEkNyZWF0ZVF1ZXVlUmVxdWVzdBIoCgVxdWV1ZRgBIAEoCzIRLmdhbmd3YXkudjEuUXVldWVCBrpIA8gBASI3ChNDcmVhdGVRdWV1ZVJlc3BvbnNlEiAKBXF1ZXVlGAEgASgLMhEuZ2FuZ3dheS52MS5RdWV1ZSIoCg9HZXRRdWV1ZVJlcXVlc3QSFQoEbmFtZRgBIAEoCUIHukgEcgIQASI0ChBHZXRRdWV1ZVJlc3BvbnNlEiAKBXF1ZXVlGAEgASgLMhEuZ2FuZ3dheS52MS5RdWV1ZSITChFMaXN0UXVldWVzUmVxdWVzdCI3ChJMaXN0UXVldWVzUmVzcG9uc2USIQoGcXVldWVzGAEgAygLMhEuZ2FuZ3dheS52MS5RdWV1ZSI+ChJVcGRhdGVRdWV1ZVJlcXVlc3QSKAoFcXVldWUYASABKAsyES5nYW5nd2F5LnYxLlF1ZXVlQga6SAPIAQEiNwoTVXBkYXRlUXVldWVSZXNwb25zZRIgCgVxdWV1ZRgBIAEoCzIRLmdhbmd3YXkudjEuUXVldWUiKwoSRGVsZXRlUXVldWVSZXF1ZXN0EhUKBG5hbWUYASABKAlCB7pIBHICEAEiFQoTRGVsZXRlUXVldWVSZXNwb25zZSp0Cg1RdWV1ZVN0cmF0ZWd5Eh4KGlFVRVVFX1NUUkFURUdZX1VOU1BFQ0lGSUVEEAASHgoaUVVFVUVfU1RSQVRFR1lfU1RSSUNUX0ZJRk8QARIjCh9RVUVVRV9TVFJBVEVHWV9CRVNUX0VGRk9SVF9GSUZPEAIykgMKDFF1ZXVlU2VydmljZRJOCgtDcmVhdGVRdWV1ZRIeLmdhbmd3YXkudjEuQ3JlYXRlUXVldWVSZXF1ZXN0Gh8uZ2FuZ3dheS52MS5DcmVhdGVRdWV1ZVJlc3BvbnNlEkUKCEdldFF1ZXVlEhsuZ2FuZ3dheS52MS5HZXRRdWV1ZVJlcXVlc3QaHC5nYW5nd2F5LnYxLkdldFF1ZXVlUmVzcG9uc2USSwoKTGlzdFF1ZXVlcxIdLmdhbmd3YXkudjEuTGlzdFF1ZXVlc1JlcXVlc3QaHi5nYW5nd2F5LnYxLkxpc3RRdWV1ZXNSZXNwb25zZRJOCgtVcGRhdGVRdWV1ZRIeLmdhbmd3YXkudjEuVXBkYXRlUXVldWVSZXF1ZXN0Gh8uZ2FuZ3dheS52MS5VcGRhdGVRdWV1ZVJlc3BvbnNlEk4KC0RlbGV0ZVF1ZXVlEh4uZ2FuZ3dheS52MS5EZWxldGVRdWV1ZVJlcXVlc3QaHy5nYW5nd2F5LnYxLkRlbGV0ZVF1ZXVlUmVzcG9uc2ViBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_timestamp]);
+  fileDesc("Ch5nYW5nd2F5L3YxL3F1ZXVlX3NlcnZpY2UucHJvdG8SCmdhbmd3YXkudjEigwQKBVF1ZXVlEsoBCgRuYW1lGAEgASgJQrsBuki3AboBswEKCnF1ZXVlLm5hbWUSb211c3QgYmUgYSBETlMgbGFiZWw6IGF0IG1vc3QgNjMgbG93ZXItY2FzZSBsZXR0ZXJzLCBkaWdpdHMgYW5kICctJywgYmVnaW5uaW5nIGFuZCBlbmRpbmcgd2l0aCBhIGxldHRlciBvciBkaWdpdBo0dGhpcy5tYXRjaGVzKCdeW2EtejAtOV0oWy1hLXowLTldezAsNjF9W2EtejAtOV0pPyQnKRI1CghzdHJhdGVneRgCIAEoDjIZLmdhbmd3YXkudjEuUXVldWVTdHJhdGVneUIIukgFggECEAESMQoGcXVvdGFzGAMgAygLMhcuZ2FuZ3dheS52MS5GbGF2b3JRdW90YUIIukgFkgECEEASLgoQcmVzb3VyY2VfdmVyc2lvbhgEIAEoCUIUukgRcg8yDV5bMC05XXswLDE1fSQSLwoLY3JlYXRlX3RpbWUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC3VwZGF0ZV90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIhCgN1c2UYByABKAsyFC5nYW5nd2F5LnYxLlF1ZXVlVXNlEg4KBnBhcmVudBgIIAEoCSLMAwoLRmxhdm9yUXVvdGES9wEKBmZsYXZvchgBIAEoCULmAbpI4gG6Ad4BChNmbGF2b3JfcXVvdGEuZmxhdm9yEl5tdXN0IGJlIGEgZmxhdm9yIHN1Y2ggYXMgZ3B1L2gxMDA6IGxvd2VyLWNhc2UgbGV0dGVycywgZGlnaXRzLCAnLScsICcuJywgYW5kICcvJyBiZXR3ZWVuIHBhcnRzGmd0aGlzLm1hdGNoZXMoJ15bYS16MC05XShbLWEtejAtOS5dKlthLXowLTldKT8oL1thLXowLTldKFstYS16MC05Ll0qW2EtejAtOV0pPykqJCcpICYmIHNpemUodGhpcykgPD0gMTI4EhwKCHJlc291cmNlGAIgASgJQgq6SAdyBRABGP0BEiEKB25vbWluYWwYAyABKANCELpIDSILGP////////8PKAASLgoPYm9ycm93aW5nX2xpbWl0GAQgASgDQhC6SA0iCxj/////////DygASACIAQESLAoNbGVuZGluZ19saW1pdBgFIAEoA0IQukgNIgsY/////////w8oAEgBiAEBQhIKEF9ib3Jyb3dpbmdfbGltaXRCEAoOX2xlbmRpbmdfbGltaXQikgEKCFF1ZXVlVXNlEiwKBHVzZWQYASADKAsyHi5nYW5nd2F5LnYxLlF1ZXVlVXNlLlVzZWRFbnRyeRIUCgx3YWl0aW5nX2pvYnMYAiABKAUSFQoNYWRtaXR0ZWRfam9icxgDIAEoBRorCglVc2VkRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgDOgI4ASI+ChJDcmVhdGVRdWV1ZVJlcXVlc3QSKAoFcXVldWUYASABKAsyES5nYW5nd2F5LnYxLlF1ZXVlQga6SAPIAQEiNwoTQ3JlYXRlUXVldWVSZXNwb25zZRIgCgVxdWV1ZRgBIAEoCzIRLmdhbmd3YXkudjEuUXVldWUiKAoPR2V0UXVldWVSZXF1ZXN0EhUKBG5hbWUYASABKAlCB7pIBHICEAEiNAoQR2V0UXVldWVSZXNwb25zZRIgCgVxdWV1ZRgBIAEoCzIRLmdhbmd3YXkudjEuUXVldWUiEwoRTGlzdFF1ZXVlc1JlcXVlc3QiNwoSTGlzdFF1ZXVlc1Jlc3BvbnNlEiEKBnF1ZXVlcxgBIAMoCzIRLmdhbmd3YXkudjEuUXVldWUiPgoSVXBkYXRlUXVldWVSZXF1ZXN0EigKBXF1ZXVlGAEgASgLMhEuZ2FuZ3dheS52MS5RdWV1ZUIGukgDyAEBIjcKE1VwZGF0ZVF1ZXVlUmVzcG9uc2USIAoFcXVldWUYASABKAsyES5nYW5nd2F5LnYxLlF1ZXVlIisKEkRlbGV0ZVF1ZXVlUmVxdWVzdBIVCgRuYW1lGAEgASgJQge6SARyAhABIhUKE0RlbGV0ZVF1ZXVlUmVzcG9uc2UiewoLQXVkaXRGaWx0ZXISTAoGYWN0aW9uGAEgASgJQjy6SDlyN1IAUhVSZWdpc3RlclJlc291cmNlUXVvdGFSDEZvcmNlUmVsZWFzZVIOUmVjb25jaWxlUXVvdGESDQoFYWN0b3IYAiABKAkSDwoHc3ViamVjdBgDIAEoCSJ1ChdMaXN0QXVkaXRFbnRyaWVzUmVxdWVzdBInCgZmaWx0ZXIYASABKAsyFy5nYW5nd2F5LnYxLkF1ZGl0RmlsdGVyEh0KCXBhZ2Vfc2l6ZRgCIAEoBUIKukgHGgUY6AcoABISCgpwYWdlX3Rva2VuGAMgASgJIlwKGExpc3RBdWRpdEVudHJpZXNSZXNwb25zZRInCgdlbnRyaWVzGAEgAygLMhYuZ2FuZ3dheS52MS5BdWRpdEVudHJ5EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSKgAQoKQXVkaXRFbnRyeRIoCgR0aW1lGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgVhY3RvchgCIAEoCRIOCgZhY3Rpb24YAyABKAkSDwoHc3ViamVjdBgEIAEoCRIOCgZyZWFzb24YBSABKAkSKAoHZGV0YWlscxgGIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QqdAoNUXVldWVTdHJhdGVneRIeChpRVUVVRV9TVFJBVEVHWV9VTlNQRUNJRklFRBAAEh4KGlFVRVVFX1NUUkFURUdZX1NUUklDVF9GSUZPEAESIwofUVVFVUVfU1RSQVRFR1lfQkVTVF9FRkZPUlRfRklGTxACMvEDCgxRdWV1ZVNlcnZpY2USTgoLQ3JlYXRlUXVldWUSHi5nYW5nd2F5LnYxLkNyZWF0ZVF1ZXVlUmVxdWVzdBofLmdhbmd3YXkudjEuQ3JlYXRlUXVldWVSZXNwb25zZRJFCghHZXRRdWV1ZRIbLmdhbmd3YXkudjEuR2V0UXVldWVSZXF1ZXN0GhwuZ2FuZ3dheS52MS5HZXRRdWV1ZVJlc3BvbnNlEksKCkxpc3RRdWV1ZXMSHS5nYW5nd2F5LnYxLkxpc3RRdWV1ZXNSZXF1ZXN0Gh4uZ2FuZ3dheS52MS5MaXN0UXVldWVzUmVzcG9uc2USTgoLVXBkYXRlUXVldWUSHi5nYW5nd2F5LnYxLlVwZGF0ZVF1ZXVlUmVxdWVzdBofLmdhbmd3YXkudjEuVXBkYXRlUXVldWVSZXNwb25zZRJOCgtEZWxldGVRdWV1ZRIeLmdhbmd3YXkudjEuRGVsZXRlUXVldWVSZXF1ZXN0Gh8uZ2FuZ3dheS52MS5EZWxldGVRdWV1ZVJlc3BvbnNlEl0KEExpc3RBdWRpdEVudHJpZXMSIy5nYW5nd2F5LnYxLkxpc3RBdWRpdEVudHJpZXNSZXF1ZXN0GiQuZ2FuZ3dheS52MS5MaXN0QXVkaXRFbnRyaWVzUmVzcG9uc2ViBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
+ * Queues form trees. What a queue uses beyond its guarantee, nominal - lending_limit, is charged to its parent too, so a parent stands for what the
+ * queues below it lend to each other, and for a nominal quota of its own. Any queue may be charged, also one with others below it.
+ *
  * @generated from message gangway.v1.Queue
  */
 export type Queue = Message<"gangway.v1.Queue"> & {
@@ -63,6 +66,14 @@ export type Queue = Message<"gangway.v1.Queue"> & {
    * @generated from field: gangway.v1.QueueUse use = 7;
    */
   use?: QueueUse | undefined;
+
+  /**
+   * The queue above it; empty: it stands at the root of a tree, and borrows from nobody. INVALID_ARGUMENT if there is no such queue, or it is the queue
+   * itself or one below it, or a path to the root would be longer than 64 queues.
+   *
+   * @generated from field: string parent = 8;
+   */
+  parent: string;
 };
 
 /**
@@ -73,7 +84,7 @@ export const QueueSchema: GenMessage<Queue> = /*@__PURE__*/
   messageDesc(file_gangway_v1_queue_service, 0);
 
 /**
- * How much of a flavor a queue may use.
+ * How much of a flavor a queue may use. One that it does not name it may not use at all; 0 is for a queue that only borrows.
  *
  * @generated from message gangway.v1.FlavorQuota
  */
@@ -96,6 +107,20 @@ export type FlavorQuota = Message<"gangway.v1.FlavorQuota"> & {
    * @generated from field: int64 nominal = 3;
    */
   nominal: bigint;
+
+  /**
+   * How much more than nominal it may use where queues above it have that much left. Absent: as much as they have; 0: nothing. Needs a parent.
+   *
+   * @generated from field: optional int64 borrowing_limit = 4;
+   */
+  borrowingLimit?: bigint | undefined;
+
+  /**
+   * How much of its nominal others of its tree may use while it does not. Absent, or more than nominal: all of it; 0: nothing. Needs a parent.
+   *
+   * @generated from field: optional int64 lending_limit = 5;
+   */
+  lendingLimit?: bigint | undefined;
 };
 
 /**
@@ -112,7 +137,7 @@ export const FlavorQuotaSchema: GenMessage<FlavorQuota> = /*@__PURE__*/
  */
 export type QueueUse = Message<"gangway.v1.QueueUse"> & {
   /**
-   * By flavor.
+   * By flavor; of a queue with others below it, also what these use beyond their guarantees.
    *
    * @generated from field: map<string, int64> used = 1;
    */
@@ -299,6 +324,146 @@ export const DeleteQueueResponseSchema: GenMessage<DeleteQueueResponse> = /*@__P
   messageDesc(file_gangway_v1_queue_service, 12);
 
 /**
+ * Which entries; empty members ask for nothing, all that are set must hold.
+ *
+ * @generated from message gangway.v1.AuditFilter
+ */
+export type AuditFilter = Message<"gangway.v1.AuditFilter"> & {
+  /**
+   * RegisterResourceQuota, ForceRelease or ReconcileQuota.
+   *
+   * @generated from field: string action = 1;
+   */
+  action: string;
+
+  /**
+   * @generated from field: string actor = 2;
+   */
+  actor: string;
+
+  /**
+   * E.g. a pool.
+   *
+   * @generated from field: string subject = 3;
+   */
+  subject: string;
+};
+
+/**
+ * Describes the message gangway.v1.AuditFilter.
+ * Use `create(AuditFilterSchema)` to create a new message.
+ */
+export const AuditFilterSchema: GenMessage<AuditFilter> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_queue_service, 13);
+
+/**
+ * @generated from message gangway.v1.ListAuditEntriesRequest
+ */
+export type ListAuditEntriesRequest = Message<"gangway.v1.ListAuditEntriesRequest"> & {
+  /**
+   * @generated from field: gangway.v1.AuditFilter filter = 1;
+   */
+  filter?: AuditFilter | undefined;
+
+  /**
+   * Absent or 0: 100. At most 1,000.
+   *
+   * @generated from field: int32 page_size = 2;
+   */
+  pageSize: number;
+
+  /**
+   * @generated from field: string page_token = 3;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message gangway.v1.ListAuditEntriesRequest.
+ * Use `create(ListAuditEntriesRequestSchema)` to create a new message.
+ */
+export const ListAuditEntriesRequestSchema: GenMessage<ListAuditEntriesRequest> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_queue_service, 14);
+
+/**
+ * @generated from message gangway.v1.ListAuditEntriesResponse
+ */
+export type ListAuditEntriesResponse = Message<"gangway.v1.ListAuditEntriesResponse"> & {
+  /**
+   * @generated from field: repeated gangway.v1.AuditEntry entries = 1;
+   */
+  entries: AuditEntry[];
+
+  /**
+   * Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message gangway.v1.ListAuditEntriesResponse.
+ * Use `create(ListAuditEntriesResponseSchema)` to create a new message.
+ */
+export const ListAuditEntriesResponseSchema: GenMessage<ListAuditEntriesResponse> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_queue_service, 15);
+
+/**
+ * Something that an admin did.
+ *
+ * @generated from message gangway.v1.AuditEntry
+ */
+export type AuditEntry = Message<"gangway.v1.AuditEntry"> & {
+  /**
+   * @generated from field: google.protobuf.Timestamp time = 1;
+   */
+  time?: Timestamp | undefined;
+
+  /**
+   * Who called; `anonymous` without authentication.
+   *
+   * @generated from field: string actor = 2;
+   */
+  actor: string;
+
+  /**
+   * RegisterResourceQuota, ForceRelease or ReconcileQuota.
+   *
+   * @generated from field: string action = 3;
+   */
+  action: string;
+
+  /**
+   * What it was done to: the pool that was changed or repaired, or whose token was taken; empty: all pools.
+   *
+   * @generated from field: string subject = 4;
+   */
+  subject: string;
+
+  /**
+   * As the caller gave it; empty where none is asked for.
+   *
+   * @generated from field: string reason = 5;
+   */
+  reason: string;
+
+  /**
+   * What was changed, e.g. the settings of the pool, or the token and who held it.
+   *
+   * @generated from field: google.protobuf.Struct details = 6;
+   */
+  details?: JsonObject | undefined;
+};
+
+/**
+ * Describes the message gangway.v1.AuditEntry.
+ * Use `create(AuditEntrySchema)` to create a new message.
+ */
+export const AuditEntrySchema: GenMessage<AuditEntry> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_queue_service, 16);
+
+/**
  * Who goes first within a queue: by priority, then age, in either.
  *
  * @generated from enum gangway.v1.QueueStrategy
@@ -370,7 +535,7 @@ export const QueueService: GenService<{
     output: typeof ListQueuesResponseSchema;
   },
   /**
-   * Replaces strategy and quotas. Lowering a quota below its use grants nothing new until use drains, and takes nothing away.
+   * Replaces strategy, parent and quotas. A limit below its use grants nothing new until use drains, and takes nothing away; so does another parent.
    *
    * @generated from rpc gangway.v1.QueueService.UpdateQueue
    */
@@ -380,7 +545,7 @@ export const QueueService: GenService<{
     output: typeof UpdateQueueResponseSchema;
   },
   /**
-   * FAILED_PRECONDITION while jobs or namespaces name it.
+   * FAILED_PRECONDITION while jobs, namespaces, pools or queues below name it, or tokens are charged to it.
    *
    * @generated from rpc gangway.v1.QueueService.DeleteQueue
    */
@@ -388,6 +553,16 @@ export const QueueService: GenService<{
     methodKind: "unary";
     input: typeof DeleteQueueRequestSchema;
     output: typeof DeleteQueueResponseSchema;
+  },
+  /**
+   * Who changed a quota, took a token from its holder, or repaired counters, when and why; newest first, in pages.
+   *
+   * @generated from rpc gangway.v1.QueueService.ListAuditEntries
+   */
+  listAuditEntries: {
+    methodKind: "unary";
+    input: typeof ListAuditEntriesRequestSchema;
+    output: typeof ListAuditEntriesResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_gangway_v1_queue_service, 0);

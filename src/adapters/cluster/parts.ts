@@ -1,0 +1,41 @@
+import { LABEL } from "../../core/job/labels.ts";
+import type { Json, JsonObject } from "../../runtime/json.ts";
+import { canonicalJson, isJsonObject, objectAt, stringMapAt } from "../../runtime/json.ts";
+
+/** The plural names of what kinds want beside pods and services. */
+export const PARTS: Readonly<Record<string, string>> = {
+  ConfigMap: "configmaps",
+  ServiceAccount: "serviceaccounts",
+  Role: "roles",
+  RoleBinding: "rolebindings",
+};
+
+/**
+ * The merge patch that gives a part the content that is wanted of it; null where it has that, or was made from a newer record than this: a
+ * call that comes late does not undo what its successor did. What a manifest does not name, such as what API servers add, stays.
+ */
+export function partPatch(found: JsonObject, wanted: JsonObject): JsonObject | null {
+  if (versionOf(found) > versionOf(wanted)) return null;
+  const { apiVersion: _apiVersion, kind: _kind, metadata: _metadata, ...content } = wanted;
+  const changes = Object.entries(content).filter(([member, value]) => !isSame(found[member], value));
+  if (changes.length === 0) return null;
+  const changed = Object.fromEntries(changes.map(([member, value]) => [member, replacing(found[member], value)]));
+  return { ...changed, metadata: { annotations: objectAt(objectAt(wanted, "metadata"), "annotations") } };
+}
+
+/** 0 where a part does not say from which version of its job's record it was made. */
+function versionOf(part: JsonObject): number {
+  const text = stringMapAt(objectAt(part, "metadata"), "annotations")[LABEL.jobVersion] ?? "";
+  return /^\d+$/.test(text) ? Number(text) : 0;
+}
+
+function isSame(found: Json | undefined, wanted: Json | undefined): boolean {
+  return canonicalJson(found) === canonicalJson(wanted);
+}
+
+/** A merge patch keeps members that it does not name: those that are not wanted any more are named as absent. */
+function replacing(found: Json | undefined, wanted: Json | undefined): Json | undefined {
+  if (!isJsonObject(found) || !isJsonObject(wanted)) return wanted;
+  const gone = Object.keys(found).filter((member) => !Object.hasOwn(wanted, member));
+  return { ...Object.fromEntries(gone.map((member) => [member, null])), ...wanted };
+}

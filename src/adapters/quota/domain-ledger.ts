@@ -1,0 +1,79 @@
+import type { Counters, HeldToken, LedgerRow, LineRef } from "../../core/quota/counters.ts";
+import type { ReleaseOutcome, ReleaseRequest } from "../../core/quota/ledger.ts";
+import { sameHolder, tokenKey } from "../../core/quota/lines.ts";
+import type { Clock } from "../../runtime/clock.ts";
+import { UnavailableError } from "../../runtime/unavailable-error.ts";
+import type { DomainLedger, QuotaLedger } from "./ports.ts";
+
+/** The ledger's part of one domain. */
+export function ledgerOf(domain: string, ledger: QuotaLedger, clock: Pick<Clock, "nowMs">): DomainLedger {
+  return {
+    raiseEpoch: (expected) => ledger.raiseEpoch(domain, expected),
+    readEpoch: () => ledger.readEpoch(domain),
+    readLimits: () => ledger.readLimits(domain),
+    commit: (epoch, grants) => ledger.commit(domain, epoch, grants, clock.nowMs()),
+    release: (requests) => ledger.release(requests, clock.nowMs()),
+    voidGrants: (tokens) => ledger.voidGrants(tokens, clock.nowMs()),
+    unconfirmedReleases: (limit) => ledger.unconfirmedReleases(domain, limit),
+    confirmReleases: ledger.confirmReleases,
+    pruneReleases: () => ledger.pruneReleases(clock.nowMs()),
+    findLive: ledger.findLive,
+    readUsed: () => ledger.readUsed(domain),
+  };
+}
+
+/**
+ * Stands in for the ledger where a pool's `durability` leaves everything to Redis: what the counters hold is what is granted. The epoch and
+ * the limits are the ledger's all the same, so that counters that were lost are opened once, empty.
+ */
+export function counterLedger(
+  domain: string,
+  of: { readonly ledger: QuotaLedger; readonly counters: Pick<Counters, "find" | "used"> },
+): DomainLedger {
+  const { ledger, counters } = of;
+  const find = async (tokens: readonly { readonly pool: string; readonly token: string }[]) => {
+    const found = await counters.find(tokens);
+    if (found === "closed") throw new UnavailableError(`the quota domain "${domain}" is being opened`);
+    return found;
+  };
+  return {
+    raiseEpoch: (expected) => ledger.raiseEpoch(domain, expected),
+    readEpoch: () => ledger.readEpoch(domain),
+    readLimits: () => ledger.readLimits(domain),
+    commit: async (_epoch, grants) => grants.map(() => ({ kind: "committed" })),
+    release: async (requests) => {
+      const found = await find(requests);
+      return requests.map((request, at) => releaseHeld(request, found[at] ?? null));
+    },
+    voidGrants: async (tokens) => {
+      const found = await find(tokens);
+      return tokens.map((token, at) => (found[at]?.fence === token.fence ? "live" : "gone"));
+    },
+    unconfirmedReleases: async () => [],
+    confirmReleases: async () => undefined,
+    pruneReleases: async () => 0,
+    findLive: async (tokens) => (await find(tokens)).filter((token) => token !== null),
+    readUsed: () => counters.used(),
+  };
+}
+
+function releaseHeld(request: ReleaseRequest, held: HeldToken | null): ReleaseOutcome {
+  if (held === null || (request.fence !== null && request.fence !== held.fence)) return { kind: "notHeld" };
+  if (request.holder !== null && !sameHolder(request.holder, held.holder)) {
+    return { kind: "otherHolder", holder: held.holder };
+  }
+  const { project, namespace } = held;
+  const isElsewhere = (request.project ?? project) !== project || (request.namespace ?? namespace) !== namespace;
+  if (isElsewhere) return { kind: "otherScope", project, namespace };
+  const { confirmed: _confirmed, ...line } = held;
+  return { kind: "released", ref: { pool: held.pool, token: held.token, fence: held.fence }, line };
+}
+
+/** Rows by their token. */
+export function byToken(rows: readonly LedgerRow[]): ReadonlyMap<string, LedgerRow> {
+  return new Map(rows.map((row) => [tokenKey(row), row]));
+}
+
+export function refOf({ pool, token, fence }: LineRef): LineRef {
+  return { pool, token, fence };
+}

@@ -1,0 +1,109 @@
+import { Redis } from "ioredis";
+import { baseOptions, type Endpoint, type Timing } from "./options.ts";
+
+export type SubscriptionsOptions = Timing & {
+  /** How the server is called in messages. */
+  readonly name: string;
+  /** Where to connect next; it may be another place each time. */
+  readonly nextEndpoint: () => Endpoint;
+  readonly onError: (error: Error) => void;
+};
+
+type Listener = (message: string) => void;
+
+/** A connection that is only listened to shows by an answer so often that it is still there. */
+const PING_EVERY_MS = 10_000;
+
+/**
+ * Channels, heard on a connection of their own that is made at the first subscription and again whenever it is lost. What is published
+ * meanwhile is not heard.
+ */
+export class Subscriptions {
+  readonly #options: SubscriptionsOptions;
+  readonly #listeners = new Map<string, Set<Listener>>();
+  #redis: Redis | null = null;
+  #retry: NodeJS.Timeout | null = null;
+  #ping: NodeJS.Timeout | null = null;
+  #failures = 0;
+  #isClosed = false;
+
+  constructor(options: SubscriptionsOptions) {
+    this.#options = options;
+  }
+
+  /** Returns how to stop. */
+  subscribe(channel: string, listener: Listener): () => void {
+    const listeners = this.#listeners.get(channel) ?? new Set();
+    const isNew = listeners.size === 0;
+    this.#listeners.set(channel, listeners.add(listener));
+    if (this.#redis === null && this.#retry === null) this.#connect();
+    else if (isNew) this.#listen([channel]);
+    return () => {
+      if (!listeners.delete(listener) || listeners.size > 0) return;
+      this.#listeners.delete(channel);
+      if (this.#redis?.status === "ready") this.#redis.unsubscribe(channel).catch(() => this.#redis?.disconnect());
+    };
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    if (this.#retry !== null) clearTimeout(this.#retry);
+    if (this.#ping !== null) clearInterval(this.#ping);
+    this.#redis?.disconnect();
+  }
+
+  #connect(): void {
+    if (this.#isClosed) return;
+    this.#retry = null;
+    const redis = new Redis({
+      ...baseOptions(this.#options),
+      ...this.#options.nextEndpoint(),
+      // Each attempt is a connection of its own, since the next one may lead elsewhere.
+      retryStrategy: null,
+      sentinelRetryStrategy: () => null,
+    });
+    this.#redis = redis;
+    redis.on("error", (error: Error) => this.#failed(error.message));
+    redis.on("message", (channel: string, message: string) => {
+      for (const listener of [...(this.#listeners.get(channel) ?? [])]) listener(message);
+    });
+    redis.once("end", () => this.#connectLater());
+    redis.connect().then(
+      () => {
+        this.#listen([...this.#listeners.keys()]);
+        this.#ping = setInterval(() => redis.ping().catch(() => redis.disconnect()), PING_EVERY_MS).unref();
+      },
+      // Told by its event.
+      () => undefined,
+    );
+  }
+
+  #connectLater(): void {
+    if (this.#ping !== null) clearInterval(this.#ping);
+    this.#redis = null;
+    if (this.#isClosed) return;
+    const { reconnectMsMin, reconnectMsMax } = this.#options;
+    const pauseMs = Math.min(reconnectMsMin * 2 ** Math.min(this.#failures, 20), reconnectMsMax);
+    this.#failures += 1;
+    this.#retry = setTimeout(() => this.#connect(), pauseMs).unref();
+  }
+
+  #listen(channels: readonly string[]): void {
+    const redis = this.#redis;
+    if (redis?.status !== "ready" || channels.length === 0) return;
+    redis.subscribe(...channels).then(
+      () => {
+        this.#failures = 0;
+      },
+      (error: Error) => {
+        this.#failed(error.message);
+        redis.disconnect();
+      },
+    );
+  }
+
+  #failed(message: string): void {
+    if (!this.#isClosed)
+      this.#options.onError(new Error(`${this.#options.name} cannot be listened to now: ${message}`));
+  }
+}

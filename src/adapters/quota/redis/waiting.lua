@@ -1,0 +1,18 @@
+-- Reads all lines. The cost follows the number of waiters.
+--
+-- KEYS   as in common.lua
+-- ARGV   run id
+-- Reply  {pool, waiter, its value as in common.lua, ...} in line order, by pool; {} where the domain is closed
+-- Errors none of its own
+
+if not isOpen(nil, ARGV[1]) then return {} end
+local reply = {}
+for _, pool in ipairs(waitedFor()) do
+  visitLine(pool, function(entry)
+    reply[#reply + 1] = pool
+    reply[#reply + 1] = entry.id
+    reply[#reply + 1] = entry.text
+    return false
+  end)
+end
+return reply

@@ -1,0 +1,114 @@
+import type { LedgerRow } from "../../core/quota/counters.ts";
+import { decodeCursor, encodeCursor } from "./cursor.ts";
+import { type Executor, storable } from "./db.ts";
+import { LINE_COLUMNS, type LineRow, ledgerRow } from "./ledger-row.ts";
+
+export type ShownAllocation = LedgerRow & {
+  /** A caller's name, or `job/NAMESPACE/NAME/ADMISSION`; of a job that nobody knows any more, `job/UID/ADMISSION`. */
+  readonly holderText: string;
+  readonly grantTimeMs: number;
+};
+
+export type AllocationQuery = {
+  /** Each counts only where it is not null; a holder is named as it is shown. */
+  readonly filter: {
+    readonly pool: string | null;
+    readonly project: string | null;
+    readonly namespace: string | null;
+    readonly holder: string | null;
+    readonly grantedBeforeMs: number | null;
+  };
+  readonly pageSize: number;
+  readonly after: string | null;
+};
+
+export type AllocationPage = { readonly allocations: readonly ShownAllocation[]; readonly next: string | null };
+
+const ORDER = "allocations";
+
+/** What is held, the oldest grants first; the next page starts after the last row of this, whatever was released in between. */
+export async function listAllocations(
+  executor: Executor,
+  query: AllocationQuery,
+): Promise<AllocationPage | "badCursor"> {
+  const key = query.after === null ? [] : decodeCursor(query.after, ORDER, ["number", "number"]);
+  if (key === null) return "badCursor";
+  const where = new Conditions();
+  addFilter(where, query.filter);
+  const [grantedMs, id] = key;
+  if (grantedMs !== undefined && id !== undefined) {
+    where.add(
+      (first) => `(a.granted_ms, a.id) > (${first}::bigint, $${where.params.length + 2}::bigint)`,
+      grantedMs,
+      id,
+    );
+  }
+  const rows = await executor.query<Row>(
+    `${SELECT_ALLOCATIONS} ${where.text()} order by a.granted_ms, a.id limit ${Math.trunc(query.pageSize) + 1}`,
+    where.params,
+  );
+  const page = rows.slice(0, query.pageSize);
+  const last = page.at(-1);
+  return {
+    allocations: page.map((row) => ({
+      ...ledgerRow(row),
+      holderText: row.holder_text,
+      grantTimeMs: row.granted_ms,
+    })),
+    next: rows.length > page.length && last !== undefined ? encodeCursor(ORDER, [last.granted_ms, last.id]) : null,
+  };
+}
+
+type Row = LineRow & { readonly id: number; readonly granted_ms: number; readonly holder_text: string };
+
+const SELECT_ALLOCATIONS = `
+select ${LINE_COLUMNS}, a.id, a.granted_ms,
+       coalesce(
+         a.caller,
+         'job/' || coalesce((select namespace || '/' || name from jobs where uid = a.job_uid), a.job_uid::text) || '/' || a.admission
+       ) as holder_text
+  from allocations a
+ where a.released_ms is null`;
+
+/** Conditions with their parameters: only those that count are in the statement, so that each filter has its index. */
+class Conditions {
+  readonly params: (string | number)[] = [];
+  readonly #conditions: string[] = [];
+
+  add(condition: (first: string) => string, ...params: readonly (string | number)[]): void {
+    this.#conditions.push(condition(`$${this.params.length + 1}`));
+    this.params.push(...params.map((param) => (typeof param === "string" ? storable(param) : param)));
+  }
+
+  text(): string {
+    return this.#conditions.map((condition) => `and ${condition}`).join(" ");
+  }
+}
+
+function addFilter(where: Conditions, filter: AllocationQuery["filter"]): void {
+  const { pool, project, namespace, holder, grantedBeforeMs } = filter;
+  if (pool !== null) where.add((at) => `a.pool = ${at}`, pool);
+  if (project !== null) where.add((at) => `a.project = ${at}`, project);
+  if (namespace !== null) where.add((at) => `a.namespace = ${at}`, namespace);
+  if (grantedBeforeMs !== null) where.add((at) => `a.granted_ms < ${at}`, grantedBeforeMs);
+  if (holder !== null) addHolder(where, holder);
+}
+
+const NAMED_JOB = /^job\/([^/]+)\/([^/]+)\/([1-9][0-9]{0,8})$/;
+const UNKNOWN_JOB = /^job\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\/([1-9][0-9]{0,8})$/;
+
+function addHolder(where: Conditions, holder: string): void {
+  const [, namespace, name, number] = NAMED_JOB.exec(holder) ?? [];
+  const [, uid, admission] = UNKNOWN_JOB.exec(holder) ?? [];
+  if (namespace !== undefined && name !== undefined && number !== undefined) {
+    where.add(
+      (at) => `a.job_uid = (select uid from jobs where namespace = ${at} and name = $${where.params.length + 2})`,
+      namespace,
+      name,
+    );
+    where.add((at) => `a.admission = ${at}::int`, Number(number));
+  } else if (uid !== undefined && admission !== undefined) {
+    where.add((at) => `a.job_uid = ${at}::uuid`, uid);
+    where.add((at) => `a.admission = ${at}::int`, Number(admission));
+  } else where.add((at) => `a.caller = ${at}`, holder);
+}

@@ -1,0 +1,59 @@
+import type { HeldToken, LineRef } from "../../core/quota/counters.ts";
+import type { LedgerGrant, ReleaseRequest } from "../../core/quota/ledger.ts";
+import type { Clock } from "../../runtime/clock.ts";
+import { type AuditEntry, type AuditQuery, appendAudit, listAudit } from "./audit.ts";
+import { checkLedger, repairLedger } from "./check-ledger.ts";
+import { commitGrants } from "./commit-grants.ts";
+import type { Db } from "./db.ts";
+import { findLive } from "./find-live.ts";
+import { type ForcedRelease, forceRelease } from "./force-release.ts";
+import { type AllocationQuery, listAllocations } from "./list-allocations.ts";
+import { findPools, getPool, listDomains, listPools } from "./list-pools.ts";
+import { pruneReleases } from "./prune-releases.ts";
+import { queueExists } from "./queues.ts";
+import { readEpoch } from "./quota-domains.ts";
+import { confirmReleases, raiseEpoch, unconfirmedReleases } from "./quota-epoch.ts";
+import { type LimitBounds, type QuotaBounds, readLimits } from "./quota-limits.ts";
+import { readUsed } from "./read-used.ts";
+import { type PoolChange, registerPool } from "./register-pool.ts";
+import { releaseTokens } from "./release-tokens.ts";
+import { voidGrants } from "./void-grants.ts";
+
+type Token = { readonly pool: string; readonly token: string };
+
+/** The ledger of tokens, as whoever combines it with counters asks it. */
+export function quotaLedger(db: Db, bounds: LimitBounds) {
+  return {
+    raiseEpoch: (domain: string, expected: number | null) => raiseEpoch(db, domain, expected, bounds),
+    readEpoch: (domain: string) => readEpoch(db, domain),
+    readLimits: (domain: string) => readLimits(db, domain, bounds),
+    readUsed: (domain: string) => readUsed(db, domain, bounds),
+    commit: (domain: string, epoch: number, grants: readonly LedgerGrant[], nowMs: number) =>
+      commitGrants(db, { domain, epoch, grants, nowMs }, bounds),
+    release: (requests: readonly ReleaseRequest[], nowMs: number) => releaseTokens(db, requests, nowMs),
+    voidGrants: (tokens: readonly HeldToken[], nowMs: number) => voidGrants(db, tokens, nowMs),
+    unconfirmedReleases: (domain: string, limit: number) => unconfirmedReleases(db, domain, limit),
+    confirmReleases: (refs: readonly LineRef[]) => confirmReleases(db, refs),
+    pruneReleases: (nowMs: number) => pruneReleases(db, nowMs),
+    findLive: (tokens: readonly Token[]) => findLive(db, tokens),
+  };
+}
+
+/** Pools and what is held of them, as admins change and read them. */
+export function quotaAdmin(db: Db, clock: Pick<Clock, "nowMs">, { poolsMax }: Pick<QuotaBounds, "poolsMax">) {
+  return {
+    register: (change: PoolChange, by: { readonly version: number; readonly actor: string }) =>
+      registerPool(db, change, { ...by, poolsMax, nowMs: clock.nowMs() }),
+    get: (name: string) => getPool(db, name),
+    find: (names: readonly string[]) => findPools(db, names),
+    list: (query: Parameters<typeof listPools>[1]) => listPools(db, query),
+    listDomains: () => listDomains(db),
+    listAllocations: (query: AllocationQuery) => listAllocations(db, query),
+    forceRelease: (forced: ForcedRelease) => forceRelease(db, forced, clock.nowMs()),
+    queueExists: (name: string) => queueExists(db, name),
+    check: (pool: string | null) => checkLedger(db, pool),
+    repair: (pool: string | null) => repairLedger(db, pool, clock.nowMs()),
+    appendAudit: (entry: Omit<AuditEntry, "timeMs">) => appendAudit(db, { ...entry, timeMs: clock.nowMs() }),
+    listAudit: (query: AuditQuery) => listAudit(db, query),
+  };
+}

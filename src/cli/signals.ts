@@ -1,0 +1,48 @@
+import type { TakenSignal } from "./deps.ts";
+
+/** The part of a process that gets signals. */
+export type SignalledProcess = Pick<NodeJS.Process, "on" | "removeListener" | "exit"> & {
+  readonly stdin: { readonly isTTY?: boolean };
+};
+
+export type Signals = {
+  /** Aborted by the first Ctrl-C or request to stop; the second ends the process at once. */
+  readonly interrupted: AbortSignal;
+  /** As in `CliDeps`. */
+  readonly takeSignals: (listener: (signal: TakenSignal) => void) => () => void;
+};
+
+/** npm passes on an interruption that the terminal has sent to the whole group already: one Ctrl-C may come twice. */
+const SAME_INTERRUPTION_MS = 500;
+const INTERRUPTIONS = ["SIGINT", "SIGTERM"] as const;
+/** Left to their defaults, unless somebody takes them. */
+const OTHERS = ["SIGHUP", "SIGQUIT", "SIGUSR2"] as const;
+const FROM_TERMINAL: readonly NodeJS.Signals[] = ["SIGINT", "SIGQUIT"];
+
+/** Listens to what asks this process to stop. */
+export function listenToSignals(process: SignalledProcess): Signals {
+  const controller = new AbortController();
+  let taker: ((signal: TakenSignal) => void) | null = null;
+  let firstMs = 0;
+  const take = (name: NodeJS.Signals) => {
+    taker?.({ name, fromTerminal: process.stdin.isTTY === true && FROM_TERMINAL.includes(name) });
+  };
+  const interrupt = (name: NodeJS.Signals) => {
+    if (taker !== null) return take(name);
+    if (!controller.signal.aborted) firstMs = performance.now();
+    else if (performance.now() - firstMs > SAME_INTERRUPTION_MS) process.exit(130);
+    controller.abort();
+  };
+  for (const name of INTERRUPTIONS) process.on(name, interrupt);
+  return {
+    interrupted: controller.signal,
+    takeSignals: (listener) => {
+      taker = listener;
+      for (const name of OTHERS) process.on(name, take);
+      return () => {
+        taker = null;
+        for (const name of OTHERS) process.removeListener(name, take);
+      };
+    },
+  };
+}

@@ -1,0 +1,98 @@
+import type { Json, JsonObject } from "../../runtime/json.ts";
+import { arrayAt, isJsonObject, numberAt, objectAt, stringAt } from "../../runtime/json.ts";
+import type { FieldError } from "../job/sent.ts";
+
+/** An integer as Kubernetes' int32 fields hold it. */
+const INT32_MAX = 2 ** 31 - 1;
+
+/**
+ * What is wrong with a value by a JSON Schema, at its path. Of JSON Schema these words count: `type` (one or several), `enum`, `pattern`,
+ * `minLength`, `minimum`, `maximum`, `minItems`, `items`, `properties`, `required` and `additionalProperties: false`; integers end at 32 bits. What a pattern
+ * allows is said in the words of `x-allowed`; `x-ignored` says why a member does nothing. Null counts as absent.
+ */
+export function schemaErrors(schema: JsonObject, value: Json | undefined, path: string): readonly FieldError[] {
+  if (value === undefined || value === null) return [];
+  const types = typesOf(schema);
+  if (types.length > 0 && !types.some((type) => hasType(value, type))) {
+    return [{ path, message: `must be ${stringAt(schema, "x-allowed") ?? types.map(spoken).join(" or ")}` }];
+  }
+  const wrong = scalarError(schema, value);
+  if (wrong !== null) return [{ path, message: wrong }];
+  if (Array.isArray(value)) return listErrors(schema, value, path);
+  return isJsonObject(value) ? memberErrors(schema, value, path) : [];
+}
+
+function scalarError(schema: JsonObject, value: Json): string | null {
+  const allowed = arrayAt(schema, "enum");
+  if (allowed.length > 0 && !allowed.includes(value)) {
+    return `must be one of ${allowed.map((one) => (one === "" ? '""' : String(one))).join(", ")}`;
+  }
+  if (typeof value === "number") return numberError(schema, value);
+  const pattern = stringAt(schema, "pattern");
+  if (typeof value === "string" && pattern !== undefined && !new RegExp(pattern, "u").test(value)) {
+    return `must be ${stringAt(schema, "x-allowed") ?? `as ${pattern} says`}`;
+  }
+  if (typeof value === "string" && value.length < (numberAt(schema, "minLength") ?? 0)) return "must not be empty";
+  return null;
+}
+
+function numberError(schema: JsonObject, value: number): string | null {
+  const minimum = numberAt(schema, "minimum") ?? -INT32_MAX;
+  const maximum = numberAt(schema, "maximum") ?? INT32_MAX;
+  if (value >= minimum && value <= maximum) return null;
+  const said = stringAt(schema, "x-allowed");
+  if (said !== undefined) return `must be ${said}`;
+  if (maximum === INT32_MAX && value < minimum) return `must be at least ${minimum}`;
+  return minimum === -INT32_MAX ? `must be at most ${maximum}` : `must be from ${minimum} to ${maximum}`;
+}
+
+function listErrors(schema: JsonObject, value: readonly Json[], path: string): readonly FieldError[] {
+  if (value.length < (numberAt(schema, "minItems") ?? 0)) return [{ path, message: "must not be empty" }];
+  return value.flatMap((item, at) => schemaErrors(objectAt(schema, "items"), item, `${path}[${at}]`));
+}
+
+function memberErrors(schema: JsonObject, value: JsonObject, path: string): readonly FieldError[] {
+  const properties = objectAt(schema, "properties");
+  const missing = arrayAt(schema, "required")
+    .filter((name) => typeof name === "string" && (value[name] ?? null) === null)
+    .map((name) => ({ path: `${path}.${name}`, message: "is required" }));
+  const wrong = Object.entries(value).flatMap(([name, member]) => {
+    const inner = Object.hasOwn(properties, name) ? properties[name] : undefined;
+    const at = `${path}.${name}`;
+    if (isJsonObject(inner)) return schemaErrors(inner, member, at);
+    const unknown = schema["additionalProperties"] === false && member !== undefined && member !== null;
+    return unknown ? [{ path: at, message: `is no field of ${stringAt(schema, "title") ?? path}` }] : [];
+  });
+  return [...missing, ...wrong];
+}
+
+function typesOf(schema: JsonObject): readonly string[] {
+  const type = schema["type"];
+  return typeof type === "string" ? [type] : arrayAt(schema, "type").filter((one) => typeof one === "string");
+}
+
+function hasType(value: Json, type: string): boolean {
+  switch (type) {
+    case "array":
+      return Array.isArray(value);
+    case "object":
+      return isJsonObject(value);
+    case "integer":
+      return Number.isInteger(value);
+    default:
+      return typeof value === type;
+  }
+}
+
+const SPOKEN: Readonly<Record<string, string>> = {
+  array: "a list",
+  object: "an object",
+  integer: "a whole number",
+  number: "a number",
+  boolean: "true or false",
+  string: "text",
+};
+
+function spoken(type: string): string {
+  return SPOKEN[type] ?? type;
+}

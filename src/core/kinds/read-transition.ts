@@ -1,0 +1,167 @@
+import { isJsonObject, type JsonObject } from "../../runtime/json.ts";
+import type { FailureKind } from "../job/status.ts";
+import {
+  CACHE_STATUSES,
+  type ExternalResource,
+  type LogLink,
+  type PluginState,
+  type ReasonInfo,
+  TASK_PHASES,
+  type TaskInfo,
+  type TaskPhase,
+} from "../job/task-info.ts";
+import type { TaskFailure } from "./plugin.ts";
+
+/** What a plugin's `handle` said, with nothing left out. */
+export type ReadTransition = {
+  readonly phase: TaskPhase;
+  readonly version: number;
+  readonly reason: string;
+  readonly task: TaskInfo;
+  /** Of failures; null for everything else. */
+  readonly failure: TaskFailure | null;
+  readonly cleanup: boolean;
+  /** Null: as it was. */
+  readonly state: PluginState | null;
+  readonly recheckAfterMs: number;
+};
+
+export type TransitionOutcome =
+  | { readonly kind: "read"; readonly transition: ReadTransition }
+  | { readonly kind: "wrong"; readonly message: string };
+
+const FAILURES: readonly TaskPhase[] = ["RETRYABLE_FAILURE", "PERMANENT_FAILURE", "ABORTED"];
+const RECHECK_MS = 5_000;
+const RECHECK_MS_MAX = 3_600_000;
+const VERSION_MAX = 2 ** 32 - 1;
+const TEXT_CHARS_MAX = 4_096;
+const ITEMS_MAX = 1_000;
+/** State and information are part of the job's record and of every change that is told of it. */
+const JSON_CHARS_MAX = 65_536;
+
+/** Says where a value is not what it must be; caught in `readTransition`. */
+class Wrong extends Error {}
+
+/** Reads what a plugin returned, whatever that is. Never throws: rubbish is an outcome that says what is wrong with it. */
+export function readTransition(value: unknown): TransitionOutcome {
+  try {
+    // As it would come back from a record: no functions, no getters, no cycles.
+    const text = JSON.stringify(value);
+    if (text === undefined) throw new Wrong("handle returned nothing");
+    if (text.length > JSON_CHARS_MAX) throw new Wrong(`handle returned more than ${JSON_CHARS_MAX} characters`);
+    return { kind: "read", transition: transitionOf(JSON.parse(text)) };
+  } catch (error) {
+    const message = error instanceof Error ? error.message : "handle returned something that is not JSON";
+    return { kind: "wrong", message };
+  }
+}
+
+function transitionOf(value: unknown): ReadTransition {
+  const members = object(value, "what handle returns");
+  const info = object(members["info"], "info");
+  const phase = word(info["phase"], "info.phase", TASK_PHASES);
+  const isFailure = FAILURES.includes(phase);
+  return {
+    phase,
+    version: whole(info["version"], "info.version", { absent: 0, max: VERSION_MAX }),
+    reason: text(info["reason"], "info.reason"),
+    task: taskOf(info["task"]),
+    failure: isFailure ? failureOf(info["failure"]) : null,
+    cleanup: isFailure && info["cleanupOnFailure"] === true,
+    state: members["state"] === undefined ? null : stateOf(members["state"]),
+    recheckAfterMs: whole(members["recheckAfterMs"], "recheckAfterMs", { absent: RECHECK_MS, max: RECHECK_MS_MAX }),
+  };
+}
+
+function failureOf(value: unknown): TaskFailure {
+  const failure = object(value, "info.failure");
+  const code = text(failure["code"], "info.failure.code");
+  if (!/^[A-Za-z][A-Za-z0-9:._-]{0,127}$/.test(code)) throw new Wrong("info.failure.code must be one word");
+  const kinds: readonly FailureKind[] = ["USER", "SYSTEM"];
+  const kind = word(failure["kind"] ?? "USER", "info.failure.kind", kinds);
+  return { code, kind, message: text(failure["message"], "info.failure.message") };
+}
+
+function stateOf(value: unknown): PluginState {
+  const state = object(value, "state");
+  const version = whole(state["version"], "state.version", { absent: 0, max: 255 });
+  const inner = state["value"] ?? null;
+  return { version, value: inner === null ? null : object(inner, "state.value") };
+}
+
+function taskOf(value: unknown): TaskInfo {
+  const task = object(value ?? {}, "info.task");
+  return {
+    logs: logsOf(task["logs"], "info.task.logs"),
+    externalResources: list(task["externalResources"], "info.task.externalResources").map(resourceOf),
+    occurredAtMs: timeOf(task["occurredAtMs"], "info.task.occurredAtMs"),
+    reportedAtMs: timeOf(task["reportedAtMs"], "info.task.reportedAtMs"),
+    additionalReasons: list(task["additionalReasons"], "info.task.additionalReasons").map(reasonOf),
+    customInfo: (task["customInfo"] ?? null) === null ? null : object(task["customInfo"], "info.task.customInfo"),
+  };
+}
+
+function resourceOf(value: unknown, at: number): ExternalResource {
+  const path = `info.task.externalResources[${at}]`;
+  const { externalId, index, retryAttempt, phase, cacheStatus, logs } = object(value, path);
+  return {
+    externalId: text(externalId, `${path}.externalId`),
+    index: whole(index, `${path}.index`, { absent: at, max: VERSION_MAX }),
+    retryAttempt: whole(retryAttempt, `${path}.retryAttempt`, { absent: 0, max: VERSION_MAX }),
+    phase: (phase ?? null) === null ? null : word(phase, `${path}.phase`, TASK_PHASES),
+    cacheStatus: (cacheStatus ?? null) === null ? null : word(cacheStatus, `${path}.cacheStatus`, CACHE_STATUSES),
+    logs: logsOf(logs, `${path}.logs`),
+  };
+}
+
+function reasonOf(value: unknown, at: number): ReasonInfo {
+  const path = `info.task.additionalReasons[${at}]`;
+  const { reason, occurredAtMs } = object(value, path);
+  return { reason: text(reason, `${path}.reason`), occurredAtMs: timeOf(occurredAtMs, `${path}.occurredAtMs`) };
+}
+
+function logsOf(value: unknown, path: string): readonly LogLink[] {
+  return list(value, path).map((link, at) => {
+    const { name, uri } = object(link, `${path}[${at}]`);
+    return { name: text(name, `${path}[${at}].name`), uri: text(uri, `${path}[${at}].uri`) };
+  });
+}
+
+function object(value: unknown, path: string): JsonObject {
+  if (isJsonObject(value)) return value;
+  throw new Wrong(`${path} must be an object`);
+}
+
+function list(value: unknown, path: string): readonly unknown[] {
+  if (value === undefined || value === null) return [];
+  if (!Array.isArray(value)) throw new Wrong(`${path} must be a list`);
+  if (value.length > ITEMS_MAX) throw new Wrong(`${path} has ${value.length} items, more than ${ITEMS_MAX}`);
+  return value;
+}
+
+/** Absent text is empty; what is too long is cut, since it is only for people. */
+function text(value: unknown, path: string): string {
+  if (value === undefined || value === null) return "";
+  if (typeof value !== "string") throw new Wrong(`${path} must be text`);
+  return value.slice(0, TEXT_CHARS_MAX).toWellFormed().replaceAll("\0", "");
+}
+
+function word<T extends string>(value: unknown, path: string, allowed: readonly T[]): T {
+  const found = allowed.find((one) => one === value);
+  if (found !== undefined) return found;
+  throw new Wrong(`${path} must be one of ${allowed.join(", ")}`);
+}
+
+function whole(value: unknown, path: string, of: { readonly absent: number; readonly max: number }): number {
+  if (value === undefined || value === null) return of.absent;
+  if (typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= of.max) return value;
+  throw new Wrong(`${path} must be a whole number of 0 to ${of.max}`);
+}
+
+/** The last moment that a date can hold. */
+const TIME_MS_MAX = 8_640_000_000_000_000;
+
+function timeOf(value: unknown, path: string): number | null {
+  if (value === undefined || value === null) return null;
+  return whole(value, path, { absent: 0, max: TIME_MS_MAX });
+}

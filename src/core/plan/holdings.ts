@@ -1,0 +1,85 @@
+import type { Job } from "../job/job.ts";
+import type { Scope } from "../quota/counters.ts";
+import { type ChargedLine, scopesToRead } from "../quota/decide.ts";
+import type { LimitBook } from "../quota/limits.ts";
+import { scopeKey } from "../quota/scopes.ts";
+import { memberGroups, wholeUnits } from "./gang.ts";
+import type { PlanSnapshot } from "./snapshot.ts";
+
+/** So much of a pool that somebody holds: a job, `namespace/name`, or `caller name`. */
+export type Holding = ChargedLine & { readonly holder: string };
+
+const HOLDERS_SHOWN = 5;
+
+/** Who holds what of each pool, for those who ask why there is no room. Nothing is sorted before somebody asks. */
+export class Holdings {
+  readonly #limits: LimitBook;
+  readonly #snapshot: PlanSnapshot;
+  readonly #added: Holding[] = [];
+  /** By scope, once somebody has asked. */
+  #byScope: Map<string, Holding[]> | null = null;
+  readonly #largest = new Map<string, readonly string[]>();
+
+  constructor(snapshot: PlanSnapshot, limits: LimitBook) {
+    this.#snapshot = snapshot;
+    this.#limits = limits;
+  }
+
+  add(holding: Holding): void {
+    this.#added.push(holding);
+    if (this.#byScope === null) return;
+    for (const key of this.#keysOf(holding)) {
+      put(this.#byScope, key, holding);
+      this.#largest.delete(key);
+    }
+  }
+
+  /** Who holds most at a scope, at most 5; of a queue also those below it. */
+  largest(scope: Scope): readonly string[] {
+    this.#byScope ??= this.#sort();
+    const key = scopeKey(scope);
+    const known = this.#largest.get(key);
+    if (known !== undefined) return known;
+    const sums = new Map<string, number>();
+    for (const { holder, amount } of this.#byScope.get(key) ?? []) {
+      sums.set(holder, (sums.get(holder) ?? 0) + amount);
+    }
+    const largestFirst = [...sums].sort(([a, mine], [b, theirs]) => theirs - mine || (a < b ? -1 : 1));
+    const names = largestFirst.slice(0, HOLDERS_SHOWN).map(([holder]) => holder);
+    this.#largest.set(key, names);
+    return names;
+  }
+
+  #sort(): Map<string, Holding[]> {
+    const { admitted, waiting, callers } = this.#snapshot;
+    const byCallers = callers.map((held) => ({ ...held, holder: `caller ${held.caller}` }));
+    const byScope = new Map<string, Holding[]>();
+    for (const holding of [...[...admitted, ...waiting].flatMap(heldBy), ...byCallers, ...this.#added]) {
+      for (const key of this.#keysOf(holding)) put(byScope, key, holding);
+    }
+    return byScope;
+  }
+
+  #keysOf(holding: Holding): readonly string[] {
+    return scopesToRead(holding, this.#limits).map(scopeKey);
+  }
+}
+
+function heldBy(job: Job): readonly Holding[] {
+  const { project, namespace } = job;
+  const { queue } = job.spec.runPolicy.schedulingPolicy;
+  const holder = `${namespace}/${job.name}`;
+  return job.admissions.flatMap((admission) => {
+    if (admission.tokensReleasedMs !== null) return [];
+    const groups = memberGroups(job.spec, admission.members);
+    return Object.entries(admission.flavors)
+      .map(([resource, pool]) => ({ pool, project, namespace, queue, holder, amount: wholeUnits(groups, resource) }))
+      .filter(({ amount }) => amount > 0);
+  });
+}
+
+function put(map: Map<string, Holding[]>, key: string, holding: Holding): void {
+  const known = map.get(key);
+  if (known === undefined) map.set(key, [holding]);
+  else known.push(holding);
+}

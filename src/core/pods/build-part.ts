@@ -1,0 +1,14 @@
+import { type JsonObject, objectAt, stringAt } from "../../runtime/json.ts";
+import { LABEL } from "../job/labels.ts";
+import { admissionLabels, type Ownership } from "./build-labels.ts";
+
+/**
+ * The manifest of an object that a kind wants beside pods and services: as the kind wrote it, in the job's namespace, with our labels and the
+ * version of the record that it follows from.
+ */
+export function buildPart(ownership: Ownership, part: JsonObject, jobVersion: number): JsonObject {
+  const metadata = objectAt(part, "metadata");
+  const labels = { ...admissionLabels(ownership), [LABEL.part]: (stringAt(part, "kind") ?? "").toLowerCase() };
+  const annotations = { [LABEL.jobVersion]: String(jobVersion) };
+  return { ...part, metadata: { ...metadata, namespace: ownership.job.namespace, labels, annotations } };
+}

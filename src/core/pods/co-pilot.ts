@@ -1,0 +1,77 @@
+import { type JsonObject, stringAt } from "../../runtime/json.ts";
+import type { CoPilotConfig } from "./pod-config.ts";
+import { render } from "./variables.ts";
+import { mapContainers, withNamed } from "./with-named.ts";
+
+const INPUTS = "gangway-inputs";
+const OUTPUTS = "gangway-outputs";
+const DOWNLOADER = "gangway-downloader";
+const UPLOADER = "gangway-uploader";
+
+/**
+ * Waits until the kubelet ends it, which it does once the pod's program has ended, and then runs its arguments. The wait is in the
+ * background, since a shell looks at signals only between commands, and short, since one that comes just before it is looked at after it.
+ */
+const UPLOAD_AT_THE_END = `ended=; trap 'ended=1' TERM
+while [ -z "$ended" ]; do sleep 1 & wait $!; done
+kill $! 2>/dev/null
+exec "$@"`;
+
+/** Where a pod's inputs come from and its outputs go to, as the storage names them; empty: none. */
+export type PodData = { readonly inputs: string; readonly outputs: string };
+
+/**
+ * The pod spec with containers that bring its inputs before anything else of it runs, and take its outputs away after its program has ended;
+ * the primary container finds both in folders. The uploader is a sidecar, so the pod's end waits for it, at most for its time.
+ * After Flyte's `AddCoPilotToPod`.
+ */
+export function withCoPilot(
+  podSpec: JsonObject,
+  { inputs, outputs }: PodData,
+  of: { readonly config: CoPilotConfig; readonly primaryContainer: string },
+): JsonObject {
+  const { config, primaryContainer } = of;
+  const copy = (from: string, to: string) => config.command.map((one) => render(one, { From: from, To: to }, {}));
+  const shared: { readonly volume: string; readonly path: string; readonly container: JsonObject }[] = [];
+  if (outputs !== "") {
+    const command = ["sh", "-c", UPLOAD_AT_THE_END, UPLOADER, ...copy(config.outputPath, outputs)];
+    const container = { ...pilot(config, UPLOADER, command), restartPolicy: "Always" };
+    shared.push({ volume: OUTPUTS, path: config.outputPath, container });
+  }
+  if (inputs !== "") {
+    const container = pilot(config, DOWNLOADER, copy(inputs, config.inputPath));
+    shared.push({ volume: INPUTS, path: config.inputPath, container });
+  }
+  if (shared.length === 0) return podSpec;
+  const mounts = shared.map(({ volume, path }) => ({ name: volume, mountPath: path }));
+  const pilots = shared.map(({ volume, path, container }) => ({
+    ...container,
+    volumeMounts: [{ name: volume, mountPath: path }],
+  }));
+  const mounted = mapContainers(podSpec, (container, list) => {
+    const isPrimary = list === "containers" && stringAt(container, "name") === primaryContainer;
+    return isPrimary ? { ...container, ...withNamed(container, "volumeMounts", mounts, "mountPath") } : container;
+  });
+  const volumes = shared.map(({ volume }) => ({ name: volume, emptyDir: {} }));
+  return {
+    ...mounted,
+    ...withNamed(podSpec, "initContainers", pilots),
+    ...withNamed(podSpec, "volumes", volumes),
+    ...(outputs === "" ? {} : { terminationGracePeriodSeconds: config.timeoutSeconds }),
+  };
+}
+
+function pilot(config: CoPilotConfig, name: string, command: readonly string[]): JsonObject {
+  const amounts = { cpu: config.cpu, memory: config.memory };
+  return {
+    name,
+    image: config.image,
+    command,
+    workingDir: "/",
+    ...(config.env.length === 0 ? {} : { env: config.env }),
+    ...(config.envFrom.length === 0 ? {} : { envFrom: config.envFrom }),
+    resources: { requests: amounts, limits: amounts },
+    terminationMessagePolicy: "FallbackToLogsOnError",
+    imagePullPolicy: "IfNotPresent",
+  };
+}

@@ -1,0 +1,225 @@
+import { isJsonObject, type Json, type JsonObject } from "../../runtime/json.ts";
+import { toResourceList } from "./platform-resources.ts";
+import {
+  type CoPilotConfig,
+  type NamespaceConfig,
+  PLAIN_POD_CONFIG,
+  type PlatformResources,
+  type PlatformTemplate,
+  type PodConfig,
+  type ResourceList,
+} from "./pod-config.ts";
+import { parseQuantity } from "./quantity.ts";
+
+export type PodConfigOutcome =
+  | { readonly kind: "read"; readonly config: PodConfig }
+  /** Each names its member and says what is allowed. */
+  | { readonly kind: "refused"; readonly errors: readonly string[] };
+
+type Reader<T> = (value: Json, at: string) => T;
+
+/** Reads what a platform gives to pods. `env`: where `defaultEnvVarsFromEnv` looks variables up. Every wrong member is named. */
+export function readPodConfig(value: Json, env: (name: string) => string | undefined): PodConfigOutcome {
+  const errors: string[] = [];
+  const read = new PodConfigReader(errors);
+  if (!isJsonObject(value)) return { kind: "refused", errors: ["must be an object"] };
+  const gpu = value["gpuResourceName"];
+  const gpuResourceName = typeof gpu === "string" && gpu !== "" ? gpu : PLAIN_POD_CONFIG.gpuResourceName;
+  const fromEnv: Record<string, string> = {};
+  const takeFromEnv: Reader<undefined> = (names, at) => {
+    for (const [name, from] of Object.entries(read.texts(names, at))) fromEnv[name] = env(from) ?? "";
+    return undefined;
+  };
+  const members = {
+    ...read.members(gpuResourceName),
+    defaultEnvVarsFromEnv: takeFromEnv,
+  } satisfies Readonly<Record<string, Reader<unknown>>>;
+  const config = read.object(value, "", members);
+  if (errors.length > 0) return { kind: "refused", errors };
+  const { defaultEnvVarsFromEnv: _taken, ...given } = config;
+  const defaultEnvVars = { ...fromEnv, ...given.defaultEnvVars };
+  return { kind: "read", config: { ...PLAIN_POD_CONFIG, ...given, defaultEnvVars } };
+}
+
+type Given<M extends Readonly<Record<string, Reader<unknown>>>> = { [Name in keyof M]?: ReturnType<M[Name]> };
+
+/** Reads members by what they have to be; what is wrong is noted, and comes back empty. */
+class PodConfigReader {
+  readonly #errors: string[];
+
+  constructor(errors: string[]) {
+    this.#errors = errors;
+  }
+
+  members(gpuResourceName: string) {
+    const { text, requirement, raw, texts, list, words, quantity } = this;
+    const resources: Reader<PlatformResources> = (value, at) => this.resources(value, at, gpuResourceName);
+    const namespace: Reader<NamespaceConfig> = (value, at) =>
+      this.object(value, at, { resources, serviceAccount: text }) as NamespaceConfig;
+    return {
+      gpuResourceName: text,
+      gpuDeviceNodeLabel: text,
+      gpuPartitionSizeNodeLabel: text,
+      gpuUnpartitionedNodeSelectorRequirement: requirement,
+      gpuUnpartitionedToleration: raw,
+      resources,
+      defaultCPURequest: quantity,
+      defaultMemoryRequest: quantity,
+      defaultTolerations: list,
+      resourceTolerations: this.mapOf(list),
+      interruptibleTolerations: list,
+      defaultNodeSelector: texts,
+      interruptibleNodeSelector: texts,
+      interruptibleNodeSelectorRequirement: requirement,
+      nonInterruptibleNodeSelectorRequirement: requirement,
+      defaultAffinity: raw,
+      defaultPodSecurityContext: raw,
+      defaultSecurityContext: raw,
+      defaultPodDNSConfig: raw,
+      enableHostNetworkingPod: this.flag,
+      schedulerName: text,
+      serviceAccount: text,
+      defaultEnvVars: texts,
+      defaultEnvFromSecrets: words,
+      defaultEnvFromConfigMaps: words,
+      defaultPodTemplateName: text,
+      podTemplateNamespace: text,
+      podTemplates: this.listOf((value, at) => this.template(value, at)),
+      logs: this.listOf((value, at) => this.required(value, at, { name: text, uri: text })),
+      coPilot: (value: Json, at: string) => this.coPilot(value, at),
+      namespaces: this.mapOf(namespace),
+    } satisfies Readonly<Record<string, Reader<unknown>>>;
+  }
+
+  object<M extends Readonly<Record<string, Reader<unknown>>>>(value: Json, at: string, members: M): Given<M> {
+    const given: Record<string, unknown> = {};
+    for (const [name, inner] of Object.entries(this.raw(value, at))) {
+      const path = at === "" ? name : `${at}.${name}`;
+      const reader = Object.hasOwn(members, name) ? members[name] : undefined;
+      if (reader === undefined) this.#fail(path, `is unknown; known are ${Object.keys(members).join(", ")}`);
+      else if (inner !== undefined && inner !== null) given[name] = reader(inner, path);
+    }
+    return given as Given<M>;
+  }
+
+  required<M extends Readonly<Record<string, Reader<unknown>>>>(
+    value: Json,
+    at: string,
+    members: M,
+  ): Required<Given<M>> {
+    const given = this.object(value, at, members);
+    for (const name of Object.keys(members)) if (given[name] === undefined) this.#fail(`${at}.${name}`, "is required");
+    return given as Required<Given<M>>;
+  }
+
+  readonly raw = (value: Json, at: string): JsonObject =>
+    isJsonObject(value) ? value : this.#fail(at, "must be an object", {});
+
+  readonly text = (value: Json, at: string): string =>
+    typeof value === "string" && value !== "" ? value : this.#fail(at, "must be text", "");
+
+  readonly flag = (value: Json, at: string): boolean =>
+    typeof value === "boolean" ? value : this.#fail(at, "must be true or false", false);
+
+  readonly quantity = (value: Json, at: string): string => {
+    const text = typeof value === "number" ? String(value) : value;
+    if (typeof text === "string" && (parseQuantity(text)?.nano ?? -1n) >= 0n) return text;
+    return this.#fail(at, `is ${JSON.stringify(value)}: must be a quantity, like 500m, 2 or 8Gi`, "0");
+  };
+
+  readonly requirement = (value: Json, at: string): JsonObject => {
+    const operators = ["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"];
+    const { key, operator } = this.raw(value, at);
+    if (typeof key !== "string" || key === "") this.#fail(`${at}.key`, "is required");
+    if (typeof operator !== "string" || !operators.includes(operator)) {
+      this.#fail(`${at}.operator`, `must be one of ${operators.join(", ")}`);
+    }
+    return this.raw(value, at);
+  };
+
+  readonly list = (value: Json, at: string): readonly JsonObject[] => this.listOf(this.raw)(value, at);
+
+  readonly words = (value: Json, at: string): readonly string[] => this.listOf(this.text)(value, at);
+
+  readonly texts = (value: Json, at: string): Readonly<Record<string, string>> =>
+    this.mapOf((inner, path) => (typeof inner === "string" ? inner : this.#fail(path, "must be text", "")))(value, at);
+
+  listOf<T>(item: Reader<T>): Reader<readonly T[]> {
+    return (value, at) => {
+      if (!Array.isArray(value)) return this.#fail(at, "must be a list", []);
+      return (value as readonly Json[]).map((one, index) => item(one, `${at}[${index}]`));
+    };
+  }
+
+  mapOf<T>(item: Reader<T>): Reader<Readonly<Record<string, T>>> {
+    return (value, at) =>
+      Object.fromEntries(
+        Object.entries(this.raw(value, at)).flatMap(([name, one]) =>
+          one === undefined ? [] : [[name, item(one, `${at}.${name}`)]],
+        ),
+      );
+  }
+
+  resources(value: Json, at: string, gpuResourceName: string): PlatformResources {
+    const list: Reader<ResourceList> = (inner, path) => {
+      const entries = Object.entries(this.mapOf(this.quantity)(inner, path));
+      const outcome = toResourceList(
+        entries.map(([name, amount]) => ({ name, value: amount })),
+        gpuResourceName,
+      );
+      return outcome.kind === "list" ? outcome.list : {};
+    };
+    return { defaults: {}, limits: {}, ...this.object(value, at, { defaults: list, limits: list }) };
+  }
+
+  /** A Kubernetes PodTemplate. */
+  template(value: Json, at: string): PlatformTemplate {
+    const { apiVersion: _version, kind: _kind, ...rest } = this.raw(value, at);
+    const { metadata, template } = this.required(rest, at, { metadata: this.raw, template: this.raw });
+    const of = (member: string) => {
+      const name = metadata?.[member];
+      return typeof name === "string" && name !== "" ? name : this.#fail(`${at}.metadata.${member}`, "is required", "");
+    };
+    return { name: of("name"), namespace: of("namespace"), template: template ?? {} };
+  }
+
+  coPilot(value: Json, at: string): CoPilotConfig {
+    const given = this.object(value, at, {
+      image: this.text,
+      command: this.words,
+      env: this.list,
+      envFrom: this.list,
+      inputPath: this.text,
+      outputPath: this.text,
+      cpu: this.quantity,
+      memory: this.quantity,
+      timeoutSeconds: (seconds: Json, path: string) =>
+        typeof seconds === "number" && Number.isInteger(seconds) && seconds > 0
+          ? seconds
+          : this.#fail(path, "must be a whole number of 1 or more", 1),
+    });
+    if (given.image === undefined) this.#fail(`${at}.image`, "is required");
+    if ((given.command?.length ?? 0) === 0)
+      this.#fail(`${at}.command`, "is required: it copies {{ .From }} to {{ .To }}");
+    return { ...CO_PILOT, ...given };
+  }
+
+  #fail(at: string, message: string): undefined;
+  #fail<T>(at: string, message: string, instead: T): T;
+  #fail(at: string, message: string, instead?: unknown): unknown {
+    this.#errors.push(`${at === "" ? "it" : at} ${message}`);
+    return instead;
+  }
+}
+
+const CO_PILOT: CoPilotConfig = {
+  image: "",
+  command: [],
+  env: [],
+  envFrom: [],
+  inputPath: "/var/inputs",
+  outputPath: "/var/outputs",
+  cpu: "500m",
+  memory: "128Mi",
+  timeoutSeconds: 300,
+};

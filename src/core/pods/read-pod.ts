@@ -1,0 +1,82 @@
+import {
+  failureOf,
+  lacksMemory,
+  outOfMemory,
+  type PodFailure,
+  podFailure,
+  primaryFailure,
+  UNKNOWN_ERROR,
+} from "./failure.ts";
+import type { PodReading } from "./pod-reading.ts";
+import type { PodPhase, PodView } from "./pod-view.ts";
+import { type PendingLimits, readPending } from "./read-pending.ts";
+
+export type ReadingContext = {
+  /** The container whose end counts where the pod's annotation names none; null: no certain one. */
+  readonly defaultContainer: string | null;
+  readonly limits: PendingLimits;
+  readonly nowMs: number;
+};
+
+/** Reads the whole status of a pod. Every status has exactly one answer, and none throws. */
+export function readPod(pod: PodView, context: ReadingContext): PodReading {
+  switch (pod.phase) {
+    case "Pending":
+      return readPending(pod, context);
+    case "Running":
+      return readRunning(pod, context.defaultContainer);
+    case "Succeeded":
+      return readSuccess(pod);
+    case "Failed":
+      return {
+        kind: "failed",
+        failure: namedByExit(podFailure(pod, pod.primaryContainer ?? context.defaultContainer)),
+      };
+    case "Unknown":
+      return { kind: "unknown" };
+  }
+}
+
+/** The phase that a pod would have if Kubernetes judged as we do. */
+export function phaseOf(pod: PodView, reading: PodReading): PodPhase {
+  if (reading.kind === "failed") return "Failed";
+  return reading.kind === "succeeded" ? "Succeeded" : pod.phase;
+}
+
+/** A pod that succeeded although a container lacked memory has failed. Other exit codes were Kubernetes' to judge. Source: `DemystifySuccess`. */
+export function readSuccess(pod: PodView): PodReading {
+  const all = [...pod.initContainers, ...pod.containers, ...pod.ephemeralContainers];
+  const oom = all.find(({ terminated }) => lacksMemory(terminated));
+  return oom === undefined ? { kind: "succeeded" } : { kind: "failed", failure: outOfMemory(pod, oom) };
+}
+
+/**
+ * A pod in which only the primary container matters, while others may still run. A container without a state waits, as Kubernetes has it.
+ * Source: Flyte's `DeterminePrimaryContainerPhase`.
+ */
+export function readPrimary(pod: PodView, name: string): PodReading {
+  const primary = pod.containers.find((container) => container.name === name);
+  if (primary === undefined) {
+    const failure = failureOf(pod)("USER", "PrimaryContainerNotFound", `has no container ${name}, its primary one`);
+    return { kind: "failed", failure: { ...failure, permanent: true } };
+  }
+  const { terminated } = primary;
+  if (terminated === null) return { kind: "running" };
+  if (terminated.exitCode === 0 && !lacksMemory(terminated)) return { kind: "succeeded" };
+  return { kind: "failed", failure: primaryFailure(pod, primary) };
+}
+
+/** A running pod by its primary container, unless the kubelet runs that again or the pod is being taken away. */
+function readRunning(pod: PodView, defaultContainer: string | null): PodReading {
+  const known = pod.containers.some(({ name }) => name === defaultContainer);
+  const primary = pod.primaryContainer ?? (known ? defaultContainer : null);
+  if (primary === null || pod.deleting || pod.restartPolicy === "Always") return { kind: "running" };
+  const reading = readPrimary(pod, primary);
+  const isFinal = reading.kind !== "failed" || reading.failure.permanent || pod.restartPolicy === "Never";
+  return isFinal ? reading : { kind: "running" };
+}
+
+/** Flyte has no better name for a container's own exit code than none. */
+function namedByExit(failure: PodFailure): PodFailure {
+  return failure.code === UNKNOWN_ERROR && failure.exitCode !== null ? { ...failure, code: "ExitCode" } : failure;
+}

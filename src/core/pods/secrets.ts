@@ -1,0 +1,37 @@
+import type { JsonObject } from "../../runtime/json.ts";
+import type { SecretKey } from "./pod-annotations.ts";
+import { mapContainers, withNamed } from "./with-named.ts";
+
+const VOLUME = "gangway-secrets";
+const MOUNT_PATH = "/etc/gangway/secrets";
+const ENV_PREFIX = "GANGWAY_SECRET_";
+
+/**
+ * The pod spec whose containers all have these keys of secrets: as variables `GANGWAY_SECRET_<SECRET>_<KEY>`, or as files
+ * `/etc/gangway/secrets/<secret>/<key>`. Only references: no secret passes through here, and one that is missing keeps the pod from starting.
+ */
+export function withSecrets(podSpec: JsonObject, keys: readonly SecretKey[]): JsonObject {
+  if (keys.length === 0) return podSpec;
+  const files = keys.filter(({ asFile }) => asFile);
+  const env = keys
+    .filter(({ asFile }) => !asFile)
+    .map(({ secret, key }) => ({
+      name: ENV_PREFIX + `${secret}_${key}`.toUpperCase().replace(/[^A-Z0-9_]/g, "_"),
+      valueFrom: { secretKeyRef: { name: secret, key } },
+    }));
+  const volumes = files.length === 0 ? [] : [{ name: VOLUME, projected: { sources: sourcesOf(files) } }];
+  const mounts = volumes.map(({ name }) => ({ name, mountPath: MOUNT_PATH, readOnly: true }));
+  const mounted = mapContainers(podSpec, (container) => ({
+    ...container,
+    ...withNamed(container, "env", env),
+    ...withNamed(container, "volumeMounts", mounts, "mountPath"),
+  }));
+  return { ...mounted, ...withNamed(podSpec, "volumes", volumes) };
+}
+
+function sourcesOf(files: readonly SecretKey[]): readonly JsonObject[] {
+  const bySecret = Map.groupBy(files, ({ secret }) => secret);
+  return [...bySecret].map(([name, keys]) => ({
+    secret: { name, items: [...new Set(keys.map(({ key }) => key))].map((key) => ({ key, path: `${name}/${key}` })) },
+  }));
+}

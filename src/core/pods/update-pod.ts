@@ -1,0 +1,81 @@
+import { arrayAt, isJsonObject, type JsonObject, objectAt, stringAt, stringMapAt } from "../../runtime/json.ts";
+import { requireOfNodes } from "./build-affinity.ts";
+import { withTolerations } from "./gpu-selectors.ts";
+import type { PodConfig } from "./pod-config.ts";
+
+/**
+ * The tolerations that a platform gives to pods that ask for these resources, as requests or as limits, then those of interruptible pods,
+ * then everybody's. Source: Flyte's `GetPodTolerations`.
+ */
+export function platformTolerations(
+  interruptible: boolean,
+  resources: readonly JsonObject[],
+  config: Pick<PodConfig, "resourceTolerations" | "interruptibleTolerations" | "defaultTolerations">,
+): readonly JsonObject[] {
+  const names = resources.flatMap((one) => ["limits", "requests"].flatMap((list) => Object.keys(objectAt(one, list))));
+  return [
+    ...[...new Set(names)].sort().flatMap((name) => config.resourceTolerations[name] ?? []),
+    ...(interruptible ? config.interruptibleTolerations : []),
+    ...config.defaultTolerations,
+  ];
+}
+
+/** The pod spec that runs on interruptible nodes, or on others: what the platform demands of the nodes joins every term of its affinity. */
+export function requireInterruptible(
+  interruptible: boolean,
+  podSpec: JsonObject,
+  config: Pick<PodConfig, "interruptibleNodeSelectorRequirement" | "nonInterruptibleNodeSelectorRequirement">,
+): JsonObject {
+  const demand = interruptible
+    ? config.interruptibleNodeSelectorRequirement
+    : config.nonInterruptibleNodeSelectorRequirement;
+  if (demand === undefined) return podSpec;
+  return { ...podSpec, affinity: requireOfNodes(objectAt(podSpec, "affinity"), [demand]) };
+}
+
+/**
+ * The pod spec with what the platform gives to every pod. What the pod says itself stays, but for node labels of interruptible nodes, and
+ * host networking where the platform decides about it. Source: Flyte's `UpdatePod`.
+ */
+export function updatePod(
+  podSpec: JsonObject,
+  of: {
+    readonly interruptible: boolean;
+    readonly serviceAccount: string;
+    readonly resources: readonly JsonObject[];
+    readonly config: PodConfig;
+  },
+): JsonObject {
+  const { interruptible, serviceAccount, resources, config } = of;
+  const nodeSelector = {
+    ...config.defaultNodeSelector,
+    ...stringMapAt(podSpec, "nodeSelector"),
+    ...(interruptible ? config.interruptibleNodeSelector : {}),
+  };
+  const updated: JsonObject = {
+    ...podSpec,
+    restartPolicy: stringAt(podSpec, "restartPolicy") || "Never",
+    ...withTolerations(podSpec, platformTolerations(interruptible, resources, config), "first"),
+    ...unlessSet(podSpec, "serviceAccountName", serviceAccount),
+    ...unlessSet(podSpec, "schedulerName", config.schedulerName),
+    ...(Object.keys(nodeSelector).length === 0 ? {} : { nodeSelector }),
+    ...unlessThere(podSpec, "affinity", config.defaultAffinity),
+    ...unlessThere(podSpec, "securityContext", config.defaultPodSecurityContext),
+    ...unlessThere(podSpec, "dnsConfig", config.defaultPodDNSConfig),
+    ...(config.enableHostNetworkingPod === undefined ? {} : { hostNetwork: config.enableHostNetworkingPod }),
+  };
+  return requireInterruptible(interruptible, updated, config);
+}
+
+/** The resources of every container of a pod spec. */
+export function resourcesOf(podSpec: JsonObject): readonly JsonObject[] {
+  return arrayAt(podSpec, "containers").map((container) => objectAt(container, "resources"));
+}
+
+function unlessSet(podSpec: JsonObject, member: string, value: string): JsonObject {
+  return value === "" || stringAt(podSpec, member) ? {} : { [member]: value };
+}
+
+function unlessThere(podSpec: JsonObject, member: string, value: JsonObject | undefined): JsonObject {
+  return value === undefined || isJsonObject(podSpec[member]) ? {} : { [member]: value };
+}

@@ -1,0 +1,194 @@
+import type { AllocationLine, Conflict, Grant, Holder, LedgerRow, Limits, Violation } from "./counters.ts";
+import { firstViolation } from "./decide.ts";
+import { LeaseClock } from "./lease-clock.ts";
+import { type LimitBook, limitBook } from "./limits.ts";
+import { holderKey } from "./lines.ts";
+import { scopeKey } from "./scopes.ts";
+import { Sums } from "./sums.ts";
+import { type Held, hasLapsed, leftMs, Tokens } from "./tokens.ts";
+import { amountOf, poolsOf, type Waiter, WaitingLine } from "./waiting-line.ts";
+
+/** One call serves so many waiters at most: the next one goes on, or the next tick. */
+export const SERVED_MAX = 256;
+
+/** Who asks for lines, whether or not it stands in a line. */
+export type Asking = {
+  readonly holder: Holder;
+  readonly lines: readonly AllocationLine[];
+  readonly priority: number;
+  readonly waiter: string | null;
+};
+
+/** What is held, allowed and waited for, and how these decide. Epochs are not known here. */
+export class DomainState {
+  readonly tokens = new Tokens();
+  readonly line = new WaitingLine();
+  readonly clock = new LeaseClock();
+  readonly sums: Sums;
+  #limits: Limits;
+  #book: LimitBook;
+  /** Null: this epoch has no fence left. */
+  readonly #nextFence: () => bigint | null;
+  readonly #offer: (waiter: string) => void;
+
+  constructor(of: {
+    readonly rows: readonly LedgerRow[];
+    readonly limits: Limits;
+    readonly nextFence: () => bigint | null;
+    readonly offer: (waiter: string) => void;
+  }) {
+    this.#limits = of.limits;
+    this.#book = limitBook(of.limits);
+    this.sums = new Sums(this.#book);
+    this.#nextFence = of.nextFence;
+    this.#offer = of.offer;
+    for (const row of of.rows) this.#hold(row, true);
+  }
+
+  get limits(): Limits {
+    return this.#limits;
+  }
+
+  setLimits(limits: Limits): void {
+    this.#limits = limits;
+    this.#book = limitBook(limits);
+    this.sums.rebuild(this.#book);
+    this.serve(this.line.pools());
+  }
+
+  /** What is known of the tokens of a request: that they are its own, or not; null if none of them is held. */
+  known({ holder, lines }: Pick<Asking, "holder" | "lines">): Grant | Conflict | null {
+    const held = lines.map((line) => this.tokens.get(line));
+    const first = held.find((one) => one !== undefined);
+    if (first === undefined) return null;
+    const mine = held.filter(
+      (one, at) => one !== undefined && this.#isGrantOf(one, { holder, line: lines[at], first }),
+    );
+    const other = lines.findIndex((_, at) => !mine.includes(held[at]));
+    const { pool, token } = lines[other] ?? first.row;
+    if (other !== -1) return { kind: "conflict", pool, token, confirmed: (held[other] ?? first).confirmed };
+    return {
+      kind: "granted",
+      fence: first.row.fence,
+      held: true,
+      confirmed: held.every((one) => one?.confirmed),
+      expiresInMs: held.map((one) => (one === undefined ? null : leftMs(one, this.clock.nowMs))),
+    };
+  }
+
+  hasRoomFor(tokens: number): boolean {
+    return this.tokens.size + tokens <= this.#limits.tokensMax;
+  }
+
+  /** What is in the way of a request where it stands; null if nothing is. */
+  violation(asking: Asking): Violation | null {
+    return this.firstViolation(asking)?.violation ?? null;
+  }
+
+  /** The same, with the line that it is of. */
+  firstViolation(asking: Asking): { readonly line: number; readonly violation: Violation } | null {
+    const { usedOf } = this.sums;
+    const reservedIn = (pool: string) => this.#reservedIn(pool, asking);
+    return firstViolation(asking.lines, { usedOf, book: this.#book, reservedIn });
+  }
+
+  /** The limit that would not allow the lines if nothing at all were used. */
+  never(lines: readonly AllocationLine[]): Violation | null {
+    const found = firstViolation(lines, { usedOf: () => 0, book: this.#book });
+    return found && { ...found.violation, used: this.sums.usedOf(scopeKey(found.violation.scope)) };
+  }
+
+  /** Holds the lines; null if no fence is left. */
+  grant({ holder, lines }: Pick<Asking, "holder" | "lines">): Grant | null {
+    const fence = this.#nextFence();
+    if (fence === null) return null;
+    for (const { caps: _, ...line } of lines) this.#hold({ ...line, holder, fence }, false);
+    return {
+      kind: "granted",
+      fence,
+      held: false,
+      confirmed: false,
+      expiresInMs: lines.map((line) => line.leaseMs),
+    };
+  }
+
+  free(held: Held): void {
+    this.tokens.drop(held);
+    this.sums.remove(held.row);
+  }
+
+  /** Takes one out of its lines, and serves those: it may have been what others left room for. */
+  leave(waiter: string | null): boolean {
+    const entry = waiter === null ? undefined : this.line.remove(waiter);
+    if (entry === undefined) return false;
+    this.serve(poolsOf(entry.lines));
+    return true;
+  }
+
+  /** Grants to the heads of these pools' lines while they fit; a head that grants for itself is told that it fits. */
+  serve(pools: readonly string[]): void {
+    let left = SERVED_MAX;
+    for (const pool of pools) left = this.#servePool(pool, left);
+  }
+
+  #servePool(pool: string, most: number): number {
+    let left = most;
+    for (const entry of this.line.of(pool)) {
+      if (left === 0) break;
+      const known = this.known(entry);
+      const served = known === null && this.#lacksOnlyPools(entry) ? this.#serveHead(entry) : "passedOver";
+      if (served === "stop") break;
+      if (served !== "granted" && known?.kind !== "granted") continue;
+      this.line.remove(entry.waiter);
+      this.#offer(entry.waiter);
+      left -= 1;
+    }
+    return left;
+  }
+
+  #serveHead(entry: Waiter): "granted" | "stop" {
+    if (this.violation(entry) !== null) return "stop";
+    if (!entry.grants) {
+      this.#offer(entry.waiter);
+      return "stop";
+    }
+    return this.hasRoomFor(entry.lines.length) && this.grant(entry) !== null ? "granted" : "stop";
+  }
+
+  /** What the pool keeps for the head of its line, if that stands before who asks. */
+  #reservedIn(pool: string, asking: Asking): number {
+    const line = this.line.of(pool);
+    for (const entry of line) {
+      if (entry.waiter === asking.waiter) return 0;
+      if (this.known(entry) !== null || !this.#lacksOnlyPools(entry)) continue;
+      const stands = line.some((other) => other.waiter === asking.waiter);
+      return stands || asking.priority <= entry.priority ? amountOf(entry.lines, pool) : 0;
+    }
+    return 0;
+  }
+
+  /** True if the lines would be granted in pools that are empty: queues and caps allow them now, and pools are large enough. */
+  #lacksOnlyPools({ lines }: Waiter): boolean {
+    const pools = new Set(lines.map(({ pool }) => scopeKey({ kind: "pool", pool })));
+    const usedOf = (key: string) => (pools.has(key) ? 0 : this.sums.usedOf(key));
+    return firstViolation(lines, { usedOf, book: this.#book }) === null;
+  }
+
+  #isGrantOf(
+    held: Held,
+    of: { readonly holder: Holder; readonly line: AllocationLine | undefined; readonly first: Held },
+  ): boolean {
+    const { row } = held;
+    return (
+      row.fence === of.first.row.fence &&
+      row.amount === of.line?.amount &&
+      holderKey(row.holder) === holderKey(of.holder) &&
+      !hasLapsed(held, this.clock.nowMs)
+    );
+  }
+
+  #hold(row: LedgerRow, confirmed: boolean): void {
+    this.tokens.hold(row, { confirmed, nowMs: this.clock.nowMs });
+    this.sums.add(row);
+  }
+}

@@ -1,0 +1,66 @@
+import { invariant } from "../../runtime/assert.ts";
+import type { Scope } from "./counters.ts";
+import { type Charge, type ChargedLine, chargesOf, dischargesOf, queueCharges } from "./decide.ts";
+import type { LimitBook } from "./limits.ts";
+import { scopeKey } from "./scopes.ts";
+
+type QueueScope = Extract<Scope, { kind: "queue" }>;
+
+/** What is used at every scope. A queue's sum is what was charged to it itself, and what those below exceed their guarantees by. */
+export class Sums {
+  #book: LimitBook;
+  readonly #sums = new Map<string, { readonly scope: Scope; readonly used: number }>();
+  /** What lines name a queue themselves: from this the sums follow anew when the tree changes. */
+  readonly #direct = new Map<string, { readonly scope: QueueScope; readonly used: number }>();
+
+  constructor(book: LimitBook) {
+    this.#book = book;
+  }
+
+  readonly usedOf = (key: string): number => this.#sums.get(key)?.used ?? 0;
+
+  add(line: ChargedLine): void {
+    this.#apply(chargesOf(line, this.usedOf, this.#book));
+    this.#addDirect(line, line.amount);
+  }
+
+  remove(line: ChargedLine): void {
+    this.#apply(dischargesOf(line, this.usedOf, this.#book));
+    this.#addDirect(line, -line.amount);
+  }
+
+  /** Other guarantees and parents: every queue's sum is made anew. */
+  rebuild(book: LimitBook): void {
+    this.#book = book;
+    for (const [key, { scope }] of this.#sums) if (scope.kind === "queue") this.#sums.delete(key);
+    for (const { scope, used } of this.#direct.values()) {
+      this.#apply(queueCharges(scope, { amount: used, usedOf: this.usedOf, book }));
+    }
+  }
+
+  list(): readonly { readonly scope: Scope; readonly used: number }[] {
+    return [...this.#sums.values()];
+  }
+
+  /** What is charged to each queue itself. */
+  listDirect(): readonly { readonly scope: Scope; readonly used: number }[] {
+    return [...this.#direct.values()];
+  }
+
+  #apply(charges: readonly Charge[]): void {
+    for (const { scope, key, used, amount } of charges) put(this.#sums, key, { scope, used: used + amount });
+  }
+
+  #addDirect({ pool, queue }: ChargedLine, amount: number): void {
+    if (queue === null) return;
+    const scope = { kind: "queue", pool, queue } as const;
+    const key = scopeKey(scope);
+    put(this.#direct, key, { scope, used: (this.#direct.get(key)?.used ?? 0) + amount });
+  }
+}
+
+function put<S extends { readonly used: number }>(sums: Map<string, S>, key: string, sum: S): void {
+  invariant(sum.used >= 0, `the sum of ${key} is ${sum.used}`);
+  if (sum.used === 0) sums.delete(key);
+  else sums.set(key, sum);
+}

@@ -1,0 +1,121 @@
+import type { HeldToken, LedgerRow, LineRef } from "./counters.ts";
+import { compareText, tokenKey } from "./lines.ts";
+
+/** A token that is held. Times are the lease clock's. */
+export type Held = {
+  readonly row: LedgerRow;
+  readonly key: string;
+  readonly confirmed: boolean;
+  readonly grantedMs: number;
+  /** Null: never. */
+  readonly expiresMs: number | null;
+  /** Grows with every grant. */
+  readonly order: number;
+};
+
+/** Everything that is held, by token; what may lapse and what is unconfirmed once more, so that looking for them costs no more than they are. */
+export class Tokens {
+  readonly #all = new Map<string, Held>();
+  readonly #leased = new Map<string, Held>();
+  readonly #unconfirmed = new Map<string, Held>();
+  #order = 0;
+
+  get size(): number {
+    return this.#all.size;
+  }
+
+  get(of: Pick<LineRef, "pool" | "token">): Held | undefined {
+    return this.#all.get(tokenKey(of));
+  }
+
+  /** That line under exactly that fence. */
+  find(ref: LineRef): Held | undefined {
+    const held = this.get(ref);
+    return held?.row.fence === ref.fence ? held : undefined;
+  }
+
+  hold(row: LedgerRow, of: { readonly confirmed: boolean; readonly nowMs: number }): void {
+    this.#order += 1;
+    this.#put({
+      row,
+      key: tokenKey(row),
+      confirmed: of.confirmed,
+      grantedMs: of.nowMs,
+      expiresMs: expiryOf(row.leaseMs, of.nowMs),
+      order: this.#order,
+    });
+  }
+
+  drop({ key }: Held): void {
+    for (const map of [this.#all, this.#leased, this.#unconfirmed]) map.delete(key);
+  }
+
+  confirm(held: Held): void {
+    this.#put({ ...held, confirmed: true });
+  }
+
+  renew(held: Held, of: { readonly leaseMs: number | null; readonly nowMs: number }): Held {
+    const renewed = {
+      ...held,
+      row: { ...held.row, leaseMs: of.leaseMs },
+      expiresMs: expiryOf(of.leaseMs, of.nowMs),
+    };
+    this.#put(renewed);
+    return renewed;
+  }
+
+  /** Those that lapsed first come first. */
+  lapsed(nowMs: number, limit: number): readonly Held[] {
+    return firstOf(this.#leased, (held) => held.expiresMs ?? 0, nowMs, limit);
+  }
+
+  /** Granted at that time or before, the oldest first. */
+  unconfirmedSince(sinceMs: number, limit: number): readonly Held[] {
+    return firstOf(this.#unconfirmed, (held) => held.grantedMs, sinceMs, limit);
+  }
+
+  /** In the order of their grants, from behind `after` on. */
+  page(after: number, count: number): readonly Held[] {
+    const page: Held[] = [];
+    for (const held of this.#all.values()) {
+      if (held.order <= after) continue;
+      page.push(held);
+      if (page.length >= count) break;
+    }
+    return page;
+  }
+
+  #put(held: Held): void {
+    this.#all.set(held.key, held);
+    if (held.expiresMs === null) this.#leased.delete(held.key);
+    else this.#leased.set(held.key, held);
+    if (held.confirmed) this.#unconfirmed.delete(held.key);
+    else this.#unconfirmed.set(held.key, held);
+  }
+}
+
+export function hasLapsed(held: Held, nowMs: number): boolean {
+  return held.expiresMs !== null && held.expiresMs <= nowMs;
+}
+
+export function leftMs(held: Pick<Held, "expiresMs">, nowMs: number): number | null {
+  return held.expiresMs === null ? null : held.expiresMs - nowMs;
+}
+
+export function tokenView(held: Held): HeldToken {
+  return { ...held.row, confirmed: held.confirmed };
+}
+
+function expiryOf(leaseMs: number | null, nowMs: number): number | null {
+  return leaseMs === null ? null : nowMs + leaseMs;
+}
+
+function firstOf(
+  map: ReadonlyMap<string, Held>,
+  timeOf: (held: Held) => number,
+  untilMs: number,
+  limit: number,
+): readonly Held[] {
+  const due = [...map.values()].filter((held) => timeOf(held) <= untilMs);
+  return due.sort((a, b) => timeOf(a) - timeOf(b) || compareText(a.key, b.key)).slice(0, limit);
+}

@@ -1,0 +1,116 @@
+import type { AllocationLine, Holder, WaiterView } from "./counters.ts";
+import { compareText, holderKey, tokenKey } from "./lines.ts";
+
+/** One that waits. It stands in the line of every pool that it asks for. */
+export type Waiter = {
+  readonly waiter: string;
+  readonly holder: Holder;
+  readonly lines: readonly AllocationLine[];
+  readonly priority: number;
+  readonly sinceMs: number;
+  readonly grants: boolean;
+  /** On the lease clock. */
+  readonly expiresMs: number;
+};
+
+/** The lines of a domain's pools: by priority, then age, then name. */
+export class WaitingLine {
+  readonly #waiters = new Map<string, Waiter>();
+  readonly #byPool = new Map<string, Waiter[]>();
+
+  get size(): number {
+    return this.#waiters.size;
+  }
+
+  get(waiter: string): Waiter | undefined {
+    return this.#waiters.get(waiter);
+  }
+
+  of(pool: string): readonly Waiter[] {
+    return this.#byPool.get(pool) ?? [];
+  }
+
+  /** Pools that somebody waits for, in an order of their own. */
+  pools(): readonly string[] {
+    return [...this.#byPool.keys()].sort((a, b) => compareText(JSON.stringify(a), JSON.stringify(b)));
+  }
+
+  put(entry: Waiter): void {
+    this.remove(entry.waiter);
+    this.#waiters.set(entry.waiter, entry);
+    for (const pool of poolsOf(entry.lines)) {
+      const line = this.#byPool.get(pool) ?? [];
+      line.splice(placeIn(line, entry), 0, entry);
+      this.#byPool.set(pool, line);
+    }
+  }
+
+  remove(waiter: string): Waiter | undefined {
+    const entry = this.#waiters.get(waiter);
+    if (entry === undefined) return undefined;
+    this.#waiters.delete(waiter);
+    for (const pool of poolsOf(entry.lines)) {
+      const line = this.#byPool.get(pool)?.filter((other) => other !== entry) ?? [];
+      if (line.length === 0) this.#byPool.delete(pool);
+      else this.#byPool.set(pool, line);
+    }
+    return entry;
+  }
+
+  /** From 1, in that of its lines where most stand before it. */
+  positionOf(entry: Waiter): number {
+    return Math.max(...poolsOf(entry.lines).map((pool) => this.of(pool).indexOf(entry) + 1));
+  }
+
+  lapsed(nowMs: number): readonly Waiter[] {
+    return [...this.#waiters.values()].filter((entry) => entry.expiresMs <= nowMs);
+  }
+
+  list(): readonly WaiterView[] {
+    return this.pools().flatMap((pool) =>
+      this.of(pool).map(({ waiter, holder, lines, priority, sinceMs }) => {
+        return { waiter, pool, holder, amount: amountOf(lines, pool), priority, sinceMs };
+      }),
+    );
+  }
+}
+
+/** The pools of some lines, each once, in the order of the lines. */
+export function poolsOf(lines: readonly { readonly pool: string }[]): readonly string[] {
+  return [...new Set(lines.map(({ pool }) => pool))];
+}
+
+/** What some lines ask of one pool. */
+export function amountOf(lines: readonly AllocationLine[], pool: string): number {
+  return lines.reduce((sum, line) => sum + (line.pool === pool ? line.amount : 0), 0);
+}
+
+/** True if one asks for other than before, or stands elsewhere: those behind may have room for it. */
+export function asksOtherwise(before: Waiter, after: Waiter): boolean {
+  return textOf(before) !== textOf(after);
+}
+
+function textOf({ priority, sinceMs, grants, holder, lines }: Waiter): string {
+  const asked = lines.map((line) => {
+    const { amount, project, namespace, queue, caps, leaseMs } = line;
+    return [tokenKey(line), amount, project, namespace, queue, caps.project, caps.namespace, leaseMs];
+  });
+  return JSON.stringify([priority, sinceMs, grants, holderKey(holder), asked]);
+}
+
+function placeIn(line: readonly Waiter[], entry: Waiter): number {
+  let [from, to] = [0, line.length];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    const other = line[middle];
+    if (other !== undefined && compareWaiters(other, entry) < 0) from = middle + 1;
+    else to = middle;
+  }
+  return from;
+}
+
+function compareWaiters(a: Waiter, b: Waiter): number {
+  return (
+    b.priority - a.priority || a.sinceMs - b.sinceMs || compareText(JSON.stringify(a.waiter), JSON.stringify(b.waiter))
+  );
+}

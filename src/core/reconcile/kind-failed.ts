@@ -1,0 +1,53 @@
+import { invariant } from "../../runtime/assert.ts";
+import type { Job } from "../job/job.ts";
+import { isTerminal } from "../job/status.ts";
+import { kindOf } from "../kinds/registry.ts";
+import type { Decision } from "./decision.ts";
+import { finishDraft, type ReconcileConfig, reasonOf, startDraft } from "./draft.ts";
+import { finish } from "./finish.ts";
+import { NO_STATE } from "./service.ts";
+
+const WAIT_MS_MIN = 1_000;
+const WAIT_MS_MAX = 60_000;
+const MESSAGE_CHARS_MAX = 1_024;
+
+/**
+ * What comes of a kind of pods that throws instead of saying how its gang is made or doing. It is asked again with backoff, and fails its job
+ * with the system's budget; what runs is taken away then without it. A job that has ended asks its kind nothing, so its own error is thrown on.
+ */
+export function kindFailed(
+  job: Job,
+  error: unknown,
+  { nowMs, config }: { readonly nowMs: number; readonly config: ReconcileConfig },
+): Decision {
+  const kind = kindOf(job.spec.kind);
+  if (kind === undefined || isTerminal(job.status)) throw error;
+  const known = job.status.plugin;
+  const draft = startDraft(job);
+  if (known !== undefined && nowMs < known.notBeforeMs) {
+    draft.recheckAtMs.push(known.notBeforeMs);
+    return finishDraft(draft, job);
+  }
+  const failedCalls = (known?.failedCalls ?? 0) + 1;
+  const notBeforeMs = nowMs + Math.min(WAIT_MS_MIN * 2 ** Math.min(failedCalls - 1, 16), WAIT_MS_MAX);
+  const admission = job.admissions.at(-1)?.number ?? 0;
+  const plugin = { admission, attempt: 1, stage: "handle", state: NO_STATE, failedCalls, notBeforeMs } as const;
+  draft.status = { ...draft.status, plugin };
+  const said = String(error instanceof Error ? error.message : error).slice(0, MESSAGE_CHARS_MAX);
+  const message = `The kind ${job.spec.kind} failed: ${said.toWellFormed().replaceAll("\0", "")}`;
+  draft.events.push({ type: "Warning", reason: reasonOf(job, "PluginFailed"), message });
+  draft.recheckAtMs.push(notBeforeMs);
+  const limit = Math.max(job.spec.runPolicy.systemBackoffLimit, 1);
+  if (failedCalls >= limit) {
+    const ended = `${job.spec.kind} ${job.name} has failed because its kind failed ${failedCalls} times (last: ${message}).`;
+    const failure = { code: "PluginFailed", kind: "SYSTEM", message: ended, container: null, exitCode: null } as const;
+    finish(
+      draft,
+      { job, kind, observed: [], nowMs, config, refused: null },
+      { phase: "FAILED", failure, message: ended },
+    );
+  }
+  const decision = finishDraft(draft, job);
+  invariant(decision.record !== null, "a failure is recorded");
+  return decision;
+}

@@ -1,0 +1,64 @@
+import { isConditionTrue } from "../job/conditions.ts";
+import type { Job } from "../job/job.ts";
+import type { ReplicaStatus } from "../job/status.ts";
+import { arrange } from "./arrange.ts";
+import { changeAdmission, changeCondition, clearConditions, type Draft, type Inputs, reasonOf } from "./draft.ts";
+import { stop } from "./finish.ts";
+
+const RUNNING_CONDITIONS = ["QuotaReserved", "Admitted", "PodsReady", "Running", "Restarting"] as const;
+
+/** True while a job that has not ended is to have no pods. */
+export function isSuspended(job: Job): boolean {
+  return job.spec.runPolicy.suspend === true;
+}
+
+/**
+ * Takes the job out of the line, or off its cluster: everything of its live admission is deleted whatever the clean-pod policy, and its
+ * tokens follow the pods. Attempts stay; the start time too, until the job resumes (Kubeflow).
+ */
+export function suspend(draft: Draft, inputs: Inputs): void {
+  const { job, observed, nowMs } = inputs;
+  if (draft.status.phase === "SUSPENDED") return;
+  const reason = reasonOf(job, "Suspended");
+  const message = `${job.spec.kind} ${job.name} is suspended.`;
+  clearConditions(draft, { types: RUNNING_CONDITIONS, reason, message }, nowMs);
+  changeCondition(draft, { type: "Suspended", status: "True", reason, message }, nowMs);
+  draft.status = {
+    ...draft.status,
+    phase: "SUSPENDED",
+    waiting: null,
+    backoff: null,
+    replicaStatuses: withoutActive(draft.status.replicaStatuses),
+    attempts: { ...draft.status.attempts, restartsSeen: {} },
+  };
+  draft.events.push({ type: "Normal", reason, message });
+  const live = draft.admissions.find(({ state }) => state === "live");
+  if (live === undefined) return;
+  changeAdmission(draft, stop(live, { state: "undone", arranged: arrange(job, live, observed), nowMs }));
+  draft.stopped = true;
+  draft.recheckAtMs.push(nowMs);
+}
+
+/** Puts a suspended job back into the line: it gets a new admission, and its deadline counts from that one's start. */
+export function resume(draft: Draft, { job, nowMs }: Inputs): void {
+  const reason = reasonOf(job, "Resumed");
+  const message = `${job.spec.kind} ${job.name} is resumed.`;
+  if (isConditionTrue(draft.status.conditions, "Suspended")) {
+    changeCondition(draft, { type: "Suspended", status: "False", reason, message }, nowMs);
+  }
+  draft.status = {
+    ...draft.status,
+    phase: "WAITING",
+    startTimeMs: null,
+    waiting: {
+      reason: "NotEvaluated",
+      message: "the planner has not looked at it since it was resumed",
+      sinceMs: nowMs,
+    },
+  };
+  draft.events.push({ type: "Normal", reason, message });
+}
+
+function withoutActive(statuses: Readonly<Record<string, ReplicaStatus>>): Record<string, ReplicaStatus> {
+  return Object.fromEntries(Object.entries(statuses).map(([role, counts]) => [role, { ...counts, active: 0 }]));
+}

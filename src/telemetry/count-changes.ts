@@ -1,0 +1,82 @@
+import type { Job } from "../core/job/job.ts";
+import type { JobPhase } from "../core/job/status.ts";
+import type { Action, Decision } from "../core/reconcile/decision.ts";
+import type { Telemetry } from "./events.ts";
+
+/** An action and how it ended. */
+export type ActedLike = { readonly action: Action; readonly outcome: { readonly kind: string } };
+
+type Intakes = {
+  submit(submission: unknown): Promise<unknown>;
+  submitAll(submissions: readonly unknown[]): Promise<readonly unknown[]>;
+};
+
+const OBJECTS: Readonly<Record<string, string>> = { Pod: "pod", Service: "service", PodGroup: "podgroup" };
+const CHANGES: Readonly<Partial<Record<JobPhase, string>>> = {
+  RESTARTING: "restarted",
+  SUCCEEDED: "succeeded",
+  FAILED: "failed",
+  CANCELLED: "cancelled",
+};
+
+/** Counts the objects that actions made and took away, and those that they could not. What was so already is no news. */
+export function countActions(telemetry: Telemetry, job: Job, acted: readonly ActedLike[]): void {
+  const counts = new Map<string, { object: string; change: string; cluster: string; count: number }>();
+  for (const { action, outcome } of acted) {
+    const [, verb = "", what = ""] = /^(create|delete)(.+)$/.exec(action.kind) ?? [];
+    const object = OBJECTS[what];
+    if (object === undefined || outcome.kind === "already") continue;
+    const change = outcome.kind === "failed" ? `${verb}_failed` : `${verb}d`;
+    const { cluster } = action;
+    const known = counts.get(`${cluster} ${object} ${change}`) ?? { object, change, cluster, count: 0 };
+    counts.set(`${cluster} ${object} ${change}`, { ...known, count: known.count + 1 });
+  }
+  for (const count of counts.values()) telemetry.objectsChanged({ kind: job.spec.kind, ...count });
+}
+
+/** Counts what a record changes: jobs that restart, end or are gone, and pods whose failure was counted. */
+export function countRecord(telemetry: Telemetry, job: Job, decision: Decision): void {
+  const { kind } = job.spec;
+  const cluster = job.admissions.at(-1)?.cluster ?? "";
+  if (decision.forget) telemetry.jobChanged({ kind, cluster, change: "deleted" });
+  if (decision.record === null) return;
+  const { phase, attempts, replicaStatuses } = decision.record.status;
+  const change = CHANGES[phase];
+  const restarts = sumOf(attempts.byReplica) > sumOf(job.status.attempts.byReplica);
+  if (change !== undefined && (phase !== job.status.phase || (phase === "RESTARTING" && restarts))) {
+    telemetry.jobChanged({ kind, cluster, change });
+  }
+  const failed = failures(replicaStatuses) - failures(job.status.replicaStatuses);
+  if (failed > 0) telemetry.objectsChanged({ kind, cluster, object: "pod", change: "failed", count: failed });
+}
+
+/** Counts the jobs that an intake has made. */
+export function countCreated<Intake extends Intakes>(telemetry: Telemetry, intake: Intake): Intake {
+  const count = (outcome: unknown) => {
+    const { kind, job } = outcome as { readonly kind?: string; readonly job?: Job };
+    if (kind === "created" && job !== undefined) {
+      telemetry.jobChanged({ kind: job.spec.kind, cluster: "", change: "created" });
+    }
+  };
+  return {
+    ...intake,
+    submit: async (submission: unknown) => {
+      const outcome = await intake.submit(submission);
+      count(outcome);
+      return outcome;
+    },
+    submitAll: async (submissions: readonly unknown[]) => {
+      const outcomes = await intake.submitAll(submissions);
+      for (const outcome of outcomes) count(outcome);
+      return outcomes;
+    },
+  };
+}
+
+function sumOf(counts: Readonly<Record<string, number>>): number {
+  return Object.values(counts).reduce((sum, count) => sum + count, 0);
+}
+
+function failures(statuses: Job["status"]["replicaStatuses"]): number {
+  return sumOf(Object.fromEntries(Object.entries(statuses).map(([role, { failed }]) => [role, failed])));
+}

@@ -1,0 +1,57 @@
+import type { Job } from "../core/job/job.ts";
+import { LABEL } from "../core/job/labels.ts";
+import { type Refusal, readRefusal } from "../core/pods/refusal.ts";
+import type { Action } from "../core/reconcile/decision.ts";
+import { objectAt, stringAt, stringMapAt } from "../runtime/json.ts";
+import type { Acted } from "./carry-out.ts";
+import type { JobMemory } from "./job-memory.ts";
+import type { QuotaMemory } from "./quota-memory.ts";
+
+/** What a round of actions came to: the worst of it counts. */
+export type Learned =
+  | { readonly kind: "fine" }
+  /** A pod will never be made: the next step puts that on record. */
+  | { readonly kind: "refused" }
+  | { readonly kind: "failed" }
+  /** Pods wait for their namespace's quota, at most so long until they may all be asked for. */
+  | { readonly kind: "overQuota"; readonly waitMs: number };
+
+type Memories = { readonly memory: JobMemory; readonly quotas: QuotaMemory };
+
+/** Remembers what API servers have said against pods of a job; `held` are those that a quota would refuse and nobody was asked for. */
+export function learnRefusals(
+  { memory, quotas }: Memories,
+  job: Job,
+  { acted, held }: { readonly acted: readonly Acted[]; readonly held: readonly Action[] },
+  monotonicMs: number,
+): Learned {
+  for (const { action, outcome } of acted) {
+    if (action.kind === "createPod" && outcome.kind === "done") quotas.made(action, monotonicMs);
+  }
+  const told = acted.flatMap(refusalOf);
+  for (const { action, refusal, message } of told) {
+    if (refusal.kind === "quota") quotas.refused(action, refusal.ceilings, monotonicMs);
+    if (refusal.kind === "permanent") memory.refuse(job.uid, { ...podOf(action), code: refusal.code, message });
+  }
+  if (told.some(({ refusal }) => refusal.kind === "permanent")) return { kind: "refused" };
+  if (told.some(({ refusal }) => refusal.kind === "transient")) return { kind: "failed" };
+  const [waiting] = [...held, ...told.map(({ action }) => action)];
+  return waiting === undefined ? { kind: "fine" } : { kind: "overQuota", waitMs: quotas.waitMs(waiting, monotonicMs) };
+}
+
+/** Why an action was refused; only of pods more is known than that it failed. */
+function refusalOf({ action, outcome }: Acted) {
+  if (outcome.kind !== "failed") return [];
+  const refusal: Refusal = action.kind === "createPod" ? readRefusal(outcome) : { kind: "transient" };
+  return [{ action, refusal, message: outcome.message }];
+}
+
+function podOf(action: Action) {
+  const metadata = "manifest" in action ? objectAt(action.manifest, "metadata") : {};
+  const labels = stringMapAt(metadata, "labels");
+  return {
+    name: stringAt(metadata, "name") ?? "",
+    admission: Number(labels[LABEL.admission]),
+    attempt: Number(labels[LABEL.attempt]),
+  };
+}

@@ -1,0 +1,156 @@
+import type { Job } from "../core/job/job.ts";
+import { taskName } from "../core/job/names.ts";
+import type { Plugin, ResourceManager, TaskContext } from "../core/kinds/plugin.ts";
+import { afterCall, type CallOutcome, type DueCall, dueCall } from "../core/reconcile/after-call.ts";
+import type { Decision } from "../core/reconcile/decision.ts";
+import type { ReconcileConfig } from "../core/reconcile/draft.ts";
+import { reconcile } from "../core/reconcile/reconcile.ts";
+import type { PluginHost, WorkerPorts } from "./ports.ts";
+
+const CALL_MS_MAX = 30_000;
+/** Of a worker's steps, so many wait for plugins at most, and so many for one of them: a plugin that hangs keeps neither pods nor others waiting. */
+const CALLS_MAX = 24;
+const CALLS_PER_PLUGIN_MAX = 8;
+const NAME_LENGTH_MAX = 50;
+const NAME_LENGTH_MIN = 32;
+
+/**
+ * Decides the next step of a job without pods. What its record says is due is recorded first; only then is its plugin called, and what that came
+ * to is the next record. Null where there is no room for the call now, or this worker stops.
+ */
+export async function decideService(
+  { clock }: Pick<WorkerPorts, "clock">,
+  { config, calls }: { readonly config: ReconcileConfig; readonly calls: PluginCalls },
+  job: Job,
+  signal: AbortSignal,
+): Promise<Decision | null> {
+  const first = reconcile(job, [], clock.nowMs(), config);
+  if (first.record !== null || first.forget) return first;
+  const call = dueCall(job, clock.nowMs());
+  if (call === null) return first;
+  const outcome = await calls.call(job, call, signal);
+  return outcome === null ? null : afterCall(job, call, outcome, { nowMs: clock.nowMs(), config });
+}
+
+const CUT_OFF = Symbol("cut off");
+
+/** Makes calls of plugins, which may do anything: each ends by its deadline, and whatever it comes to is an outcome. */
+export class PluginCalls {
+  readonly #ports: Pick<WorkerPorts, "clock" | "plugins">;
+  readonly #callMsMax: number;
+  readonly #running = new Map<string, number>();
+  /** Tokens that are being asked for in calls that may be over: the next call of the job waits for the answers. */
+  readonly #asking = new Map<string, Set<Promise<unknown>>>();
+
+  constructor(ports: Pick<WorkerPorts, "clock" | "plugins">, callMsMax = CALL_MS_MAX) {
+    this.#ports = ports;
+    this.#callMsMax = callMsMax;
+  }
+
+  /** Null where there is no room for it now, or the signal was aborted meanwhile. */
+  async call(job: Job, call: DueCall, signal: AbortSignal): Promise<CallOutcome | null> {
+    const { kind } = job.spec;
+    const running = this.#running.get(kind) ?? 0;
+    const all = [...this.#running.values()].reduce((sum, count) => sum + count, 0);
+    if (running >= CALLS_PER_PLUGIN_MAX || all >= CALLS_MAX) return null;
+    this.#running.set(kind, running + 1);
+    try {
+      return await this.#cutOff(job, call, signal);
+    } finally {
+      const left = (this.#running.get(kind) ?? 1) - 1;
+      if (left > 0) this.#running.set(kind, left);
+      else this.#running.delete(kind);
+    }
+  }
+
+  async #cutOff(job: Job, call: DueCall, signal: AbortSignal): Promise<CallOutcome | null> {
+    const over = new AbortController();
+    const stop = AbortSignal.any([over.signal, signal]);
+    const calling = this.#run(job, call, stop).catch((error: unknown): CallOutcome => {
+      return { kind: "failed", message: messageOf(error) };
+    });
+    const outcome = await Promise.race([
+      calling,
+      this.#ports.clock.sleep(this.#callMsMax, stop).then((): typeof CUT_OFF => CUT_OFF),
+    ]);
+    over.abort();
+    if (signal.aborted) return null;
+    return outcome === CUT_OFF
+      ? { kind: "failed", message: `it was cut off after ${this.#callMsMax / 1000} s` }
+      : outcome;
+  }
+
+  async #run(job: Job, { stage, plugin: record }: DueCall, signal: AbortSignal): Promise<CallOutcome> {
+    const host = this.#ports.plugins;
+    if (host === undefined) return { kind: "failed", message: "this process has no plugins" };
+    await Promise.allSettled(this.#asking.get(job.uid) ?? []);
+    const plugin = await host.pluginOf(job.spec.kind);
+    if (signal.aborted) return { kind: "failed", message: "it was cut off" };
+    const context = this.#context(job, { plugin, record, host, signal });
+    return { kind: "returned", value: await plugin[stage](context) };
+  }
+
+  #context(
+    job: Job,
+    of: {
+      readonly plugin: Plugin;
+      readonly record: DueCall["plugin"];
+      readonly host: PluginHost;
+      readonly signal: AbortSignal;
+    },
+  ): TaskContext {
+    const { record, host, signal } = of;
+    const { uid, namespace, name, project, labels, annotations, spec } = job;
+    const { admission, attempt, state } = record;
+    const lengthMax = Math.max(of.plugin.properties?.generatedNameLengthMax ?? NAME_LENGTH_MAX, NAME_LENGTH_MIN);
+    const task = taskName({ jobUid: uid, admission, attempt }, lengthMax);
+    const { kind, kindSpec, priority } = spec;
+    const { queue } = spec.runPolicy.schedulingPolicy;
+    const holder = { jobUid: uid, admission, taskName: task, project, namespace, priority };
+    return {
+      job: { uid, namespace, name, project, labels, annotations, kind, kindSpec, priority, queue },
+      admission,
+      attempt,
+      taskName: task,
+      // A copy: what a plugin changes of it changes nothing.
+      state: structuredClone(state),
+      nowMs: this.#ports.clock.nowMs(),
+      signal,
+      resources: this.#whileCalled(uid, host.resources(holder), signal),
+      secrets: host.secrets,
+    };
+  }
+
+  /** Tokens for as long as the call lasts: what is asked for later might never be given back. */
+  #whileCalled(jobUid: string, resources: ResourceManager, signal: AbortSignal): ResourceManager {
+    const ask = <T>(run: () => Promise<T>): Promise<T> => {
+      const asked = signal.aborted ? Promise.reject(new Error("the call is over")) : run();
+      // Also where the plugin does not look at the answer.
+      this.#await(jobUid, asked);
+      return asked;
+    };
+    return {
+      allocate: (of) => ask(() => resources.allocate(of)),
+      release: (of) => ask(() => resources.release(of)),
+    };
+  }
+
+  #await(jobUid: string, asked: Promise<unknown>): void {
+    const asking = this.#asking.get(jobUid) ?? new Set();
+    this.#asking.set(jobUid, asking.add(asked));
+    const answered = () => {
+      asking.delete(asked);
+      if (asking.size === 0 && this.#asking.get(jobUid) === asking) this.#asking.delete(jobUid);
+    };
+    void asked.then(answered, answered);
+  }
+}
+
+function messageOf(error: unknown): string {
+  if (error instanceof Error) return error.message || error.name;
+  try {
+    return String(error);
+  } catch {
+    return "something that is no error was thrown";
+  }
+}

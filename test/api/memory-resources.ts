@@ -1,0 +1,384 @@
+import type {
+  AllocateAnswer,
+  AllocateRequest,
+  AuditEntry,
+  Page,
+  PoolRecord,
+  PoolSettings,
+  RegisterOutcome,
+  ReleaseAnswer,
+  ReleaseLine,
+  RenewAnswer,
+  ResourceManager,
+  TokenRef,
+  WaitAnswer,
+} from "../../src/api/quota-ports.ts";
+import { CounterState } from "../../src/core/quota/counter-state.ts";
+import type {
+  AllocationLine,
+  HeldToken,
+  Holder,
+  Limits,
+  QueueLimit,
+  Violation,
+} from "../../src/core/quota/counters.ts";
+import { TICK_MS_MAX } from "../../src/core/quota/lease-clock.ts";
+import { AMOUNT_MAX } from "../../src/core/quota/lines.ts";
+
+const EPOCH = 1;
+const HOUR_MS = 3_600_000;
+const POOLS_MAX = 50;
+
+type Pool = Omit<PoolRecord, "used" | "tokens" | "waiters">;
+
+/** Pools over the counters' specification, under the contract of `ResourceManager`: no ledger, no failures, leases that a test lets pass. */
+export class MemoryResources implements ResourceManager {
+  readonly pools = new Map<string, Pool>();
+  /** Queues that may be charged, and what they may use. */
+  readonly queues: QueueLimit[] = [];
+  readonly audit: AuditEntry[] = [];
+  /** Jobs whose admissions hold tokens, as `namespace/name`, by uid. */
+  readonly jobs = new Map<string, string>();
+  tokensMax = 1000;
+  waitersMax = 100;
+  readonly #granted = new Map<string, number>();
+  readonly #state = new CounterState(() => this.#changed());
+  readonly #listeners = new Set<() => void>();
+  #limitsVersion = 0;
+  #waiters = 0;
+
+  constructor() {
+    this.#state.open(EPOCH, { rows: [], limits: this.#limits() });
+  }
+
+  /** Lets leases lapse, as the reaper would find them. */
+  pass(spanMs: number): void {
+    for (let left = spanMs; left > 0; left -= TICK_MS_MAX) {
+      this.#state.report(EPOCH);
+      const elapsedMs = Math.min(left, TICK_MS_MAX);
+      const ticked = this.#state.tick(EPOCH, { elapsedMs, unconfirmedMs: AMOUNT_MAX, limit: 1000 });
+      if (ticked.kind === "ticked") this.#state.free(EPOCH, ticked.lapsed);
+    }
+    this.#changed();
+  }
+
+  /** Takes the queues, pools and bounds as they are now. */
+  refresh(): void {
+    this.#state.setLimits(EPOCH, this.#limits());
+    this.#changed();
+  }
+
+  /** What the admission of a job holds, as the planner would have it. */
+  admit(line: Omit<AllocationLine, "caps" | "leaseMs">, holder: Extract<Holder, { kind: "admission" }>): void {
+    const lines = [{ ...line, caps: { project: null, namespace: null }, leaseMs: null }];
+    this.#state.grant({ epoch: EPOCH, holder, lines, priority: 0, waiter: null });
+    this.#granted.set(keyOf(line), Date.now());
+  }
+
+  get held(): readonly HeldToken[] {
+    return this.#state.held(null, 10_000).tokens;
+  }
+
+  get waiting(): number {
+    return this.#state.waiting().length;
+  }
+
+  async registerPool(settings: PoolSettings, version: number, actor: string): Promise<RegisterOutcome> {
+    const { name } = settings;
+    const before = this.pools.get(name);
+    if (version !== 0 && before === undefined) return { kind: "notFound" };
+    if (version !== 0 && version !== before?.version) return { kind: "stale" };
+    if (before === undefined && this.pools.size >= POOLS_MAX) return { kind: "tooManyPools", poolsMax: POOLS_MAX };
+    for (const field of ["domain", "durability"] as const) {
+      const asked = settings[field];
+      if (before !== undefined && asked !== null && asked !== before[field])
+        return { kind: "fixed", field, is: before[field] };
+    }
+    if (settings.queue && !this.#knowsQueue(settings.queue)) return { kind: "unknownQueue", name: settings.queue };
+    const pool = this.#merged(settings, before);
+    if (pool.maxLeaseMs !== null && pool.defaultLeaseMs !== null && pool.defaultLeaseMs > pool.maxLeaseMs)
+      return { kind: "refused", field: "default_lease", message: "is longer than the pool's max_lease" };
+    this.pools.set(name, pool);
+    this.refresh();
+    this.#note({ actor, action: "RegisterResourceQuota", subject: name, reason: "", details: { quota: pool.quota } });
+    return { kind: "done", record: this.#shown(pool) };
+  }
+
+  #merged(settings: PoolSettings, before: Pool | undefined): Pool {
+    const nowMs = Date.now();
+    const limit = (asked: number | null, is: number | null | undefined) =>
+      asked === null ? (is ?? null) : asked === AMOUNT_MAX ? null : asked;
+    const span = (asked: number | null, is: number | null) => (asked === null ? is : asked === 0 ? null : asked);
+    return {
+      name: settings.name,
+      quota: settings.quota,
+      projectDefault: limit(settings.projectDefault, before?.projectDefault),
+      namespaceDefault: limit(settings.namespaceDefault, before?.namespaceDefault),
+      queue: settings.queue === null ? (before?.queue ?? null) : settings.queue || null,
+      domain: before?.domain ?? settings.domain ?? "default",
+      defaultLeaseMs: span(settings.defaultLeaseMs, before === undefined ? HOUR_MS : before.defaultLeaseMs),
+      maxLeaseMs: span(settings.maxLeaseMs, before?.maxLeaseMs ?? null),
+      durability: before?.durability ?? settings.durability ?? "LEDGER",
+      version: (before?.version ?? 0) + 1,
+      createTimeMs: before?.createTimeMs ?? nowMs,
+      updateTimeMs: nowMs,
+    };
+  }
+
+  async allocate(request: AllocateRequest): Promise<AllocateAnswer> {
+    const checked = this.#check(request);
+    if ("kind" in checked) return checked;
+    const { lines, holder } = checked;
+    const outcome = this.#state.grant({ epoch: EPOCH, holder, lines, priority: request.priority, waiter: null });
+    return this.#answer(outcome, request);
+  }
+
+  /** The lines as the counters take them, or why not. */
+  #check({ lines, holder }: AllocateRequest): { lines: AllocationLine[]; holder: Holder } | AllocateAnswer {
+    const checked: AllocationLine[] = [];
+    for (const [line, { lease, ...asked }] of lines.entries()) {
+      const pool = this.pools.get(asked.pool);
+      if (pool === undefined) return { kind: "unknownPool", name: asked.pool, line };
+      const queue = asked.queue ?? pool.queue;
+      if (queue !== null && !this.#knowsQueue(queue)) return { kind: "unknownQueue", name: queue, line };
+      const leaseMs = lease.kind === "default" ? pool.defaultLeaseMs : lease.ms;
+      if (pool.maxLeaseMs !== null && leaseMs !== null && leaseMs > pool.maxLeaseMs)
+        return { kind: "leaseTooLong", line, maxLeaseMs: pool.maxLeaseMs };
+      checked.push({ ...asked, queue, leaseMs });
+    }
+    const [first] = lines.map(({ pool }) => this.pools.get(pool));
+    const other = lines
+      .map(({ pool }) => this.pools.get(pool))
+      .find((pool) => pool?.domain !== first?.domain || pool?.durability !== first?.durability);
+    if (first !== undefined && other !== undefined) return { kind: "apart", pools: [first.name, other.name] };
+    return { lines: checked, holder: { kind: "caller", name: holder } };
+  }
+
+  #answer(outcome: ReturnType<CounterState["grant"]>, { lines }: AllocateRequest): AllocateAnswer {
+    switch (outcome.kind) {
+      case "granted": {
+        const { fence, held } = outcome;
+        this.#state.confirm(
+          EPOCH,
+          lines.map(({ pool, token }) => ({ pool, token, fence })),
+        );
+        for (const line of lines) if (!held) this.#granted.set(keyOf(line), Date.now());
+        this.#changed();
+        const granted = lines.map(({ pool, token }, at) => {
+          const leftMs = outcome.expiresInMs[at] ?? null;
+          return { pool, token, expireTimeMs: leftMs === null ? null : Date.now() + leftMs };
+        });
+        return { kind: "granted", fence, held, lines: granted };
+      }
+      case "exhausted": {
+        const { violation } = outcome;
+        const line = Math.max(
+          0,
+          lines.findIndex(({ pool }) => pool === violation.scope.pool),
+        );
+        return { kind: usedUp(violation), violation, line };
+      }
+      case "conflict": {
+        // Where lines are held apart, the one that is named may be one that nobody holds.
+        const held = [outcome, ...lines].map((line) => this.#find(line)).find((line) => line !== null);
+        if (held === undefined) throw new Error("a conflict is with a token that is held");
+        const { amount, fence } = held;
+        return { kind: "heldOtherwise", ...refOf(held), holder: this.#nameOf(held.holder), amount, fence };
+      }
+      case "full":
+        return { kind: "tooManyTokens", tokensMax: outcome.tokensMax };
+      case "closed":
+        throw new Error("these counters do not close");
+    }
+  }
+
+  async release(lines: readonly ReleaseLine[]): Promise<readonly ReleaseAnswer[]> {
+    const answers = lines.map((line): ReleaseAnswer => {
+      if (!this.pools.has(line.pool)) return { kind: "unknownPool" };
+      const held = this.#find(line);
+      if (held === null) return { kind: "notHeld" };
+      if (this.#nameOf(held.holder) !== line.holder) return { kind: "otherHolder" };
+      const { project, namespace, fence } = held;
+      const isElsewhere = (line.project ?? project) !== project || (line.namespace ?? namespace) !== namespace;
+      if (isElsewhere) return { kind: "otherScope", project, namespace };
+      this.#state.free(EPOCH, [{ ...refOf(line), fence }]);
+      return { kind: "released", fence };
+    });
+    this.#changed();
+    return answers;
+  }
+
+  async renew(of: Parameters<ResourceManager["renew"]>[0]): ReturnType<ResourceManager["renew"]> {
+    const holder: Holder = { kind: "caller", name: of.holder };
+    for (const [line, { pool }] of of.lines.entries()) {
+      const maxLeaseMs = this.pools.get(pool)?.maxLeaseMs ?? null;
+      if (of.leaseMs !== null && maxLeaseMs !== null && of.leaseMs > maxLeaseMs)
+        return { kind: "leaseTooLong", line, maxLeaseMs };
+    }
+    return of.lines.map((line): RenewAnswer => {
+      const pool = this.pools.get(line.pool);
+      if (pool === undefined) return { kind: "unknownPool" };
+      const leaseMs = of.leaseMs ?? pool.defaultLeaseMs;
+      const outcomes = this.#state.renew(EPOCH, { holder, lines: [{ ...refOf(line), leaseMs }] });
+      const [outcome] = outcomes === "closed" ? [] : outcomes;
+      if (outcome?.kind === "otherHolder") return { kind: "otherHolder" };
+      if (outcome?.kind !== "renewed") return { kind: "lost" };
+      const { fence, expiresInMs } = outcome;
+      return { kind: "renewed", fence, expireTimeMs: expiresInMs === null ? null : Date.now() + expiresInMs };
+    });
+  }
+
+  async *wait(request: AllocateRequest, signal: AbortSignal): AsyncIterable<WaitAnswer> {
+    const checked = this.#check(request);
+    if ("kind" in checked) return yield checked;
+    const waiter = `w${++this.#waiters}`;
+    const sinceMs = Date.now();
+    try {
+      for (let said = ""; !signal.aborted; ) {
+        const changed = this.#nextChange(signal);
+        const stand = { epoch: EPOCH, waiter, ...checked, priority: request.priority, sinceMs, grants: true };
+        const outcome = this.#state.stand(stand);
+        if (outcome.kind === "never" || outcome.kind === "lineFull") return yield outcome;
+        if (outcome.kind !== "waiting") return yield this.#answer(outcome, request);
+        const text = JSON.stringify(outcome);
+        if (text !== said) yield outcome;
+        said = text;
+        await changed;
+      }
+    } finally {
+      this.#state.leave(EPOCH, waiter);
+      this.#changed();
+    }
+  }
+
+  async getPool(name: string) {
+    const pool = this.pools.get(name);
+    return pool === undefined ? null : this.#shown(pool);
+  }
+
+  async listPools({ prefix, ...page }: Parameters<ResourceManager["listPools"]>[0]) {
+    const all = [...this.pools.values()].filter(({ name }) => name.startsWith(prefix)).map((pool) => this.#shown(pool));
+    const cut = pageOf(all, page);
+    return cut === "badCursor" ? cut : { pools: cut.items, next: cut.next };
+  }
+
+  async listAllocations({ filter, ...page }: Parameters<ResourceManager["listAllocations"]>[0]) {
+    const all = this.held
+      .map((held) => ({ held, holder: this.#nameOf(held.holder), grantTimeMs: this.#granted.get(keyOf(held)) ?? 0 }))
+      .filter(({ held, holder, grantTimeMs }) => {
+        const named = { pool: held.pool, project: held.project, namespace: held.namespace, holder };
+        const keys = Object.keys(named) as (keyof typeof named)[];
+        const isOld = Date.now() - grantTimeMs >= (filter.olderThanMs ?? 0);
+        return isOld && keys.every((key) => filter[key] === null || filter[key] === named[key]);
+      })
+      .map(({ held, holder, grantTimeMs }) => {
+        const { pool, token, amount, project, namespace, queue, fence, leaseMs } = held;
+        const expireTimeMs = leaseMs === null ? null : grantTimeMs + leaseMs;
+        return { pool, token, amount, project, namespace, queue, holder, fence, grantTimeMs, expireTimeMs };
+      });
+    const cut = pageOf(all, page);
+    return cut === "badCursor" ? cut : { allocations: cut.items, next: cut.next };
+  }
+
+  async forceRelease(of: Parameters<ResourceManager["forceRelease"]>[0]) {
+    if (!this.pools.has(of.pool)) return { kind: "unknownPool" } as const;
+    const held = this.#find(of);
+    if (held === null) return { kind: "notHeld" } as const;
+    const job = held.holder.kind === "admission" ? this.jobs.get(held.holder.jobUid) : undefined;
+    if (job !== undefined) return { kind: "liveAdmission", job } as const;
+    this.#state.free(EPOCH, [held]);
+    this.#changed();
+    const details = { token: of.token, holder: this.#nameOf(held.holder) };
+    this.#note({ actor: of.actor, action: "ForceRelease", subject: of.pool, reason: of.reason, details });
+    return { kind: "released" } as const;
+  }
+
+  async reconcile({ pool, dryRun, actor }: Parameters<ResourceManager["reconcile"]>[0]) {
+    if (pool !== null && !this.pools.has(pool)) return { kind: "unknownPool" } as const;
+    const gone = this.held.filter(({ holder }) => holder.kind === "admission" && !this.jobs.has(holder.jobUid));
+    const of = gone.filter((held) => pool === null || held.pool === pool);
+    if (!dryRun) this.#state.free(EPOCH, of);
+    if (!dryRun && of.length > 0)
+      this.#note({ actor, action: "ReconcileQuota", subject: pool ?? "", reason: "", details: {} });
+    const differences = of.map(({ pool: name, token, amount }) => {
+      const counts = { counters: amount, ledger: null };
+      return { kind: "holderGone" as const, pool: name, subject: token, ...counts, repaired: !dryRun };
+    });
+    return { differences, repaired: !dryRun && of.length > 0, epoch: EPOCH };
+  }
+
+  async listAudit({ filter, ...page }: Parameters<ResourceManager["listAudit"]>[0]) {
+    const keys = ["action", "actor", "subject"] as const;
+    const all = this.audit.filter((entry) => keys.every((key) => filter[key] === null || filter[key] === entry[key]));
+    const cut = pageOf(all.toReversed(), page);
+    return cut === "badCursor" ? cut : { entries: cut.items, next: cut.next };
+  }
+
+  #note(entry: Omit<AuditEntry, "timeMs">): void {
+    this.audit.push({ timeMs: Date.now(), ...entry });
+  }
+
+  #find({ pool, token }: TokenRef): HeldToken | null {
+    return this.held.find((held) => held.pool === pool && held.token === token) ?? null;
+  }
+
+  #nameOf(holder: Holder): string {
+    if (holder.kind === "caller") return holder.name;
+    return `job/${this.jobs.get(holder.jobUid) ?? holder.jobUid}/${holder.admission}`;
+  }
+
+  #knowsQueue(name: string): boolean {
+    return this.queues.some(({ queue }) => queue === name);
+  }
+
+  #shown(pool: Pool): PoolRecord {
+    const tokens = this.held.filter((held) => held.pool === pool.name);
+    const waiters = this.#state.waiting().filter((waiter) => waiter.pool === pool.name).length;
+    return { ...pool, used: tokens.reduce((sum, { amount }) => sum + amount, 0), tokens: tokens.length, waiters };
+  }
+
+  #limits(): Limits {
+    const { queues, tokensMax, waitersMax } = this;
+    const pools = [...this.pools.values()].map(({ name: pool, quota, projectDefault, namespaceDefault }) => {
+      return { pool, quota, projectDefault, namespaceDefault };
+    });
+    return { version: ++this.#limitsVersion, pools, queues: [...queues], tokensMax, waitersMax };
+  }
+
+  #changed(): void {
+    for (const listener of [...this.#listeners]) listener();
+  }
+
+  /** From now on, not from when it is awaited. */
+  #nextChange(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const done = () => {
+        this.#listeners.delete(done);
+        signal.removeEventListener("abort", done);
+        resolve();
+      };
+      this.#listeners.add(done);
+      signal.addEventListener("abort", done, { once: true });
+      if (signal.aborted) done();
+    });
+  }
+}
+
+function usedUp({ scope }: Violation) {
+  return scope.kind === "pool" || scope.kind === "queue" ? "exhausted" : "namespaceQuotaExceeded";
+}
+
+function keyOf({ pool, token }: TokenRef): string {
+  return JSON.stringify([pool, token]);
+}
+
+function refOf({ pool, token }: TokenRef): TokenRef {
+  return { pool, token };
+}
+
+function pageOf<T>(all: readonly T[], { pageSize, after }: Page) {
+  if (after !== null && !/^\d{1,9}$/.test(after)) return "badCursor" as const;
+  const from = Number(after ?? 0);
+  const next = from + pageSize < all.length ? String(from + pageSize) : null;
+  return { items: all.slice(from, from + pageSize), next };
+}

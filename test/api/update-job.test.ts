@@ -1,0 +1,216 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { Job } from "../../src/core/job/job.ts";
+import type { Admission } from "../../src/core/job/status.ts";
+import { JobPhase } from "../../src/gen/gangway/v1/job_pb.ts";
+import { JobService, type UpdateJobRequestSchema } from "../../src/gen/gangway/v1/job_service_pb.ts";
+import { startFixture } from "./fixture.ts";
+import { pytorchJob } from "./jobs.ts";
+
+const { method } = JobService;
+type Update = MessageInitShape<typeof UpdateJobRequestSchema>;
+
+const update = (job: object, ...paths: string[]) => ({ job, updateMask: { paths } }) as Update;
+const named = (more: object = {}) => ({ metadata: { name: "mnist", ...more } });
+const REPLICAS = "spec.replica_specs.*.replicas";
+const workers = (replicas: number) => ({ ...named(), spec: { replicaSpecs: { Worker: { replicas } } } });
+
+const live: Admission = {
+  number: 1,
+  cluster: "west",
+  admitTimeMs: 1,
+  members: { Master: 1, Worker: 2 },
+  flavors: {},
+  nodeLabels: {},
+  state: "live",
+  tokensReleasedMs: null,
+  goneMs: null,
+  belowMinSinceMs: null,
+};
+
+test("what the mask names changes, in one step, and nothing else", async (t) => {
+  const { call, woken } = await startFixture(t);
+  const created = await call(method.createJob, { job: pytorchJob() });
+  const job = {
+    metadata: { name: "mnist", resourceVersion: "1", labels: { team: "nlp" }, annotations: { not: "read" } },
+    spec: { priority: 9, replicaSpecs: { worker: { replicas: 5 } }, runPolicy: { suspend: true, backoffLimit: 1 } },
+  };
+  const { ok } = await call(
+    method.updateJob,
+    update(job, "spec.priority", REPLICAS, "spec.run_policy.suspend", "metadata.labels"),
+  );
+  const { spec, metadata, status } = ok!.job!;
+  assert.deepEqual([spec?.priority, spec?.runPolicy?.suspend], [9, true]);
+  assert.deepEqual([spec?.replicaSpecs["Worker"]?.replicas, spec?.replicaSpecs["Master"]?.replicas], [5, 1]);
+  assert.deepEqual([metadata?.labels, metadata?.annotations, metadata?.resourceVersion], [{ team: "nlp" }, {}, "2"]);
+  assert.deepEqual(
+    [spec?.runPolicy?.backoffLimit, spec?.replicaSpecs["Worker"]?.template !== undefined],
+    [undefined, true],
+  );
+  assert.deepEqual([status?.minAvailable, status?.totalReplicas], [6, 6], "a minimum of all stays one of all");
+  assert.deepEqual([woken.planner, woken.jobs], [2, [created.ok!.job!.metadata!.uid]]);
+});
+
+test("doing it again changes nothing, a stale version is told, and masked fields that are absent get their defaults", async (t) => {
+  const { call, woken } = await startFixture(t);
+  await call(method.createJob, { job: pytorchJob("mnist", { priority: 4 }) });
+  const once = await call(method.updateJob, update(workers(3), "spec.replica_specs.Worker.replicas"));
+  assert.equal(once.ok?.job?.metadata?.resourceVersion, "2");
+  const again = await call(method.updateJob, update(workers(3), REPLICAS));
+  assert.equal(again.ok?.job?.metadata?.resourceVersion, "2");
+  assert.equal(woken.jobs.length, 1);
+  const stale = await call(method.updateJob, update({ ...named({ resourceVersion: "1" }) }, "spec.priority"));
+  assert.deepEqual([stale.error?.code, stale.error?.reason], ["ABORTED", "STALE_RESOURCE_VERSION"]);
+  const cleared = await call(
+    method.updateJob,
+    update(named({ resourceVersion: "2" }), "spec.priority", "metadata.labels"),
+  );
+  assert.deepEqual([cleared.ok?.job?.spec?.priority, cleared.ok?.job?.metadata?.labels], [0, {}]);
+});
+
+test("a job that has ended, is ending, or cannot be resized on board is left as it is", async (t) => {
+  const { call, store } = await startFixture(t);
+  await call(method.createJob, { job: pytorchJob() });
+  const { job } = store.jobs.get("default/mnist")!;
+  const refusals: [Partial<Job>, string][] = [
+    [{ admissions: [live], status: { ...job.status, phase: "RUNNING" } }, "JOB_SIZE_FIXED"],
+    [{ cancel: { reason: "", atMs: 1 } }, "JOB_ENDING"],
+    [{ deleteTimeMs: 1 }, "JOB_ENDING"],
+    [{ status: { ...job.status, phase: "FAILED", completionTimeMs: 1 } }, "JOB_TERMINAL"],
+  ];
+  for (const [changed, type] of refusals) {
+    store.put({ ...job, ...changed });
+    const { error } = await call(method.updateJob, update(workers(7), REPLICAS));
+    assert.deepEqual([error?.code, error?.precondition], ["FAILED_PRECONDITION", type]);
+    assert.equal(store.jobs.get("default/mnist")?.job.version, 1);
+  }
+  store.put({ ...job, admissions: [{ ...live, state: "undone" }], status: { ...job.status, phase: "SUSPENDED" } });
+  assert.equal((await call(method.updateJob, update(workers(7), REPLICAS))).error, null, "off board it can be resized");
+});
+
+type Case = { readonly request: Update; readonly fields: readonly string[]; readonly says?: RegExp };
+const cases: Record<string, Case> = {
+  "an empty request": { request: {}, fields: ["update_mask"] },
+  "no job": { request: { updateMask: { paths: ["spec.priority"] } }, fields: ["job"] },
+  "no mask": { request: { job: named() }, fields: ["update_mask"] },
+  "a mask of nothing": { request: update(named()), fields: ["update_mask"], says: /spec\.run_policy\.suspend/ },
+  "no name": { request: update({ metadata: {} }, "spec.priority"), fields: ["job.metadata.name"] },
+  "a name that is none": { request: update(named({ name: "My_Job" }), "spec.priority"), fields: ["job.metadata.name"] },
+  "a version that is no number": {
+    request: update(named({ resourceVersion: "one" }), "spec.priority"),
+    fields: ["job.metadata.resource_version"],
+  },
+  "paths that are no field of a job": {
+    request: update(named(), "spec.colour", "", "*", "spec.priority.more", "spec..priority"),
+    fields: [0, 1, 2, 3, 4].map((at) => `update_mask.paths[${at}]`),
+    says: /spec\.colour is no field of a job/,
+  },
+  "fields that cannot be changed": {
+    request: update(
+      named(),
+      "metadata.name",
+      "spec",
+      "spec.kind",
+      "spec.run_policy.backoff_limit",
+      "spec.kind_spec.nprocPerNode",
+      "spec.replica_specs.Worker.template",
+      "spec.replica_specs.*.restart_policy",
+      "status.phase",
+    ),
+    fields: [0, 1, 2, 3, 4, 5, 6, 7].map((at) => `update_mask.paths[${at}]`),
+    says: /spec\.kind cannot be changed once the job is made/,
+  },
+  "replicas that are not said": { request: update(named(), REPLICAS), fields: ["job.spec.replica_specs"] },
+  "replicas of a masked type that are not said": {
+    request: update(workers(3), "spec.replica_specs.Master.replicas"),
+    fields: ["job.spec.replica_specs[Master].replicas"],
+  },
+  "a replica type without a number": {
+    request: update({ ...named(), spec: { replicaSpecs: { Worker: {} } } }, REPLICAS),
+    fields: ["job.spec.replica_specs[Worker].replicas"],
+  },
+  "too few and too many replicas": {
+    request: update(
+      { ...named(), spec: { replicaSpecs: { Worker: { replicas: -1 }, Master: { replicas: 10_001 } } } },
+      REPLICAS,
+    ),
+    fields: ["job.spec.replica_specs[Master].replicas", "job.spec.replica_specs[Worker].replicas"],
+  },
+  "more masters than the kind allows": {
+    request: update({ ...named(), spec: { replicaSpecs: { Master: { replicas: 2 } } } }, REPLICAS),
+    fields: ["job.spec.replica_specs[Master].replicas"],
+    says: /at most 1/,
+  },
+  "no replica at all": {
+    request: update(
+      { ...named(), spec: { replicaSpecs: { Master: { replicas: 0 }, Worker: { replicas: 0 } } } },
+      REPLICAS,
+    ),
+    fields: ["job.spec.replica_specs"],
+  },
+  "a replica type that the job does not have": {
+    request: update({ ...named(), spec: { replicaSpecs: { PS: { replicas: 1 } } } }, REPLICAS),
+    fields: ["job.spec.replica_specs[PS]"],
+    says: /these are: Master, Worker/,
+  },
+  "a replica type twice, in different case": {
+    request: update(
+      { ...named(), spec: { replicaSpecs: { Worker: { replicas: 1 }, worker: { replicas: 2 } } } },
+      REPLICAS,
+    ),
+    fields: ["job.spec.replica_specs[worker]"],
+  },
+  "labels that are none, or ours, or move the job": {
+    request: update(named({ labels: { "a b": "x", "gangway.dev/attempt": "1" } }), "metadata.labels"),
+    fields: ["job.metadata.labels[a b]"],
+  },
+  "labels that are ours": {
+    request: update(named({ labels: { "gangway.dev/attempt": "1" } }), "metadata.labels"),
+    fields: ["job.metadata.labels[gangway.dev/attempt]"],
+  },
+  "a label that seems to move the job to another queue": {
+    request: update(named({ labels: { "kueue.x-k8s.io/queue-name": "other" } }), "metadata.labels"),
+    fields: ["job.metadata.labels[kueue.x-k8s.io/queue-name]"],
+    says: /cannot change/,
+  },
+};
+
+for (const [name, { request, fields, says }] of Object.entries(cases)) {
+  test(`${name}: refused, and nothing is changed`, async (t) => {
+    const { call, store } = await startFixture(t);
+    await call(method.createJob, { job: pytorchJob() });
+    const { error } = await call(method.updateJob, request);
+    assert.equal(error?.code, "INVALID_ARGUMENT", JSON.stringify(error));
+    assert.deepEqual([...error.fields.map(({ field }) => field)].sort(), [...fields].sort(), error.message);
+    if (says !== undefined) assert.match(error.message, says);
+    assert.equal(store.jobs.get("default/mnist")?.job.version, 1);
+  });
+}
+
+test("a job that is not there is not found", async (t) => {
+  const { call } = await startFixture(t);
+  const { error } = await call(method.updateJob, update(named(), "spec.priority"));
+  assert.deepEqual([error?.code, error?.resource], ["NOT_FOUND", "default/mnist"]);
+});
+
+test("a job may be made suspended: it stands in no line, and says why", async (t) => {
+  const { call } = await startFixture(t);
+  const { ok } = await call(method.createJob, { job: pytorchJob("mnist", { runPolicy: { suspend: true } }) });
+  assert.equal(ok?.job?.status?.phase, JobPhase.SUSPENDED);
+  assert.deepEqual(
+    ok.job.status.conditions.map(({ type, status }) => [type, status]),
+    [
+      ["Created", "True"],
+      ["Suspended", "True"],
+    ],
+  );
+  assert.equal(ok.job.status.waiting, undefined);
+  const explained = await call(method.explainJob, { name: "mnist" });
+  assert.deepEqual(
+    [explained.ok?.summary, explained.ok?.reason, explained.ok?.position],
+    ["default/mnist is suspended: it is not admitted until it is resumed", "PyTorchJobSuspended", 0],
+  );
+  const listed = await call(method.listJobs, { filter: { phases: [JobPhase.SUSPENDED] } });
+  assert.equal(listed.ok?.jobs.length, 1);
+});

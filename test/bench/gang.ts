@@ -1,0 +1,197 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { KubeClient } from "../../src/adapters/cluster/client.ts";
+import type { Db, Executor } from "../../src/adapters/store/db.ts";
+import { openPglite } from "../../src/adapters/store/pglite.ts";
+import type { SentJob } from "../../src/core/job/sent.ts";
+import { systemClock } from "../../src/runtime/clock.ts";
+import { controlPlaneBuilt } from "../kube/build.ts";
+import { startControlPlane } from "../kube/control-plane.ts";
+import { BenchCluster, podTemplate } from "./bench-cluster.ts";
+import { simulatedKubeconfigs } from "./cluster-servers.ts";
+import { profileLines, type Rate, reportLine, startProfile } from "./measure.ts";
+import { startScheduling } from "./scheduling.ts";
+
+export type GangBench = {
+  /** A file; null: a real API server of the bench's own where its control plane is built, else a simulated cluster. */
+  readonly kubeconfig: string | null;
+  /** Prefer a simulated cluster to a real API server of the bench's own. */
+  readonly simulated: boolean;
+  readonly replicas: number;
+  /** Jobs that have ended, whose cost is measured. */
+  readonly finished: number;
+  /** How long an idle service is watched, each time. */
+  readonly idleSeconds: number;
+  readonly profile: boolean;
+};
+
+const GPUS_PER_NODE = 64;
+const POLL_MS = 10;
+const BATCH = 500;
+const SETTLE_MS = 2_000;
+const SETTLED_STATEMENTS = 100;
+const SETTLE_LOOKS_MAX = 30;
+const clock = systemClock();
+
+/** Measures how fast one large gang's pods come to be, what that writes, and what jobs cost that have ended. Returns the figures by name. */
+export async function benchGang(
+  bench: GangBench,
+  print: (line: string) => void,
+): Promise<Readonly<Record<string, number>>> {
+  await using parts = new AsyncDisposableStack();
+  const kubeconfig = await kubeconfigOf(bench, parts);
+  const run = `bench-${randomUUID().slice(0, 8)}`;
+  const cluster = new BenchCluster("bench", kubeconfig, run);
+  parts.defer(() => cluster.close());
+  await cluster.addNodes({ count: Math.ceil(bench.replicas / GPUS_PER_NODE) + 1, gpus: GPUS_PER_NODE });
+  const directory = mkdtempSync(join(tmpdir(), "gangway-bench-"));
+  parts.defer(() => rmSync(directory, { recursive: true, force: true }));
+  const db = countingDb(await openPglite(join(directory, "db")));
+  parts.defer(() => db.close());
+  const writes = { kubernetes: 0 };
+  const service = await startScheduling({
+    db,
+    clusters: [cluster],
+    clock,
+    random: randomBytes,
+    quota: bench.replicas,
+    wrapClient: (client) => countingClient(client, writes),
+  });
+  parts.defer(() => service.close());
+  service.start();
+  const before = await idle(db, bench.idleSeconds);
+  const floor = await createLoop(cluster, bench.replicas);
+  const stop = bench.profile ? await startProfile() : null;
+  writes.kubernetes = 0;
+  const gang = await measureGang({ bench, cluster, run, submit: service.submit });
+  const perPod = writes.kubernetes / bench.replicas;
+  print(`${reportLine(gang, floor)}, ${(floor.perSecond / gang.perSecond).toFixed(2)} times as long`);
+  print(`Kubernetes writes per pod            ${perPod.toFixed(3)}   floor 1`);
+  if (stop !== null) for (const line of profileLines("planner, workers and cluster", await stop())) print(line);
+  await service.cancel({ namespace: run, name: "gang" });
+  await until(async () => (await cluster.countPods()) === 0);
+  await finish(service, db, { count: bench.finished, namespace: run });
+  const after = await idle(db, bench.idleSeconds);
+  print(
+    `idle with ${bench.finished} finished jobs        ${after.statements.toFixed(1)} statements/s, of them ${after.changes} changes of jobs in all, ` +
+      `${after.cpuMs.toFixed(1)} ms of CPU/s   with none ${before.statements.toFixed(1)} statements/s, ${before.cpuMs.toFixed(1)} ms of CPU/s`,
+  );
+  return {
+    "gang pods created": gang.perSecond / floor.perSecond,
+    "writes per pod": perPod,
+    "changes of finished jobs": after.changes,
+  };
+}
+
+async function kubeconfigOf(bench: GangBench, parts: AsyncDisposableStack): Promise<string> {
+  if (bench.kubeconfig !== null) return readFileSync(bench.kubeconfig, "utf8");
+  if (bench.simulated || !controlPlaneBuilt()) return (await simulatedKubeconfigs(parts))[0] ?? "";
+  const plane = await startControlPlane();
+  parts.defer(() => plane.stop());
+  return plane.kubeconfig();
+}
+
+/** The floor: the same pods, made by nothing but calls; then they are removed again. */
+async function createLoop(cluster: BenchCluster, pods: number): Promise<Rate> {
+  const startMs = clock.monotonicMs();
+  await cluster.createPods(pods);
+  const perSecond = (pods * 1000) / (clock.monotonicMs() - startMs);
+  await cluster.removePods();
+  await until(async () => (await cluster.countPods()) === 0);
+  return { name: "bare create loop", perSecond };
+}
+
+async function measureGang(of: {
+  readonly bench: GangBench;
+  readonly cluster: BenchCluster;
+  readonly run: string;
+  readonly submit: (jobs: readonly SentJob[]) => Promise<void>;
+}): Promise<Rate> {
+  const { replicas } = of.bench;
+  const startMs = clock.monotonicMs();
+  await of.submit([jobOf(of.run, "gang", replicas)]);
+  await until(async () => (await of.cluster.countPods()) >= replicas);
+  return { name: `gang of ${replicas}, from submit`, perSecond: (replicas * 1000) / (clock.monotonicMs() - startMs) };
+}
+
+type Service = Awaited<ReturnType<typeof startScheduling>>;
+
+/** Jobs that ask for what nobody has, cancelled while they wait: they have ended as any others. */
+async function finish(service: Service, db: Db, of: { readonly count: number; readonly namespace: string }) {
+  for (let made = 0; made < of.count; made += BATCH) {
+    const names = Array.from({ length: Math.min(BATCH, of.count - made) }, (_, at) => `ended-${made + at}`);
+    await service.submit(names.map((name) => jobOf(of.namespace, name, 1, "nowhere")));
+    await Promise.all(names.map((name) => service.cancel({ namespace: of.namespace, name })));
+  }
+  await until(async () => (await db.query<{ count: number }>(OPEN))[0]?.count === 0);
+}
+
+/** Jobs that have not ended, and admissions of which anything may be left. */
+const OPEN = `
+select (select count(*) from jobs where completion_ms is null)::int
+     + (select count(*) from admissions where gone_ms is null)::int as count`;
+
+type CountingDb = Db & { readonly statements: () => number };
+
+/** What a service does by itself in a second, once what it was told before has been looked at: a lasting cost is still seen after that. */
+async function idle(db: CountingDb, seconds: number) {
+  const changes = async () =>
+    (await db.query<{ count: number }>("select count(*)::int as count from job_changes"))[0]?.count ?? 0;
+  let looks = 0;
+  let counted = db.statements();
+  await until(async () => {
+    const perLook = db.statements() - counted;
+    counted += perLook;
+    looks += 1;
+    return (looks > 1 && perLook < SETTLED_STATEMENTS) || looks > SETTLE_LOOKS_MAX;
+  }, SETTLE_MS);
+  const seen = await changes();
+  const from = { statements: db.statements(), cpu: process.cpuUsage() };
+  await clock.sleep(seconds * 1000);
+  const used = process.cpuUsage(from.cpu);
+  const statements = (db.statements() - from.statements) / seconds;
+  return { statements, cpuMs: (used.user + used.system) / 1000 / seconds, changes: (await changes()) - seen };
+}
+
+async function until(condition: () => Promise<boolean>, pollMs = POLL_MS): Promise<void> {
+  while (!(await condition())) await clock.sleep(pollMs);
+}
+
+function countingDb(db: Db): CountingDb {
+  let count = 0;
+  const counting = (executor: Executor): Executor => ({
+    query: (text, params) => {
+      count += 1;
+      return executor.query(text, params);
+    },
+  });
+  return { ...db, ...counting(db), tx: (fn) => db.tx((tx) => fn(counting(tx))), statements: () => count };
+}
+
+function countingClient(client: KubeClient, writes: { kubernetes: number }): KubeClient {
+  return {
+    ...client,
+    request: (request, signal) => {
+      if (request.method !== "GET") writes.kubernetes += 1;
+      return client.request(request, signal);
+    },
+  };
+}
+
+function jobOf(namespace: string, name: string, replicas: number, cluster?: string): SentJob {
+  return {
+    namespace,
+    name,
+    generateName: "",
+    labels: {},
+    annotations: {},
+    spec: {
+      kind: "Job",
+      replicaSpecs: { Worker: { replicas, template: podTemplate() } },
+      runPolicy: { schedulingPolicy: { queue: "bench", scheduleTimeoutSeconds: 0 } },
+      ...(cluster === undefined ? {} : { placement: { clusters: [cluster] } }),
+    },
+  };
+}

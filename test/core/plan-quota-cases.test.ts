@@ -1,0 +1,125 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { plan } from "../../src/core/plan/plan.ts";
+import type { Plan } from "../../src/core/plan/plan-types.ts";
+import { cluster, job, NOW, nodes, pool, queue, snapshot } from "./plan-world.ts";
+
+const POOL = "gpu/h100";
+
+/** So many pods of 8 GPUs each. */
+const gang = (name: string, replicas: number, parts: Partial<Parameters<typeof job>[0]> = {}) =>
+  job({ name, roles: { Worker: { replicas, gpus: 8 } }, ...parts });
+
+const shared = { parent: "all", strategy: "BEST_EFFORT_FIFO" } as const;
+
+/** `left` and `right` have 16 each, of which they lend what they do not use, below `all`, which has 8 of its own. */
+function tree(of: { readonly left?: object; readonly right?: object; readonly used?: number } = {}) {
+  const quotas = (shares: object = {}) => [{ flavor: POOL, resource: "nvidia.com/gpu", nominal: 16, ...shares }];
+  return [
+    queue("all", { h100: 8 }),
+    { ...queue("left", {}, shared), quotas: quotas(of.left) },
+    { ...queue("right", {}, { ...shared, used: { [POOL]: of.used ?? 0 } }), quotas: quotas(of.right) },
+  ];
+}
+
+function short({ admissions, inLine, refusals }: Plan): readonly string[] {
+  return [
+    ...admissions.map(({ jobUid, members }) => `${jobUid} boards with ${members["Worker"]}`),
+    ...(inLine === null ? [] : [`${inLine.planned.jobUid} stands in line`]),
+    ...refusals.map(({ jobUid, reason, message }) => `${jobUid}: ${reason}: ${message}`),
+  ];
+}
+
+const cases: Record<string, { from: Parameters<typeof snapshot>[0]; made: readonly string[] }> = {
+  "a queue borrows what the others of its tree do not use": {
+    from: {
+      waiting: [gang("a", 5, { queue: "left" })],
+      queues: tree(),
+      clusters: [cluster("east", { nodes: nodes(8, "h100") })],
+    },
+    made: ["uid-a boards with 5"],
+  },
+  "what others of the tree use cannot be borrowed, and the queue above says so": {
+    from: { waiting: [gang("a", 4, { queue: "left" })], queues: tree({ used: 16 }) },
+    made: ["uid-a: QuotaExhausted: needs 32 of gpu/h100; queue all uses 16 of 40"],
+  },
+  "a borrowing limit binds, whatever others have left": {
+    from: { waiting: [gang("a", 4, { queue: "left" })], queues: tree({ left: { borrowingLimit: 8 } }) },
+    made: ["uid-a: AboveQuota: needs 32 of gpu/h100; queue left may use 24 at most"],
+  },
+  "what a queue does not lend stays its own": {
+    from: {
+      waiting: [gang("a", 4, { queue: "left" }), gang("b", 2, { queue: "right" })],
+      queues: tree({ right: { lendingLimit: 0 } }),
+    },
+    made: ["uid-b boards with 2", "uid-a: AboveQuota: needs 32 of gpu/h100; queue all may use 24 at most"],
+  },
+  "a project's default binds across queues": {
+    from: {
+      waiting: [gang("a", 1), gang("b", 1)],
+      queues: [queue("q", { h100: 99 })],
+      pools: [pool(POOL, { projectDefault: 12 })],
+    },
+    made: [
+      "uid-a boards with 1",
+      "uid-b: QuotaExhausted: needs 8 of gpu/h100; project research uses 8 of 12 (held by ml/a)",
+    ],
+  },
+  "a namespace's default of 0 admits none": {
+    from: {
+      waiting: [gang("a", 1)],
+      queues: [queue("q", { h100: 99 })],
+      pools: [pool(POOL, { namespaceDefault: 0 })],
+    },
+    made: ["uid-a: AboveQuota: needs 8 of gpu/h100; namespace ml may use 0 at most"],
+  },
+  "every level that is in the way is named": {
+    from: {
+      waiting: [gang("a", 1), gang("b", 1)],
+      queues: [queue("q", { h100: 12 })],
+      pools: [pool(POOL, { quota: 15, namespaceDefault: 9 })],
+    },
+    made: [
+      "uid-a boards with 1",
+      "uid-b: QuotaExhausted: " +
+        [
+          "needs 8 of gpu/h100; pool gpu/h100 uses 8 of 15 (held by ml/a)",
+          "needs 8 of gpu/h100; queue q uses 8 of 12 (held by ml/a)",
+          "needs 8 of gpu/h100; namespace ml uses 8 of 9 (held by ml/a)",
+        ].join("; "),
+    ],
+  },
+  "who lacks a quota too, or has no cluster, does not stand in the line": {
+    from: {
+      waiting: [
+        gang("queue", 2, { queue: "small" }),
+        gang("cluster", 3, { priority: 1, clusters: ["east"] }),
+        gang("first", 2, { createTimeMs: 1 }),
+      ],
+      queues: [queue("q", { h100: 99 }), queue("small", { h100: 8 })],
+      pools: [pool(POOL, { quota: 30 })],
+      sums: [{ scope: { kind: "pool", pool: POOL }, used: 20 }],
+      callers: [{ caller: "flyte", pool: POOL, project: "p", namespace: "n", queue: null, amount: 20 }],
+      clusters: [cluster("east", { nodes: nodes(2, "h100") })],
+    },
+    made: [
+      "uid-first stands in line",
+      "uid-cluster: QuotaExhausted: needs 24 of gpu/h100; pool gpu/h100 uses 20 of 30 (held by caller flyte)",
+      "uid-first: QuotaExhausted: needs 16 of gpu/h100; pool gpu/h100 uses 20 of 30 (held by caller flyte); it stands in the line of gpu/h100",
+      "uid-queue: AboveQuota: needs 16 of gpu/h100; queue small may use 8 at most",
+    ],
+  },
+  "a gang that accepts fewer members boards with them rather than wait in the line": {
+    from: {
+      waiting: [gang("a", 2, { minAvailable: 1 })],
+      queues: [queue("q", { h100: 99 })],
+      pools: [pool(POOL, { quota: 16 })],
+      sums: [{ scope: { kind: "pool", pool: POOL }, used: 8 }],
+    },
+    made: ["uid-a boards with 1"],
+  },
+};
+
+for (const [name, { from, made }] of Object.entries(cases)) {
+  test(name, () => assert.deepEqual([...short(plan(snapshot(from), NOW))].sort(), [...made].sort()));
+}

@@ -1,0 +1,271 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import type { Job } from "../../src/core/job/job.ts";
+import { plan } from "../../src/core/plan/plan.ts";
+import type { PlannedAdmission } from "../../src/core/plan/plan-types.ts";
+import { QuotaBook, queueOf, treeQueue } from "../../src/core/plan/quota-book.ts";
+import type { PlanQueue, PlanSnapshot } from "../../src/core/plan/snapshot.ts";
+import { CounterState } from "../../src/core/quota/counter-state.ts";
+import type { AllocationLine, LedgerRow, Violation } from "../../src/core/quota/counters.ts";
+import { limitBook, TOKENS_MAX, WAITERS_MAX } from "../../src/core/quota/limits.ts";
+import { queueLimitsOf } from "../../src/core/quota/tree.ts";
+import { cluster, job, NOW, nodes, pool, queue, snapshot, sumsOf } from "./plan-world.ts";
+
+const EPOCH = 1;
+const MODELS = ["h100", "a100"];
+const QUEUES = ["root", "left", "right", "below"];
+const PARENTS: Readonly<Record<string, string | null>> = { root: null, left: "root", right: "root", below: "left" };
+const NO_CAPS = { project: null, namespace: null };
+
+const model = fc.constantFrom(...MODELS);
+const place = fc.record({
+  project: fc.constantFrom("vision", "vision1"),
+  namespace: fc.constantFrom("ml", "nlp"),
+  queue: fc.constantFrom(...QUEUES),
+});
+const maybe = (max: number) =>
+  fc.oneof({ weight: 2, arbitrary: fc.constant(null) }, { weight: 3, arbitrary: fc.nat(max) });
+
+const someQueue = (name: string): fc.Arbitrary<PlanQueue> =>
+  fc
+    .tuple(
+      fc.constantFrom("STRICT_FIFO" as const, "BEST_EFFORT_FIFO" as const),
+      ...MODELS.map(() => fc.tuple(fc.nat(12), maybe(6), maybe(6))),
+    )
+    .map(([strategy, ...shares]) => {
+      const made = queue(name, Object.fromEntries(MODELS.map((one, at) => [one, shares[at]![0]])), { strategy });
+      const quotas = made.quotas.map((quota, at) => {
+        const [, borrowing, lending] = shares[at]!;
+        const borrowed = borrowing === null ? quota : { ...quota, borrowingLimit: borrowing };
+        return lending === null ? borrowed : { ...borrowed, lendingLimit: lending };
+      });
+      return { name, parent: PARENTS[name] ?? null, strategy, quotas };
+    });
+
+const somePool = (name: string) =>
+  fc
+    .record({ quota: maybe(16), projectDefault: maybe(12), namespaceDefault: maybe(12) })
+    .map((limits) => pool(name, limits));
+
+const someRow = fc
+  .record({ model, place, amount: fc.integer({ min: 1, max: 5 }) })
+  .map(({ model: of, place: where, amount }) => ({ pool: `gpu/${of}`, ...where, amount }));
+
+const someJob = fc.record({
+  place,
+  gpus: fc.integer({ min: 1, max: 4 }),
+  replicas: fc.integer({ min: 1, max: 3 }),
+  minAvailable: fc.integer({ min: 1, max: 3 }),
+  priority: fc.nat(2),
+  createTimeMs: fc.nat(3),
+  gpuModels: fc.constantFrom([], [], ["h100"]),
+});
+
+function jobOf(of: typeof someJob extends fc.Arbitrary<infer T> ? T : never, at: number): Job {
+  const { place: where, gpus, replicas, minAvailable, ...rest } = of;
+  const roles = { Worker: { replicas, gpus } };
+  const made = job({
+    ...rest,
+    name: `job-${at}`,
+    queue: where.queue,
+    roles,
+    minAvailable: Math.min(minAvailable, replicas),
+  });
+  return { ...made, project: where.project, namespace: where.namespace };
+}
+
+type World = { readonly from: PlanSnapshot; readonly rows: readonly LedgerRow[] };
+
+/** Room for every pod, so that quotas decide. What is held may be more than limits that were lowered since. */
+const someWorld: fc.Arbitrary<World> = fc
+  .record({
+    queues: fc.tuple(...QUEUES.map(someQueue)),
+    pools: fc.tuple(...MODELS.map((one) => somePool(`gpu/${one}`))),
+    rows: fc.array(someRow, { maxLength: 4 }),
+    jobs: fc.array(someJob, { minLength: 1, maxLength: 6 }),
+  })
+  .map(({ queues, pools, rows: held, jobs }) => {
+    const rows = held.map((row, at) => {
+      const holder = { kind: "caller" as const, name: `caller-${at}` };
+      return { ...row, token: `held-${at}`, leaseMs: null, holder, fence: BigInt(at) };
+    });
+    const clusters = [cluster("east", { nodes: MODELS.flatMap((one) => nodes(9, one)) })];
+    const waiting = jobs.map(jobOf);
+    return { from: snapshot({ waiting, queues, pools, sums: sumsOf(rows), clusters }), rows };
+  });
+
+/** The same, but a few tokens of each pool are all that is short: where a large gang stands in the line, and a small one would pass it. */
+function whereOnlyPoolsLimit({ from, rows }: World): World {
+  const queues = from.queues.map(({ name, parent, strategy }) => {
+    return { ...queue(name, { h100: 1000, a100: 1000 }, { strategy }), parent };
+  });
+  const pools = from.pools.map(({ pool: name }) => {
+    const used = rows.reduce((sum, row) => (row.pool === name ? sum + row.amount : sum), 0);
+    return pool(name, { quota: Math.max(8, used + 3) });
+  });
+  return { from: { ...from, queues, pools }, rows };
+}
+
+function countersOf({ from, rows }: World): CounterState {
+  const queues = queueLimitsOf(from.queues.map(treeQueue));
+  const limits = { version: 1, pools: from.pools, queues, tokensMax: TOKENS_MAX, waitersMax: WAITERS_MAX };
+  const state = new CounterState();
+  state.open(EPOCH, { rows, limits });
+  return state;
+}
+
+function linesOf(
+  one: Job,
+  asked: readonly { readonly pool: string; readonly amount: number }[],
+): readonly AllocationLine[] {
+  const { project, namespace } = one;
+  return asked.map(({ pool: of, amount }) => {
+    return { pool: of, token: one.uid, amount, project, namespace, queue: queueOf(one), caps: NO_CAPS, leaseMs: null };
+  });
+}
+
+function requestOf(one: Job, lines: readonly AllocationLine[]) {
+  const holder = { kind: "admission" as const, jobUid: one.uid, admission: 1 };
+  return { epoch: EPOCH, holder, lines, priority: one.spec.priority };
+}
+
+const standOf = (one: Job, lines: readonly AllocationLine[]) => ({
+  ...requestOf(one, lines),
+  waiter: `gang/${one.uid}/1`,
+  sinceMs: one.createTimeMs,
+  grants: false,
+});
+
+test("the planner's book refuses what the counters refuse, at the same level and with the same numbers", () => {
+  let refused = 0;
+  let reserved = 0;
+  fc.assert(
+    fc.property(
+      fc.oneof(someWorld, someWorld.map(whereOnlyPoolsLimit)),
+      model,
+      fc.integer({ min: 1, max: 8 }),
+      fc.integer({ min: 1, max: 8 }),
+      (world, of, need, most) => {
+        const [one, head] = [world.from.waiting[0]!, world.from.waiting.at(-1)!];
+        const book = new QuotaBook(world.from);
+        const state = countersOf(world);
+        const name = `gpu/${of}`;
+        const lacking = book.refusals(head, name, most);
+        const isForTokens = lacking.every(({ scope, reason }) => scope.kind === "pool" && reason === "QuotaExhausted");
+        if (head !== one && lacking.length > 0 && isForTokens) {
+          const lines = linesOf(head, [{ pool: name, amount: most }]);
+          assert.equal(state.stand(standOf(head, lines)).kind, "waiting");
+          book.reserve(head, [
+            { pool: name, amount: most, project: head.project, namespace: head.namespace, queue: queueOf(head) },
+          ]);
+        }
+        const refusals = book.refusals(one, name, need);
+        const outcome = state.grant({ ...requestOf(one, linesOf(one, [{ pool: name, amount: need }])), waiter: null });
+        const [first] = refusals;
+        const expected: Violation | null = first
+          ? {
+              scope: first.scope,
+              used: first.used,
+              limit: first.limit,
+              requested: first.need,
+              reservedForHead: first.reserved,
+            }
+          : null;
+        assert.deepEqual(outcome.kind === "exhausted" ? outcome.violation : null, expected);
+        assert.equal(outcome.kind, expected === null ? "granted" : "exhausted");
+        if (expected !== null) refused += 1;
+        if (first?.reason === "Reserved") reserved += 1;
+      },
+    ),
+    { numRuns: 2_000 },
+  );
+  assert.ok(refused > 100 && reserved > 10, `${refused} were refused, ${reserved} for somebody in the line`);
+});
+
+test("counters grant every admission of a plan in its order, also past the gang that stands in the line", () => {
+  let standing = 0;
+  fc.assert(
+    fc.property(someWorld, (world) => {
+      const { from } = world;
+      const state = countersOf(world);
+      const find = ({ jobUid }: PlannedAdmission) => from.waiting.find(({ uid }) => uid === jobUid)!;
+      const made = plan(from, NOW);
+      const stand = () => {
+        if (made.inLine === null) return;
+        const { planned } = made.inLine;
+        const one = find(planned);
+        const lines = linesOf(one, planned.lines);
+        const waits = state.stand(standOf(one, lines));
+        assert.ok(
+          waits.kind === "waiting" && waits.violation?.scope.kind === "pool",
+          "it lacks tokens of a pool alone",
+        );
+        assert.equal(made.refusals.filter(({ jobUid }) => jobUid === one.uid).length, 1, "it waits");
+        standing += 1;
+      };
+      for (const [at, planned] of made.admissions.entries()) {
+        if (at === made.inLine?.after) stand();
+        const one = find(planned);
+        const outcome = state.grant({ ...requestOf(one, linesOf(one, planned.lines)), waiter: null });
+        assert.equal(outcome.kind, "granted");
+      }
+      if (made.inLine?.after === made.admissions.length) stand();
+    }),
+    { numRuns: 1_000 },
+  );
+  assert.ok(standing > 50, `${standing} stood in a line`);
+});
+
+test("a plan never takes more than a limit leaves, at any level, and what is above a limit grows by nothing", () => {
+  fc.assert(
+    fc.property(someWorld, (world) => {
+      const { from, rows } = world;
+      const book = limitBook({ pools: from.pools, queues: queueLimitsOf(from.queues.map(treeQueue)) });
+      const before = new Map(
+        countersOf(world)
+          .used()
+          .map(({ scope, used }) => [JSON.stringify(scope), used]),
+      );
+      const taken = plan(from, NOW).admissions.flatMap(({ lines, jobUid }) =>
+        lines.map((line) => ({
+          ...line,
+          token: jobUid,
+          leaseMs: null,
+          holder: { kind: "caller" as const, name: jobUid },
+          fence: 0n,
+        })),
+      );
+      const after = countersOf({ from, rows: [...rows, ...taken] }).used();
+      for (const { scope, used } of after) {
+        if (used === before.get(JSON.stringify(scope))) continue;
+        const { quota, projectDefault, namespaceDefault } = book.pool(scope.pool);
+        const limit = {
+          pool: quota,
+          project: projectDefault,
+          namespace: namespaceDefault,
+          queue: scope.kind === "queue" ? book.queue(scope.queue, scope.pool).ceiling : null,
+        }[scope.kind];
+        assert.ok(used <= (limit ?? Number.MAX_SAFE_INTEGER), `${JSON.stringify(scope)} uses ${used} of ${limit}`);
+      }
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
+test("a gang in the line is the first of the order that waits for tokens alone", () => {
+  fc.assert(
+    fc.property(someWorld, ({ from }) => {
+      const { inLine, refusals } = plan(from, NOW);
+      const waits = refusals.filter(({ quotas }) =>
+        quotas.some(({ flavor: of }) =>
+          quotas
+            .filter((quota) => quota.flavor === of)
+            .every(({ scope, reason }) => scope.kind === "pool" && reason === "QuotaExhausted"),
+        ),
+      );
+      assert.equal(inLine?.planned.jobUid, waits[0]?.jobUid);
+    }),
+    { numRuns: 500 },
+  );
+});

@@ -1,0 +1,323 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { CounterState } from "../../src/core/quota/counter-state.ts";
+import type { AllocationLine, GrantRequest, HeldToken, Limits, StandRequest } from "../../src/core/quota/counters.ts";
+import { STAND_LEASE_MS, TICK_MS_MAX } from "../../src/core/quota/lease-clock.ts";
+import { limitBook } from "../../src/core/quota/limits.ts";
+import { tokenKey } from "../../src/core/quota/lines.ts";
+import { scopeKey } from "../../src/core/quota/scopes.ts";
+import * as some from "../quota/arbitraries.ts";
+import { canonicalSums } from "../quota/sums.ts";
+
+const EPOCH = 1;
+const NO_CAPS = { project: null, namespace: null };
+const ANN = { kind: "caller", name: "ann" } as const;
+const NOT_WAITING = { priority: 0, waiter: null };
+
+type Step =
+  | ({ readonly verb: "grant" } & Omit<GrantRequest, "epoch">)
+  | ({ readonly verb: "stand" } & Omit<StandRequest, "epoch">)
+  | { readonly verb: "free"; readonly at: number }
+  | { readonly verb: "leave"; readonly waiter: string }
+  | { readonly verb: "tick"; readonly elapsedMs: number; readonly unconfirmedMs: number; readonly limit: number }
+  | { readonly verb: "report" };
+
+const { holder, lines, priority } = some;
+const asking = fc.record({ holder, lines, priority, waiter: fc.option(some.waiter) });
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 5, arbitrary: asking.map((of) => ({ verb: "grant" as const, ...of })) },
+  { weight: 4, arbitrary: some.stand.map((of) => ({ verb: "stand" as const, ...of })) },
+  { weight: 4, arbitrary: fc.nat(9).map((at) => ({ verb: "free" as const, at })) },
+  { weight: 1, arbitrary: some.waiter.map((waiter) => ({ verb: "leave" as const, waiter })) },
+  { weight: 2, arbitrary: some.tick.map((of) => ({ verb: "tick" as const, ...of })) },
+  { weight: 1, arbitrary: fc.constant({ verb: "report" as const }) },
+);
+const steps = fc.array(step, { maxLength: 30, size: "max" });
+
+function opened(limits: Limits, offers: string[] = []): CounterState {
+  const state = new CounterState((waiter) => void offers.push(waiter));
+  state.open(EPOCH, { rows: [], limits });
+  state.report(EPOCH);
+  return state;
+}
+
+const heldIn = (state: CounterState) => state.held(null, 10_000).tokens;
+
+function take(state: CounterState, step: Step): unknown {
+  switch (step.verb) {
+    case "grant":
+      return state.grant({ ...step, epoch: EPOCH });
+    case "stand":
+      return state.stand({ ...step, epoch: EPOCH });
+    case "free": {
+      const held = heldIn(state);
+      const token = held[step.at % Math.max(1, held.length)];
+      return state.free(EPOCH, token === undefined ? [] : [token]);
+    }
+    case "leave":
+      return state.leave(EPOCH, step.waiter);
+    case "tick":
+      return state.tick(EPOCH, step);
+    case "report":
+      return state.report(EPOCH);
+  }
+}
+
+/** What every scope must hold by the definition alone: a queue what lines name it with, and what those below exceed their guarantees by. */
+function expectedSums(held: readonly HeldToken[], limits: Limits): Readonly<Record<string, number>> {
+  const book = limitBook(limits);
+  const sums = new Map<string, number>();
+  const add = (key: string, amount: number) => sums.set(key, (sums.get(key) ?? 0) + amount);
+  for (const { pool, project, namespace, amount } of held) {
+    add(scopeKey({ kind: "pool", pool }), amount);
+    add(scopeKey({ kind: "project", pool, project }), amount);
+    add(scopeKey({ kind: "namespace", pool, project, namespace }), amount);
+  }
+  const parentOf = (queue: string, pool: string) => book.queue(queue, pool).parent;
+  const queueSum = (queue: string, pool: string): number => {
+    const own = held.filter((token) => token.queue === queue && token.pool === pool);
+    const below = some.QUEUES.filter((child) => parentOf(child, pool) === queue);
+    const direct = own.reduce((sum, token) => sum + token.amount, 0);
+    return below.reduce((sum, child) => {
+      return sum + Math.max(0, queueSum(child, pool) - book.queue(child, pool).guarantee);
+    }, direct);
+  };
+  for (const queue of some.QUEUES) {
+    for (const pool of some.POOLS) add(scopeKey({ kind: "queue", pool, queue }), queueSum(queue, pool));
+  }
+  return Object.fromEntries([...sums].filter(([, used]) => used > 0).sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+function limitAt(key: string, limits: Limits): number {
+  const [kind, pool = "", queue = ""] = JSON.parse(key) as string[];
+  const book = limitBook(limits);
+  const none = Number.MAX_SAFE_INTEGER;
+  if (kind === "pool") return book.pool(pool).quota ?? none;
+  if (kind === "project") return book.pool(pool).projectDefault ?? none;
+  if (kind === "namespace") return book.pool(pool).namespaceDefault ?? none;
+  return book.queue(queue, pool).ceiling;
+}
+
+test("whatever happens, sums are those of the held lines, and no scope on any path exceeds its limit", () => {
+  fc.assert(
+    fc.property(some.limits, steps, (limits, taken) => {
+      const state = opened(limits);
+      for (const one of taken) {
+        take(state, one);
+        const sums = canonicalSums(state.used());
+        assert.deepEqual(sums, expectedSums(heldIn(state), limits));
+        for (const [key, used] of Object.entries(sums)) assert.ok(used <= limitAt(key, limits), `${key} uses ${used}`);
+        assert.ok(heldIn(state).length <= limits.tokensMax);
+        assert.ok(new Set(state.waiting().map(({ waiter }) => waiter)).size <= limits.waitersMax);
+      }
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test("caps of a request bind it, whoever else was let in without them", () => {
+  fc.assert(
+    fc.property(steps, some.line, (taken, line) => {
+      const state = opened(some.ROOMY);
+      for (const one of taken) take(state, one);
+      const lines = [line];
+      const outcome = state.grant({ epoch: EPOCH, holder: ANN, lines, ...NOT_WAITING });
+      if (outcome.kind !== "granted" || outcome.held) return;
+      const sums = canonicalSums(state.used());
+      for (const { pool, project, namespace, caps } of lines) {
+        assert.ok((sums[scopeKey({ kind: "project", pool, project })] ?? 0) <= (caps.project ?? Number.MAX_VALUE));
+        assert.ok(
+          (sums[scopeKey({ kind: "namespace", pool, project, namespace })] ?? 0) <=
+            (caps.namespace ?? Number.MAX_VALUE),
+        );
+      }
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test("limits that change take nothing away and let nothing in above them, and sums of queues follow the new tree", () => {
+  fc.assert(
+    fc.property(steps, some.limits, steps, (first, limits, second) => {
+      const state = opened(some.ROOMY);
+      for (const one of first) take(state, one);
+      const before = canonicalSums(state.used());
+      const held = heldIn(state).map(tokenKey);
+      state.setLimits(EPOCH, { ...limits, version: 2 });
+      const now = new Set(heldIn(state).map(tokenKey));
+      for (const key of held) assert.ok(now.has(key), `${key} is held still`);
+      let last = canonicalSums(state.used());
+      assert.deepEqual(last, expectedSums(heldIn(state), limits));
+      for (const [key, used] of Object.entries(last)) {
+        const isQueue = key.startsWith('["queue"');
+        assert.ok(isQueue || used <= Math.max(before[key] ?? 0, limitAt(key, limits)), key);
+      }
+      for (const one of second) {
+        take(state, one);
+        const sums = canonicalSums(state.used());
+        for (const [key, used] of Object.entries(sums)) {
+          assert.ok(used <= Math.max(last[key] ?? 0, limitAt(key, limits)), `${key} grew to ${used}`);
+        }
+        last = sums;
+      }
+      assert.equal(state.setLimits(EPOCH, { ...some.ROOMY, version: 1 }), "older");
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test("a grant that is repeated, or taken back, changes nothing", () => {
+  fc.assert(
+    fc.property(some.limits, steps, some.lines, some.holder, (limits, taken, lines, holder) => {
+      const state = opened({ ...limits, waitersMax: 0 });
+      for (const one of taken) take(state, one);
+      const before = canonicalSums(state.used());
+      const outcome = state.grant({ epoch: EPOCH, holder, lines, ...NOT_WAITING });
+      if (outcome.kind !== "granted" || outcome.held) return;
+      const during = canonicalSums(state.used());
+      const again = state.grant({ epoch: EPOCH, holder, lines, ...NOT_WAITING });
+      assert.deepEqual(again, { ...outcome, held: true });
+      assert.deepEqual(canonicalSums(state.used()), during);
+      const refs = lines.map(({ pool, token }) => ({ pool, token, fence: outcome.fence }));
+      const others = refs.map((ref) => ({ ...ref, fence: ref.fence + 1n }));
+      assert.ok(state.free(EPOCH, others) !== "closed");
+      assert.deepEqual(canonicalSums(state.used()), during);
+      state.free(EPOCH, [...refs, ...refs]);
+      assert.deepEqual(canonicalSums(state.used()), before);
+    }),
+    { numRuns: 500 },
+  );
+});
+
+const waiting = (of: Partial<AllocationLine> & Partial<StandRequest>): StandRequest => {
+  const { pool = "gpu/0", token = "wanted", amount = 5, queue = null, caps = NO_CAPS, ...rest } = of;
+  const line = { pool, token, amount, queue, caps, project: "waits", namespace: "waits", leaseMs: null };
+  return { epoch: EPOCH, waiter: "head", holder: ANN, lines: [line], priority: 0, sinceMs: 0, grants: true, ...rest };
+};
+
+test("nobody behind the head takes its room, and it is granted once there is enough", () => {
+  const others = fc.array(
+    fc.record({ amount: fc.integer({ min: 1, max: 3 }), priority: fc.constantFrom(-1, 0, 0, 1), frees: fc.nat(20) }),
+    { maxLength: 40 },
+  );
+  fc.assert(
+    fc.property(others, fc.integer({ min: 1, max: 6 }), (asked, amount) => {
+      const offers: string[] = [];
+      const state = opened(some.ROOMY, offers);
+      const used = () => canonicalSums(state.used())[scopeKey({ kind: "pool", pool: "gpu/0" })] ?? 0;
+      const line = { pool: "gpu/0", project: "p", namespace: "n", queue: null, caps: NO_CAPS, leaseMs: null };
+      state.grant({ epoch: EPOCH, holder: ANN, lines: [{ ...line, token: "all", amount: 6 }], ...NOT_WAITING });
+      assert.equal(state.stand(waiting({ amount })).kind, "waiting");
+      for (const [at, one] of asked.entries()) {
+        const free = heldIn(state)[one.frees];
+        if (free !== undefined) state.free(EPOCH, [free]);
+        const isIn = heldIn(state).some(({ token }) => token === "wanted");
+        assert.equal(isIn, offers.length > 0);
+        assert.ok(isIn || 6 - used() < amount, "it waits only while it does not fit");
+        if (isIn) return;
+        const lines = [{ ...line, token: `${at}`, amount: one.amount }];
+        const outcome = state.grant({ epoch: EPOCH, holder: ANN, lines, priority: one.priority, waiter: null });
+        if (one.priority > 0) continue;
+        assert.ok(outcome.kind === "exhausted" && outcome.violation.reservedForHead === amount);
+      }
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test("who lacks a cap, or asks of a queue that is full, is passed over and blocks nobody", () => {
+  fc.assert(
+    fc.property(steps, some.lines, some.holder, some.priority, (taken, lines, holder, priority) => {
+      const [without, beside] = [opened(some.ROOMY), opened(some.ROOMY)];
+      const full = { token: "full", amount: 6, queue: "team", pool: "gpu/1", caps: NO_CAPS } as const;
+      for (const state of [without, beside]) {
+        const line = { ...full, project: "p", namespace: "n", leaseMs: null };
+        assert.equal(state.grant({ epoch: EPOCH, holder: ANN, lines: [line], ...NOT_WAITING }).kind, "granted");
+      }
+      const blocked = waiting({ waiter: "blocked", queue: "team", pool: "gpu/1", amount: 1, priority: 2 ** 31 - 1 });
+      beside.stand(blocked);
+      for (const one of taken.filter(({ verb }) => verb === "grant")) {
+        assert.deepEqual(take(beside, one), take(without, one));
+      }
+      const request = { epoch: EPOCH, holder, lines, priority, waiter: null };
+      assert.deepEqual(beside.grant(request), without.grant(request));
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test("a lease lapses by advanced ticks alone, the clock stands without reports, and what lapsed is not renewed", () => {
+  const ticks = fc.array(fc.record({ report: fc.boolean(), elapsedMs: fc.integer({ min: -10, max: 100_000 }) }), {
+    maxLength: 30,
+  });
+  fc.assert(
+    fc.property(ticks, fc.integer({ min: 1, max: 8_000 }), (passed, leaseMs) => {
+      const state = opened(some.ROOMY);
+      const line = { ...waiting({}).lines[0], amount: 1, leaseMs } as AllocationLine;
+      assert.equal(state.grant({ epoch: EPOCH, holder: ANN, lines: [line], ...NOT_WAITING }).kind, "granted");
+      let [clockMs, silent] = [0, 0];
+      for (const { report, elapsedMs } of passed) {
+        if (report) {
+          state.report(EPOCH);
+          silent = 0;
+        }
+        const ticked = state.tick(EPOCH, { elapsedMs, unconfirmedMs: 0, limit: 10 });
+        assert.ok(ticked.kind === "ticked");
+        assert.equal(ticked.advanced, silent < 2);
+        const byMs = ticked.clockMs - clockMs;
+        assert.ok(ticked.advanced ? byMs === Math.min(Math.max(elapsedMs, 0), TICK_MS_MAX) : byMs === 0);
+        clockMs = ticked.clockMs;
+        silent += 1;
+        assert.deepEqual(
+          ticked.lapsed.map(({ token }) => token),
+          clockMs >= leaseMs ? ["wanted"] : [],
+        );
+      }
+      const renewed = state.renew(EPOCH, { holder: ANN, lines: [line] });
+      assert.ok(renewed !== "closed");
+      assert.equal(renewed[0]?.kind, clockMs >= leaseMs ? "lapsed" : "renewed");
+      const again = state.grant({ epoch: EPOCH, holder: ANN, lines: [line], ...NOT_WAITING });
+      assert.equal(again.kind, clockMs >= leaseMs ? "conflict" : "granted");
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test("a waiter that is not repeated leaves the line, and one that is keeps its place", () => {
+  const state = opened(some.ROOMY);
+  const line = { ...waiting({}).lines[0], amount: 6, token: "all" } as AllocationLine;
+  state.grant({ epoch: EPOCH, holder: ANN, lines: [line], ...NOT_WAITING });
+  state.stand(waiting({ waiter: "first", token: "a" }));
+  state.stand(waiting({ waiter: "second", token: "b", sinceMs: 1 }));
+  for (let passedMs = 0; passedMs < STAND_LEASE_MS; passedMs += TICK_MS_MAX) {
+    state.report(EPOCH);
+    state.stand(waiting({ waiter: "second", token: "b", sinceMs: 1 }));
+    state.tick(EPOCH, { elapsedMs: TICK_MS_MAX, unconfirmedMs: 0, limit: 1 });
+  }
+  assert.deepEqual(
+    state.waiting().map(({ waiter }) => waiter),
+    ["second"],
+  );
+});
+
+test("whoever opens them again gives every row its full lease, and nobody waits or is unconfirmed", () => {
+  fc.assert(
+    fc.property(steps, (taken) => {
+      const state = opened(some.ROOMY);
+      for (const one of taken) take(state, one);
+      const rows = heldIn(state).map(({ confirmed: _, ...row }) => row);
+      state.open(EPOCH + 1, { rows, limits: some.ROOMY });
+      assert.deepEqual(state.waiting(), []);
+      assert.deepEqual(canonicalSums(state.used()), expectedSums(heldIn(state), some.ROOMY));
+      const ticked = state.tick(EPOCH + 1, { elapsedMs: 1, unconfirmedMs: 0, limit: 10 });
+      assert.ok(ticked.kind === "ticked" && ticked.lapsed.length === 0 && ticked.unconfirmed.length === 0);
+      for (const row of rows) {
+        const lines = [{ ...row, caps: NO_CAPS }];
+        const found = state.grant({ epoch: EPOCH + 1, holder: row.holder, lines, ...NOT_WAITING });
+        assert.ok(found.kind === "granted" && found.held && found.confirmed && found.expiresInMs[0] === row.leaseMs);
+      }
+    }),
+    { numRuns: 200 },
+  );
+});

@@ -1,0 +1,212 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import type { PodReading } from "../../src/core/pods/pod-reading.ts";
+import { podView } from "../../src/core/pods/pod-view.ts";
+import { PENDING_LIMITS, type PendingLimits } from "../../src/core/pods/read-pending.ts";
+import { readPod } from "../../src/core/pods/read-pod.ts";
+import type { JsonObject } from "../../src/runtime/json.ts";
+
+const NOW_MS = Date.parse("2026-01-01T00:00:00Z");
+const at = (agoS: number) => new Date(NOW_MS - agoS * 1000).toISOString();
+
+const read = (pod: JsonObject, limits: Partial<PendingLimits> = {}, nowMs = NOW_MS): PodReading =>
+  readPod(podView(pod), { defaultContainer: "main", limits: { ...PENDING_LIMITS, ...limits }, nowMs });
+
+const word = fc.constantFrom(
+  "main",
+  "side",
+  "",
+  "OOMKilled",
+  "ImagePullBackOff",
+  "InvalidImageName",
+  "Evicted",
+  "True",
+);
+const json = fc.jsonValue({ maxDepth: 4 }) as fc.Arbitrary<JsonObject>;
+const state = fc.oneof(
+  json,
+  fc.record({ waiting: fc.oneof(json, fc.record({ reason: word, message: word })) }),
+  fc.record({ running: fc.constant({}) }),
+  fc.record({ terminated: fc.oneof(json, fc.record({ exitCode: fc.constantFrom(0, 1, 137, 143), reason: word })) }),
+);
+const container = fc.oneof(
+  json,
+  fc.record({ name: word, ready: fc.boolean(), state, lastState: state }, { requiredKeys: [] }),
+);
+const condition = fc.oneof(
+  json,
+  fc.record({
+    type: fc.constantFrom("Ready", "PodScheduled", "Unschedulable", "DisruptionTarget", "Initialized"),
+    status: fc.constantFrom("True", "False", "Unknown"),
+    lastTransitionTime: fc.oneof(word, fc.integer({ min: -10, max: 400 }).map(at)),
+  }),
+);
+const list = <T>(of: fc.Arbitrary<T>) => fc.oneof(json, fc.array(of, { maxLength: 3 }));
+const status = fc.record(
+  {
+    phase: fc.oneof(json, fc.constantFrom("Pending", "Running", "Succeeded", "Failed", "Unknown")),
+    reason: fc.oneof(json, word),
+    conditions: list(condition),
+    initContainerStatuses: list(container),
+    containerStatuses: list(container),
+    ephemeralContainerStatuses: list(container),
+  },
+  { requiredKeys: [] },
+);
+const pods = fc.oneof(
+  json,
+  fc.record({
+    metadata: fc.oneof(json, fc.record({ annotations: fc.record({ primary_container_name: word }) })),
+    spec: fc.oneof(json, fc.record({ restartPolicy: fc.constantFrom("Never", "OnFailure", "Always") })),
+    status: fc.oneof(json, status),
+  }),
+) as fc.Arbitrary<JsonObject>;
+
+test("reading a status never throws, whatever the cluster sends, and has one answer, the same each time", () => {
+  const kinds = ["queued", "initializing", "running", "succeeded", "unknown", "failed"];
+  fc.assert(
+    fc.property(pods, (pod) => {
+      const reading = read(pod);
+      assert.equal(kinds.filter((kind) => kind === reading.kind).length, 1);
+      assert.deepEqual(read(pod), reading);
+      if (reading.kind !== "failed") return;
+      const { code, kind, lost, permanent } = reading.failure;
+      assert.ok(code !== "" && (kind === "USER" || kind === "SYSTEM"));
+      assert.ok(!lost || (kind === "SYSTEM" && !permanent), "what the platform took away is nobody's fault");
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+test("a pending pod is judged when its grace ends, not before, and a failure stays one", () => {
+  const limits = fc.record({
+    createContainerErrorGraceMs: fc.nat({ max: 300_000 }),
+    createContainerConfigErrorGraceMs: fc.nat({ max: 300_000 }),
+    imagePullBackoffGraceMs: fc.nat({ max: 300_000 }),
+    podPendingTimeoutMs: fc.nat({ max: 300_000 }),
+  });
+  fc.assert(
+    fc.property(status, limits, fc.nat({ max: 600_000 }), (of, graces, laterMs) => {
+      const pod = { metadata: { creationTimestamp: at(1) }, status: { ...of, phase: "Pending" } };
+      const reading = read(pod, graces);
+      if (reading.kind === "failed") return assert.equal(read(pod, graces, NOW_MS + laterMs).kind, "failed");
+      assert.ok(reading.kind === "queued" || reading.kind === "initializing");
+      const { recheckAtMs } = reading;
+      if (recheckAtMs === null) return assert.equal(read(pod, graces, NOW_MS + laterMs).kind, reading.kind);
+      assert.ok(recheckAtMs > NOW_MS);
+      assert.equal(read(pod, graces, recheckAtMs - 1).kind, reading.kind);
+      assert.equal(read(pod, graces, recheckAtMs).kind, "failed");
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+const pending = (reason: string, agoS: number, of: JsonObject = {}): JsonObject => ({
+  status: {
+    phase: "Pending",
+    conditions: [
+      { type: "Initialized", status: "True", lastTransitionTime: at(agoS) },
+      { type: "Ready", status: "False", reason: "ContainersNotReady", lastTransitionTime: at(agoS) },
+    ],
+    containerStatuses: [{ name: "main", ready: false, state: { waiting: { reason, message: "m" } } }],
+    ...of,
+  },
+});
+const stuckInit = (reason: string, agoS: number) =>
+  pending("PodInitializing", agoS, {
+    initContainerStatuses: [
+      { name: "done", ready: true, state: { terminated: { exitCode: 0 } } },
+      { name: "fetch", ready: false, state: { waiting: { reason } } },
+    ],
+  });
+const running = (annotations: JsonObject, restartPolicy: string, containers: JsonObject) => ({
+  metadata: { annotations },
+  spec: { restartPolicy },
+  status: {
+    phase: "Running",
+    containerStatuses: Object.entries(containers).map(([name, state]) => ({ name, state: state as JsonObject })),
+  },
+});
+const ended = (exitCode: number, reason = "Error") => ({ terminated: { exitCode, reason } });
+const runs = { running: {} };
+const side = { primary_container_name: "side" };
+
+const told = (reading: PodReading) => {
+  if (reading.kind !== "failed") return reading.kind;
+  const { kind, code, permanent, cleanup } = reading.failure;
+  return [kind, code, permanent ? "permanent" : "retryable", ...(cleanup ? ["cleanup"] : [])].join(" ");
+};
+
+const cases: Record<string, readonly [JsonObject, string, Partial<PendingLimits>?]> = {
+  "an image that is pulled": [pending("ContainerCreating", 1e6), "initializing"],
+  "an image that could not be pulled yet": [pending("ErrImagePull", 1e6), "initializing"],
+  "an image that cannot be pulled": [
+    pending("ImagePullBackOff", 180),
+    "USER ContainersNotReady|ImagePullBackOff retryable cleanup",
+  ],
+  "an image that cannot be pulled for a moment": [pending("ImagePullBackOff", 179), "initializing"],
+  "an image name that cannot exist": [
+    pending("InvalidImageName", 0),
+    "USER ContainersNotReady|InvalidImageName permanent cleanup",
+  ],
+  "a config map that is not there": [
+    pending("CreateContainerConfigError", 0),
+    "USER ContainersNotReady|CreateContainerConfigError permanent cleanup",
+  ],
+  "a config map that is not there yet, with a grace": [
+    pending("CreateContainerConfigError", 10),
+    "initializing",
+    { createContainerConfigErrorGraceMs: 11_000 },
+  ],
+  "a container that cannot be made": [
+    pending("CreateContainerError", 181),
+    "USER ContainersNotReady|CreateContainerError permanent cleanup",
+  ],
+  "a reason that nobody knows": [pending("Whatever", 0), "SYSTEM ContainersNotReady|Whatever retryable cleanup"],
+  "a container that waits without a reason": [pending("", 1e6), "initializing"],
+  "an init container whose image cannot be pulled": [
+    stuckInit("ImagePullBackOff", 200),
+    "USER ContainersNotReady|ImagePullBackOff retryable cleanup",
+  ],
+  "an init container that crashes again and again": [
+    stuckInit("CrashLoopBackOff", 0),
+    "USER ContainersNotReady|CrashLoopBackOff retryable cleanup",
+  ],
+  "a pod without conditions that waits for too long": [
+    { metadata: { creationTimestamp: at(61) }, status: { phase: "Pending" } },
+    "USER PodPendingTimeout retryable cleanup",
+    { podPendingTimeoutMs: 60_000 },
+  ],
+  "a success despite a lack of memory": [
+    { status: { phase: "Succeeded", containerStatuses: [{ name: "side", state: ended(0, "OOMKilled") }] } },
+    "USER OOMKilled retryable",
+  ],
+  "a primary container that ended well beside a sidecar": [
+    running({}, "Never", { main: ended(0, "Completed"), side: runs }),
+    "succeeded",
+  ],
+  "another primary container than the kind's": [running(side, "Never", { main: runs, side: ended(0) }), "succeeded"],
+  "a primary container that failed beside a sidecar": [
+    running({}, "Never", { main: ended(3), side: runs }),
+    "USER Error retryable",
+  ],
+  "a primary container that was killed beside a sidecar": [
+    running({}, "Never", { main: ended(137), side: runs }),
+    "SYSTEM Interrupted retryable",
+  ],
+  "a primary container that the kubelet runs again": [
+    running({}, "OnFailure", { main: ended(3), side: runs }),
+    "running",
+  ],
+  "a primary container that ended well and is always run again": [running({}, "Always", { main: ended(0) }), "running"],
+  "a primary container that is not there": [
+    running({ primary_container_name: "trainer" }, "Never", { main: runs }),
+    "USER PrimaryContainerNotFound permanent",
+  ],
+  "no container of the kind's name": [running({}, "Never", { first: ended(0), side: runs }), "running"],
+};
+
+for (const [name, [pod, expected, limits = {}]] of Object.entries(cases)) {
+  test(`${name}: ${expected}`, () => assert.equal(told(read(pod, limits)), expected));
+}

@@ -1,0 +1,231 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { isConditionTrue } from "../../src/core/job/conditions.ts";
+import type { Job } from "../../src/core/job/job.ts";
+import type { SentSpec } from "../../src/core/job/sent.ts";
+import { FORCE_AFTER_MS } from "../../src/core/reconcile/force.ts";
+import { objectAt } from "../../src/runtime/json.ts";
+import { names, pytorch, Scene } from "./scene.ts";
+import { admit, jobOf, START_MS, template } from "./world.ts";
+
+/** Workers that may come and go while the job runs. */
+const dynamic = (replicas: number): SentSpec => ({
+  kind: "TFJob",
+  replicaSpecs: { Worker: { replicas, template: template("tensorflow"), restartPolicy: "OnFailure" } },
+  kindSpec: { enableDynamicWorker: true },
+});
+
+const conditionsOf = (job: Job) =>
+  Object.fromEntries(job.status.conditions.map(({ type, status, reason }) => [type, `${status} ${reason}`]));
+
+describe("suspension", () => {
+  test("takes everything of a running job off its cluster whatever the policy, and its tokens follow the pods", () => {
+    const scene = new Scene(pytorch({ cleanPodPolicy: "None" })).start();
+    scene.set("j-worker-0", "Succeeded", { exitCode: 0 });
+    scene.step();
+    scene.change({ suspend: true });
+    const suspended = scene.step();
+    assert.equal(scene.job.status.phase, "SUSPENDED");
+    assert.deepEqual(conditionsOf(scene.job), {
+      Created: "True PyTorchJobCreated",
+      Running: "False PyTorchJobSuspended",
+      PodsReady: "False PyTorchJobSuspended",
+      Suspended: "True PyTorchJobSuspended",
+    });
+    assert.equal(names(suspended, "deletePod").length, 3);
+    assert.deepEqual(scene.job.status.replicaStatuses["Worker"], { active: 0, succeeded: 1, failed: 0 });
+    assert.equal(scene.job.status.startTimeMs, START_MS, "until it resumes");
+    assert.equal(scene.job.admissions[0]?.tokensReleasedMs, null, "pods hold them");
+    scene.rest();
+    assert.deepEqual(scene.cluster.things, []);
+    assert.deepEqual(scene.job.admissions, [], "released, gone and dropped");
+    assert.deepEqual([scene.step().record, scene.step().recheckAtMs], [null, null], "it rests");
+  });
+
+  test("a resumed job waits again, and starts anew under a new admission with the attempts that it had", () => {
+    const scene = new Scene(pytorch({ activeDeadlineSeconds: 100 })).start();
+    scene.set("j-worker-0", "Failed", { exitCode: 1 });
+    scene.step();
+    scene.change({ suspend: true });
+    scene.rest();
+    scene.nowMs += 10_000;
+    scene.rest();
+    scene.nowMs += 1_000_000;
+    assert.equal(scene.step().record, null, "neither deadline nor anything else counts while it is suspended");
+    scene.change({ suspend: false });
+    scene.step();
+    assert.equal(scene.job.status.phase, "WAITING");
+    assert.equal(conditionsOf(scene.job)["Suspended"], "False PyTorchJobResumed");
+    assert.equal(scene.job.status.startTimeMs, null);
+    assert.equal(scene.job.status.attempts.user, 1);
+    scene.job = admit(scene.job, { cluster: "c1", nowMs: scene.nowMs, number: 2 });
+    const started = scene.step();
+    assert.equal(scene.job.status.startTimeMs, scene.nowMs, "the deadline restarts");
+    const attempts = started.actions.flatMap((action) => {
+      if (action.kind !== "createPod") return [];
+      const metadata = objectAt(action.manifest, "metadata");
+      return [[metadata["name"], objectAt(metadata, "labels")["gangway.dev/attempt"]]];
+    });
+    assert.deepEqual(attempts, [
+      ["j-master-0", "1"],
+      ["j-worker-0", "2"],
+      ["j-worker-1", "1"],
+    ]);
+  });
+
+  test("a waiting job is taken out of the line, and resumed before anybody saw it, it stands in it again", () => {
+    const scene = new Scene(pytorch());
+    scene.job = jobOf(pytorch());
+    scene.change({ suspend: true });
+    scene.step();
+    assert.deepEqual([scene.job.status.phase, scene.job.status.waiting], ["SUSPENDED", null]);
+    scene.change({ suspend: false });
+    scene.change({ suspend: true });
+    assert.equal(scene.step().record, null);
+    scene.change({ suspend: false });
+    scene.step();
+    assert.deepEqual([scene.job.status.phase, scene.job.status.waiting?.reason], ["WAITING", "NotEvaluated"]);
+  });
+
+  test("a suspended job can be cancelled and deleted, and one that has ended is not suspended", () => {
+    const scene = new Scene(pytorch()).start();
+    scene.change({ suspend: true });
+    scene.rest();
+    scene.job = { ...scene.job, cancel: { reason: "", atMs: scene.nowMs } };
+    assert.equal(scene.change({ suspend: false }), "ending");
+    scene.step();
+    assert.equal(scene.job.status.phase, "CANCELLED");
+    assert.ok(!isConditionTrue(scene.job.status.conditions, "Suspended"));
+    assert.equal(scene.change({ suspend: false }), "terminal");
+  });
+});
+
+describe("a changed number of replicas", () => {
+  test("scaled down, pods beyond it are deleted, and their members are given up once they are gone", () => {
+    const scene = new Scene(dynamic(4), "tensorflow").start();
+    assert.equal(scene.change({ replicas: { worker: 2 } }), "changed");
+    const down = scene.step();
+    assert.deepEqual(names(down, "deletePod"), ["j-worker-2", "j-worker-3"]);
+    assert.deepEqual(names(down, "deleteService"), ["j-worker-2", "j-worker-3"]);
+    assert.deepEqual(scene.job.status.replicaStatuses["Worker"]?.active, 4, "counted until they are seen to go");
+    scene.cluster.collect();
+    assert.equal(scene.step().recheckAtMs, START_MS + 5_000, "a late call may still make one");
+    assert.deepEqual(scene.job.admissions[0]?.members, { Worker: 4 });
+    scene.nowMs += 5_000;
+    scene.step();
+    assert.deepEqual(scene.job.admissions[0]?.members, { Worker: 2 });
+    assert.deepEqual(scene.podNames, ["j-worker-0", "j-worker-1"]);
+    assert.equal(scene.job.status.phase, "RUNNING");
+    assert.equal(scene.step().record, null);
+  });
+
+  test("members are not given up while a pod of theirs runs on, however long", () => {
+    const scene = new Scene(dynamic(2), "tensorflow").start();
+    scene.change({ replicas: { Worker: 1 } });
+    scene.nowMs += 60_000;
+    scene.step();
+    assert.deepEqual(scene.job.admissions[0]?.members, { Worker: 2 });
+  });
+
+  test("scaled up again before they went, members stay, and holes are filled", () => {
+    const scene = new Scene(dynamic(3), "tensorflow").start();
+    scene.change({ replicas: { Worker: 1 } });
+    scene.step();
+    scene.change({ replicas: { Worker: 3 } });
+    scene.cluster.collect();
+    assert.deepEqual(names(scene.step(), "createPod"), ["j-worker-1", "j-worker-2"]);
+    assert.deepEqual(scene.job.admissions[0]?.members, { Worker: 3 });
+  });
+
+  test("scaled up, pods are made for the members that the planner has added, and for no more", () => {
+    const scene = new Scene(dynamic(1), "tensorflow").start();
+    scene.change({ replicas: { Worker: 3 } });
+    assert.deepEqual(names(scene.step(), "createPod"), []);
+    scene.job = {
+      ...scene.job,
+      admissions: scene.job.admissions.map((admission) => ({ ...admission, members: { Worker: 2 } })),
+    };
+    assert.deepEqual(names(scene.step(), "createPod"), ["j-worker-1"]);
+  });
+
+  test("a gang of a fixed size is resized off board only, and a minimum of all replicas stays one of all there", () => {
+    const scene = new Scene(pytorch());
+    assert.equal(scene.change({ replicas: { Worker: 4 } }), "fixedSize");
+    scene.job = jobOf(pytorch());
+    assert.equal(scene.change({ replicas: { Worker: 4 } }), "changed");
+    assert.equal(scene.job.spec.runPolicy.schedulingPolicy.minAvailable, 5);
+    scene.job = jobOf(pytorch({ schedulingPolicy: { minAvailable: 2 } }));
+    scene.change({ replicas: { Worker: 0 } });
+    assert.equal(scene.job.spec.runPolicy.schedulingPolicy.minAvailable, 1, "never more than all");
+  });
+
+  test("an elastic policy bounds how far a gang on board is scaled", () => {
+    const elasticPolicy = { minReplicas: 2, maxReplicas: 4 };
+    const worker = { replicas: 3, template: template("pytorch") };
+    for (const [kind, container] of [
+      ["PyTorchJob", "pytorch"],
+      ["PaddleJob", "paddle"],
+    ] as const) {
+      const sent = {
+        kind,
+        replicaSpecs: { Worker: { ...worker, template: template(container) } },
+        kindSpec: { elasticPolicy },
+      };
+      const outcomes = [1, 2, 4, 5].map((count) => new Scene(sent, container).change({ replicas: { Worker: count } }));
+      assert.deepEqual(outcomes, ["invalid", "changed", "changed", "invalid"], kind);
+    }
+  });
+
+  test("on board the minimum never rises: nobody promised the room", () => {
+    const scene = new Scene(dynamic(2), "tensorflow");
+    scene.change({ replicas: { Worker: 4 } });
+    assert.equal(scene.job.spec.runPolicy.schedulingPolicy.minAvailable, 2);
+    scene.change({ replicas: { Worker: 1 } });
+    assert.equal(scene.job.spec.runPolicy.schedulingPolicy.minAvailable, 1);
+  });
+});
+
+describe("a pod whose deletion nobody ends", () => {
+  const stuck = (of: { lost?: boolean; phase?: string }) => {
+    const scene = new Scene(pytorch()).start();
+    if (of.phase !== undefined) scene.set("j-worker-1", of.phase, { exitCode: 0 });
+    const pod = scene.cluster.pods().find(({ name }) => name === "j-worker-1")!;
+    scene.cluster.change(pod, { deleting: true, deletedMs: scene.nowMs, lost: of.lost ?? false });
+    return scene;
+  };
+  const forced = (scene: Scene) =>
+    scene.step().actions.flatMap((action) => (action.kind === "deletePod" && action.force ? [action.name] : []));
+
+  test("is forced where its node is gone, after a grace that needs no event to end, and is then replaced", () => {
+    const scene = stuck({ lost: true });
+    assert.deepEqual(forced(scene), []);
+    scene.nowMs += FORCE_AFTER_MS - 1;
+    const waiting = scene.step();
+    assert.equal(waiting.recheckAtMs, START_MS + FORCE_AFTER_MS);
+    scene.nowMs += 1;
+    assert.deepEqual(forced(scene), ["j-worker-1"]);
+    assert.deepEqual(names(scene.step(), "createPod"), ["j-worker-1"]);
+  });
+
+  test("is forced where its containers have ended", () => {
+    const scene = stuck({ phase: "Succeeded" });
+    scene.nowMs += FORCE_AFTER_MS;
+    assert.deepEqual(forced(scene), ["j-worker-1"]);
+  });
+
+  test("is waited for where its node is there and it may still run", () => {
+    const scene = stuck({});
+    scene.nowMs += 100 * FORCE_AFTER_MS;
+    assert.deepEqual(forced(scene), []);
+  });
+
+  test("holds up a suspended job's tokens only until it is forced", () => {
+    const scene = stuck({ lost: true });
+    scene.change({ suspend: true });
+    scene.rest();
+    assert.equal(scene.job.admissions[0]?.tokensReleasedMs, null);
+    scene.nowMs += FORCE_AFTER_MS;
+    scene.rest();
+    assert.deepEqual([scene.cluster.things, scene.job.admissions], [[], []]);
+  });
+});

@@ -1,0 +1,45 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+export const root = fileURLToPath(new URL("../../", import.meta.url));
+
+/** As `npm install` of the packed file would lay it out in a folder, with the packages that this clone has. */
+export function installPacked(): {
+  readonly directory: string;
+  readonly installed: string;
+  readonly remove: () => void;
+} {
+  const directory = mkdtempSync(join(tmpdir(), "gangway-pack-"));
+  const source = copyOfTree(join(directory, "source"));
+  const modules = join(directory, "node_modules");
+  const installed = join(modules, "gangway");
+  const path = `${dirname(process.execPath)}:${process.env["PATH"]}`;
+  const pack = spawnSync("npm", ["pack", "--silent", "--pack-destination", directory], {
+    cwd: source,
+    encoding: "utf8",
+    env: { ...process.env, PATH: path },
+  });
+  assert.equal(pack.status, 0, pack.stderr);
+  mkdirSync(installed, { recursive: true });
+  const file = join(directory, pack.stdout.trim());
+  assert.equal(spawnSync("tar", ["xzf", file, "-C", installed, "--strip-components=1"]).status, 0);
+  for (const name of readdirSync(join(root, "node_modules"))) {
+    if (name !== ".bin") symlinkSync(join(root, "node_modules", name), join(modules, name));
+  }
+  return { directory, installed, remove: () => rmSync(directory, { recursive: true }) };
+}
+
+const LEFT_OUT = ["node_modules", ".git", "dist", ".gangway", "test"];
+
+/** Packing compiles into the tree that it packs: each has a tree of its own, since tests run beside each other. */
+function copyOfTree(target: string): string {
+  for (const name of readdirSync(root)) {
+    if (!LEFT_OUT.includes(name)) cpSync(join(root, name), join(target, name), { recursive: true });
+  }
+  symlinkSync(join(root, "node_modules"), join(target, "node_modules"));
+  return target;
+}

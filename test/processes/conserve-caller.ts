@@ -1,0 +1,196 @@
+import assert from "node:assert/strict";
+import { setTimeout as sleep } from "node:timers/promises";
+import { status } from "@grpc/grpc-js";
+import type { GangwayClient } from "../../src/cli/client.ts";
+import {
+  AllocationStatus,
+  ReleaseOutcome,
+  RenewResult_Outcome,
+  ResourceManager,
+} from "../../src/gen/gangway/v1/resource_manager_pb.ts";
+
+const API = ResourceManager.method;
+/** A line is left after so long. */
+const PATIENCE_MS = 300;
+const PAUSE_MS = 20;
+const HELD_MAX = 4;
+
+/** What a caller was told that it holds. */
+export type Belief = { readonly pool: string; readonly token: string; readonly amount: number; readonly fence: bigint };
+
+/** What all callers together have seen. */
+export type Tally = { calls: number; granted: number; refused: number; released: number; unavailable: number };
+
+/** One external caller: it allocates, repeats, renews, waits and releases at random, and believes what it is told. */
+export class Caller {
+  readonly holder: string;
+  readonly held: Belief[] = [];
+  /** Tokens of lines that it left without an answer. */
+  readonly left: Belief[] = [];
+  readonly #pools: readonly string[];
+  readonly #client: () => GangwayClient;
+  readonly #random: () => number;
+  readonly #tally: Tally;
+  #tokens = 0;
+
+  constructor(of: {
+    readonly holder: string;
+    readonly pools: readonly string[];
+    /** Any client of any server. */
+    readonly client: () => GangwayClient;
+    readonly random: () => number;
+    readonly tally: Tally;
+  }) {
+    this.holder = of.holder;
+    this.#pools = of.pools;
+    this.#client = of.client;
+    this.#random = of.random;
+    this.#tally = of.tally;
+  }
+
+  /** Acts so often, and on until it need not any more. */
+  async act(times: number, isEnough: () => boolean): Promise<void> {
+    for (let time = 0; time < times || !isEnough(); time += 1) await this.#choose()();
+  }
+
+  /** Whatever it may hold without knowing, it gives back. */
+  async settle(): Promise<number> {
+    let found = 0;
+    for (const belief of this.left.splice(0)) if (await this.#giveBack(belief)) found += 1;
+    return found;
+  }
+
+  #choose(): () => Promise<void> {
+    const chance = this.#random();
+    const [belief] = this.held;
+    if (belief === undefined) {
+      if (chance < 0.12) return () => this.#wait();
+      return chance < 0.3 ? () => this.#allocateTogether() : () => this.#allocate();
+    }
+    if (chance < 0.15 && this.held.length < HELD_MAX) return () => this.#allocate();
+    if (chance < 0.27) return () => this.#renew(belief);
+    return chance < 0.4 ? () => this.#repeat(belief) : () => this.#release(belief);
+  }
+
+  #next(pool: string): Omit<Belief, "fence"> {
+    this.#tokens += 1;
+    return { pool, token: `${this.holder}/${this.#tokens}`, amount: 1 };
+  }
+
+  #pick(): string {
+    return this.#pools[Math.floor(this.#random() * this.#pools.length)] ?? "";
+  }
+
+  async #allocate(): Promise<void> {
+    const line = this.#next(this.#pick());
+    const answer = await this.#ask((client) =>
+      client.call(API.allocateResource, { ...lineOf(line), holder: this.holder }),
+    );
+    this.#believe(answer.status, [{ ...line, fence: answer.fence }]);
+  }
+
+  async #allocateTogether(): Promise<void> {
+    const lines = this.#pools.map((pool) => this.#next(pool));
+    const request = { lines: lines.map(lineOf), holder: this.holder };
+    const answer = await this.#ask((client) => client.call(API.batchAllocateResources, request));
+    this.#believe(
+      answer.status,
+      lines.map((line) => ({ ...line, fence: answer.fence })),
+    );
+  }
+
+  /** Asked again, what is held is granted under the fence that it has. */
+  async #repeat(belief: Belief): Promise<void> {
+    const answer = await this.#ask((client) =>
+      client.call(API.allocateResource, { ...lineOf(belief), holder: this.holder }),
+    );
+    assert.equal(answer.status, AllocationStatus.GRANTED, `${belief.token} was acknowledged`);
+    assert.equal(answer.fence, belief.fence, `${belief.token} has one fence`);
+  }
+
+  async #wait(): Promise<void> {
+    const line = this.#next(this.#pick());
+    const enough = AbortSignal.timeout(PATIENCE_MS);
+    this.#tally.calls += 1;
+    try {
+      const answers = this.#client().stream(API.waitForResource, { ...lineOf(line), holder: this.holder }, enough);
+      for await (const { update } of answers) {
+        if (update.case === "granted")
+          return this.#believe(AllocationStatus.GRANTED, [{ ...line, fence: update.value.fence }]);
+      }
+    } catch (error) {
+      if (
+        !isPassing(error) &&
+        !enough.aborted &&
+        codeOf(error) !== status.RESOURCE_EXHAUSTED &&
+        codeOf(error) !== status.FAILED_PRECONDITION
+      )
+        throw error;
+    }
+    const unknown = { ...line, fence: 0n };
+    await this.#giveBack(unknown);
+    this.left.push(unknown);
+  }
+
+  async #renew(belief: Belief): Promise<void> {
+    const lines = [{ resourceNamespace: belief.pool, allocationToken: belief.token }];
+    const { results } = await this.#ask((client) => client.call(API.renewAllocations, { lines, holder: this.holder }));
+    assert.equal(results[0]?.outcome, RenewResult_Outcome.RENEWED, `${belief.token} was acknowledged`);
+    assert.equal(results[0]?.fence, belief.fence);
+  }
+
+  async #release(belief: Belief): Promise<void> {
+    this.held.splice(this.held.indexOf(belief), 1);
+    const asked = this.#tally.unavailable;
+    const wasHeld = await this.#giveBack(belief);
+    // A first answer may have been lost, and then the second finds nothing.
+    assert.ok(wasHeld || this.#tally.unavailable > asked, `${belief.token} was acknowledged`);
+    this.#tally.released += 1;
+  }
+
+  async #giveBack({ pool, token }: Belief): Promise<boolean> {
+    const request = { resourceNamespace: pool, allocationToken: token, holder: this.holder };
+    const { outcome } = await this.#ask((client) => client.call(API.releaseResource, request));
+    assert.ok(
+      outcome === ReleaseOutcome.RELEASED || outcome === ReleaseOutcome.NOT_HELD,
+      `a release answered ${outcome}`,
+    );
+    return outcome === ReleaseOutcome.RELEASED;
+  }
+
+  #believe(answer: AllocationStatus, lines: readonly Belief[]): void {
+    if (answer !== AllocationStatus.GRANTED) {
+      this.#tally.refused += 1;
+      return;
+    }
+    this.#tally.granted += 1;
+    this.held.push(...lines);
+  }
+
+  /** Asks until there is an answer, of any server: what was asked may be asked again. */
+  async #ask<T>(call: (client: GangwayClient) => Promise<T>): Promise<T> {
+    for (;;) {
+      try {
+        this.#tally.calls += 1;
+        return await call(this.#client());
+      } catch (error) {
+        if (!isPassing(error)) throw error;
+        this.#tally.unavailable += 1;
+        await sleep(PAUSE_MS * (1 + this.#random()));
+      }
+    }
+  }
+}
+
+function lineOf({ pool, token, amount }: Omit<Belief, "fence">) {
+  return { resourceNamespace: pool, allocationToken: token, amount: BigInt(amount) };
+}
+
+function codeOf(error: unknown): number | undefined {
+  return (error as { readonly code?: number }).code;
+}
+
+/** It may be asked again: what was asked may have happened or not. */
+export function isPassing(error: unknown): boolean {
+  return [status.UNAVAILABLE, status.DEADLINE_EXCEEDED].includes(codeOf(error) ?? status.OK);
+}

@@ -1,0 +1,108 @@
+import type { DomainLedger } from "../../src/adapters/quota/ports.ts";
+import type { HeldToken, LedgerRow, Limits, LineRef } from "../../src/core/quota/counters.ts";
+import { firstViolation } from "../../src/core/quota/decide.ts";
+import type { CommitOutcome, LedgerGrant, ReleaseOutcome, ReleaseRequest } from "../../src/core/quota/ledger.ts";
+import { limitBook } from "../../src/core/quota/limits.ts";
+import { holderKey, tokenKey } from "../../src/core/quota/lines.ts";
+import { Sums } from "../../src/core/quota/sums.ts";
+
+export type MemoryRow = LedgerRow & { released: boolean; confirmed: boolean };
+
+/** The ledger of one domain in memory, as SQL keeps it: rows are never forgotten, and each operation is one transaction. */
+export class MemoryLedger implements DomainLedger {
+  rows: MemoryRow[] = [];
+  epoch = 0;
+  readonly #limits: () => Limits;
+
+  constructor(limits: () => Limits) {
+    this.#limits = limits;
+  }
+
+  get live(): readonly MemoryRow[] {
+    return this.rows.filter((row) => !row.released);
+  }
+
+  raiseEpoch: DomainLedger["raiseEpoch"] = async (expected) => {
+    if (expected !== null && expected !== this.epoch) return { kind: "moved", epoch: this.epoch };
+    this.epoch += 1;
+    for (const row of this.rows) if (row.released) row.confirmed = true;
+    return { kind: "raised", epoch: this.epoch, rows: this.live, limits: this.#limits() };
+  };
+
+  readEpoch: DomainLedger["readEpoch"] = async () => ({ epoch: this.epoch, limitsVersion: this.#limits().version });
+
+  readLimits: DomainLedger["readLimits"] = async () => this.#limits();
+
+  readUsed: DomainLedger["readUsed"] = async () => this.#sums().list();
+
+  commit: DomainLedger["commit"] = async (epoch, grants) => grants.map((grant) => this.commitOne(epoch, grant));
+
+  commitOne(epoch: number, grant: LedgerGrant): CommitOutcome {
+    if (epoch !== this.epoch) return { kind: "epochMoved" };
+    const own = grant.lines.map((line) => this.#rowOf({ ...line, fence: grant.fence }));
+    if (own.some((row) => row?.released)) return { kind: "gone" };
+    for (const line of grant.lines) {
+      const live = this.live.find((row) => tokenKey(row) === tokenKey(line));
+      if (live === undefined || live.fence === grant.fence) continue;
+      const { pool, token, holder, amount, fence } = live;
+      return { kind: "taken", pool, token, holder, amount, fence };
+    }
+    if (own.every((row) => row !== undefined)) return { kind: "committed" };
+    const book = limitBook(this.#limits());
+    const found = firstViolation(grant.lines, { usedOf: this.#sums().usedOf, book });
+    if (found !== null) return { kind: "over", violation: found.violation };
+    for (const { caps: _caps, ...line } of grant.lines) {
+      this.rows.push({ ...line, holder: grant.holder, fence: grant.fence, released: false, confirmed: false });
+    }
+    return { kind: "committed" };
+  }
+
+  release: DomainLedger["release"] = async (requests) => requests.map((request) => this.#releaseOne(request));
+
+  voidGrants: DomainLedger["voidGrants"] = async (tokens: readonly HeldToken[]) =>
+    tokens.map((token) => {
+      const row = this.#rowOf(token);
+      if (row !== undefined) return row.released ? "gone" : "live";
+      const { pool, amount, project, namespace, queue, leaseMs, holder, fence } = token;
+      const line = { pool, token: token.token, amount, project, namespace, queue, leaseMs, holder, fence };
+      this.rows.push({ ...line, released: true, confirmed: false });
+      return "voided";
+    });
+
+  unconfirmedReleases: DomainLedger["unconfirmedReleases"] = async (limit) =>
+    this.rows.filter((row) => row.released && !row.confirmed).slice(0, limit);
+
+  confirmReleases: DomainLedger["confirmReleases"] = async (refs) => {
+    for (const ref of refs) {
+      const row = this.#rowOf(ref);
+      if (row?.released) row.confirmed = true;
+    }
+  };
+
+  pruneReleases: DomainLedger["pruneReleases"] = async () => 0;
+
+  findLive: DomainLedger["findLive"] = async (tokens) => {
+    const wanted = new Set(tokens.map(tokenKey));
+    return this.live.filter((row) => wanted.has(tokenKey(row)));
+  };
+
+  #releaseOne(request: ReleaseRequest): ReleaseOutcome {
+    const row = this.live.find((one) => tokenKey(one) === tokenKey(request));
+    if (row === undefined || (request.fence !== null && request.fence !== row.fence)) return { kind: "notHeld" };
+    if (request.holder !== null && holderKey(request.holder) !== holderKey(row.holder)) {
+      return { kind: "otherHolder", holder: row.holder };
+    }
+    row.released = true;
+    return { kind: "released", ref: row, line: row };
+  }
+
+  #rowOf(ref: LineRef): MemoryRow | undefined {
+    return this.rows.find((row) => row.fence === ref.fence && tokenKey(row) === tokenKey(ref));
+  }
+
+  #sums(): Sums {
+    const sums = new Sums(limitBook(this.#limits()));
+    for (const row of this.live) sums.add(row);
+    return sums;
+  }
+}

@@ -1,0 +1,71 @@
+import type { Db } from "../../src/adapters/store/db.ts";
+import type { PoolChange } from "../../src/adapters/store/register-pool.ts";
+import type { AllocationLine, Holder } from "../../src/core/quota/counters.ts";
+import type { LedgerGrant, ReleaseRequest } from "../../src/core/quota/ledger.ts";
+import { freshStore, raiseQuotaEpoch, type TestStore } from "./db.ts";
+
+export const POOL = "ex:slots";
+
+const UNCHANGED = {
+  quota: undefined,
+  projectDefault: undefined,
+  namespaceDefault: undefined,
+  queue: undefined,
+  domain: undefined,
+  defaultLeaseMs: undefined,
+  maxLeaseMs: undefined,
+  durability: undefined,
+};
+
+export function poolChange(changes: Partial<PoolChange> = {}): PoolChange {
+  return { name: POOL, ...UNCHANGED, ...changes };
+}
+
+export function line(overrides: Partial<AllocationLine> = {}): AllocationLine {
+  return {
+    pool: POOL,
+    token: "t1",
+    amount: 1,
+    project: "vision",
+    namespace: "team",
+    queue: null,
+    caps: { project: null, namespace: null },
+    leaseMs: 60_000,
+    ...overrides,
+  };
+}
+
+export function caller(name: string): Holder {
+  return { kind: "caller", name };
+}
+
+export function releaseOf(of: Partial<ReleaseRequest> & { readonly token: string }): ReleaseRequest {
+  return {
+    pool: POOL,
+    holder: caller("flyte"),
+    project: null,
+    namespace: null,
+    fence: null,
+    reason: "released",
+    ...of,
+  };
+}
+
+/** A store with a pool of 10 in domain `default` at a raised epoch, and grants of that epoch with fences of their own. */
+export async function freshLedger(db: Db) {
+  const { store } = await freshStore(db);
+  const registered = await store.pools.register(poolChange({ quota: 10 }), { version: 0, actor: "admin" });
+  if (registered.kind !== "done") throw new Error(`the pool was not registered: ${registered.kind}`);
+  const { epoch } = await raiseQuotaEpoch(store);
+  let fences = BigInt(epoch) << 32n;
+  const grant = (lines: readonly AllocationLine[], holder: Holder = caller("flyte")): LedgerGrant => {
+    fences += 1n;
+    return { lines, holder, fence: fences };
+  };
+  return { store, epoch, grant };
+}
+
+/** Every sum of the ledger is that of its live rows, and none is above its limit. */
+export async function agrees(store: TestStore): Promise<boolean> {
+  return (await store.pools.check(null)).sums.length === 0;
+}

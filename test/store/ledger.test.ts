@@ -1,0 +1,462 @@
+import assert from "node:assert/strict";
+import { after, before, beforeEach, test } from "node:test";
+import type { Db } from "../../src/adapters/store/db.ts";
+import type { AllocationLine, HeldToken, Scope } from "../../src/core/quota/counters.ts";
+import type { LedgerGrant } from "../../src/core/quota/ledger.ts";
+import { onEachDatabase } from "../support/databases.ts";
+import { type TestStore, takePlannerLease } from "./db.ts";
+import { FLAVOR, NOW, newJob, plannedFor, sentOf } from "./jobs.ts";
+import { agrees, caller, freshLedger, line, POOL, poolChange, releaseOf } from "./ledger-fixture.ts";
+
+onEachDatabase((openDb) => {
+  let db: Db;
+  let store: TestStore;
+  let epoch: number;
+  let grant: (lines: readonly AllocationLine[], holder?: LedgerGrant["holder"]) => LedgerGrant;
+  before(async () => {
+    db = await openDb();
+  });
+  after(() => db.close());
+  beforeEach(async () => {
+    ({ store, epoch, grant } = await freshLedger(db));
+  });
+
+  async function commit(...grants: readonly LedgerGrant[]) {
+    return store.ledger.commit("default", epoch, grants, NOW);
+  }
+
+  async function kinds(...grants: readonly LedgerGrant[]) {
+    return (await commit(...grants)).map(({ kind }) => kind);
+  }
+
+  async function used(scope: Scope): Promise<number> {
+    const key = JSON.stringify(scope);
+    return (await store.ledger.readUsed("default")).find((sum) => JSON.stringify(sum.scope) === key)?.used ?? 0;
+  }
+
+  const pool: Scope = { kind: "pool", pool: POOL };
+
+  function held(of: LedgerGrant): HeldToken[] {
+    return of.lines.map(({ caps: _, ...rest }) => ({ ...rest, holder: of.holder, fence: of.fence, confirmed: false }));
+  }
+
+  test("a grant is committed once, and counted in its pool, project and namespace", async () => {
+    const made = grant([line({ amount: 3 })]);
+    assert.deepEqual(await kinds(made, made), ["committed", "committed"]);
+    assert.deepEqual(await kinds(made), ["committed"]);
+    assert.equal(await used(pool), 3);
+    assert.equal(await used({ kind: "project", pool: POOL, project: "vision" }), 3);
+    assert.equal(await used({ kind: "namespace", pool: POOL, project: "vision", namespace: "team" }), 3);
+    const [row] = await store.ledger.findLive([{ pool: POOL, token: "t1" }]);
+    const { caps: _, ...recorded } = line({ amount: 3 });
+    assert.deepEqual(row, { ...recorded, holder: caller("flyte"), fence: made.fence });
+  });
+
+  const limits: Record<
+    string,
+    { change: Parameters<typeof poolChange>[0]; line: Partial<AllocationLine>; scope: Scope; limit: number }
+  > = {
+    "the pool's quota": { change: { quota: 2 }, line: { amount: 3 }, scope: pool, limit: 2 },
+    "the project's default": {
+      change: { projectDefault: 2 },
+      line: { amount: 3 },
+      scope: { kind: "project", pool: POOL, project: "vision" },
+      limit: 2,
+    },
+    "the namespace's default": {
+      change: { namespaceDefault: 2 },
+      line: { amount: 3 },
+      scope: { kind: "namespace", pool: POOL, project: "vision", namespace: "team" },
+      limit: 2,
+    },
+    "the call's own cap, where that is tighter": {
+      change: { projectDefault: 5 },
+      line: { amount: 3, caps: { project: 1, namespace: null } },
+      scope: { kind: "project", pool: POOL, project: "vision" },
+      limit: 1,
+    },
+    "a cap of 0": {
+      change: {},
+      line: { caps: { project: null, namespace: 0 } },
+      scope: { kind: "namespace", pool: POOL, project: "vision", namespace: "team" },
+      limit: 0,
+    },
+    "a queue without a quota for the pool": {
+      change: {},
+      line: { queue: "research" },
+      scope: { kind: "queue", pool: POOL, queue: "research" },
+      limit: 0,
+    },
+    "a pool that nobody registered": {
+      change: {},
+      line: { pool: "ex:none" },
+      scope: { kind: "pool", pool: "ex:none" },
+      limit: 0,
+    },
+  };
+  for (const [name, { change, line: asked, scope, limit }] of Object.entries(limits)) {
+    test(`a grant is over ${name}, says what was in the way, and leaves no trace`, async () => {
+      await store.pools.register(poolChange(change), { version: 0, actor: "admin" });
+      const wanted = line(asked);
+      const [outcome] = await commit(grant([wanted]));
+      assert.deepEqual(outcome, {
+        kind: "over",
+        violation: { scope, used: 0, limit, requested: wanted.amount, reservedForHead: 0 },
+      });
+      assert.deepEqual(await store.ledger.readUsed("default"), []);
+      assert.deepEqual(await store.ledger.findLive([wanted]), []);
+    });
+  }
+
+  test("grants of one transaction count for those after them, and each stands or falls with all its lines", async () => {
+    const outcomes = await kinds(
+      grant([line({ token: "a", amount: 6 })]),
+      grant([line({ token: "b", amount: 4 }), line({ token: "c", amount: 1 })]),
+      grant([line({ token: "d", amount: 4 })]),
+      grant([line({ token: "e", amount: 1 })]),
+    );
+    assert.deepEqual(outcomes, ["committed", "over", "committed", "over"]);
+    assert.equal(await used(pool), 10);
+    const live = await store.ledger.findLive(["a", "b", "c", "d", "e"].map((token) => ({ pool: POOL, token })));
+    assert.deepEqual(live.map(({ token }) => token).sort(), ["a", "d"]);
+  });
+
+  test("projects and namespaces are told apart by their whole names", async () => {
+    await store.pools.register(poolChange({ projectDefault: 2, namespaceDefault: 2 }), { version: 0, actor: "admin" });
+    const scopes = [
+      ["team", "a"],
+      ["team1", "a"],
+      ['team","a', "x"],
+      ["team", 'a","x'],
+    ] as const;
+    for (const [at, [project, namespace]] of scopes.entries()) {
+      const outcome = await kinds(grant([line({ token: `t${at}`, project, namespace, amount: at < 2 ? 2 : 1 })]));
+      assert.deepEqual(outcome, [at === 3 ? "over" : "committed"]);
+    }
+    assert.equal(await agrees(store), true);
+  });
+
+  test("a token that is live under another fence is taken, and the answer says by whom", async () => {
+    const first = grant([line({ amount: 2 })], caller("a"));
+    await commit(first);
+    const [outcome] = await commit(grant([line()], caller("b")));
+    assert.deepEqual(outcome, {
+      kind: "taken",
+      pool: POOL,
+      token: "t1",
+      holder: caller("a"),
+      amount: 2,
+      fence: first.fence,
+    });
+    assert.deepEqual(await kinds({ ...first, holder: caller("b") }), ["taken"]);
+    assert.deepEqual(await kinds({ ...first, lines: [line({ amount: 1 })] }), ["taken"]);
+  });
+
+  test("a grant of another epoch is refused whole, and so is a fence of another epoch", async () => {
+    const old = grant([line()]);
+    const raised = await store.ledger.raiseEpoch("default", epoch);
+    assert.ok(raised.kind === "raised");
+    assert.deepEqual(await kinds(old), ["epochMoved"]);
+    assert.deepEqual(await store.ledger.commit("default", raised.epoch, [old], NOW), [{ kind: "epochMoved" }]);
+    assert.deepEqual(await store.ledger.findLive([line()]), []);
+  });
+
+  test("a grant that was committed before the epoch was raised is committed still", async () => {
+    const old = grant([line()]);
+    await commit(old);
+    const raised = await store.ledger.raiseEpoch("default", null);
+    assert.ok(raised.kind === "raised");
+    assert.deepEqual(await store.ledger.commit("default", raised.epoch, [old], NOW), [{ kind: "committed" }]);
+    assert.equal(await used(pool), 1);
+  });
+
+  test("an epoch is raised once by those who expect the same, and the others are told the present one", async () => {
+    const [row] = [grant([line({ amount: 2 })])];
+    await commit(row);
+    const raised = await store.ledger.raiseEpoch("default", epoch);
+    assert.ok(raised.kind === "raised");
+    assert.equal(raised.epoch, epoch + 1);
+    assert.deepEqual(
+      raised.rows.map(({ token, fence }) => [token, fence]),
+      [["t1", row.fence]],
+    );
+    assert.deepEqual(raised.limits.pools.find(({ pool: name }) => name === POOL)?.quota, 10);
+    assert.deepEqual(await store.ledger.raiseEpoch("default", epoch), { kind: "moved", epoch: epoch + 1 });
+    assert.equal((await store.ledger.readEpoch("default"))?.epoch, epoch + 1);
+  });
+
+  test("a token is released exactly once, and its fence is gone for ever", async () => {
+    const made = grant([line({ amount: 4 })]);
+    await commit(made);
+    const [first, second] = await store.ledger.release([releaseOf({ token: "t1" }), releaseOf({ token: "t1" })], NOW);
+    assert.deepEqual(first?.kind === "released" && first.ref, { pool: POOL, token: "t1", fence: made.fence });
+    assert.deepEqual(second, { kind: "notHeld" });
+    assert.deepEqual(await store.ledger.release([releaseOf({ token: "t1" })], NOW), [{ kind: "notHeld" }]);
+    assert.equal(await used(pool), 0);
+    assert.deepEqual(await kinds(made), ["gone"]);
+    assert.deepEqual(await kinds(grant([line({ amount: 10 })])), ["committed"]);
+  });
+
+  test("a grant of which a line was released is gone as a whole", async () => {
+    const made = grant([line({ token: "a" }), line({ token: "b" })]);
+    await commit(made);
+    await store.ledger.release([releaseOf({ token: "a" })], NOW);
+    assert.deepEqual(await kinds(made), ["gone"]);
+    assert.equal(await used(pool), 1);
+  });
+
+  const refused: Record<string, { asked: Parameters<typeof releaseOf>[0]; outcome: unknown }> = {
+    "by another holder": {
+      asked: { token: "t1", holder: caller("other") },
+      outcome: { kind: "otherHolder", holder: caller("flyte") },
+    },
+    "of another project": {
+      asked: { token: "t1", project: "speech" },
+      outcome: { kind: "otherScope", project: "vision", namespace: "team" },
+    },
+    "of another namespace": {
+      asked: { token: "t1", project: "vision", namespace: "tea" },
+      outcome: { kind: "otherScope", project: "vision", namespace: "team" },
+    },
+    "by another fence": { asked: { token: "t1", fence: 1n }, outcome: { kind: "notHeld" } },
+    "of another token": { asked: { token: "t" }, outcome: { kind: "notHeld" } },
+  };
+  for (const [name, { asked, outcome }] of Object.entries(refused)) {
+    test(`a release ${name} changes nothing`, async () => {
+      await commit(grant([line()]));
+      assert.deepEqual(await store.ledger.release([releaseOf(asked)], NOW), [outcome]);
+      assert.equal(await used(pool), 1);
+    });
+  }
+
+  test("what was released is told to the counters until they confirm it", async () => {
+    const made = grant([line({ token: "a" }), line({ token: "b" })]);
+    await commit(made);
+    await store.ledger.release([releaseOf({ token: "b" }), releaseOf({ token: "a" })], NOW);
+    const refs = ["a", "b"].map((token) => ({ pool: POOL, token, fence: made.fence }));
+    assert.deepEqual(await store.ledger.unconfirmedReleases("default", 9), refs);
+    assert.deepEqual(await store.ledger.unconfirmedReleases("elsewhere", 9), []);
+    await store.ledger.confirmReleases(refs.slice(0, 1));
+    assert.deepEqual(await store.ledger.unconfirmedReleases("default", 9), refs.slice(1));
+    await store.ledger.raiseEpoch("default", null);
+    assert.deepEqual(await store.ledger.unconfirmedReleases("default", 9), []);
+  });
+
+  test("a voided grant can never be committed; one that is there is said to be live, or gone", async () => {
+    const [phantom, live, released] = ["p", "l", "r"].map((token) => grant([line({ token })]));
+    assert.ok(phantom && live && released);
+    await commit(live, released);
+    await store.ledger.release([releaseOf({ token: "r" })], NOW);
+    const tokens = [phantom, live, released].flatMap(held);
+    assert.deepEqual(await store.ledger.voidGrants(tokens, NOW), ["voided", "live", "gone"]);
+    assert.deepEqual(await store.ledger.voidGrants(tokens, NOW), ["voided", "live", "gone"]);
+    assert.deepEqual(await kinds(phantom), ["gone"]);
+    assert.equal(await used(pool), 1);
+    assert.deepEqual(await kinds(grant([line({ token: "p" })])), ["committed"]);
+    const unconfirmed = await store.ledger.unconfirmedReleases("default", 9);
+    assert.deepEqual(
+      unconfirmed.map(({ token }) => token),
+      ["p", "r"],
+    );
+  });
+
+  test("voiding one line of a grant voids all of it for the ledger", async () => {
+    const phantom = grant([line({ token: "a" }), line({ token: "b" })]);
+    assert.deepEqual(await store.ledger.voidGrants(held(phantom).slice(0, 1), NOW), ["voided"]);
+    assert.deepEqual(await kinds(phantom), ["gone"]);
+    assert.deepEqual(await store.ledger.findLive([{ pool: POOL, token: "b" }]), []);
+  });
+
+  test("releases of more than a day ago are forgotten once confirmed, and what is as old can never be committed", async () => {
+    const dayMs = 86_400_000;
+    const [late, old, young, open] = ["late", "old", "young", "open"].map((token) => grant([line({ token })]));
+    assert.ok(late && old && young && open);
+    await commit(old, young, open);
+    await store.ledger.release([releaseOf({ token: "old" }), releaseOf({ token: "open" })], NOW - dayMs - 1);
+    await store.ledger.release([releaseOf({ token: "young" })], NOW - dayMs);
+    const ref = ({ lines: [first], fence }: LedgerGrant) => ({ pool: POOL, token: first?.token ?? "", fence });
+    await store.ledger.confirmReleases([ref(old), ref(young)]);
+    assert.deepEqual([await store.ledger.pruneReleases(NOW), await store.ledger.pruneReleases(NOW)], [1, 0]);
+    const rows = await db.query<{ token: string }>("select token from allocations order by token");
+    assert.deepEqual(
+      rows.map(({ token }) => token),
+      ["open", "young"],
+    );
+    assert.deepEqual(await kinds(old, late, young), ["gone", "gone", "gone"]);
+  });
+
+  test("a lowered quota grants nothing new until use drains, and takes nothing away", async () => {
+    await commit(grant([line({ token: "a", amount: 6 })]));
+    await store.pools.register(poolChange({ quota: 3 }), { version: 0, actor: "admin" });
+    assert.equal(await used(pool), 6);
+    const [outcome] = await commit(grant([line({ token: "b" })]));
+    assert.ok(outcome?.kind === "over");
+    assert.deepEqual([outcome.violation.used, outcome.violation.limit], [6, 3]);
+    await store.ledger.release([releaseOf({ token: "a" })], NOW);
+    assert.deepEqual(await kinds(grant([line({ token: "b", amount: 3 })])), ["committed"]);
+  });
+
+  /** Two queues below `all`, which guarantee themselves what they do not lend. */
+  async function tree() {
+    const strategy = "BEST_EFFORT_FIFO" as const;
+    const root = [{ flavor: POOL, resource: "slots", nominal: 0 }];
+    assert.equal((await store.admin.createQueue({ name: "all", strategy, quotas: root })).kind, "done");
+    for (const name of ["left", "right"]) {
+      const quotas = [{ flavor: POOL, resource: "slots", nominal: 4, borrowingLimit: 3, lendingLimit: 3 }];
+      assert.equal((await store.admin.createQueue({ name, parent: "all", strategy, quotas })).kind, "done");
+    }
+  }
+
+  test("a queue may borrow what the others lend, up to its borrowing limit, and gives back what it borrowed", async () => {
+    await tree();
+    const of = (token: string, queue: string, amount: number) => grant([line({ token, queue, amount })]);
+    assert.deepEqual(await kinds(of("a", "left", 8)), ["over"], "nominal 4 and borrowing 3");
+    assert.deepEqual(await kinds(of("a", "left", 7)), ["committed"], "what is lent: 3 and 3");
+    assert.equal(await used({ kind: "queue", pool: POOL, queue: "all" }), 6);
+    const shown = await store.admin.listQueues();
+    const uses = shown.map(({ name, used: of }) => [name, of[POOL]]);
+    assert.deepEqual(uses, [
+      ["all", 6],
+      ["left", 7],
+      ["research", undefined],
+      ["right", undefined],
+    ]);
+    const [outcome] = await commit(of("b", "right", 2));
+    assert.deepEqual(outcome?.kind === "over" && outcome.violation.scope, { kind: "queue", pool: POOL, queue: "all" });
+    assert.deepEqual(await kinds(of("b", "right", 1)), ["committed"], "its guarantee is its own");
+    await store.ledger.release([releaseOf({ token: "a" })], NOW);
+    assert.equal(await used({ kind: "queue", pool: POOL, queue: "all" }), 0);
+    assert.deepEqual(await kinds(of("c", "right", 6)), ["committed"]);
+    assert.equal(await agrees(store), true);
+  });
+
+  test("a job's admission is held against the pool's quota and the project's default too", async () => {
+    await store.pools.register(poolChange({ name: FLAVOR, projectDefault: 3 }), { version: 0, actor: "admin" });
+    const plannerEpoch = await takePlannerLease(store, "p1");
+    const admit = async (amount: number) => {
+      const job = newJob();
+      await store.intake.createJob({ job, sent: sentOf(job), requestId: "" });
+      const planned = plannedFor(job);
+      const { lines, fence } = grant([
+        line({ pool: FLAVOR, token: job.uid, amount, queue: "research", leaseMs: null }),
+      ]);
+      return store.planner.recordAdmission({ planned, lines, fence, quotaEpoch: epoch, plannerEpoch, nowMs: NOW });
+    };
+    assert.equal(await admit(4), "refusedByLedger");
+    assert.equal(await admit(3), "recorded");
+  });
+
+  async function admitted(changes: Parameters<typeof newJob>[0] = {}) {
+    const plannerEpoch = await takePlannerLease(store, "p1");
+    const job = newJob(changes);
+    await store.intake.createJob({ job, sent: sentOf(job), requestId: "" });
+    const { lines, fence } = grant([
+      line({ pool: FLAVOR, token: job.uid, amount: 4, queue: "research", leaseMs: null }),
+    ]);
+    const record = { planned: plannedFor(job), lines, fence, quotaEpoch: epoch, plannerEpoch, nowMs: NOW };
+    assert.equal(await store.planner.recordAdmission(record), "recorded");
+    return job;
+  }
+
+  test("a forced release is noted with who and why, and spares the live admission of a job", async () => {
+    await commit(grant([line()]));
+    const job = await admitted();
+    const by = { reason: "stuck", actor: "oncall" };
+    assert.deepEqual(await store.pools.forceRelease({ pool: FLAVOR, token: job.uid, ...by }), {
+      kind: "liveAdmission",
+      job: `${job.namespace}/${job.name}`,
+      admission: 1,
+    });
+    assert.deepEqual(
+      await store.ledger.release([releaseOf({ pool: FLAVOR, token: job.uid, holder: null, reason: "forced" })], NOW),
+      [{ kind: "liveAdmission", jobUid: job.uid, admission: 1 }],
+    );
+    assert.equal((await store.pools.forceRelease({ pool: POOL, token: "t1", ...by })).kind, "released");
+    assert.equal((await store.pools.forceRelease({ pool: POOL, token: "t1", ...by })).kind, "notHeld");
+    const page = await store.pools.listAudit({
+      filter: { actor: "", action: "ForceRelease", subject: "" },
+      pageSize: 9,
+      after: null,
+    });
+    assert.ok(page !== "badCursor");
+    assert.deepEqual(
+      page.entries.map(({ actor, reason, subject, timeMs }) => [actor, reason, subject, timeMs]),
+      [["oncall", "stuck", `${POOL}/t1`, NOW]],
+    );
+    await db.query("update admissions set state = 'undone'");
+    assert.equal((await store.pools.forceRelease({ pool: FLAVOR, token: job.uid, ...by })).kind, "released");
+  });
+
+  test("an admission that gives up members keeps one line of the rest, under a raised epoch", async () => {
+    const requests = { resources: { limits: { "nvidia.com/gpu": 1 } } };
+    const template = { spec: { containers: [{ name: "pytorch", ...requests }] } };
+    const { spec } = newJob();
+    const Worker = { replicas: 4, restartPolicy: "OnFailure" as const, template };
+    const job = await admitted({ spec: { ...spec, replicaSpecs: { Worker } } });
+    const loaded = await store.worker.loadJob(job.uid);
+    const lease = (await store.worker.takeBuckets("w1")).find(({ bucket }) => bucket === loaded?.bucket);
+    assert.ok(loaded && lease);
+    const admissions = loaded.job.admissions.map((admission) => ({ ...admission, members: { Worker: 3 } }));
+    const record = { status: loaded.job.status, admissions, events: [], deleteTimeMs: null };
+    const decision = { record, forget: false, actions: [], recheckAtMs: null };
+    assert.equal(await store.worker.record(loaded.job, decision, lease, NOW), "recorded");
+    const raised = await store.ledger.raiseEpoch("default", epoch + 1);
+    assert.ok(raised.kind === "raised");
+    assert.deepEqual(
+      raised.rows.map(({ pool: name, amount, fence }) => [name, amount, fence]),
+      [[FLAVOR, 3, BigInt(epoch + 1) << 32n]],
+    );
+    assert.equal(await used({ kind: "namespace", pool: FLAVOR, project: "vision", namespace: "team" }), 3);
+    assert.equal(await agrees(store), true);
+  });
+
+  test("a check finds wrong sums and what nobody holds any more, and a repair mends both", async () => {
+    await commit(grant([line({ amount: 4 })]));
+    const job = await admitted();
+    assert.deepEqual(await store.pools.check(null), { sums: [], orphans: [] });
+    await db.query("update allocation_sums set used = 7 where pool = $1 and scope = 'namespace'", [POOL]);
+    await db.query("delete from allocation_sums where pool = $1 and scope = 'project'", [POOL]);
+    await db.query("update admissions set tokens_released_ms = 1");
+    const found = await store.pools.check(null);
+    assert.deepEqual(found.sums, [
+      { scope: { kind: "namespace", pool: POOL, project: "vision", namespace: "team" }, recorded: 7, live: 4 },
+      { scope: { kind: "project", pool: POOL, project: "vision" }, recorded: 0, live: 4 },
+    ]);
+    assert.deepEqual(
+      found.orphans.map(({ token }) => token),
+      [job.uid],
+    );
+    assert.deepEqual((await store.pools.check(FLAVOR)).sums, []);
+    assert.deepEqual(await store.pools.repair(null), found);
+    assert.deepEqual(await store.pools.check(null), { sums: [], orphans: [] });
+    assert.equal(await used({ kind: "pool", pool: FLAVOR }), 0);
+    assert.equal(await used(pool), 4);
+  });
+
+  test("sums that a program of the version before has left out are made good by a release and by a raised epoch", async () => {
+    await commit(grant([line({ token: "a", amount: 2 })]), grant([line({ token: "b", amount: 3 })]));
+    await db.query("update allocation_sums set used = 1 where scope = 'project'");
+    await store.ledger.release([releaseOf({ token: "a" })], NOW);
+    assert.equal(await agrees(store), true);
+    await db.query("update allocation_sums set used = 0 where scope <> 'pool'");
+    await store.ledger.raiseEpoch("default", null);
+    assert.equal(await agrees(store), true);
+    assert.equal(await used({ kind: "project", pool: POOL, project: "vision" }), 3);
+  });
+
+  test("truths are constraints: a token has one holder, a job's does not lapse, a reason needs an end", async () => {
+    const job = "01900000-0000-7000-8000-000000000000";
+    const insert = (columns: string, values: string) =>
+      db.query(
+        `insert into allocations (pool, token, project, namespace, amount, fence, granted_ms, ${columns})
+         values ('${POOL}', 'x', 'p', 'n', 1, 1, 0, ${values})`,
+      );
+    await assert.rejects(insert("queue", "null"), /allocations_holder/);
+    await assert.rejects(insert("job_uid, admission, caller", `'${job}', 1, 'c'`), /allocations_holder/);
+    await assert.rejects(insert("job_uid", `'${job}'`), /allocations_holder/);
+    await assert.rejects(insert("job_uid, admission, lease_ms", `'${job}', 1, 5`), /allocations_lease/);
+    await assert.rejects(insert("caller, release_reason", "'c', 'forced'"), /allocations_reason/);
+    await insert("caller", "'c'");
+    await assert.rejects(insert("caller, released_ms", "'c', 5"), /allocations_grant/);
+  });
+});

@@ -1,0 +1,89 @@
+import assert from "node:assert/strict";
+import { after, before, beforeEach, test } from "node:test";
+import type { Db } from "../../src/adapters/store/db.ts";
+import { plan } from "../../src/core/plan/plan.ts";
+import { treeQueue } from "../../src/core/plan/quota-book.ts";
+import { queueLimitsOf } from "../../src/core/quota/tree.ts";
+import { onEachDatabase } from "../support/databases.ts";
+import { FLAVOR, NOW, newJob, sentOf } from "./jobs.ts";
+import { freshLedger, line, poolChange } from "./ledger-fixture.ts";
+
+onEachDatabase((openDb) => {
+  let db: Db;
+  before(async () => {
+    db = await openDb();
+  });
+  after(() => db.close());
+  let ledger: Awaited<ReturnType<typeof freshLedger>>;
+  beforeEach(async () => {
+    ledger = await freshLedger(db);
+  });
+
+  const quota = { flavor: FLAVOR, resource: "nvidia.com/gpu" };
+
+  async function hold(amount: number, of: Parameters<typeof line>[0] = {}): Promise<void> {
+    const made = ledger.grant([line({ pool: FLAVOR, token: `t${amount}`, amount, ...of })]);
+    const [outcome] = await ledger.store.ledger.commit("default", ledger.epoch, [made], NOW);
+    assert.equal(outcome?.kind, "committed");
+  }
+
+  test("a snapshot has the pools that gangs are charged in, what is used of them at each limited level, and by which callers", async () => {
+    const { store } = ledger;
+    await store.pools.register(poolChange({ name: FLAVOR, quota: 12, projectDefault: 9 }), {
+      version: 0,
+      actor: "admin",
+    });
+    await hold(4, { queue: "research" });
+    await hold(3, { project: "speech" });
+    const quiet = await store.planner.snapshot();
+    assert.deepEqual(quiet.pools, [{ pool: FLAVOR, quota: 12, projectDefault: 9, namespaceDefault: null }]);
+    const sums = quiet.sums.map(({ scope, used }) => [JSON.stringify(scope), used]).sort();
+    assert.deepEqual(sums, [
+      [JSON.stringify({ kind: "pool", pool: FLAVOR }), 7],
+      [JSON.stringify({ kind: "project", pool: FLAVOR, project: "speech" }), 3],
+      [JSON.stringify({ kind: "project", pool: FLAVOR, project: "vision" }), 4],
+      [JSON.stringify({ kind: "queue", pool: FLAVOR, queue: "research" }), 4],
+    ]);
+    assert.deepEqual(quiet.callers, [], "nobody waits who would ask who holds it");
+    const job = newJob();
+    await store.intake.createJob({ job, sent: sentOf(job), requestId: "" });
+    const place = { caller: "flyte", pool: FLAVOR, namespace: "team" };
+    const { callers } = await store.planner.snapshot();
+    assert.deepEqual(
+      [...callers].sort((a, b) => b.amount - a.amount),
+      [
+        { ...place, project: "vision", queue: "research", amount: 4 },
+        { ...place, project: "speech", queue: null, amount: 3 },
+      ],
+    );
+  });
+
+  test("a tree of queues means the same to the planner as to the ledger", async () => {
+    const { store } = ledger;
+    const strategy = "BEST_EFFORT_FIFO" as const;
+    await store.admin.createQueue({ name: "all", strategy, quotas: [{ ...quota, nominal: 3 }] });
+    const shares = [{ ...quota, nominal: 4, borrowingLimit: 2, lendingLimit: 1 }];
+    await store.admin.createQueue({ name: "left", parent: "all", strategy, quotas: shares });
+    await store.admin.createQueue({ name: "right", parent: "all", strategy, quotas: [{ ...quota, nominal: 5 }] });
+    const { queues } = await store.planner.snapshot();
+    const { queues: recorded } = await store.ledger.readLimits("default");
+    const byName = (limits: typeof recorded) => [...limits].sort((a, b) => (a.queue < b.queue ? -1 : 1));
+    assert.deepEqual(byName(queueLimitsOf(queues.map(treeQueue))), byName(recorded));
+  });
+
+  test("a gang that waits for what callers hold is told who they are", async () => {
+    const { store } = ledger;
+    await store.pools.register(poolChange({ name: FLAVOR, quota: 8 }), { version: 0, actor: "admin" });
+    await hold(8);
+    const plain = newJob();
+    const container = { name: "pytorch", resources: { requests: { "nvidia.com/gpu": 1 } } };
+    const template = { spec: { containers: [container] } };
+    const replicaSpecs = { Worker: { replicas: 4, restartPolicy: "OnFailure" as const, template } };
+    const job = { ...plain, spec: { ...plain.spec, replicaSpecs } };
+    await store.intake.createJob({ job, sent: sentOf(job), requestId: "" });
+    const made = plan(await store.planner.snapshot(), NOW);
+    const [refusal] = made.refusals;
+    assert.equal(refusal?.quotas[0]?.scope.kind, "pool");
+    assert.deepEqual(refusal?.quotas[0]?.heldBy, ["caller flyte"]);
+  });
+});

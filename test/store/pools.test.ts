@@ -1,0 +1,303 @@
+import assert from "node:assert/strict";
+import { after, before, beforeEach, test } from "node:test";
+import type { Db } from "../../src/adapters/store/db.ts";
+import type { PoolChange } from "../../src/adapters/store/register-pool.ts";
+import { onEachDatabase } from "../support/databases.ts";
+import { freshStore, raiseQuotaEpoch, type TestStore, takePlannerLease } from "./db.ts";
+import { FLAVOR, NOW, newJob, plannedFor, sentOf } from "./jobs.ts";
+import { caller, line, POOL, poolChange, releaseOf } from "./ledger-fixture.ts";
+
+onEachDatabase((openDb) => {
+  let db: Db;
+  let store: TestStore;
+  before(async () => {
+    db = await openDb();
+  });
+  after(() => db.close());
+  beforeEach(async () => {
+    store = (await freshStore(db)).store;
+  });
+
+  const register = (changes: Partial<PoolChange> = {}, version = 0) =>
+    store.pools.register(poolChange(changes), { version, actor: "admin" });
+  const limitsVersion = async (domain = "default") => (await store.ledger.readLimits(domain)).version;
+
+  async function audited(): Promise<number> {
+    const page = await store.pools.listAudit({
+      filter: { actor: "admin", action: "RegisterResourceQuota", subject: POOL },
+      pageSize: 100,
+      after: null,
+    });
+    return page === "badCursor" ? -1 : page.entries.length;
+  }
+
+  test("a pool is registered with defaults, read back, and noted with who did so", async () => {
+    const outcome = await register({ quota: 5 });
+    const pool = {
+      name: POOL,
+      quota: 5,
+      projectDefault: null,
+      namespaceDefault: null,
+      queue: null,
+      domain: "default",
+      defaultLeaseMs: 3_600_000,
+      maxLeaseMs: null,
+      durability: "LEDGER",
+    };
+    const record = { ...pool, version: 1, createTimeMs: NOW, updateTimeMs: NOW, used: 0, tokens: 0 };
+    assert.deepEqual(outcome, { kind: "done", record });
+    assert.deepEqual(await store.pools.get(POOL), record);
+    assert.deepEqual(await store.pools.find([POOL, "none"]), [pool]);
+    assert.equal(await store.pools.get("none"), null);
+    assert.equal(await audited(), 1);
+  });
+
+  test("what a change does not say stays, what says nothing new leaves no trace", async () => {
+    await register({ quota: 5, projectDefault: 3, defaultLeaseMs: null, maxLeaseMs: 60_000 });
+    const version = await limitsVersion();
+    const same = await register({ quota: 5 });
+    assert.ok(same.kind === "done" && same.record.version === 1);
+    assert.deepEqual([await limitsVersion(), await audited()], [version, 1]);
+    const changed = await register({ projectDefault: null });
+    assert.ok(changed.kind === "done");
+    const { quota, projectDefault, defaultLeaseMs, maxLeaseMs, version: at } = changed.record;
+    assert.deepEqual([quota, projectDefault, defaultLeaseMs, maxLeaseMs, at], [5, null, null, 60_000, 2]);
+    assert.deepEqual([await limitsVersion(), await audited()], [version + 1, 2]);
+  });
+
+  test("a default lease is never longer than the longest one", async () => {
+    const made = await register({ quota: 1, maxLeaseMs: 1_000 });
+    assert.ok(made.kind === "done");
+    assert.equal(made.record.defaultLeaseMs, 1_000);
+  });
+
+  const refusals: Record<string, { change: Partial<PoolChange>; version?: number; outcome: unknown }> = {
+    "at another version": { change: { quota: 1 }, version: 2, outcome: { kind: "stale" } },
+    "in another domain": { change: { domain: "other" }, outcome: { kind: "fixed", field: "domain", is: "default" } },
+    "with another durability": {
+      change: { durability: "REDIS" },
+      outcome: { kind: "fixed", field: "durability", is: "LEDGER" },
+    },
+    "for a queue that is not there": { change: { queue: "none" }, outcome: { kind: "unknownQueue", name: "none" } },
+    "of another name at a version": { change: { name: "new" }, version: 1, outcome: { kind: "notFound" } },
+    "of another name for a queue in another domain": {
+      change: { name: "new", domain: "other", queue: "research" },
+      outcome: { kind: "fixed", field: "domain", is: "default" },
+    },
+    "of another name for a queue, by Redis alone": {
+      change: { name: "new", durability: "REDIS", queue: "research" },
+      outcome: { kind: "fixed", field: "durability", is: "LEDGER" },
+    },
+  };
+  for (const [name, { change, version = 0, outcome }] of Object.entries(refusals)) {
+    test(`a registration ${name} is refused and changes nothing`, async () => {
+      await register({ quota: 5 });
+      const before = await store.pools.get(POOL);
+      assert.deepEqual(await register(change, version), outcome);
+      assert.deepEqual(await store.pools.get(POOL), before);
+      assert.equal(await store.pools.get("new"), null);
+      assert.equal(await store.ledger.readEpoch("other"), null);
+      assert.equal(await audited(), 1);
+    });
+  }
+
+  test("no more pools are registered than the limit allows", async () => {
+    await db.query("insert into pools (name, domain) select 'p' || n, 'default' from generate_series(1, 10000) n");
+    assert.deepEqual(await register({ quota: 1 }), { kind: "tooManyPools", poolsMax: 10_000 });
+    assert.equal((await register({ name: "p1", quota: 1 })).kind, "done");
+  });
+
+  test("a domain is made with its first pool; its limits are its own, and those of Redis' pools apart", async () => {
+    const version = await limitsVersion();
+    await register({ name: "a", domain: "far", quota: 3 });
+    await register({ name: "b", domain: "far", durability: "REDIS", quota: 4, namespaceDefault: 1 });
+    assert.equal(await limitsVersion(), version);
+    assert.deepEqual(await store.ledger.readEpoch("far"), { epoch: 0, limitsVersion: 2 });
+    assert.deepEqual(await store.ledger.readEpoch("far~redis"), { epoch: 0, limitsVersion: 2 });
+    const bounds = { tokensMax: 1_000_000, waitersMax: 10_000 };
+    assert.deepEqual(await store.ledger.readLimits("far"), {
+      version: 2,
+      pools: [{ pool: "a", quota: 3, projectDefault: null, namespaceDefault: null }],
+      queues: [],
+      ...bounds,
+    });
+    assert.deepEqual((await store.ledger.readLimits("far~redis")).pools, [
+      { pool: "b", quota: 4, projectDefault: null, namespaceDefault: 1 },
+    ]);
+    assert.deepEqual(await store.pools.listDomains(), [
+      { domain: "default", durability: "LEDGER", pools: 1 },
+      { domain: "far", durability: "LEDGER", pools: 1 },
+      { domain: "far", durability: "REDIS", pools: 1 },
+    ]);
+  });
+
+  test("a queue has quotas only for pools of its domain, and is in use while a pool names it", async () => {
+    await register({ name: "far-pool", domain: "far", quota: 3 });
+    const queue = {
+      name: "q",
+      strategy: "STRICT_FIFO" as const,
+      quotas: [{ flavor: "far-pool", resource: "r", nominal: 1 }],
+    };
+    const apart = { kind: "apart", pool: "far-pool", domain: "far", durability: "LEDGER" };
+    assert.deepEqual(await store.admin.createQueue(queue), apart);
+    assert.equal(await store.admin.getQueue("q"), null);
+    await store.admin.createQueue({ ...queue, quotas: [] });
+    assert.deepEqual(await store.admin.updateQueue({ ...queue, version: 0 }), apart);
+    assert.equal((await register({ quota: 1, queue: "q" })).kind, "done");
+    assert.deepEqual(await store.admin.deleteQueue("q"), { kind: "inUse", by: `pool ${POOL}` });
+    await register({ queue: null });
+    assert.equal((await store.admin.deleteQueue("q")).kind, "done");
+  });
+
+  test("every change of a queue raises the version of the limits, a refused one does not", async () => {
+    const versions = [await limitsVersion()];
+    const queue = {
+      name: "q",
+      strategy: "STRICT_FIFO" as const,
+      quotas: [{ flavor: FLAVOR, resource: "r", nominal: 1 }],
+    };
+    for (const change of [
+      () => store.admin.createQueue(queue),
+      () => store.admin.createQueue(queue),
+      () => store.admin.updateQueue({ ...queue, version: 0 }),
+      () => store.admin.updateQueue({ ...queue, version: 9 }),
+      () => store.admin.deleteQueue("q"),
+      () => store.admin.deleteQueue("q"),
+    ]) {
+      await change();
+      versions.push(await limitsVersion());
+    }
+    const [first = 0] = versions;
+    assert.deepEqual(versions, [first, first + 1, first + 1, first + 2, first + 2, first + 3, first + 3]);
+  });
+
+  test("pools are listed by name, in pages, with what is used of them", async () => {
+    for (const name of ["ex:a", "ex:b", "ex:c", "other"]) await register({ name, quota: 5 });
+    const { epoch } = await raiseQuotaEpoch(store);
+    const lines = [line({ pool: "ex:b", token: "x", amount: 2 }), line({ pool: "ex:b", token: "y", amount: 1 })];
+    await store.ledger.commit(
+      "default",
+      epoch,
+      [{ lines, holder: caller("c"), fence: (BigInt(epoch) << 32n) + 1n }],
+      NOW,
+    );
+    const first = await store.pools.list({ prefix: "ex:", pageSize: 2, after: null });
+    assert.ok(first !== "badCursor");
+    assert.deepEqual(
+      first.pools.map(({ name, used, tokens }) => [name, used, tokens]),
+      [
+        ["ex:a", 0, 0],
+        ["ex:b", 3, 2],
+      ],
+    );
+    const second = await store.pools.list({ prefix: "ex:", pageSize: 2, after: first.next });
+    assert.ok(second !== "badCursor");
+    assert.deepEqual([second.pools.map(({ name }) => name), second.next], [["ex:c"], null]);
+    assert.equal(await store.pools.list({ prefix: "", pageSize: 2, after: "nonsense" }), "badCursor");
+  });
+
+  async function withAllocations() {
+    await register({ quota: 100 });
+    const { epoch } = await raiseQuotaEpoch(store);
+    const commit = (at: number, nowMs: number, of: Parameters<typeof line>[0], holder = "flyte") => {
+      const fence = (BigInt(epoch) << 32n) + BigInt(at + 1);
+      const grant = { lines: [line({ token: `t${at}`, ...of })], holder: caller(holder), fence };
+      return store.ledger.commit("default", epoch, [grant], nowMs);
+    };
+    await commit(1, NOW + 3, { project: "p", namespace: "a" });
+    await commit(2, NOW + 1, { project: "p", namespace: "b" }, "other");
+    await commit(3, NOW + 2, { project: "q", namespace: "a" });
+    await commit(4, NOW + 2, { project: "q", namespace: "b" }, "gone");
+    await store.ledger.release([releaseOf({ token: "t4", holder: caller("gone") })], NOW);
+    const plannerEpoch = await takePlannerLease(store, "p1");
+    const job = newJob({ name: "train" });
+    await store.intake.createJob({ job, sent: sentOf(job), requestId: "" });
+    const lines = [line({ pool: FLAVOR, token: "job", amount: 4, queue: "research", leaseMs: null })];
+    const fence = (BigInt(epoch) << 32n) + 99n;
+    const record = { planned: plannedFor(job), lines, fence, quotaEpoch: epoch, plannerEpoch, nowMs: NOW + 9 };
+    assert.equal(await store.planner.recordAdmission(record), "recorded");
+    return job;
+  }
+
+  type Filter = Parameters<TestStore["pools"]["listAllocations"]>[0]["filter"];
+  const NO_FILTER: Filter = { pool: null, project: null, namespace: null, holder: null, grantedBeforeMs: null };
+  const filters: Record<string, { filter: Partial<Filter>; tokens: readonly string[] }> = {
+    "without a filter, the oldest first": { filter: {}, tokens: ["t2", "t3", "t1", "job"] },
+    "by pool": { filter: { pool: POOL }, tokens: ["t2", "t3", "t1"] },
+    "by project": { filter: { project: "p" }, tokens: ["t2", "t1"] },
+    "by namespace": { filter: { namespace: "a" }, tokens: ["t3", "t1"] },
+    "by project and namespace": { filter: { project: "q", namespace: "a" }, tokens: ["t3"] },
+    "by a caller": { filter: { holder: "flyte" }, tokens: ["t3", "t1"] },
+    "by a job's admission": { filter: { holder: "job/team/train/1" }, tokens: ["job"] },
+    "by another admission": { filter: { holder: "job/team/train/2" }, tokens: [] },
+    "by age": { filter: { grantedBeforeMs: NOW + 3 }, tokens: ["t2", "t3"] },
+    "by all at once": {
+      filter: { pool: POOL, project: "p", namespace: "a", holder: "flyte", grantedBeforeMs: NOW + 4 },
+      tokens: ["t1"],
+    },
+    "by a holder that no column takes": { filter: { holder: "job/\u0000" }, tokens: [] },
+  };
+  test("allocations are listed in pages by whatever is asked for, with their holders as people name them", async () => {
+    const job = await withAllocations();
+    for (const [name, { filter, tokens }] of Object.entries(filters)) {
+      const listed: string[] = [];
+      let next: string | null = null;
+      do {
+        const page = await store.pools.listAllocations({
+          filter: { ...NO_FILTER, ...filter },
+          pageSize: 2,
+          after: next,
+        });
+        assert.ok(page !== "badCursor");
+        listed.push(...page.allocations.map(({ token }) => token));
+        next = page.next;
+      } while (next !== null);
+      assert.deepEqual(listed, tokens, name);
+    }
+    const query = { filter: NO_FILTER, pageSize: 9, after: null };
+    const page = await store.pools.listAllocations(query);
+    assert.ok(page !== "badCursor");
+    assert.deepEqual(
+      page.allocations.map(({ holderText, grantTimeMs, leaseMs }) => [holderText, grantTimeMs, leaseMs]),
+      [
+        ["other", NOW + 1, 60_000],
+        ["flyte", NOW + 2, 60_000],
+        ["flyte", NOW + 3, 60_000],
+        ["job/team/train/1", NOW + 9, null],
+      ],
+    );
+    await db.query("delete from jobs");
+    const orphan = `job/${job.uid}/1`;
+    const orphans = await store.pools.listAllocations({ ...query, filter: { ...NO_FILTER, holder: orphan } });
+    assert.ok(orphans !== "badCursor");
+    assert.deepEqual(
+      orphans.allocations.map(({ holderText }) => holderText),
+      [orphan],
+    );
+    assert.equal(await store.pools.listAllocations({ ...query, after: "nonsense" }), "badCursor");
+  });
+
+  test("audit entries are listed in pages, the newest first", async () => {
+    for (let at = 0; at < 5; at += 1) {
+      const entry = {
+        actor: `a${at % 2}`,
+        action: "ReconcileQuota" as const,
+        subject: "",
+        reason: "r\u0000",
+        details: { at },
+      };
+      await store.pools.appendAudit(entry);
+    }
+    const query = { filter: { actor: "a0", action: "", subject: "" }, pageSize: 2, after: null };
+    const first = await store.pools.listAudit(query);
+    assert.ok(first !== "badCursor");
+    const second = await store.pools.listAudit({ ...query, after: first.next });
+    assert.ok(second !== "badCursor");
+    assert.deepEqual(
+      [...first.entries, ...second.entries].map(({ details }) => details),
+      [{ at: 4 }, { at: 2 }, { at: 0 }],
+    );
+    assert.equal(second.next, null);
+    assert.equal(first.entries[0]?.reason, "r\ufffd");
+  });
+});

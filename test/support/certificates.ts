@@ -1,0 +1,72 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+/** True where the program openssl is on the PATH. */
+export function hasOpenssl(): boolean {
+  return spawnSync("openssl", ["version"]).status === 0;
+}
+
+/** An authority of the test's own and what it has signed, as files in a folder that is removed at the end. */
+export class Certificates {
+  readonly #directory = mkdtempSync(join(tmpdir(), "gangway-certificates-"));
+  readonly caFile = this.#path("ca.crt");
+
+  constructor() {
+    this.#openssl(
+      "req",
+      "-x509",
+      "-newkey",
+      "rsa:2048",
+      "-nodes",
+      "-days",
+      "2",
+      "-subj",
+      "/CN=test authority",
+      ...this.#to("ca"),
+    );
+  }
+
+  /** A certificate and its key for a server or a client; `names` as in `DNS:localhost,IP:127.0.0.1`. */
+  sign(name: string, names: string): { readonly certFile: string; readonly keyFile: string } {
+    const request = this.#path(`${name}.csr`);
+    const extensions = this.#path(`${name}.ext`);
+    writeFileSync(extensions, `subjectAltName=${names}\n`);
+    this.#openssl(
+      "req",
+      "-newkey",
+      "rsa:2048",
+      "-nodes",
+      "-subj",
+      `/CN=${name}`,
+      "-keyout",
+      this.#path(`${name}.key`),
+      "-out",
+      request,
+    );
+    const by = ["-CA", this.caFile, "-CAkey", this.#path("ca.key"), "-CAcreateserial", "-days", "2"];
+    this.#openssl("x509", "-req", "-in", request, ...by, "-extfile", extensions, "-out", this.#path(`${name}.crt`));
+    return { certFile: this.#path(`${name}.crt`), keyFile: this.#path(`${name}.key`) };
+  }
+
+  read(file: string): string {
+    return readFileSync(file, "utf8");
+  }
+
+  remove(): void {
+    rmSync(this.#directory, { recursive: true, force: true });
+  }
+
+  #path(name: string): string {
+    return join(this.#directory, name);
+  }
+
+  #to(name: string): readonly string[] {
+    return ["-keyout", this.#path(`${name}.key`), "-out", this.#path(`${name}.crt`)];
+  }
+
+  #openssl(...args: readonly string[]): void {
+    execFileSync("openssl", args, { stdio: "pipe" });
+  }
+}

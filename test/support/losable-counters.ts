@@ -1,0 +1,28 @@
+import { inProcessCounters } from "../../src/adapters/quota/in-process.ts";
+import type { Counters } from "../../src/core/quota/counters.ts";
+
+/** Counters that several processes share and that are empty and closed once they were lost. */
+export class LosableCounters {
+  #counters = inProcessCounters();
+  readonly port: Counters = {
+    open: (...given) => this.#counters.open(...given),
+    grant: (...given) => this.#counters.grant(...given),
+    free: (...given) => this.#counters.free(...given),
+    confirm: (...given) => this.#counters.confirm(...given),
+    renew: (...given) => this.#counters.renew(...given),
+    stand: (...given) => this.#counters.stand(...given),
+    leave: (...given) => this.#counters.leave(...given),
+    tick: (...given) => this.#counters.tick(...given),
+    report: (...given) => this.#counters.report(...given),
+    setLimits: (...given) => this.#counters.setLimits(...given),
+    used: () => this.#counters.used(),
+    held: (...given) => this.#counters.held(...given),
+    find: (...given) => this.#counters.find(...given),
+    waiting: () => this.#counters.waiting(),
+    onOffer: (listener) => this.#counters.onOffer(listener),
+  };
+
+  lose(): void {
+    this.#counters = inProcessCounters();
+  }
+}

@@ -1,0 +1,117 @@
+/** Adoption and release as a worker does them, on the simulated cluster. */
+import assert from "node:assert/strict";
+import { after, afterEach, before, beforeEach, test } from "node:test";
+import type { KubeClient } from "../../src/adapters/cluster/client.ts";
+import type { SimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
+import { LABEL } from "../../src/core/job/labels.ts";
+import { arrayAt, type JsonObject, objectAt, stringAt } from "../../src/runtime/json.ts";
+import { clientOf, clock, create, gpuNodes, startSim, until } from "../cluster/harness.ts";
+import { type GangOptions, gangOf, type Running, runWorker } from "./harness.ts";
+import { MemoryStore } from "./memory-store.ts";
+
+let sim: SimCluster;
+let direct: KubeClient;
+let store: MemoryStore;
+let running: Running[] = [];
+
+before(async () => {
+  sim = await startSim(gpuNodes(4));
+  direct = clientOf(sim.kubeconfig());
+});
+
+beforeEach(() => {
+  store = new MemoryStore(clock);
+});
+
+afterEach(async () => {
+  await Promise.all(running.map((one) => one.stop()));
+  running = [];
+});
+
+after(async () => {
+  await direct.close();
+  await sim.close();
+});
+
+function start(): Running {
+  const one = runWorker(sim, store);
+  running.push(one);
+  return one;
+}
+
+async function runs(options: GangOptions = {}): Promise<string> {
+  const job = gangOf({ kind: "PyTorchJob", workers: 2, run: "forever", ...options });
+  store.add(job);
+  store.admit(job.uid, "sim");
+  start().worker.wake(job.uid);
+  await until(() => store.job(job.uid)?.status.replicaStatuses["Worker"]?.active === 2, "the gang runs");
+  return job.uid;
+}
+
+const path = (name: string) => `/api/v1/namespaces/default/pods/${name}`;
+
+async function pod(name: string): Promise<JsonObject> {
+  const got = await direct.request({ method: "GET", path: path(name) });
+  return got.kind === "ok" ? got.object : {};
+}
+
+const controllers = (object: JsonObject) =>
+  arrayAt(objectAt(object, "metadata"), "ownerReferences").map((owner) => stringAt(owner, "kind"));
+
+async function patch(name: string, metadata: JsonObject): Promise<void> {
+  const patched = await direct.request({ method: "PATCH", path: path(name), body: { metadata } });
+  assert.equal(patched.kind, "ok");
+}
+
+test("a pod whose labels were changed is released and never deleted; its name stays taken, which is told", async () => {
+  const uid = await runs();
+  const { name = "" } = store.job(uid) ?? {};
+  const taken = `${name}-worker-1`;
+  const before = await pod(taken);
+  await patch(taken, { labels: { [LABEL.jobUid]: null, debug: "yes" } });
+  await until(async () => controllers(await pod(taken)).length === 0, "released");
+  const ready = () => store.job(uid)?.status.conditions.find(({ type }) => type === "PodsReady");
+  await until(() => ready()?.reason === "FailedCreatePod", "the stranger is told of");
+  assert.ok(store.events.some(({ reason, message }) => reason === "FailedCreatePod" && message.includes(taken)));
+  const now = await pod(taken);
+  assert.equal(stringAt(objectAt(now, "metadata"), "uid"), stringAt(objectAt(before, "metadata"), "uid"));
+  assert.equal(store.job(uid)?.status.replicaStatuses["Worker"]?.active, 1);
+});
+
+test("a pod that lost its owner is adopted again, and goes with the job", async () => {
+  const uid = await runs();
+  const { name = "" } = store.job(uid) ?? {};
+  await patch(`${name}-worker-0`, { ownerReferences: null });
+  await until(async () => controllers(await pod(`${name}-worker-0`))[0] === "ConfigMap", "adopted");
+  store.cancel(uid);
+  running[0]?.worker.wake(uid);
+  await until(async () => Object.keys(await pod(`${name}-worker-0`)).length === 0, "deleted");
+});
+
+test("a stranger's pod under one of our names is told of and left; once it goes, ours takes its place", async () => {
+  const job = gangOf({ kind: "PyTorchJob", workers: 1, run: "forever" });
+  const body = {
+    metadata: { name: `${job.name}-worker-0`, annotations: { "sim.gangway.dev/run": "forever" } },
+    spec: { containers: [{ name: "main", image: "busybox" }], terminationGracePeriodSeconds: 0 },
+  };
+  assert.equal((await create(direct, "pods", body)).kind, "ok");
+  store.add(job);
+  store.admit(job.uid, "sim");
+  const { worker } = start();
+  worker.wake(job.uid);
+  const told = () => store.events.filter(({ reason }) => reason === "FailedCreatePod");
+  await until(() => told().length > 0, "the stranger is told of");
+  assert.equal(
+    store.job(job.uid)?.status.conditions.find(({ type }) => type === "PodsReady")?.reason,
+    "FailedCreatePod",
+  );
+  assert.equal(stringAt(objectAt(await pod(body.metadata.name), "metadata"), "deletionTimestamp"), undefined);
+  assert.equal(told().length, 1, "one complaint, not one for each try");
+  await direct.request({ method: "DELETE", path: path(body.metadata.name), body: { gracePeriodSeconds: 0 } });
+  const isOurs = async () =>
+    (objectAt(objectAt(await pod(body.metadata.name), "metadata"), "labels")[LABEL.jobUid] ?? "") === job.uid;
+  await until(async () => {
+    worker.wake(job.uid);
+    return isOurs();
+  }, "ours is made");
+});

@@ -1,0 +1,106 @@
+/** PodGroups as a worker keeps them, on the simulated cluster with a definition of their kind. */
+import assert from "node:assert/strict";
+import { after, afterEach, before, beforeEach, test } from "node:test";
+import type { KubeClient } from "../../src/adapters/cluster/client.ts";
+import type { SimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
+import type { Job } from "../../src/core/job/job.ts";
+import { type JsonObject, numberAt, objectAt, stringAt, stringMapAt } from "../../src/runtime/json.ts";
+import { clientOf, clock, gpuNodes, startSim, until } from "../cluster/harness.ts";
+import { podGroupDefinition } from "../kube/pod-groups.ts";
+import { count, gangOf, leftOf, type Running, runWorker } from "./harness.ts";
+import { MemoryStore } from "./memory-store.ts";
+
+let sim: SimCluster;
+let direct: KubeClient;
+let store: MemoryStore;
+let running: Running | null = null;
+
+before(async () => {
+  sim = await startSim(gpuNodes(4));
+  direct = clientOf(sim.kubeconfig());
+});
+
+beforeEach(() => {
+  store = new MemoryStore(clock);
+});
+
+afterEach(() => running?.stop());
+
+after(async () => {
+  await direct.close();
+  await sim.close();
+});
+
+type Options = Parameters<typeof gangOf>[0] & { readonly schedulerName?: string };
+
+function admitted(scheduler: "volcano" | "scheduler-plugins", { schedulerName, ...options }: Options) {
+  const plain = gangOf({ kind: "PyTorchJob", workers: 2, ...options });
+  const job = schedulerName === undefined ? plain : scheduledBy(plain, schedulerName);
+  store.add(job);
+  store.admit(job.uid, "sim");
+  running = runWorker(sim, store, undefined, clock, scheduler);
+  running.worker.wake(job.uid);
+  return job;
+}
+
+function scheduledBy(job: Job, schedulerName: string): Job {
+  const named = Object.entries(job.spec.replicaSpecs).map(([role, replica]) => {
+    const template = { ...replica.template, spec: { ...objectAt(replica.template, "spec"), schedulerName } };
+    return [role, { ...replica, template }];
+  });
+  return { ...job, spec: { ...job.spec, replicaSpecs: Object.fromEntries(named) } };
+}
+
+async function define(group: string, version: string): Promise<void> {
+  const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+  const made = await direct.request({ method: "POST", path, body: podGroupDefinition(group, version) });
+  assert.equal(made.kind, "ok");
+}
+
+const groupPath = (version: string, name: string) => `/apis/${version}/namespaces/default/podgroups/${name}`;
+
+async function groupOf(version: string, name: string): Promise<JsonObject | null> {
+  const got = await direct.request({ method: "GET", path: groupPath(version, name) });
+  return got.kind === "ok" ? got.object : null;
+}
+
+test("without the scheduler's kind no pod is made and it is told; with it pods wait for its word, and the group goes at the end", async () => {
+  const version = "scheduling.volcano.sh/v1beta1";
+  const job = admitted("volcano", { run: "30ms", schedulerName: "default-scheduler" });
+  await until(() => store.events.some(({ reason }) => reason === "FailedCreatePodGroup"), "told of");
+  assert.deepEqual((await leftOf(direct, job.uid)).pods, []);
+  await define("scheduling.volcano.sh", "v1beta1");
+  await until(async () => (await groupOf(version, job.name)) !== null, "the group is made");
+  assert.equal(numberAt(objectAt(await groupOf(version, job.name), "spec"), "minMember"), 3);
+  assert.deepEqual((await leftOf(direct, job.uid)).pods, [], "volcano has not said anything");
+  const path = `${groupPath(version, job.name)}/status`;
+  const taken = await direct.request({ method: "PATCH", path, body: { status: { phase: "Inqueue" } } });
+  assert.equal(taken.kind, "ok", taken.kind === "failed" ? taken.message : "");
+  await until(() => store.job(job.uid)?.status.phase === "SUCCEEDED", "it runs to its end");
+  await until(async () => count(await leftOf(direct, job.uid)) === 0, "everything goes");
+  await until(async () => (await groupOf(version, job.name)) === null, "the group too");
+  const told = store.events.map(({ reason }) => reason);
+  const wanted = ["SuccessfulCreatePodGroup", "SuccessfulDeletePodGroup", "SuccessfulCreateService"];
+  // Nothing plays volcano here: the template keeps the scheduler that there is, which is warned of.
+  for (const reason of [...wanted, "SettedPodTemplateSchedulerName"]) assert.ok(told.includes(reason), reason);
+});
+
+test("pods of scheduler-plugins name their group, which is written once", async () => {
+  const version = "scheduling.x-k8s.io/v1alpha1";
+  await define("scheduling.x-k8s.io", "v1alpha1");
+  const job = admitted("scheduler-plugins", { run: "forever" });
+  const path = `/api/v1/namespaces/default/pods/${job.name}-worker-0`;
+  const pod = async () => {
+    const got = await direct.request({ method: "GET", path });
+    return got.kind === "ok" ? got.object : {};
+  };
+  const groupLabel = async () =>
+    stringMapAt(objectAt(await pod(), "metadata"), "labels")["scheduling.x-k8s.io/pod-group"];
+  await until(async () => (await groupLabel()) === job.name, "pods are made");
+  assert.equal(stringAt(objectAt(await pod(), "spec"), "schedulerName"), "scheduler-plugins-scheduler");
+  const versionOf = async () => stringAt(objectAt(await groupOf(version, job.name), "metadata"), "resourceVersion");
+  const first = await versionOf();
+  running?.worker.wake(job.uid);
+  await running?.worker.runOnce();
+  assert.equal(await versionOf(), first);
+});

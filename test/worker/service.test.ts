@@ -1,0 +1,207 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Job } from "../../src/core/job/job.ts";
+import { type Plugin, phaseInfo, serviceKind, type TaskContext } from "../../src/core/kinds/plugin.ts";
+import { serveKinds } from "../../src/core/kinds/registry.ts";
+import type { WorkerClusters } from "../../src/worker/ports.ts";
+import { createWorker } from "../../src/worker/worker.ts";
+import { clock } from "../cluster/harness.ts";
+import { CONFIG, jobOf } from "../core/world.ts";
+import { MemoryStore } from "./memory-store.ts";
+
+serveKinds([
+  { id: "a", kinds: [serviceKind({ name: "AJob", description: "" })], load: () => never() },
+  { id: "b", kinds: [serviceKind({ name: "BJob", description: "" })], load: () => never() },
+]);
+
+function never(): never {
+  throw new Error("the test's own host loads plugins");
+}
+
+/** No cluster is asked of a job without pods. */
+const clusters: WorkerClusters = {
+  observe: () => assert.fail("a job without pods is in no cluster"),
+  look: () => assert.fail("a job without pods is in no cluster"),
+  act: () => assert.fail("a job without pods needs no action"),
+  claim: () => assert.fail("a job without pods claims nothing"),
+  anchorLives: async () => false,
+  seenJobs: () => [],
+  namespaceOf: () => null,
+};
+
+let counter = 0;
+
+function submitted(store: MemoryStore, kind: string, systemBackoffLimit = 1): Job {
+  const uid = `uid-${counter++}`;
+  const job = jobOf({ kind, replicaSpecs: {}, runPolicy: { systemBackoffLimit } }, { uid, name: uid });
+  store.add(job);
+  store.admit(uid, "");
+  return job;
+}
+
+/** A worker with these plugins, that is stepped until what is asked for holds. */
+function working(store: MemoryStore, plugins: Readonly<Record<string, Partial<Plugin>>>, pluginCallMsMax = 10_000) {
+  const term = { name: `worker ${counter++}`, signal: new AbortController().signal };
+  const tokens: string[] = [];
+  const worker = createWorker(
+    {
+      clock,
+      store: store.port(),
+      clusters,
+      member: { term: () => term },
+      wakePlanner: () => undefined,
+      plugins: {
+        pluginOf: async (kind) => {
+          const own = plugins[kind] ?? assert.fail(`no plugin for ${kind}`);
+          const nothing = async () => undefined;
+          return {
+            id: kind,
+            handle: async () => ({ info: phaseInfo.success() }),
+            abort: nothing,
+            finalize: nothing,
+            ...own,
+          };
+        },
+        resources: ({ taskName }) => ({
+          allocate: async ({ pool }) => {
+            tokens.push(`${pool}/${taskName}`);
+            return { status: "GRANTED" };
+          },
+          release: async () => undefined,
+        }),
+        secrets: { get: async (name) => `the ${name}` },
+      },
+    },
+    { config: CONFIG, pluginCallMsMax, onError: (error) => assert.fail(String(error)) },
+  );
+  const until = async (holds: () => boolean) => {
+    while (!holds()) {
+      await worker.runOnce();
+      await clock.sleep(1);
+    }
+  };
+  return { worker, until, tokens };
+}
+
+const statusOf = (store: MemoryStore, { uid }: Job) => store.job(uid)!.status;
+
+test("each round sees what the last one kept, under one name, with the record ahead of every call", async () => {
+  const store = new MemoryStore(clock);
+  const job = submitted(store, "AJob");
+  const rounds: TaskContext[] = [];
+  const { until, tokens } = working(store, {
+    AJob: {
+      handle: async (context) => {
+        rounds.push(context);
+        const recorded = statusOf(store, job);
+        assert.equal(recorded.plugin?.stage, "handle");
+        assert.deepEqual(recorded.plugin?.state, context.state);
+        await context.resources.allocate({ pool: "slots" });
+        const state = { version: 7, value: { round: rounds.length } };
+        if (rounds.length === 4)
+          return { info: phaseInfo.success({ reason: await context.secrets.get("word") }), state };
+        return { info: phaseInfo.running(), state, recheckAfterMs: 0 };
+      },
+    },
+  });
+  await until(() => statusOf(store, job).plugin?.stage === "done");
+  assert.deepEqual(
+    rounds.map(({ state }) => state.value),
+    [null, { round: 1 }, { round: 2 }, { round: 3 }],
+  );
+  assert.deepEqual([...new Set(tokens)], [`slots/gw-${job.uid}-1-1`]);
+  assert.equal(statusOf(store, job).phase, "SUCCEEDED");
+  assert.equal(statusOf(store, job).info?.reason, "the word");
+  const told = store.events.filter(({ reason }) => reason === "AJobTaskProgress");
+  assert.equal(told.length, 2, "the same phase and version are no news");
+});
+
+test("plugins that hang are cut off, and keep neither the worker's other jobs nor other plugins waiting", async () => {
+  const store = new MemoryStore(clock);
+  const hanging = Array.from({ length: 40 }, () => submitted(store, "AJob"));
+  const signals: AbortSignal[] = [];
+  const { until } = working(
+    store,
+    {
+      AJob: {
+        handle: ({ signal }) => {
+          signals.push(signal);
+          return new Promise(() => undefined);
+        },
+      },
+      BJob: {},
+    },
+    30,
+  );
+  const other = submitted(store, "BJob");
+  await until(() => statusOf(store, other).phase === "SUCCEEDED");
+  assert.ok(hanging.some((job) => statusOf(store, job).phase !== "FAILED"));
+  await until(() => hanging.every((job) => statusOf(store, job).plugin?.stage === "done"));
+  for (const job of hanging) assert.match(statusOf(store, job).failure?.message ?? "", /cut off after 0.03 s/);
+  assert.ok(signals.every(({ aborted }) => aborted));
+});
+
+test("a call that is over gets no more tokens", async () => {
+  const store = new MemoryStore(clock);
+  const job = submitted(store, "AJob");
+  let late: Promise<unknown> = Promise.resolve();
+  const { until, tokens } = working(store, {
+    AJob: {
+      handle: async ({ resources, signal }) => {
+        late = new Promise((resolve) => {
+          signal.addEventListener("abort", () => resolve(resources.allocate({ pool: "slots" }).catch(String)));
+        });
+        return { info: phaseInfo.success() };
+      },
+    },
+  });
+  await until(() => statusOf(store, job).plugin?.stage === "done");
+  assert.match(String(await late), /the call is over/);
+  assert.deepEqual(tokens, []);
+});
+
+const wrong: Record<string, { readonly plugin: Partial<Plugin>; readonly says: RegExp }> = {
+  "throws at once": {
+    plugin: {
+      handle: () => {
+        throw new Error("at once");
+      },
+    },
+    says: /at once/,
+  },
+  "throws what is no error": {
+    plugin: { handle: () => Promise.reject(Object.create(null)) },
+    says: /no error was thrown/,
+  },
+  "returns nothing": { plugin: { handle: async () => undefined as never }, says: /handle returned nothing/ },
+  "returns an unknown phase": {
+    plugin: { handle: async () => ({ info: { ...phaseInfo.running(), phase: "FINE" as never } }) },
+    says: /info\.phase must be one of/,
+  },
+  "keeps too much": {
+    plugin: {
+      handle: async () => ({ info: phaseInfo.running(), state: { version: 1, value: { text: "x".repeat(70_000) } } }),
+    },
+    says: /more than 65536 characters/,
+  },
+};
+for (const [name, { plugin, says }] of Object.entries(wrong)) {
+  test(`a plugin that ${name} fails its job, and is still aborted and finalized`, async () => {
+    const store = new MemoryStore(clock);
+    const job = submitted(store, "AJob");
+    const called: string[] = [];
+    const { until } = working(store, {
+      AJob: {
+        abort: async () => void called.push("abort"),
+        finalize: async () => void called.push("finalize"),
+        ...plugin,
+      },
+    });
+    await until(() => statusOf(store, job).plugin?.stage === "done");
+    const { failure } = statusOf(store, job);
+    assert.deepEqual([failure?.code, failure?.kind], ["PluginFailed", "SYSTEM"]);
+    assert.match(failure?.message ?? "", says);
+    assert.deepEqual(called, ["abort", "finalize"]);
+    assert.notEqual(store.job(job.uid)?.admissions[0]?.tokensReleasedMs, null);
+  });
+}

@@ -1,0 +1,171 @@
+import assert from "node:assert/strict";
+import { after, afterEach, before, beforeEach, test } from "node:test";
+import type { KubeClient } from "../../src/adapters/cluster/client.ts";
+import type { SimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
+import type { Job } from "../../src/core/job/job.ts";
+import { changeJob, type WantedChange } from "../../src/core/kinds/change-job.ts";
+import { kindOf } from "../../src/core/kinds/registry.ts";
+import { clientOf, fastClock, gpuNodes, startSim, until } from "../cluster/harness.ts";
+import { count, type GangOptions, gangOf, leftOf, type Running, runWorker } from "./harness.ts";
+import { MemoryStore } from "./memory-store.ts";
+
+/** A minute here is a second of the test's. */
+const time = fastClock(60);
+let sim: SimCluster;
+let direct: KubeClient;
+let store: MemoryStore;
+let running: Running[] = [];
+
+before(async () => {
+  sim = await startSim(gpuNodes(4), 1, time);
+  direct = clientOf(sim.kubeconfig());
+});
+
+beforeEach(() => {
+  store = new MemoryStore(time);
+});
+
+afterEach(async () => {
+  await Promise.all(running.map((one) => one.stop()));
+  running = [];
+});
+
+after(async () => {
+  await direct.close();
+  await sim.close();
+});
+
+function start(wrap?: Parameters<typeof runWorker>[2]): Running {
+  const one = runWorker(sim, store, wrap, time);
+  running.push(one);
+  return one;
+}
+
+function admitted(options: GangOptions, changed: (job: Job) => Job = (job) => job): string {
+  const job = changed(gangOf({ run: "forever", workers: 2, ...options }));
+  store.add(job);
+  store.admit(job.uid, "sim");
+  return job.uid;
+}
+
+/** As the service changes a job. */
+function change(uid: string, wanted: Omit<WantedChange, "version">): void {
+  store.change(uid, (job) => {
+    const decided = changeJob(job, kindOf(job.spec.kind)!, { version: null, ...wanted }, time.nowMs());
+    assert.equal(decided.kind, "changed");
+    return "event" in decided ? decided.job : job;
+  });
+  for (const { worker } of running) worker.wake(uid);
+}
+
+const phaseOf = (uid: string) => store.job(uid)?.status.phase;
+const reaches = (uid: string, phase: string) => until(() => phaseOf(uid) === phase, `${uid} is ${phase}`);
+const lives = (seconds: number) => (job: Job) => {
+  return { ...job, spec: { ...job.spec, runPolicy: { ...job.spec.runPolicy, ttlSecondsAfterFinished: seconds } } };
+};
+
+test("the deadline fires on a gang that nothing is heard of", async () => {
+  const uid = admitted({ runPolicy: { activeDeadlineSeconds: 40 } });
+  start();
+  await reaches(uid, "RUNNING");
+  await reaches(uid, "FAILED");
+  const { failure, completionTimeMs, startTimeMs } = store.job(uid)!.status;
+  assert.equal(failure?.code, "DeadlineExceeded");
+  assert.ok(Number(completionTimeMs) >= Number(startTimeMs) + 40_000);
+});
+
+test("a deadline and a time to live fire at another worker, after the one that set them is gone", async () => {
+  const uid = admitted({ runPolicy: { activeDeadlineSeconds: 60 } }, lives(30));
+  const first = start();
+  await reaches(uid, "RUNNING");
+  await until(() => (store.rows.get(uid)?.recheckAtMs ?? 0) > time.nowMs() + 10_000, "only the deadline is ahead");
+  await first.stop();
+  start();
+  await reaches(uid, "FAILED");
+  await running.at(-1)?.stop();
+  start();
+  await until(() => store.job(uid) === null, "the job is forgotten");
+  assert.equal(count(await leftOf(direct, uid)), 0);
+});
+
+test("failed pods are started again after their backoffs until the limit, by whichever worker is there", async () => {
+  const uid = admitted({ kind: "PyTorchJob", workers: 1, run: "2s", runPolicy: { backoffLimit: 3 } }, (job) => {
+    const worker = job.spec.replicaSpecs["Worker"]!;
+    const metadata = { annotations: { "sim.gangway.dev/run": "2s", "sim.gangway.dev/exit-code": "143" } };
+    const failing = { ...worker, restartPolicy: "ExitCode" as const, template: { ...worker.template, metadata } };
+    return { ...job, spec: { ...job.spec, replicaSpecs: { Worker: failing } } };
+  });
+  const first = start();
+  await until(() => store.job(uid)?.status.attempts.user === 1, "the first failure is counted");
+  await first.stop();
+  start();
+  await reaches(uid, "FAILED");
+  const { attempts, failure } = store.job(uid)!.status;
+  assert.deepEqual([attempts.user, attempts.byReplica, failure?.code], [3, { "Worker/0": 4 }, "BackoffLimitExceeded"]);
+  const made = store.events.filter(({ jobUid, reason }) => jobUid === uid && reason === "SuccessfulCreatePod");
+  assert.equal(made.length, 3, "each attempt was made once");
+});
+
+test("a running gang is suspended and resumed: nothing is left of it meanwhile, and it boards under a new number", async () => {
+  const uid = admitted({ kind: "PyTorchJob", workers: 2, runPolicy: { cleanPodPolicy: "None" } });
+  const { plannerWakes } = start();
+  await reaches(uid, "RUNNING");
+  change(uid, { suspend: true });
+  await reaches(uid, "SUSPENDED");
+  await until(() => store.job(uid)?.admissions.length === 0, "its tokens are released and nothing is left");
+  assert.equal(count(await leftOf(direct, uid)), 0);
+  assert.ok(store.released.has(`${uid}/1`));
+  const wakes = plannerWakes();
+  change(uid, { suspend: false });
+  await reaches(uid, "WAITING");
+  assert.ok(plannerWakes() > wakes, "the planner hears of it");
+  store.change(uid, (job) => ({
+    ...job,
+    admissions: [{ ...admissionOf(job), number: 2 }],
+    status: { ...job.status, phase: "ADMITTED" },
+  }));
+  running[0]?.worker.wake(uid);
+  await reaches(uid, "RUNNING");
+  assert.equal((await leftOf(direct, uid)).pods.length, 3);
+});
+
+test("a pod whose node is gone and whose kubelet says nothing is forced, so that a cancelled gang ends", async () => {
+  const uid = admitted({ workers: 2 }, (job) => {
+    const worker = job.spec.replicaSpecs["Worker"]!;
+    const metadata = { annotations: { "sim.gangway.dev/run": "forever", "sim.gangway.dev/termination-grace": "10h" } };
+    const template = {
+      ...worker.template,
+      metadata,
+      spec: { ...(worker.template["spec"] as object), terminationGracePeriodSeconds: 36_000 },
+    };
+    return { ...job, spec: { ...job.spec, replicaSpecs: { Worker: { ...worker, template } } } };
+  });
+  const overdue = { deletionTimeMs: 1 };
+  start((clusters) => ({
+    ...clusters,
+    observe: (job) =>
+      clusters.observe(job)?.map((seen) => ({
+        ...seen,
+        pods: seen.pods.map((pod) => (pod.deleting ? { ...pod, ...overdue, nodeGone: true } : pod)),
+      })) ?? null,
+  }));
+  await reaches(uid, "RUNNING");
+  store.cancel(uid);
+  await until(() => store.released.has(`${uid}/1`), "its tokens are released");
+  assert.equal((await leftOf(direct, uid)).pods.length, 0);
+});
+
+function admissionOf(job: Job) {
+  return {
+    number: 1,
+    cluster: "sim",
+    admitTimeMs: time.nowMs(),
+    members: Object.fromEntries(Object.entries(job.spec.replicaSpecs).map(([role, { replicas }]) => [role, replicas])),
+    flavors: {},
+    nodeLabels: {},
+    state: "live" as const,
+    tokensReleasedMs: null,
+    goneMs: null,
+    belowMinSinceMs: time.nowMs(),
+  };
+}
