@@ -87,7 +87,7 @@ export function callsOf(client: Client) {
   const sendBytes = <I extends DescMessage, O extends DescMessage>(
     method: MethodOf<I, O>,
     bytes: Uint8Array,
-    deadlineMs = 10_000,
+    deadlineMs = 120_000,
   ): Promise<Outcome<MessageShape<O>>> =>
     new Promise((resolve) => {
       client.makeUnaryRequest(

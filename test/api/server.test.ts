@@ -193,7 +193,7 @@ test("the server listens on IPv6 where the machine has it", async (t) => {
   assert.match(api.address, /^\[::1\]:\d+$/);
   const client = new Client(api.address, credentials.createInsecure());
   await new Promise<void>((resolve, reject) =>
-    client.waitForReady(Date.now() + 5000, (error) => (error ? reject(error) : resolve())),
+    client.waitForReady(Date.now() + 60_000, (error) => (error ? reject(error) : resolve())),
   );
   client.close();
   await api.close();

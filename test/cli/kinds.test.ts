@@ -24,7 +24,7 @@ test("there is an example of every kind, and all are read as they are", async ()
   assert.deepEqual([...shown].sort(), KINDS.map(({ name }) => name).sort());
 });
 
-test("a job of every kind runs to its end on the simulated clusters", { timeout: 240_000 }, async (t) => {
+test("a job of every kind runs to its end on the simulated clusters", async (t) => {
   const directory = mkdtempSync(join(tmpdir(), "gangway-kinds-"));
   const service = new ServiceProcess(["--data", directory, "--listen", "127.0.0.1:0", "--no-examples"]);
   t.after(async () => {

@@ -58,9 +58,7 @@ async function codeOf(child: ChildProcess): Promise<number | null> {
   return code;
 }
 
-test("tokens that scripts hold outlive a service that is killed, and go when the scripts end", {
-  timeout: 120_000,
-}, async (t) => {
+test("tokens that scripts hold outlive a service that is killed, and go when the scripts end", async (t) => {
   const directory = mkdtempSync(join(tmpdir(), "gangway-tokens-"));
   t.after(() => rmSync(directory, { recursive: true, force: true }));
   const listen = `127.0.0.1:${await freePort()}`;

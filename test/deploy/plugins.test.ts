@@ -133,9 +133,7 @@ test("what GANGWAY_PLUGINS names and cannot be used is said precisely, and nothi
   }
 });
 
-test("a kind of pods and one that runs a service are served from outside, across a kill", {
-  timeout: 240_000,
-}, async (t) => {
+test("a kind of pods and one that runs a service are served from outside, across a kill", async (t) => {
   let service = new Service();
   t.after(() => service.end("SIGKILL"));
   let address = await service.address();

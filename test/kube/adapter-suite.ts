@@ -47,7 +47,7 @@ function ok(result: ApiResult): JsonObject {
 
 /** Registers the whole suite for one kind of server. */
 export function adapterSuite(name: string, start: () => Promise<Subject>): void {
-  suite(`the cluster adapter on ${name}`, { timeout: 180_000 }, () => {
+  suite(`the cluster adapter on ${name}`, () => {
     const of = new Scene(start);
     before(() => of.open());
     after(() => of.close());

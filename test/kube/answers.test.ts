@@ -19,7 +19,7 @@ async function ask({ url, token }: Subject, agent: Agent, question: Question): P
   return { status: answer.statusCode, body: text.startsWith("{") ? comparable(JSON.parse(text)) : text };
 }
 
-suite("a simulated cluster answers as a real one", { skip: !controlPlaneBuilt(), timeout: 120_000 }, () => {
+suite("a simulated cluster answers as a real one", { skip: !controlPlaneBuilt() }, () => {
   let simulated: Subject;
   let real: Subject;
   let agent: Agent;

@@ -38,7 +38,7 @@ export type ControlPlaneOptions = {
 };
 
 const ADMIN = "admin";
-const READY_MS_MAX = 60_000;
+const READY_MS_MAX = 240_000;
 const STOP_MS_MAX = 10_000;
 
 /** Resolves once the API server is ready and scheduler, garbage collector and KWOK have been started. */

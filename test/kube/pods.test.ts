@@ -48,7 +48,7 @@ const quantity = fc
   .map((parts) => parts.join(""))
   .filter((text) => (parseQuantity(text)?.nano ?? 0n) < NANO_MAX);
 
-suite("pods as a real API server takes them", { skip: !controlPlaneBuilt(), timeout: 180_000 }, () => {
+suite("pods as a real API server takes them", { skip: !controlPlaneBuilt() }, () => {
   let plane: ControlPlane;
 
   before(async () => {

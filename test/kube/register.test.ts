@@ -36,7 +36,7 @@ spec:
 `;
 }
 
-suite("clusters that are registered while the service runs", { skip: !controlPlaneBuilt(), timeout: 180_000 }, () => {
+suite("clusters that are registered while the service runs", { skip: !controlPlaneBuilt() }, () => {
   const data = mkdtempSync(join(tmpdir(), "gangway-register-"));
   const files: Record<string, string> = {
     "briefly.yaml": manifest("briefly", { runs: "briefly" }),

@@ -193,7 +193,7 @@ test("a gang that passes over another leaves it its room, unless its priority is
   assert.equal(refusal?.message, "needs 8 of gpu/h100; pool gpu/h100 uses 8 of 16, and keeps 16 for ml/a");
 });
 
-test("the planner is woken when its gang fits", { timeout: 5_000 }, async (t) => {
+test("the planner is woken when its gang fits", async (t) => {
   const real = systemClock();
   /** Nothing comes by waiting alone. */
   const patient: Clock = {

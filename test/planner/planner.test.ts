@@ -310,7 +310,7 @@ function running(planner: Planner) {
   };
 }
 
-test("the loop plans again when it is woken, and ends when it is told", { timeout: 5_000 }, async () => {
+test("the loop plans again when it is woken, and ends when it is told", async () => {
   const { store, planner } = start({ jobs: [gang("a", 1)] });
   const loop = running(planner);
   await until(() => admitted(store).length === 1);
@@ -320,7 +320,7 @@ test("the loop plans again when it is woken, and ends when it is told", { timeou
   await loop.end();
 });
 
-test("the loop plans again by itself when a gang's time has come", { timeout: 5_000 }, async () => {
+test("the loop plans again by itself when a gang's time has come", async () => {
   const waits = gang("a", 1, { backoff: { undone: 1, notBeforeMs: Date.now() + 50, lastCluster: "east" } });
   const { store, planner } = start({ jobs: [waits] });
   store.numbers.set("uid-a", 1);
@@ -330,7 +330,7 @@ test("the loop plans again by itself when a gang's time has come", { timeout: 5_
   await loop.end();
 });
 
-test("errors of the store are reported, and the loop goes on", { timeout: 5_000 }, async () => {
+test("errors of the store are reported, and the loop goes on", async () => {
   const { store, planner, errors } = start({ jobs: [gang("a", 1)] });
   const failing: (keyof PlannerStore)[] = ["snapshot", "recordAdmission", "recordRefusals"];
   store.jobs.set("uid-b", gang("b", 9));

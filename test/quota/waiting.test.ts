@@ -67,7 +67,7 @@ function suite(
     stops = [];
     await Promise.all([here?.close(), there?.close()]);
   });
-  const options = { skip: of.skip, timeout: 20_000 };
+  const options = { skip: of.skip };
   const holdAll = () => here.manager.allocate({ lines: [line({ token: "all" })], holder: "all", priority: 0 });
   const releaseAll = () =>
     here.manager.release([{ pool: POOL, token: "all", holder: "all", project: null, namespace: null }]);

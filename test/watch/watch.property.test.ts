@@ -81,7 +81,7 @@ onEachDatabase((openDb) => {
     return jobs;
   }
 
-  test("from every cursor a reader ends up with what a list shows", { timeout: 60_000 }, async () => {
+  test("from every cursor a reader ends up with what a list shows", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 25 }), filter, async (steps, filter) => {
         const { store } = await freshStore(db);
