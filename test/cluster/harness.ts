@@ -51,7 +51,7 @@ export function clientOf(kubeconfig: string, connectionsMax = 66): KubeClient {
 }
 
 /** Waits until something holds, but not for ever. */
-export async function until(holds: () => boolean | Promise<boolean>, what: string, msMax = 15_000): Promise<void> {
+export async function until(holds: () => boolean | Promise<boolean>, what: string, msMax = 240_000): Promise<void> {
   const endMs = clock.monotonicMs() + msMax;
   while (!(await holds())) {
     assert.ok(clock.monotonicMs() < endMs, `never came to hold: ${what}`);

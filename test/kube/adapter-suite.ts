@@ -669,7 +669,7 @@ function customResources(of: Scene): { readonly isCollected: () => Promise<void>
     async isCollected() {
       const uid = uidOf(await of.get("configmaps", one.anchor));
       assert.deepEqual(await of.actions().act(one.deleteAnchor(uid), signal), done);
-      await until(async () => arrayAt(ok(await patiently(list)), "items").length === 0, "collected", 60_000);
+      await until(async () => arrayAt(ok(await patiently(list)), "items").length === 0, "collected");
     },
   };
 }

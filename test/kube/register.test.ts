@@ -183,7 +183,7 @@ suite("clusters that are registered while the service runs", { skip: !controlPla
     await ok("cluster", "remove", "real", "--forget");
     assert.equal((await gangway("cluster", "get", "real")).exitCode, 3);
     await ok("cluster", "uncordon", "h100-east");
-    await until(async () => /"cluster": "h100-east"/.test(await get()), "it boards the other cluster", 60_000);
+    await until(async () => /"cluster": "h100-east"/.test(await get()), "it boards the other cluster");
     await ok("cancel", "for-ever");
   });
 
@@ -196,7 +196,7 @@ suite("clusters that are registered while the service runs", { skip: !controlPla
       return listed.kind === "ok" && Array.isArray(listed.object["items"]) ? listed.object["items"].length : -1;
     };
     assert.ok((await left()) >= 0);
-    await until(async () => (await left()) === 0, "nothing is left", 40_000);
+    await until(async () => (await left()) === 0, "nothing is left");
     await until(
       async () => (await gangway("cluster", "remove", "real")).exitCode === 0,
       "removed once nothing is there",
