@@ -8,7 +8,7 @@ import { migrateDatabase } from "../../src/adapters/store/migrate-server.ts";
 import { openPostgres, type PostgresOptions } from "../../src/adapters/store/postgres.ts";
 
 /** Long, because a server that is busy is there all the same; one that is not refuses at once. */
-const CONNECT_MS = 10_000;
+const CONNECT_MS = 60_000;
 /** Keeps tests that make databases at the same time apart. */
 const LOCK = 7_441_001;
 
@@ -52,7 +52,7 @@ export function postgresOptions(url: string): PostgresOptions {
   return {
     url,
     poolMax: 16,
-    connectTimeoutMs: 10_000,
+    connectTimeoutMs: CONNECT_MS,
     statementTimeoutMs: 30_000,
     idleTimeoutMs: 10_000,
     onError: () => {},
@@ -87,7 +87,7 @@ async function template(server: string, client: pg.Client): Promise<string> {
   await client.query(`create database ${making}`);
   const migrated = await migrateDatabase({
     url: databaseUrl(server, making),
-    connectTimeoutMs: 10_000,
+    connectTimeoutMs: CONNECT_MS,
     offline: true,
   });
   assert.equal(migrated.kind, "migrated");
