@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { setCondition } from "../../src/core/job/conditions.ts";
+import { type ConditionChange, setCondition } from "../../src/core/job/conditions.ts";
 import type { Condition, ConditionType } from "../../src/core/job/status.ts";
 
 const TERMINAL: readonly ConditionType[] = ["Succeeded", "Failed", "Cancelled"];
@@ -40,10 +40,27 @@ test("setting a condition again changes nothing, and its transition time moves o
       const before = changes.reduce((conditions, one, at) => setCondition(conditions, one, at), empty);
       const once = setCondition(before, last, 100);
       assert.equal(setCondition(once, { ...last, message: "other" }, 200), once);
+      if (once === before) return;
       const was = before.find(({ type }) => type === last.type);
       const is = once.find(({ type }) => type === last.type);
       assert.equal(is?.lastTransitionMs, was?.status === last.status ? was.lastTransitionMs : 100);
     }),
+  );
+});
+
+test("a job that has failed or was cancelled keeps its conditions, whatever is set after that", () => {
+  fc.assert(
+    fc.property(
+      fc.array(change, { maxLength: 10 }),
+      fc.constantFrom<ConditionType>("Failed", "Cancelled"),
+      fc.array(change, { maxLength: 5 }),
+      (before, type, after) => {
+        const set = (list: readonly Condition[], one: ConditionChange, at: number) => setCondition(list, one, at);
+        const end = { type, status: "True", reason: "End", message: "" } as const;
+        const ended = set(before.reduce(set, empty), end, 100);
+        assert.equal(after.reduce(set, ended), ended);
+      },
+    ),
   );
 });
 

@@ -11,12 +11,14 @@ export type ConditionChange = Pick<Condition, "type" | "status" | "reason" | "me
  * - Same status and reason: nothing changes, not even the message.
  * - Running and Restarting replace each other: the other one leaves the list.
  * - A terminal one that is True sets every other but Created to False; those keep their reasons.
+ * - A job that has failed or was cancelled stays so: nothing changes any more.
  */
 export function setCondition(
   conditions: readonly Condition[],
   change: ConditionChange,
   nowMs: number,
 ): readonly Condition[] {
+  if (isConditionTrue(conditions, "Failed") || isConditionTrue(conditions, "Cancelled")) return conditions;
   const current = conditions.find((condition) => condition.type === change.type);
   if (current?.status === change.status && current.reason === change.reason) return conditions;
   const ends = TERMINAL.includes(change.type) && change.status === "True";
