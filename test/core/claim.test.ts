@@ -23,6 +23,7 @@ test("nothing that another controls or that another admission labels is ever tak
     fc.property(objects, fc.boolean(), (object, deleting) => {
       const verdict = claimVerdict(object, claimant(deleting));
       if (object.controllerUid === "another") assert.equal(verdict, "leave");
+      if (verdict === "owned") assert.ok(matches(object.labels) && object.controllerUid === "anchor");
       if (verdict === "adopt") assert.ok(matches(object.labels) && object.controllerUid === null && !object.deleting);
       if (verdict === "release") assert.ok(!matches(object.labels) && object.controllerUid === "anchor");
       if (deleting) assert.ok(verdict === "owned" || verdict === "leave", "an anchor on its way out changes nothing");

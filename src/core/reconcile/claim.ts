@@ -28,14 +28,15 @@ export type ClaimAction = {
 };
 
 /**
- * Whether an object belongs to an admission. A controller decides before labels do, and an anchor that is being deleted keeps what it has:
- * it neither takes nor gives. Source: Kubernetes' `BaseControllerRefManager.ClaimObject`.
+ * Whether an object belongs to an admission. A controller decides before labels do, and an anchor that is being deleted neither takes nor
+ * gives: what was taken out of it is left to go with it. Source: Kubernetes' `BaseControllerRefManager.ClaimObject`.
  */
 export function claimVerdict(object: Claimable, { anchor, selector }: Claimant): ClaimVerdict {
   const matches = Object.entries(selector).every(([label, value]) => object.labels[label] === value);
   if (object.controllerUid !== null) {
     if (object.controllerUid !== anchor.uid) return "leave";
-    return matches || anchor.deleting ? "owned" : "release";
+    if (matches) return "owned";
+    return anchor.deleting ? "leave" : "release";
   }
   return matches && !anchor.deleting && !object.deleting ? "adopt" : "leave";
 }
