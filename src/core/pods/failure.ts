@@ -93,11 +93,6 @@ export function primaryOf(pod: PodView, primary: string | null): ContainerView |
   return pod.containers.find(({ name }) => name === primary) ?? pod.containers[0];
 }
 
-/** The exit code of a pod's primary container; null while it has none. */
-export function exitCodeOf(pod: PodView, primary: string | null): number | null {
-  return primaryOf(pod, pod.primaryContainer ?? primary)?.terminated?.exitCode ?? null;
-}
-
 export function lacksMemory(end: ContainerEnd | null): boolean {
   return end?.reason.includes(OOM_KILLED) === true;
 }

@@ -1,8 +1,10 @@
+import { objectAt, stringAt } from "../../runtime/json.ts";
 import { replicaKey } from "../job/roles.ts";
 import type { RestartPolicy } from "../job/spec.ts";
 import type { Attempts } from "../job/status.ts";
-import type { Kind, RoleState } from "../kinds/kind.ts";
-import { exitCodeOf, OOM_KILLED, type PodFailure } from "../pods/failure.ts";
+import type { RoleState } from "../kinds/kind.ts";
+import { defaultContainerOf } from "../kinds/port.ts";
+import { OOM_KILLED, type PodFailure } from "../pods/failure.ts";
 import type { PodView } from "../pods/pod-view.ts";
 import type { Slot } from "./arrange.ts";
 import type { Inputs } from "./draft.ts";
@@ -20,15 +22,13 @@ export type SlotFailure = {
 };
 
 /** The failures to judge now: of pods of the present attempt that are not being deleted. */
-export function newFailures(slots: readonly JudgedSlot[], { job, kind }: Inputs): readonly SlotFailure[] {
+export function newFailures(slots: readonly JudgedSlot[], inputs: Inputs): readonly SlotFailure[] {
   return slots.flatMap((slot) => {
     const { pod, reading } = slot;
     if (pod === null || pod.deleting || reading?.kind !== "failed") return [];
-    const policy = job.spec.replicaSpecs[slot.role]?.restartPolicy ?? "Never";
+    const policy = inputs.job.spec.replicaSpecs[slot.role]?.restartPolicy ?? "Never";
     const { failure } = reading;
-    return [
-      { slot, pod, failure, retried: isRetried({ policy, failure, exitCode: exitCodeOf(pod, kind.defaultContainer) }) },
-    ];
+    return [{ slot, pod, failure, retried: isRetried({ policy, failure, exitCode: exitCodeIn(slot, inputs) }) }];
   });
 }
 
@@ -47,19 +47,37 @@ function isRetried(of: {
   return of.exitCode >= 128 || (of.exitCode === 0 && of.failure.code === OOM_KILLED);
 }
 
+/**
+ * The exit code that a replica is judged by: that of its pod's primary container, which is the default container of its template where no
+ * annotation names another. Null while it is not reported; no other container speaks for it.
+ */
+export function exitCodeIn(
+  { pod, role }: Pick<Slot, "pod" | "role">,
+  { job, kind }: Pick<Inputs, "job" | "kind">,
+): number | null {
+  const podSpec = objectAt(job.spec.replicaSpecs[role]?.template, "spec");
+  const primary = pod?.primaryContainer ?? stringAt(defaultContainerOf(podSpec, kind), "name");
+  const container = pod?.containers.find(({ name }) => primary === undefined || name === primary);
+  return container?.terminated?.exitCode ?? null;
+}
+
 /** How each replica type is doing. Failed pods that are restarted are no word against the job. */
-export function roleStates(slots: readonly Slot[], failures: readonly SlotFailure[], kind: Kind): readonly RoleState[] {
+export function roleStates(
+  slots: readonly Slot[],
+  failures: readonly SlotFailure[],
+  inputs: Inputs,
+): readonly RoleState[] {
   const roles = [...new Set(slots.map(({ role }) => role))];
   return roles.map((role) => {
     const own = slots.filter((slot) => slot.role === role);
-    const first = own.find(({ index }) => index === 0)?.pod ?? null;
+    const first = own.find(({ index }) => index === 0);
     return {
       role,
       members: own.length,
       active: own.filter(({ pod }) => isActive(pod)).length,
       succeeded: own.filter(({ pod }) => hasSucceeded(pod)).length,
       failedForGood: failures.filter(({ slot, retried }) => slot.role === role && !retried).length,
-      firstExitedZero: first !== null && hasSucceeded(first) && exitCodeOf(first, kind.defaultContainer) === 0,
+      firstExitedZero: first !== undefined && hasSucceeded(first.pod) && exitCodeIn(first, inputs) === 0,
     };
   });
 }

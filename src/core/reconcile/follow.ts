@@ -1,9 +1,16 @@
 import { isInterruptible } from "../job/interruptible.ts";
 import type { Admission, Attempts, Failure, ReplicaStatus } from "../job/status.ts";
-import { exitCodeOf } from "../pods/failure.ts";
 import type { PodView } from "../pods/pod-view.ts";
 import { type Arrangement, arrange, isDelayed, type Slot } from "./arrange.ts";
-import { countFailures, hasSucceeded, isActive, newFailures, roleStates, type SlotFailure } from "./count.ts";
+import {
+  countFailures,
+  exitCodeIn,
+  hasSucceeded,
+  isActive,
+  newFailures,
+  roleStates,
+  type SlotFailure,
+} from "./count.ts";
 import type { JobEvent } from "./decision.ts";
 import { changeAdmission, changeCondition, type Draft, type Inputs, OUTSTANDING_MS, reasonOf } from "./draft.ts";
 import { finish, limitFailure } from "./finish.ts";
@@ -54,7 +61,7 @@ function endByVerdict(
   of: { readonly slots: readonly Slot[]; readonly failures: readonly SlotFailure[] },
 ): boolean {
   const { job, kind } = inputs;
-  const verdict = kind.verdict(roleStates(of.slots, of.failures, kind), job.spec.kindSpec);
+  const verdict = kind.verdict(roleStates(of.slots, of.failures, inputs), job.spec.kindSpec);
   if (verdict === "succeeded") {
     finish(draft, inputs, { phase: "SUCCEEDED", message: `${job.spec.kind} ${job.name} successfully completed.` });
     return true;
@@ -138,12 +145,13 @@ function replicaStatuses({ slots, strays }: Arrangement): Record<string, Replica
 }
 
 /** The exit codes of pods that have just failed. A failure that restarts its pod is judged once; of others the record's counts tell. */
-function exitEvents(failures: readonly SlotFailure[], { job, kind }: Inputs): readonly JobEvent[] {
+function exitEvents(failures: readonly SlotFailure[], inputs: Inputs): readonly JobEvent[] {
+  const { job } = inputs;
   const staying = (role: string) => failures.filter(({ slot, retried }) => slot.role === role && !retried).length;
   const isNew = ({ slot, retried }: SlotFailure) =>
     retried || staying(slot.role) > (job.status.replicaStatuses[slot.role]?.failed ?? 0);
-  return failures.filter(isNew).flatMap(({ pod }) => {
-    const exitCode = exitCodeOf(pod, kind.defaultContainer);
+  return failures.filter(isNew).flatMap(({ slot, pod }) => {
+    const exitCode = exitCodeIn(slot, inputs);
     const message = `Pod: ${job.namespace}.${pod.name} exited with code ${exitCode}`;
     return exitCode === null ? [] : [{ type: "Normal", reason: "ExitedWithCode", message } as const];
   });
@@ -235,7 +243,7 @@ function showProgress(
 ): void {
   const { slots } = of.arranged;
   const retried = of.failures.filter((failure) => failure.retried);
-  const states = roleStates(slots, of.failures, inputs.kind);
+  const states = roleStates(slots, of.failures, inputs);
   const restarting = retried.length > 0 || slots.some(({ stale }) => stale.some((pod) => !pod.deleting));
   if (restarting) showRestarting(draft, inputs, retried);
   else if (inputs.kind.verdict(states, inputs.job.spec.kindSpec) === "running") showRunning(draft, inputs);
