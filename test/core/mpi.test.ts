@@ -72,6 +72,45 @@ test("the launcher runs commands in the container that the job names", () => {
   assert.doesNotMatch(String(dataOf(mpi())["kubexec.sh"]), /--container/);
 });
 
+const twoContainers = {
+  spec: {
+    containers: [
+      { name: "sidecar", image: "s" },
+      { name: "mpi", image: "i" },
+    ],
+  },
+};
+const mains = {
+  "the first container is the one that kubectl exec leads to": [{}, "sidecar"],
+  "the container that the job names is": [{ mainContainer: "mpi" }, "mpi"],
+  "a name that no container has leads to the first": [{ mainContainer: "other" }, "sidecar"],
+} as const;
+for (const [name, [kindSpec, main]] of Object.entries(mains)) {
+  test(`${name}: it waits in workers and knows the hosts in the launcher`, () => {
+    const made = madeOf({
+      ...mpi(1, kindSpec),
+      replicaSpecs: { Launcher: { template: twoContainers }, Worker: { replicas: 1, template: twoContainers } },
+    });
+    const having = (pod: string, member: string) =>
+      arrayAt(objectAt(made[pod], "spec"), "containers").flatMap((one) =>
+        arrayAt(one, member).length > 0 ? [stringAt(one, "name")] : [],
+      );
+    assert.deepEqual(having("Pod/j-worker-0", "command"), [main]);
+    assert.deepEqual(having("Pod/j-worker-0", "volumeMounts"), [main]);
+    assert.deepEqual(having("Pod/j-launcher", "volumeMounts"), [main]);
+  });
+}
+
+test("how Intel MPI starts its processes is the template's to say", () => {
+  const env = [{ name: "I_MPI_HYDRA_BOOTSTRAP", value: "ssh" }];
+  const made = madeOf(mpi(1, {}, { spec: { containers: [{ name: "mpi", image: "i", env }] } }));
+  const [container] = arrayAt(objectAt(made["Pod/j-launcher"], "spec"), "containers");
+  const values = arrayAt(container, "env").flatMap((one) =>
+    stringAt(one, "name")?.startsWith("I_MPI_") ? [stringAt(one, "value")] : [],
+  );
+  assert.deepEqual(values, ["ssh", "/etc/mpi/kubexec.sh"]);
+});
+
 test("an account that the launcher's template names is bound instead of one of its own", () => {
   const made = madeOf(
     mpi(1, {}, { spec: { serviceAccountName: "trainer", containers: [{ name: "mpi", image: "i" }] } }),

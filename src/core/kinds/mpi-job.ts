@@ -1,4 +1,4 @@
-import { type JsonObject, stringAt } from "../../runtime/json.ts";
+import { arrayAt, type JsonObject, objectAt, stringAt } from "../../runtime/json.ts";
 import { podSpecOf } from "./containers.ts";
 import { exampleManifest } from "./example.ts";
 import type { ClusterSpec, EnvVar, Kind, Replica } from "./kind.ts";
@@ -13,7 +13,6 @@ import {
   mpiObjects,
   usesGpus,
 } from "./mpi-objects.ts";
-import { defaultContainerOf } from "./port.ts";
 import { boundedRoleName } from "./role-name.ts";
 import { allSucceeded, leaderVerdict } from "./verdicts.ts";
 
@@ -45,7 +44,7 @@ export const mpiJob: Kind = {
     slotsPerWorker: { ...integerSchema("Processes that a worker takes.", { minimum: 1 }), default: 1 },
     mainContainer: {
       type: "string",
-      description: "The workers' container that processes are started in; absent: the first.",
+      description: "The container that processes are started in, and that mpirun runs in; absent: the first.",
     },
   }),
   validate: () => [],
@@ -65,7 +64,7 @@ export const mpiJob: Kind = {
 };
 
 function launcherSpec(replica: Replica): ClusterSpec {
-  const container = containerOf(replica);
+  const container = nameOf(mainContainer(replica));
   const kubectl = { name: KUBECTL_VOLUME, mountPath: KUBECTL_PATH };
   const config = { name: CONFIG_VOLUME, mountPath: CONFIG_PATH };
   return {
@@ -77,9 +76,17 @@ function launcherSpec(replica: Replica): ClusterSpec {
   };
 }
 
-/** What makes Open MPI and Intel MPI start processes by our script; a launcher that asks for no GPU is not to see any. */
+/**
+ * What makes Open MPI and Intel MPI start processes by our script; a launcher that asks for no GPU is not to see any. How Intel MPI starts them
+ * is the template's to say otherwise.
+ */
 function launcherEnv(replica: Replica): readonly EnvVar[] {
   const script = `${CONFIG_PATH}/${KUBEXEC}`;
+  const said = arrayAt(mainContainer(replica), "env").map((one) => stringAt(one, "name"));
+  const intel = [
+    { name: "I_MPI_HYDRA_BOOTSTRAP", value: "rsh" },
+    { name: "I_MPI_HYDRA_BOOTSTRAP_EXEC", value: script },
+  ];
   const hidden = [
     { name: "NVIDIA_VISIBLE_DEVICES", value: "" },
     { name: "NVIDIA_DRIVER_CAPABILITIES", value: "" },
@@ -88,14 +95,13 @@ function launcherEnv(replica: Replica): readonly EnvVar[] {
     { name: "OMPI_MCA_plm_rsh_agent", value: script },
     { name: "OMPI_MCA_orte_default_hostfile", value: `${CONFIG_PATH}/${HOSTFILE}` },
     ...(usesGpus(replica) ? [] : hidden),
-    { name: "I_MPI_HYDRA_BOOTSTRAP", value: "rsh" },
-    { name: "I_MPI_HYDRA_BOOTSTRAP_EXEC", value: script },
+    ...intel.filter(({ name }) => !said.includes(name)),
   ];
 }
 
 /** A worker waits to be used; it has the script too, since Open MPI looks for it wherever it starts. */
 function workerSpec(replica: Replica): ClusterSpec {
-  const container = containerOf(replica);
+  const container = nameOf(mainContainer(replica));
   return {
     env: {},
     initContainers: [],
@@ -105,8 +111,15 @@ function workerSpec(replica: Replica): ClusterSpec {
   };
 }
 
-function containerOf(replica: Replica): string {
-  return stringAt(defaultContainerOf(podSpecOf(replica, replica.role), mpiJob), "name") ?? "";
+/** Where `kubectl exec` leads: the container that the job names, else the first, whatever it is called. Source: Kubeflow's newWorker. */
+function mainContainer(replica: Replica): JsonObject {
+  const containers = arrayAt(podSpecOf(replica, replica.role), "containers");
+  const named = stringAt(replica.spec.kindSpec, "mainContainer") ?? "";
+  return objectAt({ main: containers.find((one) => stringAt(one, "name") === named) ?? containers[0] }, "main");
+}
+
+function nameOf(container: JsonObject): string {
+  return stringAt(container, "name") ?? "";
 }
 
 function configVolume(replica: Replica): JsonObject {
