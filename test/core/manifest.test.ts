@@ -89,6 +89,10 @@ const refused = {
   "a member of the spec that the kind does not know": [pytorch({ nprocPerNod: 1 }), ["spec.kindSpec.nprocPerNod"]],
   "no processes per node": [pytorch({ nprocPerNode: "0" }), ["spec.kindSpec.nprocPerNode"]],
   "a replica type of another kind": [pytorch({}, { PS: { template } }), ["spec.replicaSpecs.PS"]],
+  "a job that somebody else is to manage": [
+    pytorch({ runPolicy: { managedBy: "kueue.x-k8s.io/multikueue" } }),
+    ["spec.runPolicy.managedBy"],
+  ],
   "two masters": [pytorch({}, { Master: { replicas: 2, template } }), ["spec.replicaSpecs.Master.replicas"]],
   "negative replicas": [
     pytorch({}, { Master: { template }, Worker: { replicas: -1, template } }),
@@ -123,6 +127,14 @@ test("run policies are read from their old places, beside what the new one says"
     schedulingPolicy: { minAvailable: 2 },
   });
   assert.equal(outcome.manifest.spec.kindSpec, undefined);
+});
+
+test("a manifest may say that Kubeflow's controller manages the job", () => {
+  const outcome = fromManifest(
+    pytorch({ runPolicy: { managedBy: "kubeflow.org/training-operator", backoffLimit: 2 } }),
+  );
+  assert.ok(outcome.kind === "read");
+  assert.deepEqual(outcome.manifest.spec.runPolicy, { backoffLimit: 2 });
 });
 
 test("our own manifests carry every field of the API by its JSON name, enums with or without their prefix", () => {

@@ -95,9 +95,24 @@ function readKubeflow(reader: SentReader, { kindName, spec }: KubeflowDoc): Sent
   return withOptional(reader, {
     kind: kindName,
     replicaSpecs: readReplicas(reader, replicaSpecs, `spec.${field}`),
-    runPolicy: policy,
+    runPolicy: managedHere(reader, policy),
     kindSpec: Object.keys(kindSpec).length === 0 ? undefined : kindSpec,
   });
+}
+
+/** Who Kubeflow's manifests say manages a job: its own controller, in whose place we stand. */
+const MANAGER = "kubeflow.org/training-operator";
+
+/** A run policy without `managedBy`, which may not name somebody else. */
+function managedHere(reader: SentReader, policy: Json | undefined): Json | undefined {
+  if (!isJsonObject(policy)) return policy;
+  const { managedBy, ...rest } = policy;
+  const path = "spec.runPolicy.managedBy";
+  const manager = reader.text(managedBy, path);
+  if (manager && manager !== MANAGER) {
+    reader.fail(path, `must be ${MANAGER} or absent, not ${manager}: nobody else can manage a job that is sent here`);
+  }
+  return rest;
 }
 
 /** Run policies stood in the spec itself before there was `runPolicy`, and MPIJob's `cleanPodPolicy` still does. */
