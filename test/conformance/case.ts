@@ -41,11 +41,12 @@ export async function runCase(one: Case): Promise<readonly string[]> {
 function slices({ input, expected }: Case): readonly string[] {
   const pods = arrayAt(input, "pods").map((pod) => podView(objectAt({ pod }, "pod")));
   const found = podSlices(pods, numberAt(input, "replicas") ?? 0);
-  const result = { size: found.length, slices: found.map((slice) => slice.map(({ name }) => name)) };
-  const wanted = objectAt(expected, "result");
-  return JSON.stringify(result) === JSON.stringify({ size: wanted["size"], slices: wanted["slices"] })
-    ? []
-    : [`result: expected ${JSON.stringify(wanted)}, found ${JSON.stringify(result)}`];
+  const result: JsonObject = { size: found.length, slices: found.map((slice) => slice.map(({ name }) => name)) };
+  return Object.entries(objectAt(expected, "result")).flatMap(([name, wanted]) =>
+    equalLoosely(wanted || null, result[name] || null)
+      ? []
+      : [`${name}: expected ${JSON.stringify(wanted)}, found ${JSON.stringify(result[name])}`],
+  );
 }
 
 function conditions({ input, expected }: Case): readonly string[] {

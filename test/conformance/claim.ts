@@ -10,7 +10,7 @@ export async function claim(input: JsonObject, expected: JsonObject): Promise<re
   const ours = { [LABEL.jobUid]: "job-uid", [LABEL.admission]: "1" };
   const controller = objectAt(input, "controller");
   const claimant = {
-    anchor: { uid: stringAt(controller, "uid") ?? "", deleting: controller["deletionTimestamp"] !== undefined },
+    anchor: { uid: stringAt(controller, "uid") ?? "", deleting: Boolean(controller["deletionTimestamp"]) },
     selector: { ...stringMapAt(input, "selector"), ...ours },
   };
   const pods = arrayAt(input, "pods")

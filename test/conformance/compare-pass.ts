@@ -35,7 +35,7 @@ export function comparePass(pass: Pass): readonly string[] {
   for (const [name, found] of Object.entries(facts)) {
     const wanted = expected[name];
     if (wanted === undefined) continue;
-    const sorted = Array.isArray(wanted) ? [...wanted].sort() : wanted;
+    const sorted = Array.isArray(wanted) ? [...wanted].sort() : typeof found === "boolean" ? wanted === true : wanted;
     if (!equalLoosely(sorted, found)) differences.push(different(name, sorted, found));
   }
   return [
