@@ -1,10 +1,11 @@
 import { bucketOf } from "../core/job/bucket.ts";
 import { awaitsResult } from "../core/job/cached.ts";
 import type { Job } from "../core/job/job.ts";
-import { anchorName, replicaName } from "../core/job/names.ts";
+import { anchorName } from "../core/job/names.ts";
 import { memberCount } from "../core/job/roles.ts";
 import { isTerminal } from "../core/job/status.ts";
 import { isService } from "../core/kinds/kind.ts";
+import { podName } from "../core/kinds/pod-name.ts";
 import { kindOf } from "../core/kinds/registry.ts";
 import type { Decision, JobEvent, Observed } from "../core/reconcile/decision.ts";
 import type { ReconcileConfig } from "../core/reconcile/draft.ts";
@@ -148,7 +149,7 @@ function placeOf(job: Job): JobPlace {
   const clusters = [...new Set(job.admissions.map(({ cluster }) => cluster))];
   const live = job.admissions.find(({ state }) => state === "live");
   const pods = Object.entries(live?.members ?? {}).flatMap(([role, members]) =>
-    Array.from({ length: members }, (_, index) => replicaName(job.name, role, index)),
+    Array.from({ length: members }, (_, index) => podName({ job, role, index })),
   );
   return { uid: job.uid, clusters, names: { namespace: job.namespace, pods } };
 }

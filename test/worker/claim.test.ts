@@ -6,6 +6,7 @@ import type { SimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
 import { LABEL } from "../../src/core/job/labels.ts";
 import { arrayAt, type JsonObject, objectAt, stringAt } from "../../src/runtime/json.ts";
 import { clientOf, clock, create, gpuNodes, startSim, until } from "../cluster/harness.ts";
+import { jobOf } from "../core/world.ts";
 import { type GangOptions, gangOf, type Running, runWorker } from "./harness.ts";
 import { MemoryStore } from "./memory-store.ts";
 
@@ -86,6 +87,19 @@ test("a pod that lost its owner is adopted again, and goes with the job", async 
   store.cancel(uid);
   running[0]?.worker.wake(uid);
   await until(async () => Object.keys(await pod(`${name}-worker-0`)).length === 0, "deleted");
+});
+
+test("a stranger's pod under a name without an index is told of, too", async () => {
+  const template = { spec: { containers: [{ name: "mpi", image: "busybox" }] } };
+  const sent = { kind: "MPIJob", replicaSpecs: { Launcher: { replicas: 1, template } } };
+  const job = jobOf(sent, { uid: "uid-of-hosts", name: "hosts", namespace: "default" });
+  const spec = { containers: [{ name: "main", image: "busybox" }], terminationGracePeriodSeconds: 0 };
+  assert.equal((await create(direct, "pods", { metadata: { name: "hosts-launcher" }, spec })).kind, "ok");
+  store.add(job);
+  store.admit(job.uid, "sim");
+  start().worker.wake(job.uid);
+  const ready = () => store.job(job.uid)?.status.conditions.find(({ type }) => type === "PodsReady");
+  await until(() => ready()?.reason === "FailedCreatePod", "the stranger is told of");
 });
 
 test("a stranger's pod under one of our names is told of and left; once it goes, ours takes its place", async () => {
