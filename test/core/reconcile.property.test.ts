@@ -82,6 +82,7 @@ const op = fc.oneof(
   { weight: 6, arbitrary: fc.record({ do: fc.constant("restart" as const), pick }) },
   { weight: 3, arbitrary: fc.record({ do: fc.constant("deletePod" as const), pick }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("loseNode" as const), pick }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant("disrupt" as const), pick }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant("suspend" as const), suspend: fc.boolean() }) },
   { weight: 3, arbitrary: fc.record({ do: fc.constant("scale" as const), workers: fc.integer({ min: 1, max: 4 }) }) },
   { weight: 1, arbitrary: fc.constantFrom({ do: "cancel" as const }, { do: "delete" as const }) },
@@ -187,6 +188,7 @@ class World {
       cluster.setPod(thing, podStatus("Succeeded", this.container, { restarts, exitCode: 0 }));
     else if (one.do === "deletePod") cluster.change(thing, { deleting: true, deletedMs: this.nowMs });
     else if (one.do === "loseNode") cluster.change(thing, { deleting: true, deletedMs: this.nowMs, lost: true });
+    else if (one.do === "disrupt") this.disrupt(chosen);
     else if (one.do === "restart") {
       cluster.setPod(thing, podStatus("Running", this.container, { restarts: restarts + 1 }));
       cluster.failures.set(thing.uid, known + 1);
@@ -207,6 +209,13 @@ class World {
       containerStatuses: [{ name: this.container, ready: false, state: { waiting: { reason } } }],
     });
     cluster.failures.set(thing.uid, 1);
+  }
+
+  /** Evicted, preempted or tainted away: the cluster says so, and asks for its deletion unless somebody has. */
+  disrupt({ cluster, thing, view }: World["objects"][number]): void {
+    if (thing.deleting && view.disrupted) return;
+    cluster.disrupt(thing, this.nowMs);
+    cluster.failures.set(thing.uid, (cluster.failures.get(thing.uid) ?? 0) + 1);
   }
 
   step({ lagMs, crash, fates }: { lagMs: number; crash: string; fates: readonly string[] }): Decision | null {

@@ -228,6 +228,60 @@ describe("failures", () => {
   });
 });
 
+describe("pods that the platform takes away by deleting them", () => {
+  const disrupt = (scene: Scene, name: string) =>
+    scene.cluster.disrupt(scene.cluster.pods().find((pod) => pod.name === name)!, scene.nowMs);
+  const counted = ({ job }: Scene) => [job.status.attempts.user, job.status.attempts.system];
+
+  test("count once, against the system, and are started again under every policy", () => {
+    for (const policy of ["OnFailure", "Never", "ExitCode"] as const) {
+      const scene = new Scene(pytorch({}, policy)).start();
+      disrupt(scene, "j-worker-0");
+      scene.step();
+      scene.step();
+      scene.cluster.collect();
+      scene.step();
+      assert.deepEqual(counted(scene), [0, 1], policy);
+      assert.deepEqual(scene.job.status.attempts.byReplica, { "Worker/0": 2 });
+      assert.equal(scene.podNames.includes("j-worker-0"), false, "not before its backoff is over");
+      scene.nowMs += 10_000;
+      assert.deepEqual(names(scene.step(), "createPod"), ["j-worker-0"]);
+    }
+  });
+
+  test("count once although their containers fail while they are stopped", () => {
+    const scene = new Scene(pytorch()).start();
+    disrupt(scene, "j-worker-0");
+    scene.step();
+    scene.set("j-worker-0", "Failed", { exitCode: 143 });
+    scene.step();
+    assert.deepEqual(counted(scene), [0, 1]);
+  });
+
+  test("do not count once they have ended well", () => {
+    const scene = new Scene(pytorch()).start();
+    scene.set("j-worker-0", "Succeeded", { exitCode: 0 });
+    disrupt(scene, "j-worker-0");
+    scene.step();
+    assert.deepEqual(counted(scene), [0, 0]);
+  });
+
+  test("restart the whole gang where the gang is what a failure restarts", () => {
+    const scene = new Scene(pytorch({ restartScope: "GANG" })).start();
+    disrupt(scene, "j-worker-0");
+    assert.deepEqual(names(scene.step(), "deletePod").sort(), ["j-master-0", "j-worker-1"]);
+    assert.deepEqual(counted(scene), [0, 1]);
+  });
+
+  test("end the job with the last one that the system's budget allows", () => {
+    const scene = new Scene(pytorch({ systemBackoffLimit: 1 })).start();
+    disrupt(scene, "j-worker-0");
+    scene.step();
+    const { failure } = scene.job.status;
+    assert.deepEqual([failure?.code, failure?.kind], ["SystemBackoffLimitExceeded", "SYSTEM"]);
+  });
+});
+
 describe("what is not this gang's", () => {
   test("of a cluster that is not observed only the deadline is known", () => {
     const scene = new Scene(pytorch({ activeDeadlineSeconds: 60 })).start();

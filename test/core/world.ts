@@ -19,7 +19,7 @@ import type {
   PodGroupView,
 } from "../../src/core/reconcile/decision.ts";
 import type { JsonObject } from "../../src/runtime/json.ts";
-import { canonicalJson, objectAt, stringAt, stringMapAt } from "../../src/runtime/json.ts";
+import { arrayAt, canonicalJson, objectAt, stringAt, stringMapAt } from "../../src/runtime/json.ts";
 
 export const CONFIG = {
   build: { installation: "test", clusterDomain: "", initImage: "alpine:3.20", kubectlImage: "kubectl:1" },
@@ -174,6 +174,14 @@ export class TinyCluster {
 
   setPod(thing: Thing, status: JsonObject): void {
     this.change(thing, { json: { ...thing.json, status } });
+  }
+
+  /** The platform takes a pod away: Kubernetes says so in a condition, and deletes it. */
+  disrupt(thing: Thing, nowMs: number): void {
+    const status = objectAt(thing.json, "status");
+    const conditions = [...arrayAt(status, "conditions"), { type: "DisruptionTarget", status: "True" }];
+    const json = { ...thing.json, status: { ...status, conditions } };
+    this.change(thing, { json, deleting: true, ...(thing.deleting ? {} : { deletedMs: nowMs }) });
   }
 
   /** The kubelet and the garbage collector: what is being deleted goes, and then what its owner left behind. */

@@ -2,9 +2,9 @@ import { objectAt, stringAt } from "../../runtime/json.ts";
 import { replicaKey } from "../job/roles.ts";
 import type { RestartPolicy } from "../job/spec.ts";
 import type { Attempts } from "../job/status.ts";
-import type { RoleState } from "../kinds/kind.ts";
+import type { Kind, RoleState } from "../kinds/kind.ts";
 import { defaultContainerOf } from "../kinds/port.ts";
-import { OOM_KILLED, type PodFailure } from "../pods/failure.ts";
+import { OOM_KILLED, type PodFailure, podFailure } from "../pods/failure.ts";
 import type { PodView } from "../pods/pod-view.ts";
 import type { Slot } from "./arrange.ts";
 import type { Inputs } from "./draft.ts";
@@ -21,15 +21,26 @@ export type SlotFailure = {
   readonly retried: boolean;
 };
 
-/** The failures to judge now: of pods of the present attempt that are not being deleted. */
+/** The failures to judge now: of pods of the present attempt. */
 export function newFailures(slots: readonly JudgedSlot[], inputs: Inputs): readonly SlotFailure[] {
   return slots.flatMap((slot) => {
-    const { pod, reading } = slot;
-    if (pod === null || pod.deleting || reading?.kind !== "failed") return [];
+    const { pod } = slot;
+    const failure = failureIn(slot, inputs.kind);
+    if (pod === null || failure === null) return [];
     const policy = inputs.job.spec.replicaSpecs[slot.role]?.restartPolicy ?? "Never";
-    const { failure } = reading;
     return [{ slot, pod, failure, retried: isRetried({ policy, failure, exitCode: exitCodeIn(slot, inputs) }) }];
   });
+}
+
+/**
+ * How the pod in a place has failed; null if it has not. One that is being deleted has not, whatever its containers come to, unless the platform
+ * says that it takes it away: evictions, preemptions and taints are told in no other way.
+ */
+function failureIn({ pod, reading }: JudgedSlot, { defaultContainer }: Kind): PodFailure | null {
+  if (pod === null) return null;
+  if (!pod.deleting) return reading?.kind === "failed" ? reading.failure : null;
+  const isTaken = pod.disrupted && pod.phase !== "Succeeded";
+  return isTaken ? podFailure(pod, pod.primaryContainer ?? defaultContainer) : null;
 }
 
 /**
