@@ -61,7 +61,7 @@ const conditional: readonly { readonly name: string; readonly available: () => b
     enable: "install @opentelemetry/sdk-node",
   },
   {
-    name: "the cluster adapter and the main job on real Kubernetes API servers",
+    name: "the cluster adapter, the main job and the failure table on real Kubernetes API servers",
     available: controlPlaneBuilt,
     enable: "npm run kube:build, which needs Go and some minutes",
   },

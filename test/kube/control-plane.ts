@@ -35,6 +35,8 @@ export type ControlPlaneOptions = {
   readonly tokens?: readonly string[];
   /** Admission plugins beside those that are on by default. */
   readonly admission?: readonly string[];
+  /** Controllers instead of `CONTROLLERS`, without the `-controller` of their names. */
+  readonly controllers?: readonly string[];
 };
 
 const ADMIN = "admin";
@@ -64,7 +66,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     const stages = [readFileSync(await parts.output("stages"), "utf8"), options.stages ?? ""].join("\n---\n");
     writeFileSync(join(directory, "stages.yaml"), stages);
     parts.start("scheduler", ["--config", "scheduler.yaml", ...served(scheduler)]);
-    parts.start("controller-manager", controllerFlags(path, controllers));
+    parts.start("controller-manager", controllerFlags(path, controllers, options.controllers ?? CONTROLLERS));
     parts.start("kwok", kwokFlags(path, kwok));
   } catch (error) {
     await parts.stopAll();
@@ -239,7 +241,8 @@ function schedulerConfig(kubeconfig: string): string {
   });
 }
 
-const CONTROLLERS = [
+/** Those that every plane has. */
+export const CONTROLLERS: readonly string[] = [
   "garbage-collector",
   "namespace",
   "pod-garbage-collector",
@@ -248,8 +251,8 @@ const CONTROLLERS = [
   "root-ca-certificate-publisher",
 ];
 
-function controllerFlags(kubeconfig: string, port: number): readonly string[] {
-  const controllers = CONTROLLERS.map((name) => `${name}-controller`).join(",");
+function controllerFlags(kubeconfig: string, port: number, names: readonly string[]): readonly string[] {
+  const controllers = names.map((name) => `${name}-controller`).join(",");
   const trust = "--root-ca-file=apiserver.crt";
   return ["--kubeconfig", kubeconfig, `--controllers=${controllers}`, "--leader-elect=false", trust, ...served(port)];
 }

@@ -9,6 +9,8 @@ import { createStore } from "../../src/adapters/store/store.ts";
 import type { Job } from "../../src/core/job/job.ts";
 import type { SentJob } from "../../src/core/job/sent.ts";
 import type { ClusterFlavor } from "../../src/core/plan/snapshot.ts";
+import type { PodConfig } from "../../src/core/pods/pod-config.ts";
+import type { PendingLimits } from "../../src/core/pods/read-pending.ts";
 import { createIntake } from "../../src/intake/intake.ts";
 import { createPlanner } from "../../src/planner/planner.ts";
 import { createWorker } from "../../src/worker/worker.ts";
@@ -35,9 +37,17 @@ export type Service = {
   readonly close: () => Promise<void>;
 };
 
+export type ServiceOptions = {
+  /** How long pods may be stuck before they start; absent: as usual. */
+  readonly pending?: PendingLimits;
+  /** What the platform gives to pods; absent: nothing. */
+  readonly podConfig?: PodConfig;
+};
+
 export async function startService(
   served: readonly ServedCluster[],
   queue: { readonly name: string; readonly quotas: Readonly<Record<string, number>> },
+  { pending, podConfig }: ServiceOptions = {},
 ): Promise<Service> {
   const db = await openPglite(null);
   const hints = { appended: () => {}, planner: () => {}, job: (_uid: string) => {} };
@@ -87,7 +97,10 @@ export async function startService(
   const worker = createWorker(
     { clock, store: store.worker, clusters, member: sole.member, wakePlanner: () => hints.planner() },
     {
-      config: { build: { installation, clusterDomain: "", initImage: "busybox:1.36", kubectlImage: "kubectl:1" } },
+      config: {
+        build: { installation, clusterDomain: "", initImage: "busybox:1.36", kubectlImage: "kubectl:1" },
+        ...(pending === undefined ? {} : { pending }),
+      },
       onError: (error) => errors.push(error),
     },
   );
@@ -95,6 +108,7 @@ export async function startService(
     clock,
     store: store.intake,
     randomBytes: (count) => randomBytes(count),
+    ...(podConfig === undefined ? {} : { podConfig }),
     wakePlanner: () => hints.planner(),
     wakeJob: (uid) => hints.job(uid),
   });
