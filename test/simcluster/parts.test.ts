@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { DueQueue } from "../../src/adapters/simcluster/due-queue.ts";
+import { FAILINGS } from "../../src/adapters/simcluster/failing.ts";
 import { exitCodeOf, readFate } from "../../src/adapters/simcluster/fate.ts";
 import type { KubeObject } from "../../src/adapters/simcluster/kube-object.ts";
 import { jsonPatch, mergePatch } from "../../src/adapters/simcluster/patch.ts";
@@ -131,6 +132,7 @@ test("annotations say how a pod fares", () => {
     "sim.gangway.dev/exit-code": "1, 137,0",
     "sim.gangway.dev/termination-grace": "5ms",
     "sim.gangway.dev/oom": "maybe",
+    "sim.gangway.dev/fails": "OOMKilled, none,Evicted",
   };
   const fate = readFate(annotations);
   assert.deepEqual(fate, {
@@ -141,6 +143,7 @@ test("annotations say how a pod fares", () => {
     stopMs: 5,
     logEveryMs: 1000,
     oom: false,
+    failings: [FAILINGS["OOMKilled"], null, FAILINGS["Evicted"]],
     malformed: ["sim.gangway.dev/oom"],
   });
   assert.deepEqual(

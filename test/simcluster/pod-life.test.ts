@@ -52,6 +52,55 @@ const cases: Record<string, Case> = {
     manifest: { sim: { run: "0ms", "exit-code": "137" } },
     later: { 600: "Failed terminated Error:137 0" },
   },
+  "a container that cannot start waits, whatever the restart policy": {
+    manifest: { sim: { pull: "1s", fails: "CreateContainerConfigError" }, spec: { restartPolicy: "Always" } },
+    later: {
+      900: "Pending waiting ContainerCreating 0",
+      1100: "Pending waiting CreateContainerConfigError 0",
+      60000: "Pending waiting CreateContainerConfigError 0",
+    },
+  },
+  "an attempt after the last one that is told to fail lives as usual": {
+    manifest: {
+      sim: { pull: "0s", start: "0s", run: "1s", fails: "none, ImagePullBackOff" },
+      metadata: { name: "p", labels: { "gangway.dev/attempt": "3" } },
+    },
+    later: { 500: "Running running 0", 1100: "Succeeded terminated Completed:0 0" },
+  },
+  "a lack of memory ends a run, and OnFailure starts the next": {
+    manifest: {
+      sim: { pull: "0s", start: "0s", run: "1s", fails: "OOMKilled" },
+      spec: { restartPolicy: "OnFailure" },
+    },
+    later: {
+      1500: "Running waiting CrashLoopBackOff 0",
+      2500: "Running running 1",
+      3500: "Succeeded terminated Completed:0 1",
+    },
+  },
+  "a node that is short of memory ends a pod under every policy": {
+    manifest: { sim: { pull: "0s", start: "0s", run: "1s", fails: "Evicted" }, spec: { restartPolicy: "Always" } },
+    later: { 500: "Running running 0", 1100: "Failed terminated Error:137 0" },
+  },
+  "a node may refuse a pod": {
+    manifest: { sim: { fails: "OutOfcpu" } },
+    later: { 100: "Failed none 0" },
+  },
+  "an init container that fails ends a pod under Never": {
+    manifest: { sim: { fails: "Init:Error" }, spec: { initContainers: [{ name: "a", image: "i" }] } },
+    later: { 40: "Pending waiting PodInitializing 0", 60: "Failed waiting PodInitializing 0" },
+  },
+  "an init container that fails is started again under other policies": {
+    manifest: {
+      sim: { fails: "Init:Error" },
+      spec: { restartPolicy: "OnFailure", initContainers: [{ name: "a", image: "i" }] },
+    },
+    later: { 60000: "Pending waiting PodInitializing 0" },
+  },
+  "a pod without init containers cannot fail in them": {
+    manifest: { sim: { pull: "0s", start: "0s", fails: "Init:Error" } },
+    later: { 100: "Running running 0" },
+  },
   "OnFailure restarts in place after a growing pause until it succeeds": {
     manifest: {
       sim: { pull: "0s", start: "0s", run: "1s", "exit-code": "1,1,0" },
@@ -102,6 +151,24 @@ for (const [name, { manifest, later }] of Object.entries(cases)) {
     }
   });
 }
+
+test("a kubelet tells why it ends a pod, and what its init containers wait for", () => {
+  const model = newModel(1);
+  const told = (name: string, fails: string, spec: JsonObject = {}) =>
+    create(model, "pods", "default", podManifest(name, { sim: { pull: "0s", start: "0s", run: "0s", fails }, spec }));
+  told("evicted", "Evicted");
+  told("crashing", "Init:CrashLoopBackOff", { initContainers: [{ name: "a", image: "i" }] });
+  model.advance(model.nowMs + 1000);
+  const evicted = pod(model, "evicted")?.status;
+  const [disruption] = arrayAt(evicted, "conditions").filter((one) => stringAt(one, "type") === "DisruptionTarget");
+  assert.deepEqual(
+    [stringAt(evicted, "reason"), stringAt(disruption, "status"), stringAt(disruption, "reason")],
+    ["Evicted", "True", "TerminationByKubelet"],
+  );
+  const [init] = arrayAt(pod(model, "crashing")?.status, "initContainerStatuses");
+  assert.equal(stringAt(objectAt(objectAt(init, "state"), "waiting"), "reason"), "CrashLoopBackOff");
+  assert.equal(objectAt(objectAt(init, "lastState"), "terminated")["exitCode"], 1);
+});
 
 test("a running pod that is deleted stops with 143 and goes; its deletion time lies ahead by its grace period", () => {
   const model = newModel(1);

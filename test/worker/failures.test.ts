@@ -3,9 +3,12 @@ import { after, afterEach, before, beforeEach, test } from "node:test";
 import type { KubeClient } from "../../src/adapters/cluster/client.ts";
 import type { SimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
 import type { Job } from "../../src/core/job/job.ts";
-import type { JobPhase } from "../../src/core/job/status.ts";
+import { isTerminal, type JobPhase } from "../../src/core/job/status.ts";
+import { PENDING_LIMITS } from "../../src/core/pods/read-pending.ts";
 import { arrayAt, type JsonObject, objectAt, stringAt, stringMapAt } from "../../src/runtime/json.ts";
 import { clientOf, create, fastClock, gpuNodes, remove, startSim, until } from "../cluster/harness.ts";
+import { jobOf } from "../core/world.ts";
+import { expectedEnd, FAILING, type Failing, nameOf, type Row, rowOf } from "./failure-table.ts";
 import { type GangOptions, gangOf, type Running, runWorker } from "./harness.ts";
 import { MemoryStore } from "./memory-store.ts";
 
@@ -35,14 +38,17 @@ after(async () => {
   await sim.close();
 });
 
-function start(): Running {
-  const one = runWorker(sim, store, undefined, time);
+function start(pending = PENDING_LIMITS): Running {
+  const one = runWorker(sim, store, undefined, time, null, pending);
   running.push(one);
   return one;
 }
 
 function admitted(options: GangOptions, changed: (job: Job) => Job = (job) => job): string {
-  const job = changed(gangOf({ kind: "PyTorchJob", workers: 1, run: "forever", ...options }));
+  return board(changed(gangOf({ workers: 1, run: "forever", ...options })));
+}
+
+function board(job: Job): string {
   store.add(job);
   store.admit(job.uid, "sim");
   return job.uid;
@@ -59,111 +65,206 @@ async function podsOf(uid: string): Promise<readonly JsonObject[]> {
 }
 
 const attemptOf = (pod: JsonObject) => stringMapAt(objectAt(pod, "metadata"), "labels")["gangway.dev/attempt"];
-const nameOf = (pod: JsonObject) => stringAt(objectAt(pod, "metadata"), "name") ?? "";
+const nameOfPod = (pod: JsonObject) => stringAt(objectAt(pod, "metadata"), "name") ?? "";
+const phaseOf = (pod: JsonObject) => stringAt(objectAt(pod, "status"), "phase");
 
-/** Reports of the first worker of a job what a kubelet would. */
-async function report(uid: string, status: JsonObject): Promise<void> {
-  let path = "";
+/** The first worker's pod of an attempt, once it runs. */
+async function runningPod(uid: string, attempt = "1"): Promise<JsonObject> {
+  let found: JsonObject | undefined;
   await until(async () => {
-    const pod = (await podsOf(uid)).find((one) => nameOf(one).endsWith("-worker-0") && attemptOf(one) === "1");
-    path = `/api/v1/namespaces/default/pods/${pod === undefined ? "" : nameOf(pod)}/status`;
-    return stringAt(objectAt(pod, "status"), "phase") === "Running";
-  }, "the worker runs");
+    const pods = await podsOf(uid);
+    found = pods.find((one) => nameOfPod(one).endsWith("-worker-0") && attemptOf(one) === attempt);
+    return found !== undefined && phaseOf(found) === "Running";
+  }, `attempt ${attempt} runs`);
+  return found!;
+}
+
+/** Reports of a pod what a kubelet would. */
+async function report(pod: JsonObject, status: JsonObject): Promise<void> {
+  const path = `/api/v1/namespaces/default/pods/${nameOfPod(pod)}/status`;
   const patched = await direct.request({ method: "PATCH", path, body: { status } });
   assert.equal(patched.kind, "ok");
 }
 
-const ended = (exitCode: number, reason = "Error") => ({
-  containerStatuses: [{ name: "pytorch", ready: false, restartCount: 0, state: { terminated: { exitCode, reason } } }],
+/** How the simulated kubelet plays a row by itself, from the annotations of the pod, or what is done to the pods of its job. */
+type Play = { readonly sim: Readonly<Record<string, string>> } | { readonly act: (uid: string) => Promise<void> };
+
+const fails = (words: string): Play => ({ sim: { fails: words } });
+const exits = (codes: string): Play => ({ sim: { "exit-code": codes } });
+
+const ended = (name: string, exitCode: number, reason = exitCode === 0 ? "Completed" : "Error") => ({
+  name,
+  ready: false,
+  restartCount: 0,
+  state: { terminated: { exitCode, reason } },
 });
-const initEnded = (exitCode: number, reason = "Error") => ({
-  containerStatuses: [
-    { name: "pytorch", ready: false, restartCount: 0, state: { waiting: { reason: "PodInitializing" } } },
-  ],
-  initContainerStatuses: [
-    { name: "fetch", ready: false, restartCount: 0, state: { terminated: { exitCode, reason } } },
-  ],
+const runs = (name: string, restartCount = 0) => ({ name, ready: true, restartCount, state: { running: {} } });
+const succeeded = { phase: "Succeeded", containerStatuses: [ended("pytorch", 0)] };
+
+/** The first attempt comes to a status; if that is none to end the job, the second one succeeds. */
+const reports = (status: JsonObject): Play => ({
+  async act(uid) {
+    await report(await runningPod(uid), status);
+    await until(() => isTerminal(statusOf(uid)) || retried(uid), "it is judged");
+    if (retried(uid)) await report(await runningPod(uid, "2"), succeeded);
+  },
 });
-/** A pod that does not start: the reason that its container, or an init container, waits for. */
-const pending = (reason: string, list = "containerStatuses") => {
-  const lastTransitionTime = new Date(time.nowMs()).toISOString();
-  return {
-    phase: "Pending",
-    conditions: [{ type: "Ready", status: "False", reason: "ContainersNotReady", lastTransitionTime }],
-    containerStatuses: [{ name: "pytorch", ready: false, state: { waiting: { reason: "PodInitializing" } } }],
-    [list]: [{ name: "pytorch", ready: false, restartCount: 0, state: { waiting: { reason } } }],
-  };
-};
-const failed = (of: JsonObject) => () => ({ phase: "Failed", ...of });
-const disrupted = { conditions: [{ type: "DisruptionTarget", status: "True", reason: "EvictionByEvictionAPI" }] };
+const retried = (uid: string) => statusOf(uid).attempts.byReplica["Worker/0"] === 2;
 
-/** What is reported, whether the replica is started again, which budget that spends, and the code where the job ends. */
-type Row = { readonly says: () => JsonObject; readonly spends: "user" | "system" | null; readonly ends?: string };
+/** Containers are started again in their places; whoever is not ended by that succeeds. */
+const restarts = (restartCount: number, { ends }: { readonly ends: boolean }): Play => ({
+  async act(uid) {
+    const pod = await runningPod(uid);
+    await report(pod, { containerStatuses: [runs("pytorch", restartCount)] });
+    if (ends) return;
+    await until(() => statusOf(uid).attempts.user > 0, "the restart is counted");
+    await report(pod, succeeded);
+  },
+});
 
-const table: Record<string, Row> = {
-  ImagePullBackOff: { says: () => pending("ImagePullBackOff"), spends: "user" },
-  "ImagePullBackOff of an init container": {
-    says: () => pending("ImagePullBackOff", "initContainerStatuses"),
-    spends: "user",
+/** The platform takes the first attempt away: it says so, and deletes it; a kubelet takes its time to end it, unless its node goes, too. */
+const disrupted = (reason: string, { loses = false } = {}): Play => ({
+  async act(uid) {
+    const pod = await runningPod(uid);
+    const path = `/api/v1/namespaces/default/pods/${nameOfPod(pod)}`;
+    const { conditions } = objectAt(pod, "status");
+    const told = { type: "DisruptionTarget", status: "True", reason };
+    await report(pod, { conditions: [...(conditions as JsonObject[]), told] });
+    await direct.request({ method: "DELETE", path });
+    await until(() => statusOf(uid).attempts.system > 0, "it is counted");
+    if (loses) sim.model.removeNode(stringAt(objectAt(pod, "spec"), "nodeName") ?? "");
+    else for (const one of await podsOf(uid)) await end(one);
+    for (const name of Object.keys(statusOf(uid).attempts.byReplica)) await succeed(uid, name);
   },
-  "CrashLoopBackOff of an init container": {
-    says: () => pending("CrashLoopBackOff", "initContainerStatuses"),
-    spends: "user",
-  },
-  CreateContainerConfigError: {
-    says: () => pending("CreateContainerConfigError"),
-    spends: null,
-    ends: "ContainersNotReady|CreateContainerConfigError",
-  },
-  CreateContainerError: {
-    says: () => pending("CreateContainerError"),
-    spends: null,
-    ends: "ContainersNotReady|CreateContainerError",
-  },
-  InvalidImageName: {
-    says: () => pending("InvalidImageName"),
-    spends: null,
-    ends: "ContainersNotReady|InvalidImageName",
-  },
-  RunContainerError: { says: () => pending("RunContainerError"), spends: "system" },
-  OOMKilled: { says: failed(ended(137, "OOMKilled")), spends: "user" },
-  "success despite OOMKilled": { says: () => ({ phase: "Succeeded", ...ended(0, "OOMKilled") }), spends: "user" },
-  "exit code 1": { says: failed(ended(1)), spends: null, ends: "ExitCode" },
-  "exit code 137": { says: failed(ended(137)), spends: "system" },
-  "exit code 143": { says: failed(ended(143)), spends: "user" },
-  "exit code 2 of an init container": { says: failed(initEnded(2)), spends: "user" },
-  "OOMKilled of an init container": { says: failed(initEnded(137, "OOMKilled")), spends: "user" },
-  eviction: { says: failed({ reason: "Evicted", message: "The node was low on resource: memory." }), spends: "system" },
-  "node shutdown": { says: failed({ reason: "Terminated", ...ended(1) }), spends: "system" },
-  DisruptionTarget: { says: failed({ ...ended(1), ...disrupted }), spends: "system" },
-};
+});
 
-for (const [name, { says, spends, ends }] of Object.entries(table)) {
-  const what = ends === undefined ? `is started again and spends the ${spends}'s budget` : `ends the job: ${ends}`;
-  test(`under ExitCode, ${name} ${what}`, async () => {
-    const uid = admitted({}, exitCodePolicy);
-    start();
-    await report(uid, says());
-    if (ends !== undefined) {
-      await reaches(uid, "FAILED");
-      assert.equal(statusOf(uid).failure?.code, ends);
-    } else {
-      await until(async () => {
-        const pods = (await podsOf(uid)).filter((pod) => nameOf(pod).endsWith("-worker-0"));
-        return pods.length === 1 && attemptOf(pods[0]!) === "2";
-      }, "the worker is started again");
-    }
-    const { user, system } = statusOf(uid).attempts;
-    assert.deepEqual({ user, system }, { user: Number(spends === "user"), system: Number(spends === "system") });
-  });
+/** Deletes a pod without grace. */
+async function end(pod: JsonObject): Promise<void> {
+  const path = `/api/v1/namespaces/default/pods/${nameOfPod(pod)}`;
+  await direct.request({ method: "DELETE", path, body: { gracePeriodSeconds: 0 } });
 }
 
-function exitCodePolicy(job: Job): Job {
-  const entries = Object.entries(job.spec.replicaSpecs).map(([role, of]) => [
-    role,
-    { ...of, restartPolicy: "ExitCode" as const },
-  ]);
-  return { ...job, spec: { ...job.spec, replicaSpecs: Object.fromEntries(entries) } };
+async function succeed(uid: string, replica: string): Promise<void> {
+  const suffix = replica.toLowerCase().replace("/", "-");
+  let pod: JsonObject | undefined;
+  await until(async () => {
+    pod = (await podsOf(uid)).find((one) => nameOfPod(one).endsWith(suffix) && attemptOf(one) === "2");
+    return pod !== undefined && phaseOf(pod) === "Running";
+  }, `${replica} runs again`);
+  await report(pod!, succeeded);
+}
+
+const PLAYS: Readonly<Record<Failing, Play>> = {
+  ImagePullBackOff: fails("ImagePullBackOff"),
+  "ImagePullBackOff of an init container": fails("Init:ImagePullBackOff"),
+  "CrashLoopBackOff of an init container": fails("Init:CrashLoopBackOff"),
+  CreateContainerConfigError: fails("CreateContainerConfigError"),
+  CreateContainerError: fails("CreateContainerError"),
+  InvalidImageName: fails("InvalidImageName"),
+  RunContainerError: fails("RunContainerError"),
+  "pending for too long": { sim: { pull: "1000h" } },
+
+  "exit code 1": exits("1,0"),
+  "exit code 137": exits("137,0"),
+  "exit code 143": exits("143,0"),
+  OOMKilled: fails("OOMKilled"),
+  "exit code 2 of an init container": fails("Init:Error"),
+  "OOMKilled of an init container": fails("Init:OOMKilled"),
+  "success despite OOMKilled": reports({
+    phase: "Succeeded",
+    containerStatuses: [ended("pytorch", 0, "OOMKilled")],
+  }),
+  "success despite OOMKilled of a sidecar": reports({
+    phase: "Succeeded",
+    containerStatuses: [ended("pytorch", 0), ended("helper", 0, "OOMKilled")],
+  }),
+
+  "exit code 1 of one of a gang": exits("1,0"),
+  "exit code 1 under Never": exits("1,0"),
+  "exit code 137 under Never": exits("137,0"),
+  "a container restarted once": restarts(1, { ends: false }),
+  "CrashLoopBackOff under OnFailure": restarts(2, { ends: true }),
+  "CrashLoopBackOff under Always": restarts(2, { ends: true }),
+
+  "the primary container ends well while a sidecar runs": reports({
+    containerStatuses: [ended("pytorch", 0), runs("helper")],
+  }),
+  "the primary container fails while a sidecar runs": reports({
+    containerStatuses: [ended("pytorch", 1), runs("helper")],
+  }),
+  "a sidecar is restarted while the primary container runs": {
+    async act(uid) {
+      const pod = await runningPod(uid);
+      await report(pod, { initContainerStatuses: [runs("helper", 1)] });
+      await report(pod, succeeded);
+    },
+  },
+
+  "eviction by the node": fails("Evicted"),
+  "eviction by the node under Never": fails("Evicted"),
+  "eviction by the node that spends the last of the budget": fails("Evicted"),
+  "node shutdown": fails("NodeShutdown"),
+  "preemption by the node": fails("Preempting"),
+  "a node that refuses the pod": fails("OutOfcpu"),
+
+  "eviction through the API": disrupted("EvictionByEvictionAPI"),
+  "eviction through the API under Never": disrupted("EvictionByEvictionAPI"),
+  "eviction of one of a gang": disrupted("EvictionByEvictionAPI"),
+  "eviction of an interruptible job": disrupted("EvictionByEvictionAPI"),
+  "preemption by the scheduler": disrupted("PreemptionByScheduler"),
+  "eviction by a taint": disrupted("DeletionByTaintManager"),
+  "loss of the node": disrupted("DeletionByTaintManager", { loses: true }),
+};
+
+function rowJob(failing: Failing, play: Play): Job {
+  const { policy = "ExitCode", beside, gang = false, ...row }: Row = rowOf(failing);
+  const told = { pull: "1ms", start: "1ms", ...("sim" in play ? { run: "30ms", ...play.sim } : HELD) };
+  const annotations = Object.fromEntries(Object.entries(told).map(([name, text]) => [`sim.gangway.dev/${name}`, text]));
+  const main = { name: "pytorch", image: "busybox" };
+  const helper = {
+    name: "helper",
+    image: "busybox",
+    ...(beside === "nativeSidecar" ? { restartPolicy: "Always" } : {}),
+  };
+  const spec = {
+    terminationGracePeriodSeconds: 1_000_000,
+    containers: beside === "sidecar" ? [main, helper] : [main],
+    ...(beside === "init" || beside === "nativeSidecar" ? { initContainers: [helper] } : {}),
+  };
+  const sent = {
+    kind: gang ? "Job" : "PyTorchJob",
+    replicaSpecs: {
+      Worker: { replicas: gang ? 2 : 1, restartPolicy: policy, template: { metadata: { annotations }, spec } },
+    },
+    runPolicy: {
+      cleanPodPolicy: "All" as const,
+      ...(row.interruptible === undefined ? {} : { interruptible: row.interruptible }),
+      ...(row.backoffLimit === undefined ? {} : { backoffLimit: row.backoffLimit }),
+      ...(row.systemBackoffLimit === undefined ? {} : { systemBackoffLimit: row.systemBackoffLimit }),
+    },
+  };
+  return jobOf(sent, { uid: `uid-of-${nameOf(failing)}`, name: nameOf(failing), namespace: "default" });
+}
+
+/** Runs until somebody does something to it, and is not ended by a deletion before its grace is over. */
+const HELD = { run: "forever", "termination-grace": "1000h" };
+
+for (const failing of FAILING) {
+  test(failing, async () => {
+    const play = PLAYS[failing];
+    const row = rowOf(failing);
+    const uid = board(rowJob(failing, play));
+    start({ ...PENDING_LIMITS, podPendingTimeoutMs: row.impatient === true ? 30_000 : 0 });
+    if ("act" in play) await play.act(uid);
+    await until(() => isTerminal(statusOf(uid)), "the job ends");
+    const { phase, failure, attempts } = statusOf(uid);
+    const end = {
+      phase,
+      failure: failure === null ? null : { code: failure.code, kind: failure.kind },
+      attempts: { user: attempts.user, system: attempts.system },
+    };
+    assert.deepEqual(end, expectedEnd(row), JSON.stringify(failure));
+  });
 }
 
 const workersAsk = (resources: JsonObject) => (job: Job) => {

@@ -4,6 +4,7 @@ import { type Clusters, createClusters } from "../../src/adapters/cluster/cluste
 import type { SimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
 import type { Job } from "../../src/core/job/job.ts";
 import type { RunPolicy } from "../../src/core/job/spec.ts";
+import { PENDING_LIMITS } from "../../src/core/pods/read-pending.ts";
 import { arrayAt, objectAt, stringAt } from "../../src/runtime/json.ts";
 import type { WorkerClusters } from "../../src/worker/ports.ts";
 import { createWorker, type Worker } from "../../src/worker/worker.ts";
@@ -65,6 +66,7 @@ export function runWorker(
   wrap: (clusters: WorkerClusters, stop: () => void) => WorkerClusters = (clusters) => clusters,
   time = clock,
   gangScheduler: "volcano" | "scheduler-plugins" | null = null,
+  pending = PENDING_LIMITS,
 ): Running {
   const stopping = new AbortController();
   const errors: unknown[] = [];
@@ -96,6 +98,7 @@ export function runWorker(
     {
       config: {
         build: { installation: INSTALLATION, clusterDomain: "", initImage: "alpine:3.20", kubectlImage: "kubectl:1" },
+        pending,
       },
       onError: (error) => errors.push(error),
     },

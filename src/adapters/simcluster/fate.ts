@@ -1,3 +1,5 @@
+import { FAILINGS, type Failing } from "./failing.ts";
+
 /** What a pod's annotations say about its life in the simulated cluster. */
 export type Fate = {
   readonly pullMs: number;
@@ -12,6 +14,8 @@ export type Fate = {
   readonly logEveryMs: number | null;
   /** Exit code 137 is a lack of memory. */
   readonly oom: boolean;
+  /** How each run in turn fails; null, as after the last: not but by its exit code. */
+  readonly failings: readonly (Failing | null)[];
   /** Annotations that could not be read and count as absent. */
   readonly malformed: readonly string[];
 };
@@ -38,8 +42,14 @@ export function readFate(annotations: Readonly<Record<string, string>>): Fate {
     stopMs: read("termination-grace", parseDuration, 200),
     logEveryMs: read<number | null>("log-every", parseInterval, 1000),
     oom: read("oom", (text) => (text === "true" ? true : text === "false" ? false : undefined), false),
+    failings: read<readonly (Failing | null)[]>("fails", parseFailings, []),
     malformed,
   };
+}
+
+/** How the `run`-th run fails, counted from 0; null where nothing but its exit code says. */
+export function failingOf(fate: Fate, run: number): Failing | null {
+  return fate.failings[run] ?? null;
 }
 
 /** The exit code of the `run`-th run, counted from 0. */
@@ -67,4 +77,11 @@ function parseExitCodes(text: string): readonly number[] | undefined {
   const codes = text.split(",").map((part) => part.trim());
   if (!codes.every((code) => /^\d{1,3}$/.test(code) && Number(code) <= 255)) return undefined;
   return codes.map(Number);
+}
+
+/** Words of `FAILINGS`, with commas between them; `none` for a run that does not fail. */
+function parseFailings(text: string): readonly (Failing | null)[] | undefined {
+  const words = text.split(",").map((part) => part.trim());
+  if (!words.every((word) => word === "none" || Object.hasOwn(FAILINGS, word))) return undefined;
+  return words.map((word) => FAILINGS[word] ?? null);
 }

@@ -1,25 +1,36 @@
 import { LABEL } from "../../core/job/labels.ts";
-import type { Json, JsonObject } from "../../runtime/json.ts";
+import type { JsonObject } from "../../runtime/json.ts";
 import { arrayAt, numberAt, stringAt } from "../../runtime/json.ts";
+import {
+  type EndedByNode,
+  endedByNodeStatus,
+  type Failing,
+  initFailedStatus,
+  isInitFailing,
+  stuckStatus,
+} from "./failing.ts";
 import type { Fate } from "./fate.ts";
-import { exitCodeOf, readFate } from "./fate.ts";
+import { exitCodeOf, failingOf, readFate } from "./fate.ts";
 import type { Entry, KubeObject, PodRun } from "./kube-object.ts";
 import { isTerminalPod, kubeTime } from "./kube-object.ts";
+import { INIT_CONTAINER_MS, notInitialized, notReady, withContainers } from "./pod-containers.ts";
 import type { ConditionChange, ContainerFate } from "./pod-status.ts";
-import { containerStatus, restartsOf, startedMsOf, statusOf, withConditions } from "./pod-status.ts";
+import { startedMsOf, withConditions } from "./pod-status.ts";
 
 /** What the kubelet does next with a pod: nothing until its run is due, report a change, or say that it is over. */
-export type Step =
-  | { readonly kind: "nothing" }
-  | { readonly kind: "gone" }
-  | { readonly kind: "changed"; readonly object: KubeObject; readonly run: PodRun | null };
+export type Step = { readonly kind: "nothing" } | { readonly kind: "gone" } | Change;
+
+/** What a pod's annotations tell of it, and of this run. */
+type Told = { readonly fate: Fate; readonly failing: Failing | null };
+
+type Change = { readonly kind: "changed"; readonly object: KubeObject; readonly run: PodRun | null };
 
 /** What a pod's node tells: its address, and the resource that it lacks for this pod, which only a pod bound by hand can find. */
 export type Host = { readonly ip: string; readonly lacking: string | null };
 
-const INIT_CONTAINER_MS = 50;
 const BACKOFF_MS = 1000;
 const BACKOFF_MS_MAX = 10_000;
+const SIGKILL_EXIT_CODE = 137;
 const NOTHING: Step = { kind: "nothing" };
 const TRUE: ConditionChange = { status: "True" };
 
@@ -35,9 +46,22 @@ export function stepPod({ object: pod, run }: Entry, host: Host, nowMs: number):
   if (isTerminalPod(pod)) return deleting ? { kind: "gone" } : NOTHING;
   const fate = readFate(pod.metadata.annotations ?? {});
   if (deleting) return stop(pod, run, fate, nowMs);
-  if (run === null) return admit(pod, host, nowMs);
+  const failing = failingOf(fate, runOf(pod, run));
+  if (run === null) return admit(pod, { host, failing }, nowMs);
   if (run.dueMs === null || run.dueMs > nowMs) return NOTHING;
-  const dueMs = run.dueMs;
+  const stuck = failBefore(pod, run, failing, run.dueMs);
+  return stuck === null ? moveOn(pod, run, { fate, failing }, run.dueMs) : fail(pod, run, stuck);
+}
+
+/** The status of a pod that is told to fail before it runs, at the stage at which it does; null for others. */
+function failBefore(pod: KubeObject, run: PodRun, failing: Failing | null, nowMs: number): JsonObject | null {
+  if (run.stage === "initializing" && isInitFailing(failing, pod)) return initFailedStatus(pod, run, failing, nowMs);
+  const isStuck = run.stage === "pulling" && failing?.kind === "stuck" && !failing.init;
+  return isStuck ? stuckStatus(pod, run, failing, nowMs) : null;
+}
+
+/** The next stage of a pod whose present one is over. */
+function moveOn(pod: KubeObject, run: PodRun, { fate, failing }: Told, dueMs: number): Step {
   switch (run.stage) {
     case "initializing":
       return initialize(pod, { ...run, initDone: run.initDone + 1 }, fate, dueMs);
@@ -52,26 +76,29 @@ export function stepPod({ object: pod, run }: Entry, host: Host, nowMs: number):
     case "backingOff":
       return start(pod, { ...run, restarts: run.restarts + 1 }, fate, dueMs);
     case "running":
-      return end(pod, run, fate, dueMs);
+      return failing?.kind === "endedByNode"
+        ? endByNode(pod, run, failing, dueMs)
+        : end(pod, run, { fate, failing }, dueMs);
     case "stopping":
       return NOTHING;
   }
 }
 
-/** True for init containers that run beside the others instead of before them. */
-function isSidecar(container: Json): boolean {
-  return stringAt(container, "restartPolicy") === "Always";
+/** Why its node does not take a pod in; null if it does. */
+function refusalBy({ lacking }: Host, failing: Failing | null): { reason: string; message: string } | null {
+  if (failing?.kind === "refused") return { reason: failing.reason, message: failing.message };
+  if (lacking === null) return null;
+  return { reason: `OutOf${lacking}`, message: `Pod was rejected: Node didn't have enough resource: ${lacking}` };
 }
 
-function admit(pod: KubeObject, host: Host, nowMs: number): Step {
-  if (host.lacking !== null) {
-    const status = {
-      ...pod.status,
-      phase: "Failed",
-      reason: `OutOf${host.lacking}`,
-      message: `Pod was rejected: Node didn't have enough resource: ${host.lacking}`,
-      startTime: kubeTime(nowMs),
-    };
+function admit(
+  pod: KubeObject,
+  { host, failing }: { readonly host: Host; readonly failing: Failing | null },
+  nowMs: number,
+): Step {
+  const refusal = refusalBy(host, failing);
+  if (refusal !== null) {
+    const status = { ...pod.status, phase: "Failed", ...refusal, startTime: kubeTime(nowMs) };
     return { kind: "changed", object: { ...pod, status }, run: null };
   }
   const status = {
@@ -126,12 +153,29 @@ function start(pod: KubeObject, run: PodRun, fate: Fate, nowMs: number): Step {
   return { kind: "changed", object: { ...pod, status }, run: next };
 }
 
-/** A run ended by itself: the pod is over, or its containers are started again in place after a pause. */
-function end(pod: KubeObject, run: PodRun, fate: Fate, nowMs: number): Step {
+/** A pod that has failed, or never will start, stays so until it is deleted. */
+function fail(pod: KubeObject, run: PodRun, status: JsonObject): Step {
+  return { kind: "changed", object: { ...pod, status }, run: { ...run, dueMs: null } };
+}
+
+/** Which run of the replica this is, counted from 0: those of earlier attempts come first. */
+function runOf(pod: KubeObject, run: PodRun | null): number {
   const attempt = Number(pod.metadata.labels?.[LABEL.attempt] ?? "1") || 1;
-  const exitCode = exitCodeOf(fate, attempt - 1 + run.restarts);
+  return attempt - 1 + (run?.restarts ?? 0);
+}
+
+/** The node ends the pod, whatever its policy. */
+function endByNode(pod: KubeObject, run: PodRun, failing: EndedByNode, nowMs: number): Step {
+  const step = finish(pod, run, terminated(run, SIGKILL_EXIT_CODE, false, nowMs), nowMs);
+  return { ...step, object: { ...step.object, status: endedByNodeStatus(step.object.status, failing, nowMs) } };
+}
+
+/** A run ended by itself: the pod is over, or its containers are started again in place after a pause. */
+function end(pod: KubeObject, run: PodRun, { fate, failing }: Told, nowMs: number): Step {
+  const lacksMemory = failing?.kind === "oom";
+  const exitCode = lacksMemory ? SIGKILL_EXIT_CODE : exitCodeOf(fate, runOf(pod, run));
   const policy = stringAt(pod.spec, "restartPolicy") ?? "Always";
-  const ended = terminated(run, exitCode, fate.oom, nowMs);
+  const ended = terminated(run, exitCode, fate.oom || lacksMemory, nowMs);
   if (policy === "Never" || (policy === "OnFailure" && exitCode === 0)) return finish(pod, run, ended, nowMs);
   const pauseMs = Math.min(BACKOFF_MS * 2 ** run.restarts, BACKOFF_MS_MAX);
   const next: PodRun = { ...withRunEnded(run, ended), stage: "backingOff", sinceMs: nowMs, dueMs: nowMs + pauseMs };
@@ -164,7 +208,7 @@ function terminated(run: PodRun, exitCode: number, oom: boolean, nowMs: number):
   return { kind: "terminated", exitCode, reason, startedMs: run.sinceMs, finishedMs: nowMs };
 }
 
-function finish(pod: KubeObject, run: PodRun, ended: ContainerFate, nowMs: number): Step {
+function finish(pod: KubeObject, run: PodRun, ended: ContainerFate, nowMs: number): Change {
   const succeeded = ended.kind === "terminated" && ended.exitCode === 0;
   const reason = succeeded ? "PodCompleted" : "PodFailed";
   const over: PodRun = { ...withRunEnded(run, ended), dueMs: null };
@@ -195,62 +239,6 @@ function stop(pod: KubeObject, run: PodRun | null, fate: Fate, nowMs: number): S
   const startedMs = startedMsOf(arrayAt(pod.status, "containerStatuses")[0], sinceMs);
   const exitCode = fate.stopMs <= graceMs ? 143 : 137;
   return finish(pod, before, terminated({ ...before, sinceMs: startedMs }, exitCode, false, nowMs), nowMs);
-}
-
-/** The status with every regular container in the same state, and the init containers as far as they have come. */
-function withContainers(pod: KubeObject, run: PodRun, fate: ContainerFate, nowMs: number, over = false): JsonObject {
-  const statuses = arrayAt(pod.status, "containerStatuses");
-  const initStatuses = arrayAt(pod.status, "initContainerStatuses");
-  const initContainers = arrayAt(pod.spec, "initContainers");
-  const status: JsonObject = {
-    ...pod.status,
-    containerStatuses: arrayAt(pod.spec, "containers").map((container) =>
-      containerStatus(pod, container, fate, { before: statusOf(statuses, container), restarts: run.restarts }),
-    ),
-  };
-  if (initContainers.length === 0) return status;
-  const initContainerStatuses = initContainers.map((container, index) => {
-    const before = statusOf(initStatuses, container);
-    const init = initFate({ container, index, before }, run, nowMs, over);
-    const reported = containerStatus(pod, container, init, { before, restarts: restartsOf(before) });
-    return { ...reported, ready: init.kind === "terminated" || (init.kind === "running" && isSidecar(container)) };
-  });
-  return { ...status, initContainerStatuses };
-}
-
-type InitContainer = { readonly container: Json; readonly index: number; readonly before: Json | undefined };
-
-function initFate(
-  { container, index, before }: InitContainer,
-  run: PodRun,
-  nowMs: number,
-  over: boolean,
-): ContainerFate {
-  const startedMs = startedMsOf(before, nowMs);
-  const sidecar = isSidecar(container);
-  if (index > run.initDone && !over) return { kind: "waiting", reason: "PodInitializing" };
-  if (sidecar ? !over : index === run.initDone && !over) return { kind: "running", startedMs };
-  const finishedMs = sidecar ? nowMs : startedMs + INIT_CONTAINER_MS;
-  return { kind: "terminated", exitCode: 0, reason: "Completed", startedMs, finishedMs };
-}
-
-function namesOf(containers: readonly Json[]): string {
-  return containers.map((container) => stringAt(container, "name") ?? "").join(" ");
-}
-
-function notInitialized(pod: KubeObject, done: number): ConditionChange {
-  const left = namesOf(arrayAt(pod.spec, "initContainers").slice(done));
-  return {
-    status: "False",
-    reason: "ContainersNotInitialized",
-    message: `containers with incomplete status: [${left}]`,
-  };
-}
-
-function notReady(pod: KubeObject, reason: string): Readonly<Record<"Ready" | "ContainersReady", ConditionChange>> {
-  const message = `containers with unready status: [${namesOf(arrayAt(pod.spec, "containers"))}]`;
-  const change: ConditionChange = { status: "False", reason, message };
-  return { Ready: change, ContainersReady: change };
 }
 
 /** An address of its own for each pod, drawn from the version that it was created at. */
