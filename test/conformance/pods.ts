@@ -96,7 +96,10 @@ const FUNCTIONS: Readonly<Record<string, Run>> = {
   MergePodSpecs: (input) => {
     const { basePodSpec, podSpec } = input;
     if (!isJsonObject(basePodSpec) || !isJsonObject(podSpec)) return { error: true };
-    return mergePodSpecs(basePodSpec, podSpec, stringAt(input, "primaryContainerName") ?? "");
+    return mergePodSpecs(basePodSpec, podSpec, {
+      container: stringAt(input, "primaryContainerName") ?? "",
+      initContainer: stringAt(input, "primaryInitContainerName") ?? "",
+    });
   },
   FixedLengthUniqueID: (input) => named(input, [stringAt(input, "iD") ?? ""]),
   FixedLengthUniqueIDForParts: (input) =>

@@ -96,10 +96,16 @@ export const templates = fc
   })
   .map((template) => JSON.parse(JSON.stringify(template)) as JsonObject);
 
-/** What a platform builds on: its containers are models, not programs. */
-const base = podSpec(
-  fc.subarray(["default", "primary", "unused"]).chain((names) => fc.tuple(...names.map((name) => container(name)))),
-);
+const some = (names: readonly string[]) =>
+  fc.subarray([...names]).chain((chosen) => fc.tuple(...chosen.map((name) => container(name))));
+
+/** What a platform builds on: its containers are models, not programs, and so are some of its init containers. */
+const base = fc
+  .tuple(
+    podSpec(some(["default", "primary", "unused"])),
+    optional(some(["default-init", "primary-init", "prepare"]).filter((list) => list.length > 0)),
+  )
+  .map(([spec, initContainers]) => present({ ...spec, initContainers }));
 
 const platformResources = fc.record({ defaults: list, limits: list });
 

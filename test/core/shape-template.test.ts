@@ -11,6 +11,8 @@ import { loadOrDefault, type Shaping, shapeTemplate } from "../../src/core/pods/
 import { arrayAt, canonicalJson, type Json, type JsonObject, objectAt, stringAt } from "../../src/runtime/json.ts";
 import { affinity, amount, anyResources, configs, templates } from "./pod-arbitraries.ts";
 
+const MAIN = { container: "main", initContainer: "" };
+
 const shaping = (change: Partial<Shaping> = {}): Shaping => ({
   config: PLAIN_POD_CONFIG,
   namespace: "team",
@@ -102,7 +104,7 @@ const nodes: fc.Arbitrary<NodeFacts> = fc
 test("a node that a merged spec runs on is one that both specs run on, and the other way round", () => {
   fc.assert(
     fc.property(affinity, affinity, nodes, (base, own, node) => {
-      const merged = mergePodSpecs({ affinity: base }, { affinity: own, containers: [] }, "main");
+      const merged = mergePodSpecs({ affinity: base }, { affinity: own, containers: [] }, MAIN);
       const both = nodeAllows({ affinity: base }, node) && nodeAllows({ affinity: own }, node);
       assert.equal(nodeAllows(merged, node), both);
     }),
@@ -247,7 +249,7 @@ test("a container's own variables come before the platform's", () => {
 test("a probe of one kind takes the place of another kind's, and keeps its times", () => {
   const base = { containers: [{ name: "default", livenessProbe: { httpGet: { port: 80 }, periodSeconds: 5 } }] };
   const own = { containers: [{ name: "main", livenessProbe: { exec: { command: ["true"] } } }] };
-  const [main] = arrayAt(mergePodSpecs(base, own, "main"), "containers");
+  const [main] = arrayAt(mergePodSpecs(base, own, MAIN), "containers");
   assert.equal(stringAt(main, "name"), "main");
   assert.equal(canonicalJson(objectAt(main, "livenessProbe")), '{"exec":{"command":["true"]},"periodSeconds":5}');
 });

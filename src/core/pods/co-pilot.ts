@@ -5,8 +5,8 @@ import { mapContainers, withNamed } from "./with-named.ts";
 
 const INPUTS = "gangway-inputs";
 const OUTPUTS = "gangway-outputs";
-const DOWNLOADER = "gangway-downloader";
-const UPLOADER = "gangway-uploader";
+export const DOWNLOADER = "gangway-downloader";
+export const UPLOADER = "gangway-uploader";
 
 /**
  * Waits until the kubelet ends it, which it does once the pod's program has ended, and then runs its arguments. The wait is in the

@@ -2,9 +2,11 @@ import { arrayAt, canonicalJson, isJsonObject, type Json, type JsonObject, strin
 import { requireBoth } from "./build-affinity.ts";
 import { mergeResources } from "./platform-resources.ts";
 
-/** The containers of a base that others are built on: every one, and the primary one. */
-const DEFAULT = "default";
-const PRIMARY = "primary";
+/** The containers of a base that others are built on, by list: every one, and the primary one. They are not run. */
+const TEMPLATES = {
+  containers: { every: "default", primary: "primary" },
+  initContainers: { every: "default-init", primary: "primary-init" },
+} as const;
 
 /** What tells the items of a list apart where Kubernetes takes none twice. */
 const KEYS: Readonly<Record<string, string>> = {
@@ -18,21 +20,33 @@ const KEYS: Readonly<Record<string, string>> = {
 /** What says how to probe or to hook: a probe has one of them. */
 const HANDLERS = ["exec", "httpGet", "tcpSocket", "grpc", "sleep"];
 
+/** The container whose end is the pod's, and the init container that fetches its inputs; empty: none. */
+export type PrimaryNames = { readonly container: string; readonly initContainer: string };
+
 /**
  * A pod spec built on a base. What the pod says wins; lists are the base's, then the pod's, and where both name an item the pod's counts;
  * of the required node terms both are met. The base's containers are not run: `default` is what every container of the pod is built on, then
- * `primary` what the primary one is. Source: Flyte's `mergePodSpecs`.
+ * `primary` what the primary one is. Its init containers are run, built like the pod's on `default-init` and `primary-init`, which are not.
+ * Source: Flyte's `mergePodSpecs`.
  */
-export function mergePodSpecs(base: JsonObject, podSpec: JsonObject, primaryContainer: string): JsonObject {
-  const { containers: templates, ...rest } = base;
-  const template = (name: string) => arrayAt({ templates }, "templates").find((one) => stringAt(one, "name") === name);
-  const containers = arrayAt(podSpec, "containers").map((container) => {
-    if (!isJsonObject(container)) return container;
-    const isPrimary = stringAt(container, "name") === primaryContainer;
-    const bases = [template(DEFAULT), isPrimary ? template(PRIMARY) : undefined].filter(isJsonObject);
-    return [...bases, container].reduce(mergeObjects);
-  });
-  return { ...mergeObjects(rest, podSpec), containers };
+export function mergePodSpecs(base: JsonObject, podSpec: JsonObject, primary: PrimaryNames): JsonObject {
+  const { containers: _templates, initContainers: _init, ...rest } = base;
+  const built = (list: readonly Json[]) =>
+    list.map((one) => builtOn(base, "initContainers", one, primary.initContainer));
+  const names: readonly (string | undefined)[] = Object.values(TEMPLATES.initContainers);
+  const own = arrayAt(base, "initContainers").filter((one) => !names.includes(stringAt(one, "name")));
+  const init = mergeLists("initContainers", built(own), built(arrayAt(podSpec, "initContainers")));
+  const containers = arrayAt(podSpec, "containers").map((one) => builtOn(base, "containers", one, primary.container));
+  return { ...mergeObjects(rest, podSpec), ...(init.length === 0 ? {} : { initContainers: init }), containers };
+}
+
+function builtOn(base: JsonObject, list: keyof typeof TEMPLATES, container: Json, primary: string): Json {
+  if (!isJsonObject(container)) return container;
+  const { every, primary: ofPrimary } = TEMPLATES[list];
+  const template = (name: string) => arrayAt(base, list).find((one) => stringAt(one, "name") === name);
+  const isPrimary = stringAt(container, "name") === primary;
+  const bases = [template(every), isPrimary ? template(ofPrimary) : undefined].filter(isJsonObject);
+  return [...bases, container].reduce(mergeObjects);
 }
 
 /** The metadata of a pod built on a base: labels and annotations of both, the pod's where both have one. */

@@ -16,7 +16,6 @@ export type ListOutcome =
 const RESOURCE_NAMES: Readonly<Record<string, string>> = {
   CPU: "cpu",
   MEMORY: "memory",
-  STORAGE: "storage",
   EPHEMERAL_STORAGE: "ephemeral-storage",
 };
 const GPU_ALIASES = ["gpu", "GPU"];
@@ -25,8 +24,10 @@ const MEMORY = "memory";
 const EPHEMERAL = "ephemeral-storage";
 /** Volumes have it, containers have not. */
 const NOT_OF_CONTAINERS = "storage";
+/** What platforms name and Kubernetes gives to no container. */
+const NAMELESS = ["STORAGE", "UNKNOWN"];
 
-/** A ResourceList out of entries in the platform's names; a name may come again, the last one counts. Amounts of zero are left out. */
+/** A ResourceList out of entries in the platform's names; a name may come again, the last one counts. Amounts of zero, and of what no container can have, are left out. */
 export function toResourceList(
   entries: readonly { readonly name: string; readonly value: string }[],
   gpuResourceName: string,
@@ -37,18 +38,22 @@ export function toResourceList(
     const quantity = parseQuantity(value);
     if (quantity === null) errors.push({ name, message: `is "${value}": no quantity, like 500m, 2 or 8Gi` });
     else if (quantity.nano < 0n) errors.push({ name, message: `is ${value}: must not be negative` });
-    else if (quantity.nano > 0n) list[resourceName(name, gpuResourceName)] = value;
+    else if (quantity.nano > 0n && !NAMELESS.includes(wordOf(name))) list[resourceName(name, gpuResourceName)] = value;
   }
   return errors.length > 0 ? { kind: "refused", errors } : { kind: "list", list };
 }
 
 function resourceName(name: string, gpuResourceName: string): string {
   if (GPU_ALIASES.includes(name)) return gpuResourceName;
-  const word = name
+  return RESOURCE_NAMES[wordOf(name)] ?? name;
+}
+
+/** `EPHEMERAL_STORAGE`, however it is written. */
+function wordOf(name: string): string {
+  return name
     .replace(/([a-z])([A-Z])/g, "$1_$2")
     .replace("-", "_")
     .toUpperCase();
-  return RESOURCE_NAMES[word] ?? name;
 }
 
 /** Resources with those of `over` on top, resource by resource. */

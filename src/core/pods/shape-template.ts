@@ -1,6 +1,6 @@
 import { arrayAt, isJsonObject, type JsonObject, objectAt, stringAt } from "../../runtime/json.ts";
 import type { FieldError } from "../job/sent.ts";
-import { withCoPilot } from "./co-pilot.ts";
+import { DOWNLOADER, withCoPilot } from "./co-pilot.ts";
 import { selectGpus, withTolerations } from "./gpu-selectors.ts";
 import { mergeMetadata, mergePodSpecs } from "./merge-pod-specs.ts";
 import { customizeResources } from "./platform-resources.ts";
@@ -110,13 +110,16 @@ function shapeSpec(
   const updated = updatePod(piloted, { interruptible, serviceAccount, resources: resourcesOf(piloted), config });
   // The replica spec says which policy it is; one that the template names is only kept to be warned of.
   const secured = withSecurityContext({ ...updated, restartPolicy: raw["restartPolicy"] }, config, primaryContainer);
+  const primary = { container: primaryContainer, initContainer: asked.inputs === "" ? "" : DOWNLOADER };
   const base = mapContainers(objectAt(found?.template, "spec"), (container) =>
     withResources(container, platform, { mode: "hold", config }),
   );
-  const merged = customize(found === null ? secured : mergePodSpecs(base, secured, primaryContainer));
+  const merged = customize(found === null ? secured : mergePodSpecs(base, secured, primary));
   // What containers only ask for because of the base is tolerated too.
   const tolerations = platformTolerations(interruptible, resourcesOf(merged), config);
-  const tolerant = { ...merged, ...withTolerations(merged, tolerations, "last") };
+  // The init containers of the base have not been told anything yet.
+  const told = mapContainers(merged, (one, list) => (list === "initContainers" ? withPlatformEnv(one, config) : one));
+  const tolerant = { ...told, ...withTolerations(told, tolerations, "last") };
   const { restartPolicy, ...complete } = withSecrets(selectGpus(tolerant, asked.accelerator, config), asked.secrets);
   return restartPolicy === undefined ? complete : { ...complete, restartPolicy };
 }
