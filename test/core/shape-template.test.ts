@@ -152,6 +152,12 @@ const refusals: Readonly<Record<string, { template: JsonObject; config?: PodConf
     template: annotated({ "gangway.dev/gpu-device": "a 100" }),
     errors: ['metadata.annotations["gangway.dev/gpu-device"] is "a 100": must be a label\'s value'],
   },
+  "a primary container that the template has not": {
+    template: annotated({ primary_container_name: "trainer" }),
+    errors: [
+      'metadata.annotations["primary_container_name"] names trainer, which is none of the template\'s containers: main',
+    ],
+  },
   "a request that is not the limit once the platform has held both": {
     template: annotated({}, { resources: { limits: { "amd.com/gpu": "2" }, requests: { "amd.com/gpu": "2" } } }),
     config: config({
@@ -194,6 +200,24 @@ test("a namespace's own resources and account come before everybody's", () => {
     objectAt(shaped(plain, { config: given, namespace: "other" }), "spec")["serviceAccountName"],
     "everybody",
   );
+});
+
+test("the primary container is the one that the template's annotation names, else the kind's", () => {
+  const containers = ["main", "side"].map((name) => ({ name, image: "i" }));
+  const given = config({
+    resources: { defaults: { cpu: "2" }, limits: {} },
+    defaultPodTemplateName: "t",
+    podTemplates: [
+      { name: "t", namespace: "team", template: { spec: { containers: [{ name: "primary", workingDir: "/p" }] } } },
+    ],
+  });
+  const primaries = (annotations: JsonObject) =>
+    arrayAt(shaped({ metadata: { annotations }, spec: { containers } }, { config: given })["spec"], "containers")
+      .filter((one) => stringAt(one, "workingDir") === "/p" && objectAt(objectAt(one, "resources"), "requests")["cpu"])
+      .map((one) => stringAt(one, "name"));
+  assert.deepEqual(primaries({}), ["main"]);
+  assert.deepEqual(primaries({ primary_container_name: "" }), ["main"]);
+  assert.deepEqual(primaries({ primary_container_name: "side" }), ["side"]);
 });
 
 test("a pod template is the namespace's own, else the platform's, else none", () => {

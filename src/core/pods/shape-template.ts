@@ -1,4 +1,4 @@
-import { arrayAt, isJsonObject, type JsonObject, objectAt, stringAt } from "../../runtime/json.ts";
+import { arrayAt, isJsonObject, type JsonObject, objectAt, stringAt, stringMapAt } from "../../runtime/json.ts";
 import type { FieldError } from "../job/sent.ts";
 import { DOWNLOADER, withCoPilot } from "./co-pilot.ts";
 import { selectGpus, withTolerations } from "./gpu-selectors.ts";
@@ -6,6 +6,7 @@ import { mergeMetadata, mergePodSpecs } from "./merge-pod-specs.ts";
 import { customizeResources } from "./platform-resources.ts";
 import { type Asked, annotationPath, POD_ANNOTATION, readAsked } from "./pod-annotations.ts";
 import type { PlatformResources, PlatformTemplate, PodConfig } from "./pod-config.ts";
+import { PRIMARY_CONTAINER_ANNOTATION } from "./pod-view.ts";
 import { withSecrets } from "./secrets.ts";
 import { platformTolerations, resourcesOf, updatePod } from "./update-pod.ts";
 import { checkContainers } from "./validate-containers.ts";
@@ -19,7 +20,7 @@ export type Shaping = {
   readonly config: PodConfig;
   readonly namespace: string;
   readonly interruptible: boolean;
-  /** The container whose end is the pod's. */
+  /** The container whose end is the pod's, where the template's annotation names none. */
   readonly primaryContainer: string;
 };
 
@@ -36,15 +37,25 @@ export type ShapeOutcome =
 export function shapeTemplate(template: JsonObject, shaping: Shaping): ShapeOutcome {
   const asked = readAsked(template);
   const found = findTemplate(asked, shaping);
-  const errors = [...asked.errors, ...missing(asked, found, shaping)];
-  if (errors.length > 0) return { kind: "refused", errors };
+  const metadata = mergeMetadata(objectAt(found?.template, "metadata"), objectAt(template, "metadata"));
   const podSpec = objectAt(template, "spec");
-  const shaped = shapeSpec(podSpec, asked, found, shaping);
+  const named = stringMapAt(metadata, "annotations")[PRIMARY_CONTAINER_ANNOTATION] ?? "";
+  const errors = [...asked.errors, ...missing(asked, found, shaping), ...noSuchContainer(named, podSpec)];
+  if (errors.length > 0) return { kind: "refused", errors };
+  const primaryContainer = named || shaping.primaryContainer;
+  const shaped = shapeSpec(podSpec, asked, found, { ...shaping, primaryContainer });
   const wrong = wrongWith(podSpec, shaped);
   if (wrong.length > 0) return { kind: "refused", errors: wrong };
-  const metadata = mergeMetadata(objectAt(found?.template, "metadata"), objectAt(template, "metadata"));
-  const named = Object.keys(metadata).length === 0 ? {} : { metadata };
-  return { kind: "shaped", template: { ...template, ...named, spec: shaped } };
+  const described = Object.keys(metadata).length === 0 ? {} : { metadata };
+  return { kind: "shaped", template: { ...template, ...described, spec: shaped } };
+}
+
+/** Nobody would ever see such a container end. */
+function noSuchContainer(name: string, podSpec: JsonObject): readonly FieldError[] {
+  const names = arrayAt(podSpec, "containers").map((container) => stringAt(container, "name") ?? "");
+  if (name === "" || names.includes(name)) return [];
+  const message = `names ${name.slice(0, 80)}, which is none of the template's containers: ${names.join(", ")}`;
+  return [{ path: annotationPath(PRIMARY_CONTAINER_ANNOTATION), message }];
 }
 
 /** What Kubernetes would refuse of the whole; it is said where that is not the template's own. */
