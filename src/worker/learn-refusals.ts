@@ -12,13 +12,14 @@ export type Learned =
   | { readonly kind: "fine" }
   /** A pod will never be made: the next step puts that on record. */
   | { readonly kind: "refused" }
-  | { readonly kind: "failed" }
-  /** Pods wait for their namespace's quota, at most so long until they may all be asked for. */
-  | { readonly kind: "overQuota"; readonly waitMs: number };
+  /** To be tried again, no sooner than the server has asked for. */
+  | { readonly kind: "failed"; readonly waitMs: number }
+  /** Nobody is asked for what a quota would refuse, or a server has asked to be spared, for so long. */
+  | { readonly kind: "held"; readonly waitMs: number };
 
 type Memories = { readonly memory: JobMemory; readonly quotas: QuotaMemory };
 
-/** Remembers what API servers have said against pods of a job; `held` are those that a quota would refuse and nobody was asked for. */
+/** Remembers what API servers have said against pods of a job; `held` are those that nobody was asked for. */
 export function learnRefusals(
   { memory, quotas }: Memories,
   job: Job,
@@ -29,21 +30,34 @@ export function learnRefusals(
     if (action.kind === "createPod" && outcome.kind === "done") quotas.made(action, monotonicMs);
   }
   const told = acted.flatMap(refusalOf);
-  for (const { action, refusal, message } of told) {
+  for (const { action, refusal, message, retryAfterMs } of told) {
+    if (retryAfterMs !== null) quotas.askedToWait(action, retryAfterMs, monotonicMs);
     if (refusal.kind === "quota") quotas.refused(action, refusal.ceilings, monotonicMs);
     if (refusal.kind === "permanent") memory.refuse(job.uid, { ...podOf(action), code: refusal.code, message });
   }
-  if (told.some(({ refusal }) => refusal.kind === "permanent")) return { kind: "refused" };
-  if (told.some(({ refusal }) => refusal.kind === "transient")) return { kind: "failed" };
-  const [waiting] = [...held, ...told.map(({ action }) => action)];
-  return waiting === undefined ? { kind: "fine" } : { kind: "overQuota", waitMs: quotas.waitMs(waiting, monotonicMs) };
+  return worstOf(told, { quotas, held, monotonicMs });
 }
+
+/** What the job does next for all of that. */
+function worstOf(
+  told: readonly Told[],
+  of: { readonly quotas: QuotaMemory; readonly held: readonly Action[]; readonly monotonicMs: number },
+): Learned {
+  const { quotas, held, monotonicMs } = of;
+  if (told.some(({ refusal }) => refusal.kind === "permanent")) return { kind: "refused" };
+  const [failed] = told.filter(({ refusal }) => refusal.kind === "transient");
+  if (failed !== undefined) return { kind: "failed", waitMs: quotas.aloneMs(failed.action, monotonicMs) };
+  const [waiting] = [...held, ...told.map(({ action }) => action)];
+  return waiting === undefined ? { kind: "fine" } : { kind: "held", waitMs: quotas.waitMs(waiting, monotonicMs) };
+}
+
+type Told = ReturnType<typeof refusalOf>[number];
 
 /** Why an action was refused; only of pods more is known than that it failed. */
 function refusalOf({ action, outcome }: Acted) {
   if (outcome.kind !== "failed") return [];
   const refusal: Refusal = action.kind === "createPod" ? readRefusal(outcome) : { kind: "transient" };
-  return [{ action, refusal, message: outcome.message }];
+  return [{ action, refusal, message: outcome.message, retryAfterMs: outcome.retryAfterMs ?? null }];
 }
 
 function podOf(action: Action) {

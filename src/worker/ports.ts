@@ -26,8 +26,16 @@ export type ActOutcome =
   | { readonly kind: "done" }
   /** Already so: it exists and is ours, or it is gone. */
   | { readonly kind: "already" }
-  /** `reason` as Kubernetes says it: `AlreadyExists`, `Forbidden`, `Invalid`, `TooManyRequests`, `Conflict`, …; or `Unreachable`. */
-  | { readonly kind: "failed"; readonly reason: string; readonly message: string };
+  /**
+   * `reason` as Kubernetes says it: `AlreadyExists`, `Forbidden`, `Invalid`, `TooManyRequests`, `Conflict`, …; or `Unreachable`.
+   * `retryAfterMs`: how long the server asks to be left alone, if it does.
+   */
+  | {
+      readonly kind: "failed";
+      readonly reason: string;
+      readonly message: string;
+      readonly retryAfterMs?: number | null;
+    };
 
 export type WorkerStore = {
   /** Every worker that lives, what this one holds, and what nobody who lives holds. */

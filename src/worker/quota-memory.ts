@@ -1,31 +1,50 @@
-import { isForgotten, learn, mayAsk, type QuotaBackoff, quotaUse } from "../core/pods/quota-backoff.ts";
+import { isForgotten, learn, leaveAlone, mayAsk, type QuotaBackoff, quotaUse } from "../core/pods/quota-backoff.ts";
 import type { Resources } from "../core/pods/resources.ts";
 import type { Action } from "../core/reconcile/decision.ts";
 import { objectAt } from "../runtime/json.ts";
+import { isCreate } from "./carry-out.ts";
 
 /** So many namespaces are remembered at most; who is not remembered is asked again. */
 const NAMESPACES_MAX = 10_000;
 
 /**
- * What this worker has learned of quotas, by cluster and namespace, from every job's refused pods. Losing it costs a call that is refused.
- * Times are monotonic.
+ * What this worker has learned of quotas, and of servers that asked for patience, by cluster and namespace, from every job's refused actions.
+ * Losing it costs a call that is refused. Times are monotonic.
  */
 export class QuotaMemory {
   readonly #known = new Map<string, QuotaBackoff>();
+  /** Until when each is left alone. */
+  readonly #aloneUntilMs = new Map<string, number>();
 
   get size(): number {
-    return this.#known.size;
+    return this.#known.size + this.#aloneUntilMs.size;
   }
 
-  /** False for a pod that its namespace's quota would refuse, as far as is known. */
+  /**
+   * False for a pod that its namespace's quota would refuse, as far as is known, and for anything that is made while its server is left
+   * alone. Deletes wait for nothing.
+   */
   mayAsk(action: Action, monotonicMs: number): boolean {
-    if (action.kind !== "createPod") return true;
-    return mayAsk(this.#of(action), quotaUse(objectAt(action.manifest, "spec")), monotonicMs);
+    return !isCreate(action) || (this.aloneMs(action, monotonicMs) === 0 && this.#hasRoom(action, monotonicMs));
   }
 
-  /** How long until pods of that namespace may all be asked for again. */
+  /** How long an action's server is to be left alone yet. */
+  aloneMs(action: Action, monotonicMs: number): number {
+    return Math.max(0, (this.#aloneUntilMs.get(keyOf(action)) ?? monotonicMs) - monotonicMs);
+  }
+
+  /** How long until an action that may not be asked for now may be. */
   waitMs(action: Action, monotonicMs: number): number {
-    return Math.max(0, (this.#of(action)?.lapsesAtMs ?? monotonicMs) - monotonicMs);
+    const lapsesAtMs = this.#hasRoom(action, monotonicMs) ? monotonicMs : (this.#of(action)?.lapsesAtMs ?? monotonicMs);
+    return Math.max(lapsesAtMs - monotonicMs, this.aloneMs(action, monotonicMs));
+  }
+
+  /** The server has refused an action and asks for so much patience. */
+  askedToWait(action: Action, retryAfterMs: number, monotonicMs: number): void {
+    const key = keyOf(action);
+    const untilMs = leaveAlone(this.#aloneUntilMs.get(key) ?? 0, retryAfterMs, monotonicMs);
+    for (const [other, endMs] of this.#aloneUntilMs) if (endMs <= monotonicMs) this.#aloneUntilMs.delete(other);
+    if (this.#aloneUntilMs.size < NAMESPACES_MAX) this.#aloneUntilMs.set(key, untilMs);
   }
 
   refused(action: Action, ceilings: Resources, monotonicMs: number): void {
@@ -38,6 +57,11 @@ export class QuotaMemory {
   made(action: Action, monotonicMs: number): void {
     const known = this.#of(action);
     if (known !== null && monotonicMs >= known.lapsesAtMs) this.#known.delete(keyOf(action));
+  }
+
+  #hasRoom(action: Action, monotonicMs: number): boolean {
+    if (action.kind !== "createPod") return true;
+    return mayAsk(this.#of(action), quotaUse(objectAt(action.manifest, "spec")), monotonicMs);
   }
 
   #of(action: Action): QuotaBackoff | null {

@@ -245,9 +245,11 @@ async function act(
     clock.monotonicMs(),
   );
   if (learned.kind === "refused") return { kind: "again", afterMs: 0 };
-  if (learned.kind === "failed") return tryAgain(memory, job.uid, { acted, monotonicMs: clock.monotonicMs() });
+  if (learned.kind === "failed") {
+    return tryAgain(memory, job.uid, { acted, waitMs: learned.waitMs, monotonicMs: clock.monotonicMs() });
+  }
   if (!heldBack) memory.succeeded(job.uid);
-  if (learned.kind === "overQuota") return { kind: "again", afterMs: learned.waitMs };
+  if (learned.kind === "held") return { kind: "again", afterMs: learned.waitMs };
   const settled = decision.record === null && decision.actions.length === 0 && decision.recheckAtMs === null;
   if (settled && isTerminal(job.status)) memory.forget(job.uid);
   return { kind: settled ? "settled" : "waiting" };
@@ -256,10 +258,10 @@ async function act(
 function tryAgain(
   memory: JobMemory,
   jobUid: string,
-  { acted, monotonicMs }: { readonly acted: readonly Acted[]; readonly monotonicMs: number },
+  of: { readonly acted: readonly Acted[]; readonly waitMs?: number; readonly monotonicMs: number },
 ): StepResult {
-  const progress = acted.some(({ outcome }) => outcome.kind === "done");
-  return { kind: "again", afterMs: memory.failed(jobUid, monotonicMs, { progress }) };
+  const progress = of.acted.some(({ outcome }) => outcome.kind === "done");
+  return { kind: "again", afterMs: Math.max(of.waitMs ?? 0, memory.failed(jobUid, of.monotonicMs, { progress })) };
 }
 
 /** Writes when to look again where the record does not say so already. */

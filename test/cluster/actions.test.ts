@@ -63,6 +63,7 @@ test("refusals keep the reason that Kubernetes gives", async () => {
   const throttled = await actions.act(one.createPod(), signal);
   sim.setFaults({});
   assert.equal(throttled.kind === "failed" && throttled.reason, "TooManyRequests");
+  assert.equal(throttled.kind === "failed" && throttled.retryAfterMs, 1000);
 });
 
 test("a server that is not there is Unreachable, and so is a call that was given up", async () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { learn, mayAsk, type QuotaBackoff, quotaUse } from "../../src/core/pods/quota-backoff.ts";
+import { learn, leaveAlone, mayAsk, type QuotaBackoff, quotaUse } from "../../src/core/pods/quota-backoff.ts";
 import { readRefusal } from "../../src/core/pods/refusal.ts";
 
 const quota = (rest: string) => `pods "p" is forbidden: exceeded quota: team${rest}`;
@@ -81,6 +81,22 @@ test("what was refused is not asked for again before it lapses, what is smaller 
         }
       },
     ),
+  );
+});
+
+test("a server is left alone as long as it asks for, no shorter for what it says later, and two minutes at most", () => {
+  const said = fc.array(fc.record({ retryAfterMs: fc.integer({ min: -1, max: 300_000 }), afterMs: fc.nat(200_000) }));
+  fc.assert(
+    fc.property(said, (words) => {
+      let [nowMs, untilMs] = [0, 0];
+      for (const { retryAfterMs, afterMs } of words) {
+        nowMs += afterMs;
+        const before = untilMs;
+        untilMs = leaveAlone(before, retryAfterMs, nowMs);
+        assert.ok(untilMs >= before && untilMs >= nowMs + Math.min(retryAfterMs, 120_000));
+        assert.ok(untilMs <= Math.max(before, nowMs + 120_000));
+      }
+    }),
   );
 });
 

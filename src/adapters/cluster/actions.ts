@@ -15,7 +15,12 @@ import { PARTS, partPatch } from "./parts.ts";
 export type ActOutcome =
   | { readonly kind: "done" }
   | { readonly kind: "already" }
-  | { readonly kind: "failed"; readonly reason: string; readonly message: string };
+  | {
+      readonly kind: "failed";
+      readonly reason: string;
+      readonly message: string;
+      readonly retryAfterMs?: number | null;
+    };
 
 export type ActionsOptions = AnchorOptions & {
   /** How many writes may be under way at a time. */
@@ -298,7 +303,8 @@ function withOwners(manifest: JsonObject, ownerReferences: readonly JsonObject[]
 }
 
 function failed(failure: ApiFailure): ActOutcome {
-  return { kind: "failed", reason: failure.reason, message: failure.message };
+  const { reason, message, retryAfterMs } = failure;
+  return { kind: "failed", reason, message, retryAfterMs };
 }
 
 function successor(path: string): ActOutcome {

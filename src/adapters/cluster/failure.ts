@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../runtime/json.ts";
-import { numberAt, stringAt } from "../../runtime/json.ts";
+import { numberAt, objectAt, stringAt } from "../../runtime/json.ts";
 
 /** A call that did not succeed. */
 export type ApiFailure = {
@@ -37,7 +37,7 @@ export function failureFromStatus(
   headers: Readonly<Record<string, string | readonly string[] | undefined>> = {},
 ): ApiFailure {
   const named = stringAt(body, "reason");
-  const seconds = Number(headers["retry-after"]);
+  const seconds = Number(headers["retry-after"] ?? numberAt(objectAt(body, "details"), "retryAfterSeconds"));
   return {
     kind: "failed",
     status: httpStatus,

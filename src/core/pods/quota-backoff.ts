@@ -12,6 +12,8 @@ export type QuotaBackoff = {
 
 const BACKOFF_MS_MIN = 2_000;
 const BACKOFF_MS_MAX = 120_000;
+/** A server that asks to be left alone for longer is asked again all the same: it may be another one by then. */
+const RETRY_AFTER_MS_MAX = 120_000;
 
 /**
  * Learns from a refusal: until it lapses the smallest ceiling of each resource counts. While it lasts it is not made longer, so that pods that
@@ -38,6 +40,11 @@ export function mayAsk(known: QuotaBackoff | null, wanted: Resources, nowMs: num
 /** True once nothing of it matters any more, not even how often it was refused. */
 export function isForgotten(known: QuotaBackoff, nowMs: number): boolean {
   return nowMs >= known.lapsesAtMs + BACKOFF_MS_MAX;
+}
+
+/** Until when nothing more is asked of a server that asks for that: the latest of all that it has said, two minutes from now at most. */
+export function leaveAlone(untilMs: number, retryAfterMs: number, nowMs: number): number {
+  return Math.max(untilMs, nowMs + Math.min(Math.max(retryAfterMs, 0), RETRY_AFTER_MS_MAX));
 }
 
 /** What a pod takes of its namespace's quotas, by the names that they use, in thousandths. Source: Kubernetes' `PodUsageFunc`. */

@@ -1,0 +1,70 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Action } from "../../src/core/reconcile/decision.ts";
+import { JobMemory } from "../../src/worker/job-memory.ts";
+import { learnRefusals } from "../../src/worker/learn-refusals.ts";
+import type { ActOutcome } from "../../src/worker/ports.ts";
+import { QuotaMemory } from "../../src/worker/quota-memory.ts";
+import { gangOf } from "./harness.ts";
+
+const job = gangOf();
+const createPod = (change: { readonly cluster?: string; readonly cpu?: string } = {}): Action => {
+  const { cluster = "east", cpu = "1" } = change;
+  const spec = { containers: [{ name: "main", resources: { requests: { cpu } } }] };
+  const manifest = { metadata: { name: "p" }, spec };
+  return { kind: "createPod", cluster, namespace: "team", anchor: "a", manifest } as Action;
+};
+const deletePod: Action = {
+  kind: "deletePod",
+  cluster: "east",
+  namespace: "team",
+  name: "p",
+  uid: "u",
+  force: false,
+} as Action;
+
+const throttled: ActOutcome = { kind: "failed", reason: "TooManyRequests", message: "later", retryAfterMs: 5_000 };
+const overQuota: ActOutcome = {
+  kind: "failed",
+  reason: "Forbidden",
+  message: "exceeded quota: q, requested: requests.cpu=1, used: requests.cpu=1, limited: requests.cpu=1",
+};
+
+function learned(quotas: QuotaMemory, outcome: ActOutcome, atMs: number) {
+  const acted = [{ action: createPod(), outcome }];
+  return learnRefusals({ memory: new JobMemory(), quotas }, job, { acted, held: [] }, atMs);
+}
+
+test("a server that asks for patience gets it in that namespace of that cluster, for everything but deletes", () => {
+  const quotas = new QuotaMemory();
+  assert.deepEqual(learned(quotas, throttled, 1_000), { kind: "failed", waitMs: 5_000 });
+  assert.equal(quotas.mayAsk(createPod(), 5_999), false);
+  assert.equal(quotas.mayAsk({ ...createPod(), kind: "createService" } as Action, 5_999), false);
+  assert.equal(quotas.mayAsk(createPod({ cluster: "west" }), 1_000), true);
+  assert.equal(quotas.mayAsk(deletePod, 1_000), true);
+  assert.equal(quotas.waitMs(createPod(), 2_000), 4_000);
+  assert.equal(quotas.mayAsk(createPod(), 6_000), true);
+});
+
+test("a failure that names no time waits for the job's own backoff alone, whatever a quota holds", () => {
+  const quotas = new QuotaMemory();
+  assert.deepEqual(learned(quotas, overQuota, 0), { kind: "held", waitMs: 2_000 });
+  const broken: ActOutcome = { kind: "failed", reason: "InternalError", message: "oh" };
+  assert.deepEqual(learned(quotas, broken, 0), { kind: "failed", waitMs: 0 });
+});
+
+test("what waits for a quota and for a server waits for the later, what fits for the server alone", () => {
+  const quotas = new QuotaMemory();
+  learned(quotas, overQuota, 0);
+  learned(quotas, { ...throttled, retryAfterMs: 1_000 }, 0);
+  assert.equal(quotas.waitMs(createPod(), 0), 2_000);
+  const fits = createPod({ cpu: "0" });
+  assert.equal(quotas.waitMs(fits, 0), 1_000);
+  assert.equal(quotas.mayAsk(fits, 1_000), true);
+  assert.equal(quotas.mayAsk(createPod(), 1_000), false);
+});
+
+test("a quota that refuses with a time is held by both", () => {
+  const quotas = new QuotaMemory();
+  assert.deepEqual(learned(quotas, { ...overQuota, retryAfterMs: 3_000 }, 0), { kind: "held", waitMs: 3_000 });
+});
