@@ -17,6 +17,8 @@ const word = fc.constantFrom(
   "main",
   "side",
   "",
+  "gangway-uploader",
+  "gangway-downloader",
   "OOMKilled",
   "ImagePullBackOff",
   "InvalidImageName",
@@ -120,16 +122,26 @@ const stuckInit = (reason: string, agoS: number) =>
       { name: "fetch", ready: false, state: { waiting: { reason } } },
     ],
   });
-const running = (annotations: JsonObject, restartPolicy: string, containers: JsonObject) => ({
+const running = (annotations: JsonObject, restartPolicy: string, containers: JsonObject, ...init: JsonObject[]) => ({
   metadata: { annotations },
   spec: { restartPolicy },
   status: {
     phase: "Running",
+    initContainerStatuses: init,
     containerStatuses: Object.entries(containers).map(([name, state]) => ({ name, state: state as JsonObject })),
   },
 });
 const ended = (exitCode: number, reason = "Error") => ({ terminated: { exitCode, reason } });
 const runs = { running: {} };
+/** A pod whose program has ended, and how its uploader is. */
+const uploaded = (phase: string, state: JsonObject, exitCode = 0, lastState: JsonObject = {}): JsonObject => ({
+  spec: { restartPolicy: "Never" },
+  status: {
+    phase,
+    initContainerStatuses: [{ name: "gangway-uploader", state, lastState }],
+    containerStatuses: [{ name: "main", state: ended(exitCode, exitCode === 0 ? "Completed" : "Error") }],
+  },
+});
 const side = { primary_container_name: "side" };
 
 const told = (reading: PodReading) => {
@@ -173,6 +185,38 @@ const cases: Record<string, readonly [JsonObject, string, Partial<PendingLimits>
     stuckInit("CrashLoopBackOff", 0),
     "USER ContainersNotReady|CrashLoopBackOff retryable cleanup",
   ],
+  "inputs that cannot be fetched": [
+    {
+      status: {
+        phase: "Failed",
+        initContainerStatuses: [{ name: "gangway-downloader", state: ended(1) }],
+        containerStatuses: [{ name: "main", state: { waiting: { reason: "PodInitializing" } } }],
+      },
+    },
+    "USER InputsNotFetched retryable",
+  ],
+  "outputs that could not be taken": [uploaded("Succeeded", ended(1)), "SYSTEM OutputsNotTaken retryable"],
+  "an uploader that lacked memory": [
+    uploaded("Succeeded", ended(137, "OOMKilled")),
+    "SYSTEM OutputsNotTaken retryable",
+  ],
+  "an uploader whose time was up, while the pod still shows as running": [
+    uploaded("Running", ended(137)),
+    "SYSTEM OutputsNotTaken retryable",
+  ],
+  "an uploader that crashed before it was asked": [
+    uploaded("Succeeded", { waiting: { reason: "CrashLoopBackOff" } }, 0, ended(1)),
+    "SYSTEM OutputsNotTaken retryable",
+  ],
+  "outputs that were taken": [uploaded("Succeeded", ended(0, "Completed")), "succeeded"],
+  "an uploader of which nothing is known": [uploaded("Succeeded", {}), "succeeded"],
+  "outputs that are being taken": [uploaded("Running", runs), "running"],
+  "outputs that nobody takes while another container runs": [
+    running({}, "Never", { main: ended(0), side: runs }, { name: "gangway-uploader", state: runs }),
+    "succeeded",
+  ],
+  "a program that failed, and an uploader too": [uploaded("Failed", ended(137), 3), "USER ExitCode retryable"],
+  "a program that failed while its outputs are being taken": [uploaded("Running", runs, 3), "USER Error retryable"],
   "a pod without conditions that waits for too long": [
     { metadata: { creationTimestamp: at(61) }, status: { phase: "Pending" } },
     "USER PodPendingTimeout retryable cleanup",

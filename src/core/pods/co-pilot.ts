@@ -1,4 +1,4 @@
-import { type JsonObject, stringAt } from "../../runtime/json.ts";
+import { type JsonObject, numberAt, stringAt } from "../../runtime/json.ts";
 import type { CoPilotConfig } from "./pod-config.ts";
 import { render } from "./variables.ts";
 import { mapContainers, withNamed } from "./with-named.ts";
@@ -52,12 +52,13 @@ export function withCoPilot(
     const isPrimary = list === "containers" && stringAt(container, "name") === primaryContainer;
     return isPrimary ? { ...container, ...withNamed(container, "volumeMounts", mounts, "mountPath") } : container;
   });
+  const grace = numberAt(podSpec, "terminationGracePeriodSeconds") ?? 0;
   const volumes = shared.map(({ volume }) => ({ name: volume, emptyDir: {} }));
   return {
     ...mounted,
     ...withNamed(podSpec, "initContainers", pilots),
     ...withNamed(podSpec, "volumes", volumes),
-    ...(outputs === "" ? {} : { terminationGracePeriodSeconds: config.timeoutSeconds }),
+    ...(outputs === "" ? {} : { terminationGracePeriodSeconds: Math.max(grace, config.timeoutSeconds) }),
   };
 }
 

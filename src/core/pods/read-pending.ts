@@ -1,3 +1,4 @@
+import { DOWNLOADER } from "./co-pilot.ts";
 import { failureOf, type PodFailure } from "./failure.ts";
 import type { PodReading } from "./pod-reading.ts";
 import type { ContainerView, PodConditionView, PodView } from "./pod-view.ts";
@@ -115,7 +116,8 @@ function waitingFailure(of: WaitingContainer, kind: "USER" | "SYSTEM", graceMs: 
   const { reason = "", message = "" } = container.waiting ?? {};
   const grace = graceMs === null || graceMs === 0 ? "" : ` for more than ${graceMs / 1000} s`;
   const said = message === "" ? "" : `: ${message}`;
-  const what = `could not start container ${container.name}${grace} (${reason}${said})`;
+  const fetches = container.name === DOWNLOADER ? "has not got its inputs: " : "";
+  const what = `${fetches}could not start container ${container.name}${grace} (${reason}${said})`;
   return failureOf(pod, container)(kind, `${condition.reason}|${reason}`, what);
 }
 

@@ -1,3 +1,4 @@
+import { namedByCoPilot, uploadOf, withoutUploader } from "./co-pilot-failure.ts";
 import {
   failureOf,
   lacksMemory,
@@ -28,10 +29,7 @@ export function readPod(pod: PodView, context: ReadingContext): PodReading {
     case "Succeeded":
       return readSuccess(pod);
     case "Failed":
-      return {
-        kind: "failed",
-        failure: namedByExit(podFailure(pod, pod.primaryContainer ?? context.defaultContainer)),
-      };
+      return readFailure(pod, context.defaultContainer);
     case "Unknown":
       return { kind: "unknown" };
   }
@@ -45,9 +43,22 @@ export function phaseOf(pod: PodView, reading: PodReading): PodPhase {
 
 /** A pod that succeeded although a container lacked memory has failed. Other exit codes were Kubernetes' to judge. Source: `DemystifySuccess`. */
 export function readSuccess(pod: PodView): PodReading {
-  const all = [...pod.initContainers, ...pod.containers, ...pod.ephemeralContainers];
+  const { initContainers, containers, ephemeralContainers } = withoutUploader(pod);
+  const all = [...initContainers, ...containers, ...ephemeralContainers];
   const oom = all.find(({ terminated }) => lacksMemory(terminated));
-  return oom === undefined ? { kind: "succeeded" } : { kind: "failed", failure: outOfMemory(pod, oom) };
+  return oom === undefined ? withOutputs(pod) : { kind: "failed", failure: outOfMemory(pod, oom) };
+}
+
+/** A success that is one only once the outputs are where they belong. */
+function withOutputs(pod: PodView): PodReading {
+  const upload = uploadOf(pod);
+  if (upload.kind === "failed") return upload;
+  return { kind: upload.kind === "pending" ? "running" : "succeeded" };
+}
+
+function readFailure(pod: PodView, defaultContainer: string | null): PodReading {
+  const failure = podFailure(withoutUploader(pod), pod.primaryContainer ?? defaultContainer);
+  return { kind: "failed", failure: namedByExit(namedByCoPilot(pod, failure)) };
 }
 
 /**
@@ -72,6 +83,7 @@ function readRunning(pod: PodView, defaultContainer: string | null): PodReading 
   const primary = pod.primaryContainer ?? (known ? defaultContainer : null);
   if (primary === null || pod.deleting || pod.restartPolicy === "Always") return { kind: "running" };
   const reading = readPrimary(pod, primary);
+  if (reading.kind === "succeeded") return withOutputs(pod);
   const isFinal = reading.kind !== "failed" || reading.failure.permanent || pod.restartPolicy === "Never";
   return isFinal ? reading : { kind: "running" };
 }

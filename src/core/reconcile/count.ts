@@ -4,6 +4,7 @@ import type { RestartPolicy } from "../job/spec.ts";
 import type { Attempts } from "../job/status.ts";
 import type { Kind, RoleState } from "../kinds/kind.ts";
 import { defaultContainerOf } from "../kinds/port.ts";
+import { OUTPUTS_NOT_TAKEN } from "../pods/co-pilot-failure.ts";
 import { OOM_KILLED, type PodFailure, podFailure } from "../pods/failure.ts";
 import type { PodView } from "../pods/pod-view.ts";
 import type { Slot } from "./arrange.ts";
@@ -45,7 +46,7 @@ function failureIn({ pod, reading }: JudgedSlot, { defaultContainer }: Kind): Po
 
 /**
  * Whether a failed pod is started again. What the platform took away always is, what would fail again never. ExitCode: 1–127 permanent, 128 and above retryable, as is a
- * pod that does not say its exit code (Kubeflow), and one that lacked memory and ended as if it were well.
+ * pod that does not say its exit code (Kubeflow), and one that lacked memory or lost its outputs and ended as if it were well.
  */
 function isRetried(of: {
   readonly policy: RestartPolicy;
@@ -55,7 +56,7 @@ function isRetried(of: {
   if (of.failure.lost) return true;
   if (of.policy === "Never" || of.failure.permanent) return false;
   if (of.policy !== "ExitCode" || of.exitCode === null) return true;
-  return of.exitCode >= 128 || (of.exitCode === 0 && of.failure.code === OOM_KILLED);
+  return of.exitCode >= 128 || (of.exitCode === 0 && [OOM_KILLED, OUTPUTS_NOT_TAKEN].includes(of.failure.code));
 }
 
 /**
