@@ -94,6 +94,7 @@ function toProtoSpec(spec: JobSpec, view: View): MessageInitShape<typeof JobSpec
     replicaSpecs: mapValues(spec.replicaSpecs, (replica) => toProtoReplicaSpec(replica, view)),
     runPolicy: toProtoRunPolicy(spec.runPolicy),
     kindSpec: Object.keys(spec.kindSpec).length === 0 ? undefined : (spec.kindSpec as ProtoJson),
+    inputs: spec.inputs as ProtoJson | undefined,
     priority: spec.priority,
     placement: { clusters: [...clusters], clusterSelector: { ...clusterSelector }, gpuModels: [...gpuModels] },
   };

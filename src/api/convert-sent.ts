@@ -37,6 +37,7 @@ function sentSpec(spec: jobPb.JobSpec): SentSpec {
     replicaSpecs: Object.fromEntries(replicaSpecs),
     runPolicy: spec.runPolicy && sentRunPolicy(spec.runPolicy),
     kindSpec: spec.kindSpec as JsonObject | undefined,
+    inputs: spec.inputs as JsonObject | undefined,
     priority: spec.priority,
     placement: placement && {
       clusters: placement.clusters,

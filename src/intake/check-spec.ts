@@ -4,6 +4,7 @@ import { checkSent, ignoredMembers } from "../core/kinds/check-sent.ts";
 import { refusedKind } from "../core/kinds/from-manifest.ts";
 import type { Kind } from "../core/kinds/kind.ts";
 import { kindOf } from "../core/kinds/registry.ts";
+import { checkInputs } from "../core/pods/inputs.ts";
 import { SUFFIX_LENGTH } from "./new-job.ts";
 import { type PathStep, requestPath } from "./request-path.ts";
 
@@ -20,7 +21,7 @@ export function checkSpec(sent: SentJob): readonly FieldNote[] {
     const message = refusedKind(spec.kind) ?? "is not served";
     return [{ field: requestPath(["spec", "kind"]), message }, ...checkPlacement(spec)];
   }
-  return [...checkByKind(kind, spec), ...checkPodNames(sent), ...checkPlacement(spec)];
+  return [...checkByKind(kind, spec), ...checkPodNames(sent), ...checkPlacement(spec), ...checkJobInputs(spec)];
 }
 
 /** What a job says that changes nothing. */
@@ -80,6 +81,13 @@ export function checkPodNames({
   if (longest === undefined || longest.length <= POD_NAME_CHARS_MAX) return [];
   const message = `is too long: with "${longest.suffix}" its pods' names have ${longest.length} characters, more than ${POD_NAME_CHARS_MAX}`;
   return [{ field: requestPath([name === "" ? "generateName" : "name"]), message }];
+}
+
+function checkJobInputs({ inputs = {} }: SentSpec): readonly FieldNote[] {
+  return checkInputs(inputs).map(({ path, message }) => ({
+    field: requestPath(["spec", "inputs", ...(path === "" ? [] : [path])]),
+    message,
+  }));
 }
 
 function checkPlacement({ placement }: SentSpec): readonly FieldNote[] {

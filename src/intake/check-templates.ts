@@ -1,8 +1,9 @@
-import type { FieldError, FieldNote, SentJob } from "../core/job/sent.ts";
+import type { FieldError, FieldNote, SentJob, SentSpec } from "../core/job/sent.ts";
 import { kindOf } from "../core/kinds/registry.ts";
 import { shapeReplica } from "../core/kinds/shape-replica.ts";
 import type { PodConfig } from "../core/pods/pod-config.ts";
-import { checkTemplate } from "../core/pods/validate-template.ts";
+import { checkPlaceholders } from "../core/pods/validate-placeholders.ts";
+import { checkTemplate, type TemplateFindings } from "../core/pods/validate-template.ts";
 import type { JsonObject } from "../runtime/json.ts";
 import { objectAt } from "../runtime/json.ts";
 import { reservedLabels } from "./check-metadata.ts";
@@ -27,7 +28,7 @@ export function checkTemplates({ spec, namespace }: SentJob, config: PodConfig):
       violations.push({ field: at, message });
       continue;
     }
-    const findings = checkTemplate(template);
+    const findings = findingsOf(template, spec);
     const within = ({ path, message }: FieldError) => ({ field: path === "" ? at : `${at}.${path}`, message });
     violations.push(...checkReserved(template, at), ...findings.errors.map(within));
     if (kind !== undefined && findings.errors.length === 0) {
@@ -39,6 +40,15 @@ export function checkTemplates({ spec, namespace }: SentJob, config: PodConfig):
     warnings.push(...findings.warnings.map(within));
   }
   return { violations, warnings };
+}
+
+function findingsOf(template: JsonObject, { inputs = {} }: SentSpec): TemplateFindings {
+  const own = checkTemplate(template);
+  const placeholders = checkPlaceholders(template, inputs);
+  return {
+    errors: [...own.errors, ...placeholders.errors],
+    warnings: [...own.warnings, ...placeholders.warnings],
+  };
 }
 
 function checkReserved(template: JsonObject, at: string): readonly FieldNote[] {

@@ -18,6 +18,8 @@ function specPath(steps: readonly PathStep[]): string {
       return rest.length === 0 ? ".replica_specs" : `.replica_specs[${rest[0]}]${replicaPath(rest.slice(1))}`;
     case "kindSpec":
       return `.kind_spec${jsonSteps(rest)}`;
+    case "inputs":
+      return `.inputs${jsonSteps(rest)}`;
     case "placement":
       return rest[0] === "clusterSelector" ? `.placement.cluster_selector${keyed(rest.slice(1))}` : snakeSteps(steps);
     default:

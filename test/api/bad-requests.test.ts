@@ -74,6 +74,11 @@ const cases: Record<string, Case> = {
     request: withSpec({ kindSpec: { valueOf: 1 } }),
     fields: ["job.spec.kind_spec.valueOf"],
   },
+  "inputs that no command can have": {
+    request: withSpec({ inputs: { fine: { a: null }, none: null, "a b": 1, toString: 1 } }),
+    fields: ["job.spec.inputs.none", "job.spec.inputs.a b"],
+    says: /not null.*must be named/s,
+  },
   "members within a kind spec, each at its place": {
     request: withSpec({ kindSpec: { elasticPolicy: { minReplicas: 0, rdzvConf: [{ value: "1" }], on: true } } }),
     fields: [

@@ -73,6 +73,7 @@ const request = fc.record({
             { maxKeys: 3 },
           ),
           kindSpec: optional(anyJson),
+          inputs: optional(anyJson),
           priority: optional(int32),
           placement: optional(
             fc.record({ clusters: fc.array(word), clusterSelector: texts, gpuModels: fc.array(word) }),

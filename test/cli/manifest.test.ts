@@ -162,6 +162,17 @@ const accepted: Record<string, { text: string; warnings?: string[]; spec: object
       },
     },
   },
+  "inputs of our own manifest": {
+    text: `apiVersion: gangway.dev/v1
+kind: Job
+metadata: {name: a}
+spec:
+  kind: Job
+  inputs: {lr: 0.1, files: [a, b]}
+  replicaSpecs: {Worker: {template: {spec: {containers: [{name: main, image: i}]}}}}
+`,
+    spec: { kind: "Job", inputs: { lr: 0.1, files: ["a", "b"] } },
+  },
   "Kubeflow's replica specs become ours": {
     text: pytorchManifest("a", "  nprocPerNode: auto"),
     spec: { kind: "PyTorchJob", kindSpec: { nprocPerNode: "auto" } },

@@ -32,6 +32,7 @@ const replica: PodReplica = {
   serviceAccount: null,
   variables: {},
   annotations: {},
+  inputs: {},
   port: { container: "main", name: "p", number: 1234 },
 };
 

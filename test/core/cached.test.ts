@@ -6,6 +6,7 @@ import type { Job } from "../../src/core/job/job.ts";
 import { isTerminal } from "../../src/core/job/status.ts";
 import { plan } from "../../src/core/plan/plan.ts";
 import { answerFor, takeAnswer } from "../../src/core/reconcile/cached.ts";
+import type { JsonObject } from "../../src/runtime/json.ts";
 import { queue, snapshot } from "./plan-world.ts";
 import { admit, CONFIG, jobOf, recorded, START_MS, template } from "./world.ts";
 
@@ -20,6 +21,8 @@ const ended = (job: Job, phase: "SUCCEEDED" | "FAILED"): Job => ({
   status: { ...job.status, phase, completionTimeMs: START_MS },
 });
 
+const withInputs = (job: Job, inputs: JsonObject): Job => ({ ...job, spec: { ...job.spec, inputs } });
+
 /** Looks for an answer as its worker would; the job as it is then. */
 function look(job: Job, all: readonly Job[]): Job {
   if (!awaitsResult(job)) return job;
@@ -30,6 +33,10 @@ function look(job: Job, all: readonly Job[]): Job {
 const answers: Record<string, { readonly others: readonly Job[]; readonly is: string }> = {
   "nobody has its key": { others: [ended(asking("other", "another key"), "SUCCEEDED")], is: "miss" },
   "another payload under the key": { others: [ended(asking("other", "k", "b"), "SUCCEEDED")], is: "miss" },
+  "a result of other inputs": {
+    others: [withInputs(ended(asking("other", "k"), "SUCCEEDED"), { rate: 2 })],
+    is: "miss",
+  },
   "a result in another namespace": {
     others: [{ ...ended(asking("other", "k"), "SUCCEEDED"), namespace: "elsewhere" }],
     is: "miss",

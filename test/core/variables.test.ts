@@ -3,8 +3,10 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { fixedLengthName } from "../../src/core/job/fixed-length-name.ts";
 import { logLinks } from "../../src/core/kinds/log-links.ts";
+import { checkInputs } from "../../src/core/pods/inputs.ts";
 import { formatQuantity, parseQuantity } from "../../src/core/pods/quantity.ts";
-import { podVariables, render } from "../../src/core/pods/variables.ts";
+import { checkPlaceholders } from "../../src/core/pods/validate-placeholders.ts";
+import { placesOf, podVariables, render } from "../../src/core/pods/variables.ts";
 import { reconcile } from "../../src/core/reconcile/reconcile.ts";
 import { arrayAt, type JsonObject, objectAt } from "../../src/runtime/json.ts";
 import { admit, CONFIG, jobOf, START_MS, template } from "./world.ts";
@@ -18,16 +20,34 @@ const variables = podVariables({
   podName: "train-worker-1",
 });
 
+const inputs = {
+  name: 'a "b" {{ .JobName }}',
+  lr: 0.001,
+  on: false,
+  list: [1, "a", ["x", "y"], { k: null }],
+  object: { k: ["v"] },
+};
+
 const rendered: Readonly<Record<string, readonly [text: string, expected: string]>> = {
   "names in any case and with any room": ["{{ .JobName }}/{{.namespace}}/{{   $ATTEMPT }}", "train/team/3"],
   "what is no name of ours stays": ["{{ .Names }} {{ json . }} {{JobName}}", "{{ .Names }} {{ json . }} {{JobName}}"],
   "annotations of the job, empty where it has none": ["[{{ .Annotations.a/b }}][{{ .annotations.c }}]", "[x][]"],
   "values are not looked into": ["{{ .Annotations.trap }}$&", "$1{{ .JobName }}$&"],
+  "inputs: text as it is, numbers and truth, lists, objects as JSON": [
+    "{{ .Inputs.name }} {{.inputs.lr}} {{ $INPUTS.on }} {{ .Inputs.list }} {{ .Inputs.object }}",
+    'a "b" {{ .JobName }} 0.001 false [1,a,[x,y],{"k":null}] {"k":["v"]}',
+  ],
+  "inputs that are not there, or named in another case": [
+    "{{ .Inputs.none }}{{ .Inputs.LR }}",
+    "{{ .Inputs.none }}{{ .Inputs.LR }}",
+  ],
+  "what every object inherits is no input": ["{{ .Inputs.toString }}", "{{ .Inputs.toString }}"],
   "a name for every retry that any program takes": ["{{ .PerRetryUniqueKey }}", "0190_a_2_Worker_1_3"],
 };
 for (const [name, [text, expected]] of Object.entries(rendered)) {
   test(`placeholders: ${name}`, () => {
-    assert.equal(render(text, variables, { "a/b": "x", trap: "$1{{ .JobName }}" }), expected);
+    const annotations = { "a/b": "x", trap: "$1{{ .JobName }}" };
+    assert.equal(render(text, { variables, annotations, inputs }), expected);
   });
 }
 
@@ -45,6 +65,130 @@ function firstPod(container: JsonObject): JsonObject {
   );
   const [pod = {}] = actions.flatMap((action) => (action.kind === "createPod" ? [action.manifest] : []));
   return objectAt(pod, "spec");
+}
+
+test("places are what the template's annotations name; each attempt has a place of its own for raw outputs", () => {
+  const at = (annotations: JsonObject) => placesOf({ metadata: { annotations } }, { variables, inputs: { set: 7 } });
+  assert.deepEqual(at({}), {});
+  assert.deepEqual(at({ "gangway.dev/inputs": " s3://in/{{ .Inputs.set }}/{{ .ReplicaIndex }} " }), {
+    Input: "s3://in/7/1",
+    InputPrefix: "s3://in/7/1",
+  });
+  assert.deepEqual(at({ "gangway.dev/outputs": "s3://out/{{ .JobName }}/" }), {
+    OutputPrefix: "s3://out/train/",
+    RawOutputDataPrefix: "s3://out/train/0190_a_2_Worker_1_3",
+  });
+});
+
+const findings: Record<
+  string,
+  { text: string; inputs?: JsonObject; annotations?: JsonObject; errors?: string[]; warnings?: string[] }
+> = {
+  "what the job has": { text: "{{ .Inputs.lr }} {{ .Annotations.any }} {{ .jobname }}", inputs: { lr: 1 } },
+  "an input that the job has not": {
+    text: "--lr={{ .Inputs.rate }}",
+    inputs: { lr: 1, epochs: 2 },
+    errors: ["spec.containers[0].args[0] uses {{ .Inputs.rate }}, but the job's inputs are epochs, lr"],
+  },
+  "an input where there are none": {
+    text: "{{ $inputs.x }}",
+    errors: ["spec.containers[0].args[0] uses {{ .Inputs.x }}, but the job has no inputs"],
+  },
+  "a place that the template does not name": {
+    text: "{{ .OutputPrefix }}",
+    annotations: { "gangway.dev/inputs": "s3://in" },
+    errors: [
+      "spec.containers[0].args[0] uses {{ .OutputPrefix }}, so the template needs the annotation gangway.dev/outputs",
+    ],
+  },
+  "a place that it names": {
+    text: "{{ .Input }}/a {{ .InputPrefix }}",
+    annotations: { "gangway.dev/inputs": "s3://in" },
+  },
+  "a place with an input that the job has not": {
+    text: "x",
+    annotations: { "gangway.dev/inputs": "s3://in/{{ .Inputs.day }}" },
+    errors: ['metadata.annotations["gangway.dev/inputs"] uses {{ .Inputs.day }}, but the job has no inputs'],
+  },
+  "a name that is written wrong": {
+    text: "{{ .JobNmae }}",
+    warnings: ["spec.containers[0].args[0] {{ .JobNmae }} stays as it is: did you mean JobName?"],
+  },
+  "templates of other programs": { text: "{{ json . }} {{JobName}} {{ range .Items }}" },
+};
+for (const [name, { text, inputs: given = {}, annotations = {}, errors = [], warnings = [] }] of Object.entries(
+  findings,
+)) {
+  test(`placeholders that nothing would fill in: ${name}`, () => {
+    const spec = { containers: [{ name: "main", image: "i", args: [text] }] };
+    const found = checkPlaceholders({ metadata: { annotations }, spec }, given);
+    const lines = (list: readonly { readonly path: string; readonly message: string }[]) =>
+      list.map(({ path, message }) => `${path} ${message}`);
+    assert.deepEqual([lines(found.errors), lines(found.warnings)], [errors, warnings]);
+  });
+}
+
+test("what only Flyte has is refused with what there is", () => {
+  const spec = { initContainers: [{ name: "i", image: "i", command: ["a", "{{ .TaskTemplatePath }}"] }] };
+  const [error] = checkPlaceholders({ spec }, {}).errors;
+  assert.equal(error?.path, "spec.initContainers[0].command[1]");
+  assert.match(
+    error?.message ?? "",
+    /^uses {{ \.TaskTemplatePath }}, which Gangway has not; placeholders are JobName, .*Inputs\.NAME/,
+  );
+});
+
+test("no placeholder that was found right is left in a command", () => {
+  const piece = fc.constantFrom(
+    "{{ .Inputs.a }}",
+    "{{.inputs.b}}",
+    "{{ .Inputs.c }}",
+    "{{ .OutputPrefix }}",
+    "{{ .JobName }}",
+    "x",
+  );
+  const some = fc.dictionary(
+    fc.constantFrom("a", "b", "c"),
+    fc.oneof(fc.integer(), fc.boolean(), fc.constantFrom("v", "w")),
+  );
+  fc.assert(
+    fc.property(fc.array(piece), some, fc.boolean(), (pieces, given, hasOutputs) => {
+      const annotations: JsonObject = hasOutputs ? { "gangway.dev/outputs": "s3://out" } : {};
+      const text = pieces.join("");
+      const own = { metadata: { annotations }, spec: { containers: [{ name: "main", image: "i", args: [text] }] } };
+      const known = { variables, inputs: given };
+      const shown = render(text, { ...known, variables: { ...variables, ...placesOf(own, known) } });
+      assert.equal(checkPlaceholders(own, given).errors.length > 0, shown.includes("{{"));
+    }),
+  );
+});
+
+const wrongInputs: Record<string, readonly [JsonObject, string]> = {
+  null: [
+    { a: null },
+    "a must be text, a number, true, false, a list or an object, and not null or with null in a list",
+  ],
+  "null in a list": [
+    { a: [1, [null]] },
+    "a must be text, a number, true, false, a list or an object, and not null or with null in a list",
+  ],
+  "a name with room in it": [
+    { "a b": 1 },
+    "a b must be named by a letter or _, then letters, digits, _ and -, at most 63",
+  ],
+  "too much": [{ a: "x".repeat(70_000) }, " have 70008 characters of JSON: at most 65536 are allowed"],
+  "too many": [
+    Object.fromEntries(Array.from({ length: 101 }, (_, at) => [`a${at}`, 1])),
+    " are 101: at most 100 are allowed",
+  ],
+};
+for (const [name, [given, expected]] of Object.entries(wrongInputs)) {
+  test(`inputs are refused: ${name}`, () => {
+    assert.deepEqual(
+      checkInputs(given).map(({ path, message }) => `${path} ${message}`),
+      [expected],
+    );
+  });
 }
 
 test("every container of a pod is told who it is, and what it sets itself stays", () => {

@@ -135,6 +135,22 @@ test("a job's templates are as the platform gives them to clusters, what was sen
   ]);
 });
 
+test("a command names inputs that the job has, and the job keeps them", async () => {
+  const { intake, created } = startIntake();
+  const template = { spec: { containers: [{ name: "pytorch", image: "x", args: ["--lr={{ .Inputs.lr }}"] }] } };
+  const spec = { kind: "PyTorchJob", replicaSpecs: { Master: { template } } };
+  const without = await intake.submit(submission(sentJob({ spec: { ...spec, inputs: { rate: 1 } } })));
+  assert.deepEqual(without.kind === "invalid" && without.violations, [
+    {
+      field: "job.spec.replica_specs[Master].template.spec.containers[0].args[0]",
+      message: "uses {{ .Inputs.lr }}, but the job's inputs are rate",
+    },
+  ]);
+  const outcome = await intake.submit(submission(sentJob({ spec: { ...spec, inputs: { lr: 0.1 } } })));
+  assert.equal(outcome.kind, "created");
+  assert.deepEqual(created[0]?.job.spec.inputs, { lr: 0.1 });
+});
+
 test("what a template asks of the platform and is not there is refused at its place", async () => {
   const { intake, created } = startIntake(["created"], platform);
   const metadata = { annotations: { "gangway.dev/pod-template": "big" } };

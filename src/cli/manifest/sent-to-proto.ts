@@ -29,6 +29,7 @@ export function sentToProto(spec: SentSpec): Init<typeof JobSpecSchema> {
     replicaSpecs: Object.fromEntries(replicaSpecs),
     ...(spec.runPolicy && { runPolicy: runPolicyToProto(spec.runPolicy) }),
     ...(spec.kindSpec && { kindSpec: spec.kindSpec as JsonInit }),
+    ...(spec.inputs && { inputs: spec.inputs as JsonInit }),
     ...(spec.priority !== undefined && { priority: spec.priority }),
     ...(spec.placement && {
       placement: {

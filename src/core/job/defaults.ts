@@ -44,6 +44,7 @@ export function defaultSpec(sent: SentSpec, context: DefaultsContext): JobSpec {
     replicaSpecs,
     runPolicy: defaultRunPolicy(sent.runPolicy ?? {}, total, context),
     kindSpec: sent.kindSpec ?? {},
+    ...(sent.inputs === undefined ? {} : { inputs: sent.inputs }),
     priority: sent.priority ?? context.classPriority ?? 0,
     placement: { clusters: [], clusterSelector: {}, gpuModels: [], ...sent.placement },
   };

@@ -36,6 +36,7 @@ export type SentSpec = {
   readonly replicaSpecs: Readonly<Record<string, SentReplicaSpec>>;
   readonly runPolicy?: SentRunPolicy;
   readonly kindSpec?: JsonObject;
+  readonly inputs?: JsonObject;
   readonly priority?: number;
   readonly placement?: {
     readonly clusters?: readonly string[];

@@ -71,6 +71,8 @@ export type JobSpec = {
   readonly runPolicy: RunPolicy;
   /** What only this kind has: `nprocPerNode`, … */
   readonly kindSpec: JsonObject;
+  /** What commands and arguments name as `{{ .Inputs.NAME }}`; absent: nothing. */
+  readonly inputs?: JsonObject;
   /** Orders a queue, higher first. */
   readonly priority: number;
   readonly placement: Placement;

@@ -24,7 +24,7 @@ const CLEAN_POD_POLICIES: readonly CleanPodPolicy[] = ["All", "Running", "None"]
 const RESTART_POLICIES: readonly RestartPolicy[] = ["Always", "OnFailure", "Never", "ExitCode"];
 const RESTART_SCOPES: readonly RestartScope[] = ["REPLICA", "GANG"];
 const OWN_API_VERSION = "gangway.dev/v1";
-const OWN_SPEC_FIELDS = ["kind", "replicaSpecs", "runPolicy", "kindSpec", "priority", "placement"];
+const OWN_SPEC_FIELDS = ["kind", "replicaSpecs", "runPolicy", "kindSpec", "inputs", "priority", "placement"];
 
 /**
  * Reads a manifest: Kubeflow's (`kubeflow.org/v1`, whose own members of `spec` become the kind spec) or ours (`gangway.dev/v1`, the
@@ -161,6 +161,7 @@ function readOwn(reader: SentReader, kindName: string, spec: JsonObject): SentSp
   return {
     ...sent,
     ...sentOnly({
+      inputs: reader.object(spec["inputs"], "spec.inputs"),
       priority: reader.wholeNumber(spec["priority"], "spec.priority"),
       placement: placement && readPlacement(reader, placement),
     }),

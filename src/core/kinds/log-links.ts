@@ -42,7 +42,7 @@ export function logLinks(job: Job, templates: readonly LogTemplate[]): readonly 
       };
       return templates.map(({ name, uri }) => ({
         name,
-        uri: render(uri, variables, {}),
+        uri: render(uri, { variables }),
         replica: `${role}/${index}`,
         container,
       }));

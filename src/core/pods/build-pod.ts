@@ -4,7 +4,7 @@ import { LABEL } from "../job/labels.ts";
 import type { RestartPolicy, RestartScope } from "../job/spec.ts";
 import { requireNodeLabels } from "./build-affinity.ts";
 import { admissionLabels, type Ownership, replicaLabels } from "./build-labels.ts";
-import { renderContainer, type Variables, variableEnv } from "./variables.ts";
+import { type Known, placesOf, renderContainer, type Variables, variableEnv } from "./variables.ts";
 import { mapContainers } from "./with-named.ts";
 
 /** One start of one replica, and what its kind adds to the pod. */
@@ -35,6 +35,8 @@ export type PodReplica = {
   readonly variables: Variables;
   /** The job's annotations, which commands and arguments may refer to. */
   readonly annotations: Readonly<Record<string, string>>;
+  /** The job's inputs, which they may name too. */
+  readonly inputs: JsonObject;
   /** Declared on the default container unless a port of that name is; null: none. */
   readonly port: { readonly container: string; readonly name: string; readonly number: number } | null;
 };
@@ -46,7 +48,10 @@ export type PodReplica = {
  */
 export function buildPod(ownership: Ownership, replica: PodReplica): JsonObject {
   const metadata = objectAt(replica.template, "metadata");
-  const podSpec = mapContainers(objectAt(replica.template, "spec"), (container) => tellContainer(container, replica));
+  const { template, variables } = replica;
+  const places = placesOf(template, replica);
+  const known = { ...replica, variables: { ...variables, ...places } };
+  const podSpec = mapContainers(objectAt(template, "spec"), (container) => tellContainer(container, variables, known));
   return {
     apiVersion: "v1",
     kind: "Pod",
@@ -93,11 +98,11 @@ function withAccount(podSpec: JsonObject, account: string | null): JsonObject {
 }
 
 /** Before the kind adds anything: its commands are its own, and its variables come after the container's. */
-function tellContainer(container: JsonObject, { variables, annotations }: PodReplica): JsonObject {
+function tellContainer(container: JsonObject, variables: Variables, known: Known): JsonObject {
   const env = variableEnv(container, variables);
   return {
     ...container,
-    ...renderContainer(container, variables, annotations),
+    ...renderContainer(container, known),
     ...appended(container, "env", env),
   };
 }

@@ -31,7 +31,8 @@ export function withCoPilot(
   of: { readonly config: CoPilotConfig; readonly primaryContainer: string },
 ): JsonObject {
   const { config, primaryContainer } = of;
-  const copy = (from: string, to: string) => config.command.map((one) => render(one, { From: from, To: to }, {}));
+  const copy = (from: string, to: string) =>
+    config.command.map((one) => render(one, { variables: { From: from, To: to } }));
   const shared: { readonly volume: string; readonly path: string; readonly container: JsonObject }[] = [];
   if (outputs !== "") {
     const command = ["sh", "-c", UPLOAD_AT_THE_END, UPLOADER, ...copy(config.outputPath, outputs)];

@@ -108,6 +108,7 @@ function plainPodManifest(boarding: Boarding, slot: Slot): JsonObject {
       podName: slot.name,
     }),
     annotations: job.annotations,
+    inputs: job.spec.inputs ?? {},
     port: kind.defaultPort === null ? null : { container, ...kind.defaultPort },
   });
 }

@@ -31,8 +31,8 @@ export function answerFor(job: Job, others: readonly Job[]): Answer {
   return ahead === undefined ? { kind: "miss" } : { kind: "pending", by: ahead };
 }
 
-function payloadOf({ namespace, spec: { kind, replicaSpecs, kindSpec, runPolicy } }: Job): string {
-  return canonicalJson([namespace, kind, replicaSpecs, kindSpec, runPolicy.cacheKey ?? ""]);
+function payloadOf({ namespace, spec: { kind, replicaSpecs, kindSpec, inputs, runPolicy } }: Job): string {
+  return canonicalJson([namespace, kind, replicaSpecs, kindSpec, inputs ?? {}, runPolicy.cacheKey ?? ""]);
 }
 
 function isBefore(one: Job, other: Job): boolean {
