@@ -104,6 +104,8 @@ export type ToldEvents = {
 
 /** Who holds the tokens that a plugin asks for, and whose they are counted as. */
 export type TaskHolder = {
+  /** Tokens come and go only as long as this worker may record for the job. */
+  readonly lease: BucketLease;
   readonly jobUid: string;
   readonly admission: number;
   readonly taskName: string;

@@ -5,7 +5,7 @@ import { afterCall, type CallOutcome, type DueCall, dueCall } from "../core/reco
 import type { Decision } from "../core/reconcile/decision.ts";
 import type { ReconcileConfig } from "../core/reconcile/draft.ts";
 import { reconcile } from "../core/reconcile/reconcile.ts";
-import type { PluginHost, WorkerPorts } from "./ports.ts";
+import type { BucketLease, PluginHost, WorkerPorts } from "./ports.ts";
 
 const CALL_MS_MAX = 30_000;
 /** Of a worker's steps, so many wait for plugins at most, and so many for one of them: a plugin that hangs keeps neither pods nor others waiting. */
@@ -21,16 +21,19 @@ const NAME_LENGTH_MIN = 32;
 export async function decideService(
   { clock }: Pick<WorkerPorts, "clock">,
   { config, calls }: { readonly config: ReconcileConfig; readonly calls: PluginCalls },
-  job: Job,
+  { job, lease }: { readonly job: Job; readonly lease: BucketLease },
   signal: AbortSignal,
 ): Promise<Decision | null> {
   const first = reconcile(job, [], clock.nowMs(), config);
   if (first.record !== null || first.forget) return first;
   const call = dueCall(job, clock.nowMs());
   if (call === null) return first;
-  const outcome = await calls.call(job, call, signal);
+  const outcome = await calls.call({ job, lease, call }, signal);
   return outcome === null ? null : afterCall(job, call, outcome, { nowMs: clock.nowMs(), config });
 }
+
+/** A call that is due, of a job of a bucket that this worker holds. */
+type Task = { readonly job: Job; readonly lease: BucketLease; readonly call: DueCall };
 
 const CUT_OFF = Symbol("cut off");
 
@@ -48,14 +51,14 @@ export class PluginCalls {
   }
 
   /** Null where there is no room for it now, or the signal was aborted meanwhile. */
-  async call(job: Job, call: DueCall, signal: AbortSignal): Promise<CallOutcome | null> {
-    const { kind } = job.spec;
+  async call(task: Task, signal: AbortSignal): Promise<CallOutcome | null> {
+    const { kind } = task.job.spec;
     const running = this.#running.get(kind) ?? 0;
     const all = [...this.#running.values()].reduce((sum, count) => sum + count, 0);
     if (running >= CALLS_PER_PLUGIN_MAX || all >= CALLS_MAX) return null;
     this.#running.set(kind, running + 1);
     try {
-      return await this.#cutOff(job, call, signal);
+      return await this.#cutOff(task, signal);
     } finally {
       const left = (this.#running.get(kind) ?? 1) - 1;
       if (left > 0) this.#running.set(kind, left);
@@ -63,10 +66,10 @@ export class PluginCalls {
     }
   }
 
-  async #cutOff(job: Job, call: DueCall, signal: AbortSignal): Promise<CallOutcome | null> {
+  async #cutOff(task: Task, signal: AbortSignal): Promise<CallOutcome | null> {
     const over = new AbortController();
     const stop = AbortSignal.any([over.signal, signal]);
-    const calling = this.#run(job, call, stop).catch((error: unknown): CallOutcome => {
+    const calling = this.#run(task, stop).catch((error: unknown): CallOutcome => {
       return { kind: "failed", message: messageOf(error) };
     });
     const outcome = await Promise.race([
@@ -80,33 +83,33 @@ export class PluginCalls {
       : outcome;
   }
 
-  async #run(job: Job, { stage, plugin: record }: DueCall, signal: AbortSignal): Promise<CallOutcome> {
+  async #run(task: Task, signal: AbortSignal): Promise<CallOutcome> {
+    const { job, call } = task;
     const host = this.#ports.plugins;
     if (host === undefined) return { kind: "failed", message: "this process has no plugins" };
     await Promise.allSettled(this.#asking.get(job.uid) ?? []);
     const plugin = await host.pluginOf(job.spec.kind);
     if (signal.aborted) return { kind: "failed", message: "it was cut off" };
-    const context = this.#context(job, { plugin, record, host, signal });
-    return { kind: "returned", value: await plugin[stage](context) };
+    const context = this.#context(task, { plugin, host, signal });
+    return { kind: "returned", value: await plugin[call.stage](context) };
   }
 
   #context(
-    job: Job,
+    { job, lease, call }: Task,
     of: {
       readonly plugin: Plugin;
-      readonly record: DueCall["plugin"];
       readonly host: PluginHost;
       readonly signal: AbortSignal;
     },
   ): TaskContext {
-    const { record, host, signal } = of;
+    const { host, signal } = of;
     const { uid, namespace, name, project, labels, annotations, spec } = job;
-    const { admission, attempt, state } = record;
+    const { admission, attempt, state } = call.plugin;
     const lengthMax = Math.max(of.plugin.properties?.generatedNameLengthMax ?? NAME_LENGTH_MAX, NAME_LENGTH_MIN);
     const task = taskName({ jobUid: uid, admission, attempt }, lengthMax);
     const { kind, kindSpec, priority } = spec;
     const { queue } = spec.runPolicy.schedulingPolicy;
-    const holder = { jobUid: uid, admission, taskName: task, project, namespace, priority };
+    const holder = { lease, jobUid: uid, admission, taskName: task, project, namespace, priority };
     return {
       job: { uid, namespace, name, project, labels, annotations, kind, kindSpec, priority, queue },
       admission,

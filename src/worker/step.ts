@@ -71,7 +71,7 @@ async function attempt(
   const { job, bucket } = loaded;
   const lease = context.leaseOf(bucket);
   if (lease === null) return { kind: "notOurs" };
-  const decision = await decideAny(ports, context, job, signal);
+  const decision = await decideAny(ports, context, { job, lease }, signal);
   if (decision === null) return { kind: "unseen" };
   const decided = { job, decision, lease, due };
   const { traceStep } = ports;
@@ -82,11 +82,11 @@ async function attempt(
 async function decideAny(
   ports: WorkerPorts,
   context: StepContext,
-  job: Job,
+  { job, lease }: { readonly job: Job; readonly lease: BucketLease },
   signal: AbortSignal,
 ): Promise<Decision | null> {
   if (awaitsResult(job) && isClear(job)) return decideCached(ports, context.config, job);
-  if (isService(kindOf(job.spec.kind))) return decideService(ports, context, job, signal);
+  if (isService(kindOf(job.spec.kind))) return decideService(ports, context, { job, lease }, signal);
   return decide(ports, context, job, signal);
 }
 

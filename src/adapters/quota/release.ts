@@ -1,5 +1,5 @@
 import type { Holder, LineRef } from "../../core/quota/counters.ts";
-import type { ReleaseOutcome } from "../../core/quota/ledger.ts";
+import type { ReleaseOutcome, ReleaseRequest } from "../../core/quota/ledger.ts";
 import type { Desk } from "./desk.ts";
 import { voidPhantom } from "./void-phantom.ts";
 
@@ -13,7 +13,7 @@ export type ReleaseLine = {
   /** Null: not compared; so of the namespace. */
   readonly project: string | null;
   readonly namespace: string | null;
-};
+} & Pick<ReleaseRequest, "lease">;
 
 export type Released =
   | { readonly kind: "released"; readonly fence: bigint }

@@ -1,4 +1,5 @@
 import type { AllocationLine, Conflict, Grant, GrantOutcome, HeldToken, Holder } from "../../core/quota/counters.ts";
+import type { LedgerGrant } from "../../core/quota/ledger.ts";
 import { sameHolder, tokenKey } from "../../core/quota/lines.ts";
 import { UnavailableError } from "../../runtime/unavailable-error.ts";
 import type { Desk } from "./desk.ts";
@@ -7,7 +8,7 @@ import { byToken, refOf } from "./domain-ledger.ts";
 import { pushLimits } from "./push-limits.ts";
 
 /** What a request asks for, whichever way. */
-export type Wanted = { readonly lines: readonly AllocationLine[]; readonly holder: Holder };
+export type Wanted = { readonly lines: readonly AllocationLine[] } & Pick<LedgerGrant, "holder" | "lease">;
 
 /** A token that its request cannot have as long as it is held. */
 export type HeldOtherwise = {
@@ -64,10 +65,10 @@ async function acknowledgeHeld(desk: Desk, epoch: number, wanted: Wanted, grant:
 }
 
 async function commitGrant(desk: Desk, epoch: number, wanted: Wanted, grant: Grant): Promise<Settled> {
-  const { lines, holder } = wanted;
+  const { lines, holder, lease } = wanted;
   const { fence } = grant;
   const tokens = heldTokens(wanted, fence);
-  const outcome = await desk.commit(epoch, { lines, holder, fence });
+  const outcome = await desk.commit(epoch, { lines, holder, fence, ...(lease === undefined ? {} : { lease }) });
   switch (outcome.kind) {
     case "committed":
       desk.confirm(epoch, tokens.map(refOf));
@@ -82,7 +83,7 @@ async function commitGrant(desk: Desk, epoch: number, wanted: Wanted, grant: Gra
     case "gone":
       await desk.counters.free(epoch, tokens.map(refOf));
       if (grant.held) return { kind: "again", why: "an earlier grant of it was taken back" };
-      // Whoever took it back may be its holder: granting it once more would be against that wish.
+      // Whoever took it back may be its holder, or the job is another worker's by now: granting it once more would be against that.
       throw new UnavailableError("the grant was taken back before the ledger had it");
     case "epochMoved": {
       const why = "the ledger's epoch has moved on";

@@ -1,4 +1,5 @@
 import type { Holder } from "../../core/quota/counters.ts";
+import type { AskedUnder } from "../../core/quota/ledger.ts";
 import { type Allocated, allocate } from "./allocate.ts";
 import { buildLines } from "./build-lines.ts";
 import type { Domains } from "./domains.ts";
@@ -6,8 +7,9 @@ import type { PoolFacts } from "./pool-facts.ts";
 import { release } from "./release.ts";
 import { violationText } from "./violation-text.ts";
 
-/** For whom tokens are asked: a job's admission. */
+/** For whom tokens are asked: a job's admission, by the worker that has this lease of its job's bucket. */
 export type TaskHolder = {
+  readonly lease: NonNullable<AskedUnder["lease"]>;
   readonly jobUid: string;
   readonly admission: number;
   readonly project: string;
@@ -30,7 +32,8 @@ export type TaskGrant =
 
 /**
  * Tokens that jobs take while they run. They do not lapse: the record that ends an admission releases in the ledger what is left of them. A pool
- * that only its counters keep has no such record, so it is refused.
+ * that only its counters keep has no such record, so it is refused. What comes from a worker that has lost the job's bucket meanwhile, or after that
+ * record, changes nothing: the ledger refuses it.
  */
 export function createTaskTokens({ domains, facts }: { readonly domains: Domains; readonly facts: PoolFacts }) {
   return {
@@ -46,7 +49,8 @@ export function createTaskTokens({ domains, facts }: { readonly domains: Domains
       }
       const lines = built.lines.map((line) => ({ ...line, leaseMs: null }));
       const desk = await domains.desk(built.where);
-      return grantOf(await allocate(desk, { lines, holder: holderOf(who), priority }), { pool, token });
+      const { lease: under } = who;
+      return grantOf(await allocate(desk, { lines, holder: holderOf(who), priority, lease: under }), { pool, token });
     },
 
     /** What is not held, or not any more, is as good as released. */
@@ -54,7 +58,8 @@ export function createTaskTokens({ domains, facts }: { readonly domains: Domains
       const found = await facts.pool(pool);
       if (found === null) return;
       const desk = await domains.desk(found);
-      await release(desk, [{ pool, token, holder: holderOf(who), project: null, namespace: null }]);
+      const { lease } = who;
+      await release(desk, [{ pool, token, holder: holderOf(who), project: null, namespace: null, lease }]);
     },
   };
 }

@@ -7,6 +7,7 @@ import { holderColumns, LINE_COLUMNS, type LineRow, ledgerRow, refText } from ".
 import { type TakenDomain, takeDomain } from "./quota-domains.ts";
 import { type LimitBounds, readLimits } from "./quota-limits.ts";
 import { recordedScopes, type SumKey, scopeOfSum, sharesOf, sumKey, takePools } from "./sums.ts";
+import { takeLeases } from "./take-leases.ts";
 
 export type CommitRequest = {
   readonly domain: string;
@@ -20,12 +21,13 @@ export function commitGrants(db: Db, request: CommitRequest, bounds: LimitBounds
   return request.grants.length === 0 ? Promise.resolve([]) : db.tx((tx) => commitGrantsIn(tx, request, bounds));
 }
 
-/** Takes domain, then pools. A grant that the limits in force refuse leaves no trace, nor does one that is there already. */
+/** Takes leases, domain, then pools. A grant that the limits in force refuse leaves no trace, nor does one that is there already. */
 export async function commitGrantsIn(
   tx: Executor,
   { domain, epoch, grants, nowMs }: CommitRequest,
   bounds: LimitBounds,
 ): Promise<readonly CommitOutcome[]> {
+  const counts = await takeLeases(tx, grants);
   const taken = await takeDomain(tx, domain);
   if (taken.epoch !== epoch) return grants.map(() => ({ kind: "epochMoved" }));
   const lines = grants.flatMap((grant) => grant.lines);
@@ -38,6 +40,7 @@ export async function commitGrantsIn(
   const outcomes = grants.map((grant) => {
     const known = rows.outcomeOf(grant, taken);
     if (known !== null) return known;
+    if (!counts(grant)) return { kind: "gone" as const };
     const violation = book.take(grant.lines);
     if (violation !== null) return { kind: "over" as const, violation };
     rows.add(grant);

@@ -4,6 +4,7 @@ import { sameHolder, tokenKey } from "../../core/quota/lines.ts";
 import { type Db, type Executor, json } from "./db.ts";
 import { LINE_COLUMNS, type LineRow, ledgerRow } from "./ledger-row.ts";
 import { discharge, takePools } from "./sums.ts";
+import { takeLeases } from "./take-leases.ts";
 
 /** Releases tokens in one transaction, each by itself, exactly once however often it is asked. Answers in the order of the requests. */
 export function releaseTokens(
@@ -19,6 +20,7 @@ export async function releaseTokensIn(
   requests: readonly ReleaseRequest[],
   nowMs: number,
 ): Promise<readonly ReleaseOutcome[]> {
+  const counts = await takeLeases(tx, requests);
   await takePools(
     tx,
     requests.map(({ pool }) => pool),
@@ -28,7 +30,7 @@ export async function releaseTokensIn(
   const ended: EndedLine[] = [];
   const outcomes = requests.map((request): ReleaseOutcome => {
     const row = held.get(tokenKey(request));
-    if (row === undefined) return { kind: "notHeld" };
+    if (row === undefined || !counts(request)) return { kind: "notHeld" };
     const line = ledgerRow(row);
     const refused = refusal(request, line, row.live_admission);
     if (refused !== null) return refused;

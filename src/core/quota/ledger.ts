@@ -1,11 +1,21 @@
 import type { AllocationLine, Holder, LedgerRow, LineRef, Scope, Violation } from "./counters.ts";
 
+/**
+ * For whom a grant or a release is asked. `lease`: by the worker that has this lease of the bucket of the holder's job, for a call of a plugin. It
+ * counts only as long as nobody else has taken the bucket and the holder's admission has not released its tokens: what comes late from a worker
+ * that is not the job's any more neither takes a token nor gives one back.
+ */
+export type AskedUnder = {
+  readonly holder: Holder | null;
+  readonly lease?: { readonly bucket: number; readonly epoch: number };
+};
+
 /** What counters gave, as the ledger is asked to make it good: its lines stand or fall together. */
 export type LedgerGrant = {
   readonly lines: readonly AllocationLine[];
   readonly holder: Holder;
   readonly fence: bigint;
-};
+} & Pick<AskedUnder, "lease">;
 
 export type CommitOutcome =
   /** The ledger has it, now or before under this very fence. */
@@ -21,7 +31,7 @@ export type CommitOutcome =
       readonly amount: number;
       readonly fence: bigint;
     }
-  /** This fence was voided, released or expired. */
+  /** This fence was voided, released or expired, or the lease that it was asked under is over. */
   | { readonly kind: "gone" }
   /** The domain is at another epoch, or the grant was made under another one. */
   | { readonly kind: "epochMoved" };
@@ -38,10 +48,11 @@ export type ReleaseRequest = {
   readonly namespace: string | null;
   readonly fence: bigint | null;
   readonly reason: ReleaseReason;
-};
+} & Pick<AskedUnder, "lease">;
 
 export type ReleaseOutcome =
   | { readonly kind: "released"; readonly ref: LineRef; readonly line: LedgerRow }
+  /** Or asked under a lease that is over. */
   | { readonly kind: "notHeld" }
   | { readonly kind: "otherHolder"; readonly holder: Holder }
   | { readonly kind: "otherScope"; readonly project: string; readonly namespace: string }

@@ -1,0 +1,132 @@
+import assert from "node:assert/strict";
+import { after, before, beforeEach, test } from "node:test";
+import type { BucketLease } from "../../src/adapters/store/buckets.ts";
+import type { Db } from "../../src/adapters/store/db.ts";
+import { bucketOf } from "../../src/core/job/bucket.ts";
+import type { Job } from "../../src/core/job/job.ts";
+import type { AllocationLine } from "../../src/core/quota/counters.ts";
+import type { LedgerGrant } from "../../src/core/quota/ledger.ts";
+import type { Decision } from "../../src/core/reconcile/decision.ts";
+import { onEachDatabase, onPostgres } from "../support/databases.ts";
+import { type TestStore, takePlannerLease } from "./db.ts";
+import { NOW, newJob, plannedFor, sentOf } from "./jobs.ts";
+import { freshLedger, line, POOL, releaseOf } from "./ledger-fixture.ts";
+
+/** A ledger, and a job on board whose bucket worker `w1` holds: for it a plugin asks for tokens. */
+async function jobAtWork(db: Db) {
+  const { store, epoch, grant } = await freshLedger(db);
+  const plannerEpoch = await takePlannerLease(store, "p1");
+  const job = newJob();
+  await store.intake.createJob({ job, sent: sentOf(job), requestId: "" });
+  const planned = { ...plannedFor(job), lines: [] };
+  const fence = BigInt(epoch) << 32n;
+  const record = { planned, lines: [], fence, quotaEpoch: epoch, plannerEpoch, nowMs: NOW };
+  assert.equal(await store.planner.recordAdmission(record), "recorded");
+  const bucket = bucketOf(job.uid);
+  const [lease] = await store.worker.takeBuckets("w1", [bucket]);
+  assert.ok(lease);
+  const holder = { kind: "admission", jobUid: job.uid, admission: 1 } as const;
+  return {
+    store,
+    epoch,
+    job,
+    lease,
+    holder,
+    asked: (token: string, under: BucketLease = lease) => ({ ...grant([own(token)], holder), lease: under }),
+  };
+}
+
+function own(token: string): AllocationLine {
+  return line({ token, leaseMs: null });
+}
+
+/** The record that gives back what the job's admission holds. */
+async function lastRecord(store: TestStore, uid: string): Promise<{ job: Job; decision: Decision }> {
+  const loaded = await store.worker.loadJob(uid);
+  assert.ok(loaded);
+  const { job } = loaded;
+  const admissions = job.admissions.map(
+    (one) => ({ ...one, state: "ended", tokensReleasedMs: NOW, goneMs: NOW }) as const,
+  );
+  const status = { ...job.status, phase: "SUCCEEDED", completionTimeMs: NOW } as const;
+  const record = { status, admissions, events: [], deleteTimeMs: null };
+  return { job, decision: { record, forget: false, actions: [], recheckAtMs: null } };
+}
+
+type AtWork = Awaited<ReturnType<typeof jobAtWork>>;
+
+onEachDatabase((openDb) => {
+  let db: Db;
+  let at: AtWork;
+  before(async () => {
+    db = await openDb();
+  });
+  after(() => db.close());
+  beforeEach(async () => {
+    at = await jobAtWork(db);
+  });
+
+  const commit = async (made: LedgerGrant) =>
+    (await at.store.ledger.commit("default", at.epoch, [made], NOW)).map(({ kind }) => kind).join();
+  const release = async (token: string, lease = at.lease) =>
+    (await at.store.ledger.release([releaseOf({ token, holder: at.holder, lease })], NOW))
+      .map(({ kind }) => kind)
+      .join();
+
+  test("whoever holds the bucket takes tokens for a job's admission and gives them back", async () => {
+    assert.equal(await commit(at.asked("a")), "committed");
+    assert.equal(await release("a"), "released");
+  });
+
+  test("a worker that has lost the bucket takes no token and gives none back; what it had stays", async () => {
+    const before = at.asked("a");
+    assert.equal(await commit(before), "committed");
+    await at.store.worker.giveBuckets("w1", [at.lease.bucket]);
+    assert.equal(await commit(at.asked("b")), "committed", "nobody has taken it yet");
+    const [taken] = await at.store.worker.takeBuckets("w2", [at.lease.bucket]);
+    assert.ok(taken);
+    assert.equal(await commit(at.asked("c")), "gone");
+    assert.equal(await commit(before), "committed", "what the ledger has is granted, whoever asks again");
+    assert.equal(await release("a"), "notHeld");
+    assert.equal(await release("a", taken), "released");
+    assert.equal(await commit(at.asked("c", taken)), "committed");
+  });
+
+  test("once an admission has released its tokens it gets no more, and nobody's sum is wrong", async () => {
+    assert.equal(await commit(at.asked("a")), "committed");
+    const { job, decision } = await lastRecord(at.store, at.job.uid);
+    assert.equal(await at.store.worker.record(job, decision, at.lease, NOW), "recorded");
+    assert.equal(await commit(at.asked("b")), "gone");
+    assert.deepEqual(await at.store.pools.check(null), { sums: [], orphans: [] });
+  });
+
+  test("a lease counts for nothing where the holder is a caller, or an admission that nobody knows", async () => {
+    assert.equal(await commit({ ...at.asked("a"), holder: { kind: "caller", name: "flyte" } }), "gone");
+    assert.equal(await commit({ ...at.asked("a"), holder: { ...at.holder, admission: 2 } }), "gone");
+  });
+});
+
+onPostgres((openDb) => {
+  let db: Db;
+  before(async () => {
+    db = await openDb();
+  });
+  after(() => db.close());
+
+  test("of a grant and the record that releases its admission's tokens, either the record finds it or it is refused", async () => {
+    const seen = new Set<string>();
+    for (let round = 0; round < 30; round += 1) {
+      const { store, epoch, job, lease, asked } = await jobAtWork(db);
+      const { job: loaded, decision } = await lastRecord(store, job.uid);
+      const granting = () => store.ledger.commit("default", epoch, [asked("a")], NOW);
+      const ending = () => store.worker.record(loaded, decision, lease, NOW);
+      const first = round % 2 === 0 ? granting() : undefined;
+      const [recorded, granted] = await Promise.all([ending(), first ?? granting()]);
+      assert.equal(recorded, "recorded");
+      seen.add(granted[0]?.kind ?? "");
+      assert.deepEqual(await store.pools.check(null), { sums: [], orphans: [] });
+      assert.deepEqual(await store.ledger.findLive([{ pool: POOL, token: "a" }]), []);
+    }
+    assert.ok(seen.size > 0 && [...seen].every((kind) => kind === "committed" || kind === "gone"), [...seen].join());
+  });
+});
