@@ -24,14 +24,14 @@ import {
   restartPolicyToProto,
   restartScopeToProto,
 } from "./convert-enums.ts";
-import { toProtoInfo } from "./convert-task-info.ts";
+import { toProtoInfo, toProtoPlugin, toProtoTaskInfo } from "./convert-task-info.ts";
 import type { ShownJob } from "./ports.ts";
 
 /** How much of a job is shown: BASIC leaves pod templates out. */
 export type View = "BASIC" | "FULL";
 
-/** A job with what is told of it beside its record; absent: nothing. */
-export type ToldJob = ShownJob & { readonly logs?: readonly LogLink[] };
+/** A job with what is told of it beside its record; absent: nothing. `tellsAll`: also what only who asks for this one job is told. */
+export type ToldJob = ShownJob & { readonly logs?: readonly LogLink[]; readonly tellsAll?: boolean };
 
 /** A job as the API shows it. */
 export function toProtoJob(shown: ToldJob, view: View): MessageInitShape<typeof JobSchema> {
@@ -50,7 +50,7 @@ export function toProtoJob(shown: ToldJob, view: View): MessageInitShape<typeof 
       createdBy: job.createdBy,
     },
     spec: toProtoSpec(job.spec, view),
-    status: toProtoStatus(shown),
+    status: toProtoStatus(shown, view),
   };
 }
 
@@ -125,7 +125,10 @@ function toProtoRunPolicy(policy: RunPolicy): MessageInitShape<typeof RunPolicyS
   };
 }
 
-function toProtoStatus({ job, position, tokens, logs = [] }: ToldJob): MessageInitShape<typeof JobStatusSchema> {
+function toProtoStatus(
+  { job, position, tokens, logs = [], tellsAll = false }: ToldJob,
+  view: View,
+): MessageInitShape<typeof JobStatusSchema> {
   const { status } = job;
   const admission = currentAdmission(job);
   const { waiting, failure } = status;
@@ -143,7 +146,8 @@ function toProtoStatus({ job, position, tokens, logs = [] }: ToldJob): MessageIn
     attempts: toProtoAttempts(status.attempts),
     minAvailable: job.spec.runPolicy.schedulingPolicy.minAvailable,
     totalReplicas: totalReplicas(job.spec),
-    info: toProtoInfo(status.info, logs),
+    info: tellsAll ? toProtoInfo(job, logs) : toProtoTaskInfo(status.info),
+    plugin: tellsAll ? toProtoPlugin(status.plugin, view) : undefined,
   };
 }
 

@@ -1,7 +1,19 @@
 import type { MessageInitShape, JsonObject as ProtoJson } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import type { CacheStatus, ExternalResource, LogLink, RecordedInfo, TaskPhase } from "../core/job/task-info.ts";
+import type { Job } from "../core/job/job.ts";
+import type {
+  CacheStatus,
+  ExternalResource,
+  LogLink,
+  PluginRecord,
+  PluginStage,
+  RecordedInfo,
+  TaskPhase,
+} from "../core/job/task-info.ts";
+import { isService } from "../core/kinds/kind.ts";
 import type { LogLink as PodLogLink } from "../core/kinds/log-links.ts";
+import { type PodResource, podInfo } from "../core/kinds/pod-info.ts";
+import { kindOf } from "../core/kinds/registry.ts";
 import * as pb from "../gen/gangway/v1/job_pb.ts";
 
 const PHASE: Readonly<Record<TaskPhase, pb.TaskPhase>> = {
@@ -25,23 +37,21 @@ const CACHE_STATUS: Readonly<Record<CacheStatus, pb.CacheStatus>> = {
   POPULATED: pb.CacheStatus.POPULATED,
 };
 
-/** What is known beside a job's state: where its pods' logs are, and what its kind tells. Undefined where that is nothing. */
-export function toProtoInfo(
-  info: RecordedInfo | undefined,
-  podLogs: readonly PodLogLink[],
-): MessageInitShape<typeof pb.TaskInfoSchema> | undefined {
-  if (info !== undefined) return toProtoTaskInfo(info, podLogs);
-  return podLogs.length === 0 ? undefined : { logs: podLogs.map((link) => ({ ...link })) };
+type InfoInit = MessageInitShape<typeof pb.TaskInfoSchema>;
+
+/** What is known beside a job's state: what its kind tells, or how its gang of pods is. */
+export function toProtoInfo(job: Job, podLogs: readonly PodLogLink[]): InfoInit | undefined {
+  if (job.status.info === undefined && isService(kindOf(job.spec.kind))) return undefined;
+  const info = job.status.info ?? podInfo(job, podLogs);
+  return toProtoTaskInfo({ ...info, logs: [...podLogs, ...info.logs] });
 }
 
-function toProtoTaskInfo(
-  info: RecordedInfo,
-  podLogs: readonly PodLogLink[],
-): MessageInitShape<typeof pb.TaskInfoSchema> {
+/** What a job's kind has told; undefined where that is nothing. */
+export function toProtoTaskInfo(info: RecordedInfo | undefined): InfoInit | undefined {
+  if (info === undefined) return undefined;
   const { phase, version, reason, externalResources, additionalReasons, customInfo } = info;
-  const podLinks: MessageInitShape<typeof pb.LogLinkSchema>[] = podLogs.map((link) => ({ ...link }));
   return {
-    logs: [...podLinks, ...info.logs.map(toProtoLink)],
+    logs: info.logs.map(toProtoLink),
     phase: PHASE[phase],
     phaseVersion: BigInt(version),
     reason,
@@ -53,10 +63,38 @@ function toProtoTaskInfo(
   };
 }
 
-function toProtoResource(resource: ExternalResource): MessageInitShape<typeof pb.ExternalResourceSchema> {
-  const { externalId, index, retryAttempt, phase, cacheStatus, logs } = resource;
+const STAGE: Readonly<Record<PluginStage, pb.PluginStage>> = {
+  handle: pb.PluginStage.HANDLE,
+  abort: pb.PluginStage.ABORT,
+  finalize: pb.PluginStage.FINALIZE,
+  done: pb.PluginStage.DONE,
+};
+
+/** Where a plugin stands; its state may be anything, and long, so only a full view has it. */
+export function toProtoPlugin(
+  plugin: PluginRecord | undefined,
+  view: "BASIC" | "FULL",
+): MessageInitShape<typeof pb.PluginStatusSchema> | undefined {
+  if (plugin === undefined) return undefined;
+  const { stage, attempt, state, failedCalls, lastFailure = "", notBeforeMs } = plugin;
+  return {
+    stage: STAGE[stage],
+    attempt,
+    stateVersion: state.version,
+    state: view === "FULL" && state.value !== null ? (state.value as ProtoJson) : undefined,
+    failedCalls,
+    lastFailure,
+    notBefore: stage === "done" ? undefined : toTime(notBeforeMs),
+  };
+}
+
+function toProtoResource(
+  resource: ExternalResource & Partial<Pick<PodResource, "replica">>,
+): MessageInitShape<typeof pb.ExternalResourceSchema> {
+  const { externalId, index, retryAttempt, phase, cacheStatus, logs, replica = "" } = resource;
   return {
     externalId,
+    replica,
     index: BigInt(index),
     retryAttempt: BigInt(retryAttempt),
     phase: phase === null ? pb.TaskPhase.UNSPECIFIED : PHASE[phase],
@@ -65,8 +103,8 @@ function toProtoResource(resource: ExternalResource): MessageInitShape<typeof pb
   };
 }
 
-function toProtoLink({ name, uri }: LogLink): MessageInitShape<typeof pb.LogLinkSchema> {
-  return { name, uri };
+function toProtoLink(link: LogLink | PodLogLink): MessageInitShape<typeof pb.LogLinkSchema> {
+  return { ...link };
 }
 
 /** Times that a plugin gives may lie beyond what a timestamp can say (the year 9999): these are left out. */

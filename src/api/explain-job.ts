@@ -110,7 +110,8 @@ function taskText({ status }: Job): string | null {
   const said = info === undefined ? "nothing is known of it yet" : info.phase.toLowerCase().replaceAll("_", " ");
   const why = info?.reason ? `: ${info.reason}` : "";
   const failed = plugin?.failedCalls ?? 0;
-  const since = failed === 0 ? "" : `; its plugin has failed ${failed} times since`;
+  const last = plugin?.lastFailure === undefined ? "" : `, the last time because: ${plugin.lastFailure}`;
+  const since = failed === 0 ? "" : `; its plugin has failed ${failed} times since${last}`;
   const counted = attempts.user + attempts.system;
   return `${verb} at its service: ${said}${why}${since}${counted === 0 ? "" : `, ${counted} failures counted`}`;
 }

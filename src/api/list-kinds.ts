@@ -1,6 +1,6 @@
 import type { JsonObject as ProtoJson } from "@bufbuild/protobuf";
 import { isService, type Kind } from "../core/kinds/kind.ts";
-import { servedKinds } from "../core/kinds/registry.ts";
+import { defaultKind, entryOf, servedKinds } from "../core/kinds/registry.ts";
 import { restartPolicyToProto, restartScopeToProto } from "./convert-enums.ts";
 
 /** The kinds that are served, with what they default to. */
@@ -18,6 +18,8 @@ function toProtoKind(kind: Kind) {
   return {
     name: kind.name,
     withoutPods,
+    isDefault: kind === defaultKind(),
+    plugin: entryOf(kind.name)?.id ?? "",
     description: kind.description,
     apiVersion: kind.apiVersion,
     replicaSpecsField: kind.replicaSpecsField,

@@ -23,7 +23,7 @@ export async function getJob(reads: JobReads, request: GetJobRequest, logTemplat
   const which = request.uid === "" ? { namespace, name: request.name } : { uid: request.uid.toLowerCase() };
   const shown = await reads.getJob(which);
   if (shown === null) throw notFound({ type: "job", name: request.uid || `${namespace}/${request.name}` });
-  const told = { ...shown, logs: logLinks(shown.job, logTemplates) };
+  const told = { ...shown, logs: logLinks(shown.job, logTemplates), tellsAll: true };
   return { job: toProtoJob(told, request.view === JobView.BASIC ? "BASIC" : "FULL") };
 }
 

@@ -1,7 +1,7 @@
 import { styleText } from "node:util";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
-import { type Job, JobPhase, JobPhaseSchema } from "../gen/gangway/v1/job_pb.ts";
+import { type Job, JobPhase, JobPhaseSchema, type TaskInfo, TaskPhaseSchema } from "../gen/gangway/v1/job_pb.ts";
 import { formatSpan } from "./duration.ts";
 import { usageFailure } from "./exit.ts";
 import type { Column } from "./table.ts";
@@ -27,20 +27,33 @@ export function parsePhase(text: string): JobPhase {
   return JobPhase[word as keyof typeof JobPhase];
 }
 
-/** Pods that run or ended well, of all. */
+/** Pods that run or ended well, of all; a dash for a job that has none. */
 export function podsCell(job: Job): string {
+  if (job.status?.totalReplicas === 0) return "-";
   const replicas = Object.values(job.status?.replicaStatuses ?? {});
   const up = replicas.reduce((sum, replica) => sum + replica.active + replica.succeeded, 0);
   return `${up}/${job.status?.totalReplicas ?? 0}`;
 }
 
-/** Why the job waits or failed; empty where neither. */
+/** Why the job waits or failed, or what a plugin says of one without pods; empty where nothing is to be said. */
 export function reasonCell(job: Job): string {
   const { waiting, failure } = job.status ?? {};
   if (failure !== undefined) return sentence(failure.code, failure.message);
-  if (waiting === undefined) return "";
+  if (waiting === undefined) return job.status?.totalReplicas === 0 ? taskCell(job.status.info) : "";
   const place = waiting.position > 0 ? `#${waiting.position} ` : "";
   return place + sentence(waiting.reason, waiting.message);
+}
+
+/** `running: 3 of 7 parts`: how far something is that runs at a service. */
+function taskCell(info: TaskInfo | undefined): string {
+  return info === undefined ? "" : sentence(taskPhaseWord(info.phase), info.reason);
+}
+
+/** `waiting for resources`, `running`, …; a number that this command line does not know yet stays one. */
+export function taskPhaseWord(phase: number): string {
+  const name = TaskPhaseSchema.values.find((value) => value.number === phase)?.localName;
+  if (name === "UNSPECIFIED") return "not known";
+  return name?.toLowerCase().replaceAll("_", " ") ?? `phase ${phase}`;
 }
 
 function sentence(reason: string, message: string): string {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { CleanPodPolicy, JobPhase, RestartPolicy, RestartScope } from "../../src/gen/gangway/v1/job_pb.ts";
+import { CleanPodPolicy, JobPhase, PluginStage, RestartPolicy, RestartScope, TaskPhase } from "../../src/gen/gangway/v1/job_pb.ts";
 import { CreateJobResponse_Outcome, JobService, JobView, QuotaLevel } from "../../src/gen/gangway/v1/job_service_pb.ts";
 import { startFixture } from "./fixture.ts";
 import { pytorchJob, template } from "./jobs.ts";
@@ -309,7 +309,8 @@ test("a job tells where the logs of its pods are once it is admitted, and whethe
   await call(method.createJob, { job: pytorchJob("mnist", { runPolicy: { interruptible: true } as never }) });
   const waiting = await call(method.getJob, { name: "mnist" });
   assert.equal(waiting.ok?.job?.spec?.runPolicy?.interruptible, true);
-  assert.equal(waiting.ok?.job?.status?.info, undefined);
+  assert.deepEqual(waiting.ok?.job?.status?.info?.logs, []);
+  assert.equal(waiting.ok?.job?.status?.info?.phase, TaskPhase.WAITING_FOR_RESOURCES);
 
   const { job } = store.jobs.get("default/mnist")!;
   const released = { tokensReleasedMs: null, goneMs: null, belowMinSinceMs: null };
@@ -320,4 +321,29 @@ test("a job tells where the logs of its pods are once it is admitted, and whethe
     admitted.ok?.job?.status?.info?.logs.map(({ name, uri, replica, container }) => [name, uri, replica, container]),
     [["archive", "https://logs/east/mnist-master-0?c=pytorch", "Master/0", "pytorch"]],
   );
+  const [pod] = admitted.ok?.job?.status?.info?.externalResources ?? [];
+  assert.deepEqual([pod?.externalId, pod?.replica, pod?.phase], ["mnist-master-0", "Master/0", TaskPhase.QUEUED]);
+  assert.deepEqual(
+    pod?.logs.map(({ uri }) => uri),
+    ["https://logs/east/mnist-master-0?c=pytorch"],
+  );
+  const listed = await call(method.listJobs, {});
+  assert.equal(listed.ok?.jobs[0]?.status?.info, undefined, "only who asks for one job is told of its pods");
+});
+
+test("where a plugin stands, and what it keeps, is told to who asks for its job", async (t) => {
+  const { call, store } = await startFixture(t);
+  await call(method.createJob, { job: pytorchJob("mnist") });
+  const { job } = store.jobs.get("default/mnist")!;
+  const state = { version: 3, value: { step: "poll" } };
+  const calls = { admission: 1, attempt: 2, stage: "handle", failedCalls: 2, lastFailure: "it threw" } as const;
+  store.put({ ...job, status: { ...job.status, plugin: { ...calls, state, notBeforeMs: 1_000 } } });
+  const shown = (await call(method.getJob, { name: "mnist" })).ok?.job?.status?.plugin;
+  assert.ok(shown);
+  const { stage, attempt, failedCalls, lastFailure, stateVersion, notBefore } = shown;
+  assert.deepEqual([stage, attempt, failedCalls, lastFailure], [PluginStage.HANDLE, 2, 2, "it threw"]);
+  assert.deepEqual([stateVersion, shown.state, notBefore?.seconds], [3, { step: "poll" }, 1n]);
+  const brief = await call(method.getJob, { name: "mnist", view: JobView.BASIC });
+  assert.equal(brief.ok?.job?.status?.plugin?.state, undefined);
+  assert.equal((await call(method.listJobs, {})).ok?.jobs[0]?.status?.plugin, undefined);
 });

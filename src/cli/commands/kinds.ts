@@ -25,18 +25,24 @@ export function registerKinds(registrar: Registrar): void {
       schema: ListKindsResponseSchema,
       message: create(ListKindsResponseSchema, { kinds }),
       names: kinds.map((kind) => kind.name),
-      columns: ["KIND", "API VERSION", "REPLICA TYPES", "CONTAINER", "PORT"].map((title) => ({ title })),
+      columns: ["KIND", "API VERSION", "REPLICA TYPES", "CONTAINER", "PORT", "RUNS"].map((title) => ({ title })),
       rows: kinds.map((kind) => [
         kind.name,
         kind.apiVersion,
         kind.roles.map(roleText).join(", "),
-        kind.defaultContainer === "" ? "the first" : kind.defaultContainer,
+        kind.withoutPods ? "" : kind.defaultContainer || "the first",
         kind.port === 0 ? "" : `${kind.port}`,
+        runsCell(kind),
       ]),
       none: "no kinds",
     });
     return EXIT.ok;
   });
+}
+
+/** What a job of the kind is, and what it may be called where the kind serves others' names too. */
+function runsCell({ withoutPods, isDefault }: Kind): string {
+  return `${withoutPods ? "at a service" : "pods"}${isDefault ? "; any unknown kind" : ""}`;
 }
 
 function exampleText(kinds: readonly Kind[], name: string): string {

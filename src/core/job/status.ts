@@ -1,4 +1,4 @@
-import type { PluginRecord, RecordedInfo } from "./task-info.ts";
+import type { PluginRecord, RecordedInfo, TaskPhase } from "./task-info.ts";
 
 /** Where a job is on its way; the last three are terminal. */
 export type JobPhase =
@@ -104,6 +104,12 @@ export type Waiting = {
 /** After an undone admission: when the gang may be admitted again, and which cluster comes last. */
 export type AdmissionBackoff = { readonly undone: number; readonly notBeforeMs: number; readonly lastCluster: string };
 
+/** How the first pods of an admission are, by replica: who is not named has not started yet, or not again. */
+export type PodPhases = {
+  readonly admission: number;
+  readonly phases: Readonly<Record<ReplicaKey, TaskPhase>>;
+};
+
 export type JobStatus = {
   readonly phase: JobPhase;
   readonly conditions: readonly Condition[];
@@ -114,6 +120,8 @@ export type JobStatus = {
   readonly failure: Failure | null;
   readonly attempts: Attempts;
   readonly backoff: AdmissionBackoff | null;
+  /** How the pods of an admission were when they were last seen; absent before that. */
+  readonly pods?: PodPhases;
   /** When the number of replicas was last changed; absent: never. Until a while later, pods of the old number may still be made. */
   readonly resizedMs?: number;
   /** What the job's kind has told of it last; absent: nothing. */

@@ -38,6 +38,9 @@ export type ExternalResource = {
 /** One more thing that was the case on the way. */
 export type ReasonInfo = { readonly reason: string; readonly occurredAtMs: number | null };
 
+/** Of so many pods a job tells each by itself; one of ten thousand pods is read by its labels. */
+export const PODS_TOLD_MAX = 100;
+
 /** What a kind tells of its job beside the phase. */
 export type TaskInfo = {
   readonly logs: readonly LogLink[];
@@ -79,6 +82,8 @@ export type PluginRecord = {
   readonly state: PluginState;
   /** The present stage's call that failed so often in a row. */
   readonly failedCalls: number;
+  /** How the last of them failed; absent where none has. */
+  readonly lastFailure?: string;
   /** The next call is not made before. */
   readonly notBeforeMs: number;
 };

@@ -1,6 +1,7 @@
 import { arrayAt, objectAt, stringAt } from "../../runtime/json.ts";
 import { currentAdmission, type Job } from "../job/job.ts";
 import { rolesOf } from "../job/roles.ts";
+import { PODS_TOLD_MAX } from "../job/task-info.ts";
 import type { LogTemplate } from "../pods/pod-config.ts";
 import { render } from "../pods/variables.ts";
 import { podName } from "./pod-name.ts";
@@ -13,9 +14,6 @@ export type LogLink = {
   readonly container: string;
 };
 
-/** Enough to look at; a job of ten thousand pods is read by its labels. */
-const PODS_MAX = 100;
-
 /**
  * Where the logs of a job's containers are found: every template for every container of the first pods of its current admission. Templates
  * know podName, namespace, containerName, cluster, jobName, jobUid, replicaType and replicaIndex. None while the job waits.
@@ -26,7 +24,7 @@ export function logLinks(job: Job, templates: readonly LogTemplate[]): readonly 
   const replicas = rolesOf(job.spec).flatMap((role) =>
     Array.from({ length: admission.members[role] ?? 0 }, (_, index) => ({ role, index })),
   );
-  return replicas.slice(0, PODS_MAX).flatMap(({ role, index }) => {
+  return replicas.slice(0, PODS_TOLD_MAX).flatMap(({ role, index }) => {
     const containers = arrayAt(objectAt(job.spec.replicaSpecs[role]?.template, "spec"), "containers");
     return containers.flatMap((one) => {
       const container = stringAt(one, "name") ?? "";

@@ -31,6 +31,8 @@ export type Registry = {
   readonly kinds: readonly Kind[];
   /** The kind of that name, or the default where nobody else serves it; undefined where it is unknown or not served. */
   readonly kindOf: (name: string) => Kind | undefined;
+  /** The kind that serves names which nobody else does; undefined where there is none. */
+  readonly defaultKind: Kind | undefined;
   /** Whose plugin runs jobs of that kind. */
   readonly entryOf: (name: string) => PluginEntry | undefined;
 };
@@ -55,7 +57,8 @@ function registryOf(entries: readonly PluginEntry[]): Registry {
   const [fallback] = defaults.flatMap((entry) => entry.kinds.slice(0, 1).map((kind) => ({ entry, kind })));
   const find = (name: string) =>
     byName.get(name) ?? (UNSERVED_KINDS.has(name) || !isKindName(name) ? undefined : fallback);
-  return { entries, kinds, kindOf: (name) => find(name)?.kind, entryOf: (name) => find(name)?.entry };
+  const defaultKind = fallback?.kind;
+  return { entries, kinds, defaultKind, kindOf: (name) => find(name)?.kind, entryOf: (name) => find(name)?.entry };
 }
 
 function isKindName(name: string): boolean {
@@ -90,6 +93,11 @@ export function kindOfJob({ uid, spec }: { readonly uid: string; readonly spec: 
   const kind = kindOf(spec.kind);
   invariant(kind !== undefined, `job ${uid} is of a kind that is served, not ${spec.kind}`);
   return kind;
+}
+
+/** The kind that also serves names which nobody else does; undefined where there is none. */
+export function defaultKind(): Kind | undefined {
+  return registry.defaultKind;
 }
 
 /** Whose plugin runs jobs of that kind; undefined where it is unknown or not served. */

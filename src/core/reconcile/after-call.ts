@@ -70,16 +70,20 @@ function fresh({ nowMs }: Inputs): Pick<PluginRecord, "failedCalls" | "notBefore
   return { failedCalls: 0, notBeforeMs: nowMs };
 }
 
+/** How a call failed is known until one of its like has not. */
 function changePlugin(draft: Draft, plugin: PluginRecord): void {
-  draft.status = { ...draft.status, plugin };
+  const { lastFailure, ...rest } = plugin;
+  const isFailing = plugin.failedCalls > 0 && lastFailure !== undefined;
+  draft.status = { ...draft.status, plugin: isFailing ? { ...rest, lastFailure } : rest };
 }
 
 function failedCall(draft: Draft, inputs: Inputs, { stage, plugin }: DueCall, said: string): void {
   const { job, nowMs } = inputs;
   const failedCalls = plugin.failedCalls + 1;
   const waitMs = Math.min(CALL_BACKOFF_MS_MIN * 2 ** Math.min(plugin.failedCalls, 16), CALL_BACKOFF_MS_MAX);
-  changePlugin(draft, { ...plugin, failedCalls, notBeforeMs: nowMs + waitMs });
-  const message = `${stage} of attempt ${plugin.attempt} failed: ${said.slice(0, MESSAGE_CHARS_MAX).toWellFormed().replaceAll("\0", "")}`;
+  const lastFailure = said.slice(0, MESSAGE_CHARS_MAX).toWellFormed().replaceAll("\0", "");
+  changePlugin(draft, { ...plugin, failedCalls, lastFailure, notBeforeMs: nowMs + waitMs });
+  const message = `${stage} of attempt ${plugin.attempt} failed: ${lastFailure}`;
   draft.events.push({ type: "Warning", reason: reasonOf(job, "PluginFailed"), message });
   const limit = Math.max(job.spec.runPolicy.systemBackoffLimit, 1);
   if (stage !== "handle" || failedCalls < limit) return;

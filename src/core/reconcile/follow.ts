@@ -14,7 +14,8 @@ import {
 import type { JobEvent } from "./decision.ts";
 import { changeAdmission, changeCondition, type Draft, type Inputs, OUTSTANDING_MS, reasonOf } from "./draft.ts";
 import { finish, limitFailure } from "./finish.ts";
-import { awaitGrace, judge } from "./judge.ts";
+import { awaitGrace, type JudgedArrangement, judge } from "./judge.ts";
+import { podPhases } from "./pod-phases.ts";
 import { giveUpMembers } from "./resize.ts";
 import { templateWarnings } from "./template-warnings.ts";
 import { tend } from "./tend.ts";
@@ -39,14 +40,14 @@ export function follow(draft: Draft, inputs: Inputs, admission: Admission): void
     seen.slots.map(({ reading }) => reading),
   );
   if (draft.status.startTimeMs === null && !isDelayed(seen)) start(draft, inputs, seen);
-  draft.status = { ...draft.status, replicaStatuses: replicaStatuses(seen) };
   const failures = newFailures(seen.slots, inputs);
+  showPods(draft, { admission, arranged: seen, failures });
   draft.events.push(...exitEvents(failures, inputs));
   if (endByDeadline(draft, inputs) || endByVerdict(draft, inputs, { slots: seen.slots, failures })) return;
   if (endByRefusal(draft, inputs, { admission, slots: seen.slots })) return;
   if (endByBudget(draft, inputs, { slots: seen.slots, failures })) return;
   const arranged = judge(arrange({ ...inputs.job, status: draft.status }, admission, inputs.observed), inputs);
-  draft.status = { ...draft.status, replicaStatuses: replicaStatuses(arranged) };
+  showPods(draft, { admission, arranged, failures });
   showProgress(draft, inputs, { arranged, failures });
   const followed = noteMinimum(draft, inputs, { admission, arranged, failures });
   if (undo(draft, inputs, { admission: followed, arranged })) return;
@@ -117,6 +118,21 @@ function start(draft: Draft, { job, nowMs }: Inputs, { gang }: Arrangement): voi
     message: `${job.spec.kind} ${job.name} is starting.`,
   });
   draft.events.push(...templateWarnings(job, gang.scheduler));
+}
+
+/** Tells how many pods are active or have ended, and how the first of them are. */
+function showPods(
+  draft: Draft,
+  of: {
+    readonly admission: Admission;
+    readonly arranged: JudgedArrangement;
+    readonly failures: readonly SlotFailure[];
+  },
+): void {
+  const { admission, arranged, failures } = of;
+  const forGood = new Set(failures.filter(({ retried }) => !retried).map(({ pod }) => pod.uid));
+  const pods = podPhases(admission.number, arranged.slots, ({ pod }) => pod !== null && forGood.has(pod.uid));
+  draft.status = { ...draft.status, replicaStatuses: replicaStatuses(arranged), pods };
 }
 
 /**

@@ -31,10 +31,11 @@ export function kindFailed(
   const failedCalls = (known?.failedCalls ?? 0) + 1;
   const notBeforeMs = nowMs + Math.min(WAIT_MS_MIN * 2 ** Math.min(failedCalls - 1, 16), WAIT_MS_MAX);
   const admission = job.admissions.at(-1)?.number ?? 0;
-  const plugin = { admission, attempt: 1, stage: "handle", state: NO_STATE, failedCalls, notBeforeMs } as const;
-  draft.status = { ...draft.status, plugin };
   const said = String(error instanceof Error ? error.message : error).slice(0, MESSAGE_CHARS_MAX);
-  const message = `The kind ${job.spec.kind} failed: ${said.toWellFormed().replaceAll("\0", "")}`;
+  const lastFailure = said.toWellFormed().replaceAll("\0", "");
+  const record = { admission, attempt: 1, stage: "handle", state: NO_STATE, failedCalls, lastFailure } as const;
+  draft.status = { ...draft.status, plugin: { ...record, notBeforeMs } };
+  const message = `The kind ${job.spec.kind} failed: ${lastFailure}`;
   draft.events.push({ type: "Warning", reason: reasonOf(job, "PluginFailed"), message });
   draft.recheckAtMs.push(notBeforeMs);
   const limit = Math.max(job.spec.runPolicy.systemBackoffLimit, 1);

@@ -46,7 +46,8 @@ function start(draft: Draft, { job, nowMs }: Inputs, admission: Admission): void
 function abort(draft: Draft, { nowMs }: Inputs): void {
   const { plugin } = draft.status;
   if (plugin === undefined || isLive(draft, plugin.admission) || plugin.stage !== "handle") return;
-  draft.status = { ...draft.status, plugin: { ...plugin, stage: "abort", failedCalls: 0, notBeforeMs: nowMs } };
+  const { lastFailure: _lastFailure, ...rest } = plugin;
+  draft.status = { ...draft.status, plugin: { ...rest, stage: "abort", failedCalls: 0, notBeforeMs: nowMs } };
 }
 
 /** The tokens are free and nothing is left once the plugin has finalized. */

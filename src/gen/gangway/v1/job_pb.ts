@@ -13,7 +13,7 @@ import type { JsonObject, Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file gangway/v1/job.proto.
  */
 export const file_gangway_v1_job: GenFile = /*@__PURE__*/
-  fileDesc("ChRnYW5nd2F5L3YxL2pvYi5wcm90bxIKZ2FuZ3dheS52MSKHAQoDSm9iEi4KCG1ldGFkYXRhGAEgASgLMhQuZ2FuZ3dheS52MS5NZXRhZGF0YUIGukgDyAEBEikKBHNwZWMYAiABKAsyEy5nYW5nd2F5LnYxLkpvYlNwZWNCBrpIA8gBARIlCgZzdGF0dXMYAyABKAsyFS5nYW5nd2F5LnYxLkpvYlN0YXR1cyLKCQoITWV0YWRhdGES8gEKBG5hbWUYASABKAlC4wG6SN8BugHbAQoNbWV0YWRhdGEubmFtZRKIAW11c3QgYmUgYSBETlMgbGFiZWw6IGF0IG1vc3QgNjMgbG93ZXItY2FzZSBsZXR0ZXJzLCBkaWdpdHMgYW5kICctJywgYmVnaW5uaW5nIGFuZCBlbmRpbmcgd2l0aCBhIGxldHRlciBvciBkaWdpdCwgYmVnaW5uaW5nIHdpdGggYSBsZXR0ZXIaP3RoaXMgPT0gJycgfHwgdGhpcy5tYXRjaGVzKCdeW2Etel0oWy1hLXowLTldezAsNjF9W2EtejAtOV0pPyQnKRK+AQoNZ2VuZXJhdGVfbmFtZRgCIAEoCUKmAbpIogG6AZ4BChZtZXRhZGF0YS5nZW5lcmF0ZV9uYW1lEk5tdXN0IGJlIGF0IG1vc3QgNTAgbG93ZXItY2FzZSBsZXR0ZXJzLCBkaWdpdHMgYW5kICctJywgYmVnaW5uaW5nIHdpdGggYSBsZXR0ZXIaNHRoaXMgPT0gJycgfHwgdGhpcy5tYXRjaGVzKCdeW2Etel1bLWEtejAtOV17MCw0OX0kJykS5QEKCW5hbWVzcGFjZRgDIAEoCULRAbpIzQG6AckBChJtZXRhZGF0YS5uYW1lc3BhY2USb211c3QgYmUgYSBETlMgbGFiZWw6IGF0IG1vc3QgNjMgbG93ZXItY2FzZSBsZXR0ZXJzLCBkaWdpdHMgYW5kICctJywgYmVnaW5uaW5nIGFuZCBlbmRpbmcgd2l0aCBhIGxldHRlciBvciBkaWdpdBpCdGhpcyA9PSAnJyB8fCB0aGlzLm1hdGNoZXMoJ15bYS16MC05XShbLWEtejAtOV17MCw2MX1bYS16MC05XSk/JCcpEg8KB3Byb2plY3QYBCABKAkSCwoDdWlkGAUgASgJEtIBCgZsYWJlbHMYBiADKAsyIC5nYW5nd2F5LnYxLk1ldGFkYXRhLkxhYmVsc0VudHJ5Qp8BukibAZoBlwEQQCJbclkyV14oW2EtejAtOV0oWy1hLXowLTkuXXswLDI1MX1bYS16MC05XSk/Lyk/W0EtWmEtejAtOV0oWy1BLVphLXowLTlfLl17MCw2MX1bQS1aYS16MC05XSk/JCo2cjQyMl4oW0EtWmEtejAtOV0oWy1BLVphLXowLTlfLl17MCw2MX1bQS1aYS16MC05XSk/KT8kEjoKC2Fubm90YXRpb25zGAcgAygLMiUuZ2FuZ3dheS52MS5NZXRhZGF0YS5Bbm5vdGF0aW9uc0VudHJ5EhgKEHJlc291cmNlX3ZlcnNpb24YCCABKAkSLwoLY3JlYXRlX3RpbWUYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2RlbGV0ZV90aW1lGAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgpjcmVhdGVkX2J5GAsgASgJGi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaMgoQQW5ub3RhdGlvbnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIoQDCgdKb2JTcGVjEhUKBGtpbmQYASABKAlCB7pIBHICEAESRgoNcmVwbGljYV9zcGVjcxgCIAMoCzIlLmdhbmd3YXkudjEuSm9iU3BlYy5SZXBsaWNhU3BlY3NFbnRyeUIIukgFmgECEBASKQoKcnVuX3BvbGljeRgDIAEoCzIVLmdhbmd3YXkudjEuUnVuUG9saWN5EioKCWtpbmRfc3BlYxgEIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSFQoIcHJpb3JpdHkYBSABKAVIAIgBARIoCglwbGFjZW1lbnQYBiABKAsyFS5nYW5nd2F5LnYxLlBsYWNlbWVudBInCgZpbnB1dHMYByABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0GkwKEVJlcGxpY2FTcGVjc0VudHJ5EgsKA2tleRgBIAEoCRImCgV2YWx1ZRgCIAEoCzIXLmdhbmd3YXkudjEuUmVwbGljYVNwZWM6AjgBQgsKCV9wcmlvcml0eSKtAQoLUmVwbGljYVNwZWMSIQoIcmVwbGljYXMYASABKAVCCrpIBxoFGJBOKABIAIgBARIxCgh0ZW1wbGF0ZRgCIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCBrpIA8gBARI7Cg5yZXN0YXJ0X3BvbGljeRgDIAEoDjIZLmdhbmd3YXkudjEuUmVzdGFydFBvbGljeUIIukgFggECEAFCCwoJX3JlcGxpY2FzIqUFCglSdW5Qb2xpY3kSPgoQY2xlYW5fcG9kX3BvbGljeRgBIAEoDjIaLmdhbmd3YXkudjEuQ2xlYW5Qb2RQb2xpY3lCCLpIBYIBAhABEjAKGnR0bF9zZWNvbmRzX2FmdGVyX2ZpbmlzaGVkGAIgASgFQge6SAQaAigASACIAQESMwoXYWN0aXZlX2RlYWRsaW5lX3NlY29uZHMYAyABKANCDbpICiIIGIC84N8LIABIAYgBARIjCg1iYWNrb2ZmX2xpbWl0GAQgASgFQge6SAQaAigASAKIAQESNwoRc2NoZWR1bGluZ19wb2xpY3kYBSABKAsyHC5nYW5nd2F5LnYxLlNjaGVkdWxpbmdQb2xpY3kSOQoNcmVzdGFydF9zY29wZRgGIAEoDjIYLmdhbmd3YXkudjEuUmVzdGFydFNjb3BlQgi6SAWCAQIQARIqChRzeXN0ZW1fYmFja29mZl9saW1pdBgHIAEoBUIHukgEGgIoAEgDiAEBEjUKH2ludGVycnVwdGlibGVfZmFpbHVyZV90aHJlc2hvbGQYCiABKAVCB7pIBBoCKAFIBIgBARIUCgdzdXNwZW5kGAggASgISAWIAQESGgoNaW50ZXJydXB0aWJsZRgJIAEoCEgGiAEBEhsKCWNhY2hlX2tleRgLIAEoCUIIukgFcgMY/QFCHQobX3R0bF9zZWNvbmRzX2FmdGVyX2ZpbmlzaGVkQhoKGF9hY3RpdmVfZGVhZGxpbmVfc2Vjb25kc0IQCg5fYmFja29mZl9saW1pdEIXChVfc3lzdGVtX2JhY2tvZmZfbGltaXRCIgogX2ludGVycnVwdGlibGVfZmFpbHVyZV90aHJlc2hvbGRCCgoIX3N1c3BlbmRCEAoOX2ludGVycnVwdGlibGUi1gIKEFNjaGVkdWxpbmdQb2xpY3kSIwoNbWluX2F2YWlsYWJsZRgBIAEoBUIHukgEGgIoAUgAiAEBEhYKBXF1ZXVlGAIgASgJQge6SARyAhg/Ei4KGHNjaGVkdWxlX3RpbWVvdXRfc2Vjb25kcxgDIAEoBUIHukgEGgIoAEgBiAEBEk8KDW1pbl9yZXNvdXJjZXMYBCADKAsyLi5nYW5nd2F5LnYxLlNjaGVkdWxpbmdQb2xpY3kuTWluUmVzb3VyY2VzRW50cnlCCLpIBZoBAhBAEiAKDnByaW9yaXR5X2NsYXNzGAUgASgJQgi6SAVyAxj9ARozChFNaW5SZXNvdXJjZXNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQhAKDl9taW5fYXZhaWxhYmxlQhsKGV9zY2hlZHVsZV90aW1lb3V0X3NlY29uZHMiwwEKCVBsYWNlbWVudBIaCghjbHVzdGVycxgBIAMoCUIIukgFkgECEEASRAoQY2x1c3Rlcl9zZWxlY3RvchgCIAMoCzIqLmdhbmd3YXkudjEuUGxhY2VtZW50LkNsdXN0ZXJTZWxlY3RvckVudHJ5EhwKCmdwdV9tb2RlbHMYAyADKAlCCLpIBZIBAhBAGjYKFENsdXN0ZXJTZWxlY3RvckVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEi3wQKCUpvYlN0YXR1cxIjCgVwaGFzZRgBIAEoDjIULmdhbmd3YXkudjEuSm9iUGhhc2USEAoIZHJhaW5pbmcYAiABKAgSLAoKY29uZGl0aW9ucxgDIAMoCzIYLmdhbmd3YXkudjEuSm9iQ29uZGl0aW9uEkQKEHJlcGxpY2Ffc3RhdHVzZXMYBCADKAsyKi5nYW5nd2F5LnYxLkpvYlN0YXR1cy5SZXBsaWNhU3RhdHVzZXNFbnRyeRIuCgpzdGFydF90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIzCg9jb21wbGV0aW9uX3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEigKCWFkbWlzc2lvbhgHIAEoCzIVLmdhbmd3YXkudjEuQWRtaXNzaW9uEiQKB3dhaXRpbmcYCCABKAsyEy5nYW5nd2F5LnYxLldhaXRpbmcSJAoHZmFpbHVyZRgJIAEoCzITLmdhbmd3YXkudjEuRmFpbHVyZRImCghhdHRlbXB0cxgKIAEoCzIULmdhbmd3YXkudjEuQXR0ZW1wdHMSFQoNbWluX2F2YWlsYWJsZRgLIAEoBRIWCg50b3RhbF9yZXBsaWNhcxgMIAEoBRIiCgRpbmZvGA0gASgLMhQuZ2FuZ3dheS52MS5UYXNrSW5mbxpRChRSZXBsaWNhU3RhdHVzZXNFbnRyeRILCgNrZXkYASABKAkSKAoFdmFsdWUYAiABKAsyGS5nYW5nd2F5LnYxLlJlcGxpY2FTdGF0dXM6AjgBIv4CCghUYXNrSW5mbxIhCgRsb2dzGAEgAygLMhMuZ2FuZ3dheS52MS5Mb2dMaW5rEiQKBXBoYXNlGAIgASgOMhUuZ2FuZ3dheS52MS5UYXNrUGhhc2USFQoNcGhhc2VfdmVyc2lvbhgDIAEoAxIOCgZyZWFzb24YBCABKAkSOAoSZXh0ZXJuYWxfcmVzb3VyY2VzGAUgAygLMhwuZ2FuZ3dheS52MS5FeHRlcm5hbFJlc291cmNlEi8KC29jY3VycmVkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgtyZXBvcnRlZF9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASOAoSYWRkaXRpb25hbF9yZWFzb25zGAggAygLMhwuZ2FuZ3dheS52MS5BZGRpdGlvbmFsUmVhc29uEiwKC2N1c3RvbV9pbmZvGAkgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdCJICgdMb2dMaW5rEgwKBG5hbWUYASABKAkSCwoDdXJpGAIgASgJEg8KB3JlcGxpY2EYAyABKAkSEQoJY29udGFpbmVyGAQgASgJIsUBChBFeHRlcm5hbFJlc291cmNlEhMKC2V4dGVybmFsX2lkGAEgASgJEg0KBWluZGV4GAIgASgDEhUKDXJldHJ5X2F0dGVtcHQYAyABKAMSJAoFcGhhc2UYBCABKA4yFS5nYW5nd2F5LnYxLlRhc2tQaGFzZRItCgxjYWNoZV9zdGF0dXMYBSABKA4yFy5nYW5nd2F5LnYxLkNhY2hlU3RhdHVzEiEKBGxvZ3MYBiADKAsyEy5nYW5nd2F5LnYxLkxvZ0xpbmsiUwoQQWRkaXRpb25hbFJlYXNvbhIOCgZyZWFzb24YASABKAkSLwoLb2NjdXJyZWRfYXQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIr0BCgxKb2JDb25kaXRpb24SDAoEdHlwZRgBIAEoCRIOCgZzdGF0dXMYAiABKAkSDgoGcmVhc29uGAMgASgJEg8KB21lc3NhZ2UYBCABKAkSNAoQbGFzdF91cGRhdGVfdGltZRgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASOAoUbGFzdF90cmFuc2l0aW9uX3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIlQKDVJlcGxpY2FTdGF0dXMSDgoGYWN0aXZlGAEgASgFEhEKCXN1Y2NlZWRlZBgCIAEoBRIOCgZmYWlsZWQYAyABKAUSEAoIc2VsZWN0b3IYBCABKAkiyQIKCUFkbWlzc2lvbhIOCgZudW1iZXIYASABKAUSDwoHY2x1c3RlchgCIAEoCRIuCgphZG1pdF90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIzCgdtZW1iZXJzGAQgAygLMiIuZ2FuZ3dheS52MS5BZG1pc3Npb24uTWVtYmVyc0VudHJ5EjMKB2ZsYXZvcnMYBSADKAsyIi5nYW5nd2F5LnYxLkFkbWlzc2lvbi5GbGF2b3JzRW50cnkSIQoGdG9rZW5zGAYgAygLMhEuZ2FuZ3dheS52MS5Ub2tlbhouCgxNZW1iZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgFOgI4ARouCgxGbGF2b3JzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASI0CgVUb2tlbhIMCgRwb29sGAEgASgJEg4KBmFtb3VudBgCIAEoAxINCgVmZW5jZRgDIAEoAyJnCgdXYWl0aW5nEg4KBnJlYXNvbhgBIAEoCRIPCgdtZXNzYWdlGAIgASgJEikKBXNpbmNlGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIQCghwb3NpdGlvbhgEIAEoBSKIAQoHRmFpbHVyZRIMCgRjb2RlGAEgASgJEiUKBGtpbmQYAiABKA4yFy5nYW5nd2F5LnYxLkZhaWx1cmVLaW5kEg8KB21lc3NhZ2UYAyABKAkSEQoJY29udGFpbmVyGAQgASgJEhYKCWV4aXRfY29kZRgFIAEoBUgAiAEBQgwKCl9leGl0X2NvZGUijwEKCEF0dGVtcHRzEgwKBHVzZXIYASABKAUSDgoGc3lzdGVtGAIgASgFEjQKCHJlcGxpY2FzGAMgAygLMiIuZ2FuZ3dheS52MS5BdHRlbXB0cy5SZXBsaWNhc0VudHJ5Gi8KDVJlcGxpY2FzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgFOgI4ASqhAQoNUmVzdGFydFBvbGljeRIeChpSRVNUQVJUX1BPTElDWV9VTlNQRUNJRklFRBAAEhkKFVJFU1RBUlRfUE9MSUNZX0FMV0FZUxABEh0KGVJFU1RBUlRfUE9MSUNZX09OX0ZBSUxVUkUQAhIYChRSRVNUQVJUX1BPTElDWV9ORVZFUhADEhwKGFJFU1RBUlRfUE9MSUNZX0VYSVRfQ09ERRAEKmAKDFJlc3RhcnRTY29wZRIdChlSRVNUQVJUX1NDT1BFX1VOU1BFQ0lGSUVEEAASGQoVUkVTVEFSVF9TQ09QRV9SRVBMSUNBEAESFgoSUkVTVEFSVF9TQ09QRV9HQU5HEAIqhQEKDkNsZWFuUG9kUG9saWN5EiAKHENMRUFOX1BPRF9QT0xJQ1lfVU5TUEVDSUZJRUQQABIYChRDTEVBTl9QT0RfUE9MSUNZX0FMTBABEhwKGENMRUFOX1BPRF9QT0xJQ1lfUlVOTklORxACEhkKFUNMRUFOX1BPRF9QT0xJQ1lfTk9ORRADKv4BCghKb2JQaGFzZRIZChVKT0JfUEhBU0VfVU5TUEVDSUZJRUQQABIVChFKT0JfUEhBU0VfV0FJVElORxABEhYKEkpPQl9QSEFTRV9BRE1JVFRFRBACEhYKEkpPQl9QSEFTRV9TVEFSVElORxADEhUKEUpPQl9QSEFTRV9SVU5OSU5HEAQSGAoUSk9CX1BIQVNFX1JFU1RBUlRJTkcQBRIXChNKT0JfUEhBU0VfU1VDQ0VFREVEEAYSFAoQSk9CX1BIQVNFX0ZBSUxFRBAHEhcKE0pPQl9QSEFTRV9DQU5DRUxMRUQQCBIXChNKT0JfUEhBU0VfU1VTUEVOREVEEAkqyQIKCVRhc2tQaGFzZRIaChZUQVNLX1BIQVNFX1VOU1BFQ0lGSUVEEAASGAoUVEFTS19QSEFTRV9OT1RfUkVBRFkQARIkCiBUQVNLX1BIQVNFX1dBSVRJTkdfRk9SX1JFU09VUkNFUxACEiAKHFRBU0tfUEhBU0VfV0FJVElOR19GT1JfQ0FDSEUQAxIVChFUQVNLX1BIQVNFX1FVRVVFRBAEEhsKF1RBU0tfUEhBU0VfSU5JVElBTElaSU5HEAUSFgoSVEFTS19QSEFTRV9SVU5OSU5HEAYSFgoSVEFTS19QSEFTRV9TVUNDRVNTEAcSIAocVEFTS19QSEFTRV9SRVRSWUFCTEVfRkFJTFVSRRAIEiAKHFRBU0tfUEhBU0VfUEVSTUFORU5UX0ZBSUxVUkUQCRIWChJUQVNLX1BIQVNFX0FCT1JURUQQCiqPAQoLQ2FjaGVTdGF0dXMSHAoYQ0FDSEVfU1RBVFVTX1VOU1BFQ0lGSUVEEAASGQoVQ0FDSEVfU1RBVFVTX0RJU0FCTEVEEAESFQoRQ0FDSEVfU1RBVFVTX01JU1MQAhIUChBDQUNIRV9TVEFUVVNfSElUEAMSGgoWQ0FDSEVfU1RBVFVTX1BPUFVMQVRFRBAEKlsKC0ZhaWx1cmVLaW5kEhwKGEZBSUxVUkVfS0lORF9VTlNQRUNJRklFRBAAEhUKEUZBSUxVUkVfS0lORF9VU0VSEAESFwoTRkFJTFVSRV9LSU5EX1NZU1RFTRACYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_struct, file_google_protobuf_timestamp]);
+  fileDesc("ChRnYW5nd2F5L3YxL2pvYi5wcm90bxIKZ2FuZ3dheS52MSKHAQoDSm9iEi4KCG1ldGFkYXRhGAEgASgLMhQuZ2FuZ3dheS52MS5NZXRhZGF0YUIGukgDyAEBEikKBHNwZWMYAiABKAsyEy5nYW5nd2F5LnYxLkpvYlNwZWNCBrpIA8gBARIlCgZzdGF0dXMYAyABKAsyFS5nYW5nd2F5LnYxLkpvYlN0YXR1cyLKCQoITWV0YWRhdGES8gEKBG5hbWUYASABKAlC4wG6SN8BugHbAQoNbWV0YWRhdGEubmFtZRKIAW11c3QgYmUgYSBETlMgbGFiZWw6IGF0IG1vc3QgNjMgbG93ZXItY2FzZSBsZXR0ZXJzLCBkaWdpdHMgYW5kICctJywgYmVnaW5uaW5nIGFuZCBlbmRpbmcgd2l0aCBhIGxldHRlciBvciBkaWdpdCwgYmVnaW5uaW5nIHdpdGggYSBsZXR0ZXIaP3RoaXMgPT0gJycgfHwgdGhpcy5tYXRjaGVzKCdeW2Etel0oWy1hLXowLTldezAsNjF9W2EtejAtOV0pPyQnKRK+AQoNZ2VuZXJhdGVfbmFtZRgCIAEoCUKmAbpIogG6AZ4BChZtZXRhZGF0YS5nZW5lcmF0ZV9uYW1lEk5tdXN0IGJlIGF0IG1vc3QgNTAgbG93ZXItY2FzZSBsZXR0ZXJzLCBkaWdpdHMgYW5kICctJywgYmVnaW5uaW5nIHdpdGggYSBsZXR0ZXIaNHRoaXMgPT0gJycgfHwgdGhpcy5tYXRjaGVzKCdeW2Etel1bLWEtejAtOV17MCw0OX0kJykS5QEKCW5hbWVzcGFjZRgDIAEoCULRAbpIzQG6AckBChJtZXRhZGF0YS5uYW1lc3BhY2USb211c3QgYmUgYSBETlMgbGFiZWw6IGF0IG1vc3QgNjMgbG93ZXItY2FzZSBsZXR0ZXJzLCBkaWdpdHMgYW5kICctJywgYmVnaW5uaW5nIGFuZCBlbmRpbmcgd2l0aCBhIGxldHRlciBvciBkaWdpdBpCdGhpcyA9PSAnJyB8fCB0aGlzLm1hdGNoZXMoJ15bYS16MC05XShbLWEtejAtOV17MCw2MX1bYS16MC05XSk/JCcpEg8KB3Byb2plY3QYBCABKAkSCwoDdWlkGAUgASgJEtIBCgZsYWJlbHMYBiADKAsyIC5nYW5nd2F5LnYxLk1ldGFkYXRhLkxhYmVsc0VudHJ5Qp8BukibAZoBlwEQQCJbclkyV14oW2EtejAtOV0oWy1hLXowLTkuXXswLDI1MX1bYS16MC05XSk/Lyk/W0EtWmEtejAtOV0oWy1BLVphLXowLTlfLl17MCw2MX1bQS1aYS16MC05XSk/JCo2cjQyMl4oW0EtWmEtejAtOV0oWy1BLVphLXowLTlfLl17MCw2MX1bQS1aYS16MC05XSk/KT8kEjoKC2Fubm90YXRpb25zGAcgAygLMiUuZ2FuZ3dheS52MS5NZXRhZGF0YS5Bbm5vdGF0aW9uc0VudHJ5EhgKEHJlc291cmNlX3ZlcnNpb24YCCABKAkSLwoLY3JlYXRlX3RpbWUYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2RlbGV0ZV90aW1lGAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgpjcmVhdGVkX2J5GAsgASgJGi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaMgoQQW5ub3RhdGlvbnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIoQDCgdKb2JTcGVjEhUKBGtpbmQYASABKAlCB7pIBHICEAESRgoNcmVwbGljYV9zcGVjcxgCIAMoCzIlLmdhbmd3YXkudjEuSm9iU3BlYy5SZXBsaWNhU3BlY3NFbnRyeUIIukgFmgECEBASKQoKcnVuX3BvbGljeRgDIAEoCzIVLmdhbmd3YXkudjEuUnVuUG9saWN5EioKCWtpbmRfc3BlYxgEIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSFQoIcHJpb3JpdHkYBSABKAVIAIgBARIoCglwbGFjZW1lbnQYBiABKAsyFS5nYW5nd2F5LnYxLlBsYWNlbWVudBInCgZpbnB1dHMYByABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0GkwKEVJlcGxpY2FTcGVjc0VudHJ5EgsKA2tleRgBIAEoCRImCgV2YWx1ZRgCIAEoCzIXLmdhbmd3YXkudjEuUmVwbGljYVNwZWM6AjgBQgsKCV9wcmlvcml0eSKtAQoLUmVwbGljYVNwZWMSIQoIcmVwbGljYXMYASABKAVCCrpIBxoFGJBOKABIAIgBARIxCgh0ZW1wbGF0ZRgCIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCBrpIA8gBARI7Cg5yZXN0YXJ0X3BvbGljeRgDIAEoDjIZLmdhbmd3YXkudjEuUmVzdGFydFBvbGljeUIIukgFggECEAFCCwoJX3JlcGxpY2FzIqUFCglSdW5Qb2xpY3kSPgoQY2xlYW5fcG9kX3BvbGljeRgBIAEoDjIaLmdhbmd3YXkudjEuQ2xlYW5Qb2RQb2xpY3lCCLpIBYIBAhABEjAKGnR0bF9zZWNvbmRzX2FmdGVyX2ZpbmlzaGVkGAIgASgFQge6SAQaAigASACIAQESMwoXYWN0aXZlX2RlYWRsaW5lX3NlY29uZHMYAyABKANCDbpICiIIGIC84N8LIABIAYgBARIjCg1iYWNrb2ZmX2xpbWl0GAQgASgFQge6SAQaAigASAKIAQESNwoRc2NoZWR1bGluZ19wb2xpY3kYBSABKAsyHC5nYW5nd2F5LnYxLlNjaGVkdWxpbmdQb2xpY3kSOQoNcmVzdGFydF9zY29wZRgGIAEoDjIYLmdhbmd3YXkudjEuUmVzdGFydFNjb3BlQgi6SAWCAQIQARIqChRzeXN0ZW1fYmFja29mZl9saW1pdBgHIAEoBUIHukgEGgIoAEgDiAEBEjUKH2ludGVycnVwdGlibGVfZmFpbHVyZV90aHJlc2hvbGQYCiABKAVCB7pIBBoCKAFIBIgBARIUCgdzdXNwZW5kGAggASgISAWIAQESGgoNaW50ZXJydXB0aWJsZRgJIAEoCEgGiAEBEhsKCWNhY2hlX2tleRgLIAEoCUIIukgFcgMY/QFCHQobX3R0bF9zZWNvbmRzX2FmdGVyX2ZpbmlzaGVkQhoKGF9hY3RpdmVfZGVhZGxpbmVfc2Vjb25kc0IQCg5fYmFja29mZl9saW1pdEIXChVfc3lzdGVtX2JhY2tvZmZfbGltaXRCIgogX2ludGVycnVwdGlibGVfZmFpbHVyZV90aHJlc2hvbGRCCgoIX3N1c3BlbmRCEAoOX2ludGVycnVwdGlibGUi1gIKEFNjaGVkdWxpbmdQb2xpY3kSIwoNbWluX2F2YWlsYWJsZRgBIAEoBUIHukgEGgIoAUgAiAEBEhYKBXF1ZXVlGAIgASgJQge6SARyAhg/Ei4KGHNjaGVkdWxlX3RpbWVvdXRfc2Vjb25kcxgDIAEoBUIHukgEGgIoAEgBiAEBEk8KDW1pbl9yZXNvdXJjZXMYBCADKAsyLi5nYW5nd2F5LnYxLlNjaGVkdWxpbmdQb2xpY3kuTWluUmVzb3VyY2VzRW50cnlCCLpIBZoBAhBAEiAKDnByaW9yaXR5X2NsYXNzGAUgASgJQgi6SAVyAxj9ARozChFNaW5SZXNvdXJjZXNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQhAKDl9taW5fYXZhaWxhYmxlQhsKGV9zY2hlZHVsZV90aW1lb3V0X3NlY29uZHMiwwEKCVBsYWNlbWVudBIaCghjbHVzdGVycxgBIAMoCUIIukgFkgECEEASRAoQY2x1c3Rlcl9zZWxlY3RvchgCIAMoCzIqLmdhbmd3YXkudjEuUGxhY2VtZW50LkNsdXN0ZXJTZWxlY3RvckVudHJ5EhwKCmdwdV9tb2RlbHMYAyADKAlCCLpIBZIBAhBAGjYKFENsdXN0ZXJTZWxlY3RvckVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiiQUKCUpvYlN0YXR1cxIjCgVwaGFzZRgBIAEoDjIULmdhbmd3YXkudjEuSm9iUGhhc2USEAoIZHJhaW5pbmcYAiABKAgSLAoKY29uZGl0aW9ucxgDIAMoCzIYLmdhbmd3YXkudjEuSm9iQ29uZGl0aW9uEkQKEHJlcGxpY2Ffc3RhdHVzZXMYBCADKAsyKi5nYW5nd2F5LnYxLkpvYlN0YXR1cy5SZXBsaWNhU3RhdHVzZXNFbnRyeRIuCgpzdGFydF90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIzCg9jb21wbGV0aW9uX3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEigKCWFkbWlzc2lvbhgHIAEoCzIVLmdhbmd3YXkudjEuQWRtaXNzaW9uEiQKB3dhaXRpbmcYCCABKAsyEy5nYW5nd2F5LnYxLldhaXRpbmcSJAoHZmFpbHVyZRgJIAEoCzITLmdhbmd3YXkudjEuRmFpbHVyZRImCghhdHRlbXB0cxgKIAEoCzIULmdhbmd3YXkudjEuQXR0ZW1wdHMSFQoNbWluX2F2YWlsYWJsZRgLIAEoBRIWCg50b3RhbF9yZXBsaWNhcxgMIAEoBRIiCgRpbmZvGA0gASgLMhQuZ2FuZ3dheS52MS5UYXNrSW5mbxIoCgZwbHVnaW4YDiABKAsyGC5nYW5nd2F5LnYxLlBsdWdpblN0YXR1cxpRChRSZXBsaWNhU3RhdHVzZXNFbnRyeRILCgNrZXkYASABKAkSKAoFdmFsdWUYAiABKAsyGS5nYW5nd2F5LnYxLlJlcGxpY2FTdGF0dXM6AjgBIuIBCgxQbHVnaW5TdGF0dXMSJgoFc3RhZ2UYASABKA4yFy5nYW5nd2F5LnYxLlBsdWdpblN0YWdlEg8KB2F0dGVtcHQYAiABKAUSFQoNc3RhdGVfdmVyc2lvbhgDIAEoBRImCgVzdGF0ZRgEIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSFAoMZmFpbGVkX2NhbGxzGAUgASgFEhQKDGxhc3RfZmFpbHVyZRgGIAEoCRIuCgpub3RfYmVmb3JlGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCL+AgoIVGFza0luZm8SIQoEbG9ncxgBIAMoCzITLmdhbmd3YXkudjEuTG9nTGluaxIkCgVwaGFzZRgCIAEoDjIVLmdhbmd3YXkudjEuVGFza1BoYXNlEhUKDXBoYXNlX3ZlcnNpb24YAyABKAMSDgoGcmVhc29uGAQgASgJEjgKEmV4dGVybmFsX3Jlc291cmNlcxgFIAMoCzIcLmdhbmd3YXkudjEuRXh0ZXJuYWxSZXNvdXJjZRIvCgtvY2N1cnJlZF9hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLcmVwb3J0ZWRfYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjgKEmFkZGl0aW9uYWxfcmVhc29ucxgIIAMoCzIcLmdhbmd3YXkudjEuQWRkaXRpb25hbFJlYXNvbhIsCgtjdXN0b21faW5mbxgJIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QiSAoHTG9nTGluaxIMCgRuYW1lGAEgASgJEgsKA3VyaRgCIAEoCRIPCgdyZXBsaWNhGAMgASgJEhEKCWNvbnRhaW5lchgEIAEoCSLWAQoQRXh0ZXJuYWxSZXNvdXJjZRITCgtleHRlcm5hbF9pZBgBIAEoCRINCgVpbmRleBgCIAEoAxIVCg1yZXRyeV9hdHRlbXB0GAMgASgDEiQKBXBoYXNlGAQgASgOMhUuZ2FuZ3dheS52MS5UYXNrUGhhc2USLQoMY2FjaGVfc3RhdHVzGAUgASgOMhcuZ2FuZ3dheS52MS5DYWNoZVN0YXR1cxIhCgRsb2dzGAYgAygLMhMuZ2FuZ3dheS52MS5Mb2dMaW5rEg8KB3JlcGxpY2EYByABKAkiUwoQQWRkaXRpb25hbFJlYXNvbhIOCgZyZWFzb24YASABKAkSLwoLb2NjdXJyZWRfYXQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIr0BCgxKb2JDb25kaXRpb24SDAoEdHlwZRgBIAEoCRIOCgZzdGF0dXMYAiABKAkSDgoGcmVhc29uGAMgASgJEg8KB21lc3NhZ2UYBCABKAkSNAoQbGFzdF91cGRhdGVfdGltZRgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASOAoUbGFzdF90cmFuc2l0aW9uX3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIlQKDVJlcGxpY2FTdGF0dXMSDgoGYWN0aXZlGAEgASgFEhEKCXN1Y2NlZWRlZBgCIAEoBRIOCgZmYWlsZWQYAyABKAUSEAoIc2VsZWN0b3IYBCABKAkiyQIKCUFkbWlzc2lvbhIOCgZudW1iZXIYASABKAUSDwoHY2x1c3RlchgCIAEoCRIuCgphZG1pdF90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIzCgdtZW1iZXJzGAQgAygLMiIuZ2FuZ3dheS52MS5BZG1pc3Npb24uTWVtYmVyc0VudHJ5EjMKB2ZsYXZvcnMYBSADKAsyIi5nYW5nd2F5LnYxLkFkbWlzc2lvbi5GbGF2b3JzRW50cnkSIQoGdG9rZW5zGAYgAygLMhEuZ2FuZ3dheS52MS5Ub2tlbhouCgxNZW1iZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgFOgI4ARouCgxGbGF2b3JzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASI0CgVUb2tlbhIMCgRwb29sGAEgASgJEg4KBmFtb3VudBgCIAEoAxINCgVmZW5jZRgDIAEoAyJnCgdXYWl0aW5nEg4KBnJlYXNvbhgBIAEoCRIPCgdtZXNzYWdlGAIgASgJEikKBXNpbmNlGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIQCghwb3NpdGlvbhgEIAEoBSKIAQoHRmFpbHVyZRIMCgRjb2RlGAEgASgJEiUKBGtpbmQYAiABKA4yFy5nYW5nd2F5LnYxLkZhaWx1cmVLaW5kEg8KB21lc3NhZ2UYAyABKAkSEQoJY29udGFpbmVyGAQgASgJEhYKCWV4aXRfY29kZRgFIAEoBUgAiAEBQgwKCl9leGl0X2NvZGUijwEKCEF0dGVtcHRzEgwKBHVzZXIYASABKAUSDgoGc3lzdGVtGAIgASgFEjQKCHJlcGxpY2FzGAMgAygLMiIuZ2FuZ3dheS52MS5BdHRlbXB0cy5SZXBsaWNhc0VudHJ5Gi8KDVJlcGxpY2FzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgFOgI4ASqhAQoNUmVzdGFydFBvbGljeRIeChpSRVNUQVJUX1BPTElDWV9VTlNQRUNJRklFRBAAEhkKFVJFU1RBUlRfUE9MSUNZX0FMV0FZUxABEh0KGVJFU1RBUlRfUE9MSUNZX09OX0ZBSUxVUkUQAhIYChRSRVNUQVJUX1BPTElDWV9ORVZFUhADEhwKGFJFU1RBUlRfUE9MSUNZX0VYSVRfQ09ERRAEKmAKDFJlc3RhcnRTY29wZRIdChlSRVNUQVJUX1NDT1BFX1VOU1BFQ0lGSUVEEAASGQoVUkVTVEFSVF9TQ09QRV9SRVBMSUNBEAESFgoSUkVTVEFSVF9TQ09QRV9HQU5HEAIqhQEKDkNsZWFuUG9kUG9saWN5EiAKHENMRUFOX1BPRF9QT0xJQ1lfVU5TUEVDSUZJRUQQABIYChRDTEVBTl9QT0RfUE9MSUNZX0FMTBABEhwKGENMRUFOX1BPRF9QT0xJQ1lfUlVOTklORxACEhkKFUNMRUFOX1BPRF9QT0xJQ1lfTk9ORRADKv4BCghKb2JQaGFzZRIZChVKT0JfUEhBU0VfVU5TUEVDSUZJRUQQABIVChFKT0JfUEhBU0VfV0FJVElORxABEhYKEkpPQl9QSEFTRV9BRE1JVFRFRBACEhYKEkpPQl9QSEFTRV9TVEFSVElORxADEhUKEUpPQl9QSEFTRV9SVU5OSU5HEAQSGAoUSk9CX1BIQVNFX1JFU1RBUlRJTkcQBRIXChNKT0JfUEhBU0VfU1VDQ0VFREVEEAYSFAoQSk9CX1BIQVNFX0ZBSUxFRBAHEhcKE0pPQl9QSEFTRV9DQU5DRUxMRUQQCBIXChNKT0JfUEhBU0VfU1VTUEVOREVEEAkqjgEKC1BsdWdpblN0YWdlEhwKGFBMVUdJTl9TVEFHRV9VTlNQRUNJRklFRBAAEhcKE1BMVUdJTl9TVEFHRV9IQU5ETEUQARIWChJQTFVHSU5fU1RBR0VfQUJPUlQQAhIZChVQTFVHSU5fU1RBR0VfRklOQUxJWkUQAxIVChFQTFVHSU5fU1RBR0VfRE9ORRAEKskCCglUYXNrUGhhc2USGgoWVEFTS19QSEFTRV9VTlNQRUNJRklFRBAAEhgKFFRBU0tfUEhBU0VfTk9UX1JFQURZEAESJAogVEFTS19QSEFTRV9XQUlUSU5HX0ZPUl9SRVNPVVJDRVMQAhIgChxUQVNLX1BIQVNFX1dBSVRJTkdfRk9SX0NBQ0hFEAMSFQoRVEFTS19QSEFTRV9RVUVVRUQQBBIbChdUQVNLX1BIQVNFX0lOSVRJQUxJWklORxAFEhYKElRBU0tfUEhBU0VfUlVOTklORxAGEhYKElRBU0tfUEhBU0VfU1VDQ0VTUxAHEiAKHFRBU0tfUEhBU0VfUkVUUllBQkxFX0ZBSUxVUkUQCBIgChxUQVNLX1BIQVNFX1BFUk1BTkVOVF9GQUlMVVJFEAkSFgoSVEFTS19QSEFTRV9BQk9SVEVEEAoqjwEKC0NhY2hlU3RhdHVzEhwKGENBQ0hFX1NUQVRVU19VTlNQRUNJRklFRBAAEhkKFUNBQ0hFX1NUQVRVU19ESVNBQkxFRBABEhUKEUNBQ0hFX1NUQVRVU19NSVNTEAISFAoQQ0FDSEVfU1RBVFVTX0hJVBADEhoKFkNBQ0hFX1NUQVRVU19QT1BVTEFURUQQBCpbCgtGYWlsdXJlS2luZBIcChhGQUlMVVJFX0tJTkRfVU5TUEVDSUZJRUQQABIVChFGQUlMVVJFX0tJTkRfVVNFUhABEhcKE0ZBSUxVUkVfS0lORF9TWVNURU0QAmIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
  * A distributed training job: what the user wants, and how far it has come.
@@ -487,11 +487,19 @@ export type JobStatus = Message<"gangway.v1.JobStatus"> & {
   totalReplicas: number;
 
   /**
-   * What is known beside the job's state; absent: nothing. Links to logs of pods are told by GetJob.
+   * What is known beside the job's state. Of a job without pods it is what its plugin says, absent before the first word. Of a gang of pods it
+   * is told by GetJob alone, and made from the record: the phases and what each of the first 100 pods comes to.
    *
    * @generated from field: gangway.v1.TaskInfo info = 13;
    */
   info?: TaskInfo | undefined;
+
+  /**
+   * Where the plugin stands that runs a job without pods, or whose kind has failed; told by GetJob alone, and absent before its first call.
+   *
+   * @generated from field: gangway.v1.PluginStatus plugin = 14;
+   */
+  plugin?: PluginStatus | undefined;
 };
 
 /**
@@ -500,6 +508,63 @@ export type JobStatus = Message<"gangway.v1.JobStatus"> & {
  */
 export const JobStatusSchema: GenMessage<JobStatus> = /*@__PURE__*/
   messageDesc(file_gangway_v1_job, 7);
+
+/**
+ * What is on record of the plugin that runs a job without pods.
+ *
+ * @generated from message gangway.v1.PluginStatus
+ */
+export type PluginStatus = Message<"gangway.v1.PluginStatus"> & {
+  /**
+   * @generated from field: gangway.v1.PluginStage stage = 1;
+   */
+  stage: PluginStage;
+
+  /**
+   * Counts from 1; the calls of one attempt have one task name.
+   *
+   * @generated from field: int32 attempt = 2;
+   */
+  attempt: number;
+
+  /**
+   * What the plugin keeps for its next call, which view BASIC leaves out, and in which form of its own that is.
+   *
+   * @generated from field: int32 state_version = 3;
+   */
+  stateVersion: number;
+
+  /**
+   * @generated from field: google.protobuf.Struct state = 4;
+   */
+  state?: JsonObject | undefined;
+
+  /**
+   * How often the present stage's call has failed in a row, and how the last time.
+   *
+   * @generated from field: int32 failed_calls = 5;
+   */
+  failedCalls: number;
+
+  /**
+   * @generated from field: string last_failure = 6;
+   */
+  lastFailure: string;
+
+  /**
+   * The next call is not made before; absent where none is left.
+   *
+   * @generated from field: google.protobuf.Timestamp not_before = 7;
+   */
+  notBefore?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message gangway.v1.PluginStatus.
+ * Use `create(PluginStatusSchema)` to create a new message.
+ */
+export const PluginStatusSchema: GenMessage<PluginStatus> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_job, 8);
 
 /**
  * What is known beside a job's state, and what its kind tells. Phase and phase version together are what is news.
@@ -515,13 +580,13 @@ export type TaskInfo = Message<"gangway.v1.TaskInfo"> & {
   logs: LogLink[];
 
   /**
-   * Unspecified where the kind tells nothing.
-   *
    * @generated from field: gangway.v1.TaskPhase phase = 2;
    */
   phase: TaskPhase;
 
   /**
+   * Of a gang of pods it grows with the job's record.
+   *
    * @generated from field: int64 phase_version = 3;
    */
   phaseVersion: bigint;
@@ -568,7 +633,7 @@ export type TaskInfo = Message<"gangway.v1.TaskInfo"> & {
  * Use `create(TaskInfoSchema)` to create a new message.
  */
 export const TaskInfoSchema: GenMessage<TaskInfo> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job, 8);
+  messageDesc(file_gangway_v1_job, 9);
 
 /**
  * Where a log is found.
@@ -606,15 +671,17 @@ export type LogLink = Message<"gangway.v1.LogLink"> & {
  * Use `create(LogLinkSchema)` to create a new message.
  */
 export const LogLinkSchema: GenMessage<LogLink> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job, 9);
+  messageDesc(file_gangway_v1_job, 10);
 
 /**
- * Something outside that a job has started.
+ * Something outside that a job has started: whatever its plugin names, or a pod.
  *
  * @generated from message gangway.v1.ExternalResource
  */
 export type ExternalResource = Message<"gangway.v1.ExternalResource"> & {
   /**
+   * Of a pod its name.
+   *
    * @generated from field: string external_id = 1;
    */
   externalId: string;
@@ -645,6 +712,13 @@ export type ExternalResource = Message<"gangway.v1.ExternalResource"> & {
    * @generated from field: repeated gangway.v1.LogLink logs = 6;
    */
   logs: LogLink[];
+
+  /**
+   * Worker/0; empty where it is no pod.
+   *
+   * @generated from field: string replica = 7;
+   */
+  replica: string;
 };
 
 /**
@@ -652,7 +726,7 @@ export type ExternalResource = Message<"gangway.v1.ExternalResource"> & {
  * Use `create(ExternalResourceSchema)` to create a new message.
  */
 export const ExternalResourceSchema: GenMessage<ExternalResource> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job, 10);
+  messageDesc(file_gangway_v1_job, 11);
 
 /**
  * One more thing that was the case on the way.
@@ -676,7 +750,7 @@ export type AdditionalReason = Message<"gangway.v1.AdditionalReason"> & {
  * Use `create(AdditionalReasonSchema)` to create a new message.
  */
 export const AdditionalReasonSchema: GenMessage<AdditionalReason> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job, 11);
+  messageDesc(file_gangway_v1_job, 12);
 
 /**
  * One fact about a job, as in Kubernetes.
@@ -724,7 +798,7 @@ export type JobCondition = Message<"gangway.v1.JobCondition"> & {
  * Use `create(JobConditionSchema)` to create a new message.
  */
 export const JobConditionSchema: GenMessage<JobCondition> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job, 12);
+  messageDesc(file_gangway_v1_job, 13);
 
 /**
  * Pods of one replica type, counted.
@@ -760,7 +834,7 @@ export type ReplicaStatus = Message<"gangway.v1.ReplicaStatus"> & {
  * Use `create(ReplicaStatusSchema)` to create a new message.
  */
 export const ReplicaStatusSchema: GenMessage<ReplicaStatus> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job, 13);
+  messageDesc(file_gangway_v1_job, 14);
 
 /**
  * One boarding of a gang.
@@ -810,7 +884,7 @@ export type Admission = Message<"gangway.v1.Admission"> & {
  * Use `create(AdmissionSchema)` to create a new message.
  */
 export const AdmissionSchema: GenMessage<Admission> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job, 14);
+  messageDesc(file_gangway_v1_job, 15);
 
 /**
  * A share of a pool that an admission holds.
@@ -841,7 +915,7 @@ export type Token = Message<"gangway.v1.Token"> & {
  * Use `create(TokenSchema)` to create a new message.
  */
 export const TokenSchema: GenMessage<Token> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job, 15);
+  messageDesc(file_gangway_v1_job, 16);
 
 /**
  * Why a job waits.
@@ -879,7 +953,7 @@ export type Waiting = Message<"gangway.v1.Waiting"> & {
  * Use `create(WaitingSchema)` to create a new message.
  */
 export const WaitingSchema: GenMessage<Waiting> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job, 16);
+  messageDesc(file_gangway_v1_job, 17);
 
 /**
  * Why a job failed.
@@ -920,7 +994,7 @@ export type Failure = Message<"gangway.v1.Failure"> & {
  * Use `create(FailureSchema)` to create a new message.
  */
 export const FailureSchema: GenMessage<Failure> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job, 17);
+  messageDesc(file_gangway_v1_job, 18);
 
 /**
  * How often the job and its replicas were started again.
@@ -955,7 +1029,7 @@ export type Attempts = Message<"gangway.v1.Attempts"> & {
  * Use `create(AttemptsSchema)` to create a new message.
  */
 export const AttemptsSchema: GenMessage<Attempts> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job, 18);
+  messageDesc(file_gangway_v1_job, 19);
 
 /**
  * Which failed pods are started again, as in Kubeflow.
@@ -1178,6 +1252,59 @@ export const JobPhaseSchema: GenEnum<JobPhase> = /*@__PURE__*/
   enumDesc(file_gangway_v1_job, 3);
 
 /**
+ * The next call that a plugin is due.
+ *
+ * @generated from enum gangway.v1.PluginStage
+ */
+export const PluginStage = {
+  /**
+   * @generated from enum value: PLUGIN_STAGE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * It brings the job on.
+   *
+   * @generated from enum value: PLUGIN_STAGE_HANDLE = 1;
+   */
+  HANDLE: 1,
+
+  /**
+   * It ends what runs.
+   *
+   * @generated from enum value: PLUGIN_STAGE_ABORT = 2;
+   */
+  ABORT: 2,
+
+  /**
+   * It gives back what it holds.
+   *
+   * @generated from enum value: PLUGIN_STAGE_FINALIZE = 3;
+   */
+  FINALIZE: 3,
+
+  /**
+   * None is left.
+   *
+   * @generated from enum value: PLUGIN_STAGE_DONE = 4;
+   */
+  DONE: 4,
+} as const;
+
+/**
+ * The next call that a plugin is due.
+ *
+ * @generated from enum gangway.v1.PluginStage
+ */
+export type PluginStage = (typeof PluginStage)[keyof typeof PluginStage] | UnknownEnum;
+
+/**
+ * Describes the enum gangway.v1.PluginStage.
+ */
+export const PluginStageSchema: GenEnum<PluginStage> = /*@__PURE__*/
+  enumDesc(file_gangway_v1_job, 4);
+
+/**
  * How far a task has come, in the words of Flyte's plugins.
  *
  * @generated from enum gangway.v1.TaskPhase
@@ -1258,7 +1385,7 @@ export type TaskPhase = (typeof TaskPhase)[keyof typeof TaskPhase] | UnknownEnum
  * Describes the enum gangway.v1.TaskPhase.
  */
 export const TaskPhaseSchema: GenEnum<TaskPhase> = /*@__PURE__*/
-  enumDesc(file_gangway_v1_job, 4);
+  enumDesc(file_gangway_v1_job, 5);
 
 /**
  * Whether a result came from an earlier job.
@@ -1303,7 +1430,7 @@ export type CacheStatus = (typeof CacheStatus)[keyof typeof CacheStatus] | Unkno
  * Describes the enum gangway.v1.CacheStatus.
  */
 export const CacheStatusSchema: GenEnum<CacheStatus> = /*@__PURE__*/
-  enumDesc(file_gangway_v1_job, 5);
+  enumDesc(file_gangway_v1_job, 6);
 
 /**
  * Whose fault a failure is.
@@ -1338,5 +1465,5 @@ export type FailureKind = (typeof FailureKind)[keyof typeof FailureKind] | Unkno
  * Describes the enum gangway.v1.FailureKind.
  */
 export const FailureKindSchema: GenEnum<FailureKind> = /*@__PURE__*/
-  enumDesc(file_gangway_v1_job, 6);
+  enumDesc(file_gangway_v1_job, 7);
 
