@@ -1,5 +1,6 @@
 import type { Job } from "../core/job/job.ts";
 import type { JobPhase } from "../core/job/status.ts";
+import { kindOf } from "../core/kinds/registry.ts";
 import type { Action, Decision } from "../core/reconcile/decision.ts";
 import type { Telemetry } from "./events.ts";
 
@@ -40,7 +41,10 @@ export function countRecord(telemetry: Telemetry, job: Job, decision: Decision):
   const cluster = job.admissions.at(-1)?.cluster ?? "";
   if (decision.forget) telemetry.jobChanged({ kind, cluster, change: "deleted" });
   if (decision.record === null) return;
-  const { phase, attempts, replicaStatuses } = decision.record.status;
+  const { phase, attempts, replicaStatuses, info } = decision.record.status;
+  if (info !== undefined && info.phase !== job.status.info?.phase) {
+    telemetry.taskPhaseReached({ kind: kindOf(kind)?.name ?? kind, phase: info.phase.toLowerCase() });
+  }
   const change = CHANGES[phase];
   const restarts = sumOf(attempts.byReplica) > sumOf(job.status.attempts.byReplica);
   if (change !== undefined && (phase !== job.status.phase || (phase === "RESTARTING" && restarts))) {

@@ -45,6 +45,19 @@ export type Telemetry = {
     readonly change: string;
     readonly count: number;
   }) => void;
+  /** A plugin was called; `outcome` is `answered`, `failed` (rubbish, too) or `cut_off`. */
+  readonly pluginCalled: (facts: {
+    readonly kind: string;
+    readonly call: string;
+    readonly outcome: string;
+    readonly tookMs: number;
+  }) => void;
+  /** A job without pods has come to another phase, as plugins name them. */
+  readonly taskPhaseReached: (facts: { readonly kind: string; readonly phase: string }) => void;
+  /** A plugin has asked for tokens; `outcome` as it was told, or `failed`. */
+  readonly pluginAsked: (facts: { readonly kind: string; readonly pool: string; readonly outcome: string }) => void;
+  /** So many jobs of this worker lack tokens of a pool. */
+  readonly pluginsWait: (facts: { readonly kind: string; readonly pool: string; readonly jobs: number }) => void;
   /** Changes got their places in the event log; the oldest of them waited so long. */
   readonly changesSequenced: (facts: { readonly lagMs: number }) => void;
   readonly quota: QuotaTelemetry;
@@ -127,6 +140,10 @@ function measurements(meter: Meter) {
     },
     jobChanged: ({ kind, cluster, change }) => meter.record("jobChanges", 1, { kind, cluster, change }),
     objectsChanged: ({ count, ...labels }) => meter.record("objectChanges", count, labels),
+    pluginCalled: ({ tookMs, ...labels }) => meter.record("pluginCallDuration", seconds(tookMs), labels),
+    taskPhaseReached: (labels) => meter.record("pluginPhases", 1, labels),
+    pluginAsked: (labels) => meter.record("pluginAllocations", 1, labels),
+    pluginsWait: ({ jobs, ...labels }) => meter.record("pluginTokensWaiting", jobs, labels),
     changesSequenced: ({ lagMs }) => meter.record("watchLag", seconds(lagMs)),
   } satisfies Partial<Telemetry>;
 }

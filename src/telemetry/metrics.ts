@@ -90,6 +90,30 @@ export const METRICS = {
     help: "Pods, services and PodGroups of jobs that were created and deleted, or could not be, and pods that failed, by kind and cluster",
     labels: ["kind", "cluster", "object", "change"],
   },
+  pluginCallDuration: {
+    kind: "histogram",
+    name: "gangway_plugin_call_duration_seconds",
+    help: "How long calls of plugins took, by kind, call and how they ended",
+    labels: ["kind", "call", "outcome"],
+  },
+  pluginPhases: {
+    kind: "counter",
+    name: "gangway_plugin_phases_total",
+    help: "Phases that jobs without pods came to, by kind",
+    labels: ["kind", "phase"],
+  },
+  pluginAllocations: {
+    kind: "counter",
+    name: "gangway_plugin_allocations_total",
+    help: "Answers to plugins that ask for tokens, by kind, pool and outcome",
+    labels: ["kind", "pool", "outcome"],
+  },
+  pluginTokensWaiting: {
+    kind: "gauge",
+    name: "gangway_plugin_tokens_waiting",
+    help: "Jobs of this worker whose plugin was refused a token when it asked last, by kind and pool",
+    labels: ["kind", "pool"],
+  },
   watchLag: {
     kind: "histogram",
     name: "gangway_watch_lag_seconds",

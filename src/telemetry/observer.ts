@@ -46,6 +46,7 @@ export type Observer = {
   readonly workerOptions: {
     readonly onStep?: Telemetry["stepEnded"];
     readonly onBuckets?: Telemetry["bucketsHeld"];
+    readonly pluginEvents?: Pick<Telemetry, "pluginCalled" | "pluginAsked" | "pluginsWait">;
   };
   /** For the API's ports. */
   readonly apiPorts: {
@@ -89,7 +90,7 @@ export function createObserver(ports: ObservePorts & { readonly meter: Meter | n
       onActed: (job, acted) => countActions(telemetry, job, acted),
       ...(tracing === null ? {} : { traceStep: traceStep(tracing) }),
     },
-    workerOptions: { onStep: telemetry.stepEnded, onBuckets: telemetry.bucketsHeld },
+    workerOptions: { onStep: telemetry.stepEnded, onBuckets: telemetry.bucketsHeld, pluginEvents: telemetry },
     apiPorts: {
       observeCall: (call, run) => (tracing === null ? measured(ports, call, run) : traced(ports, tracing, call, run)),
     },

@@ -1,16 +1,20 @@
 import type { Job } from "../core/job/job.ts";
 import { taskName } from "../core/job/names.ts";
 import type { Plugin, ResourceManager, TaskContext } from "../core/kinds/plugin.ts";
+import { kindOf } from "../core/kinds/registry.ts";
 import { afterCall, type CallOutcome, type DueCall, dueCall } from "../core/reconcile/after-call.ts";
 import type { Decision } from "../core/reconcile/decision.ts";
-import type { ReconcileConfig } from "../core/reconcile/draft.ts";
+import { type ReconcileConfig, reasonOf } from "../core/reconcile/draft.ts";
 import { reconcile } from "../core/reconcile/reconcile.ts";
+import { Lacking, type PluginEvents } from "./lacking.ts";
 import type { BucketLease, PluginHost, WorkerPorts } from "./ports.ts";
 
 const CALL_MS_MAX = 30_000;
 /** Of a worker's steps, so many wait for plugins at most, and so many for one of them: a plugin that hangs keeps neither pods nor others waiting. */
 const CALLS_MAX = 24;
 const CALLS_PER_PLUGIN_MAX = 8;
+/** What keeps all others waiting for so long is told of. */
+const BLOCKED_MS = 500;
 const NAME_LENGTH_MAX = 50;
 const NAME_LENGTH_MIN = 32;
 
@@ -28,9 +32,37 @@ export async function decideService(
   if (first.record !== null || first.forget) return first;
   const call = dueCall(job, clock.nowMs());
   if (call === null) return first;
+  const startedMs = clock.monotonicMs();
   const outcome = await calls.call({ job, lease, call }, signal);
-  return outcome === null ? null : afterCall(job, call, outcome, { nowMs: clock.nowMs(), config });
+  if (outcome === null) return null;
+  const decision = afterCall(job, call, outcome, { nowMs: clock.nowMs(), config });
+  // Also what returned rubbish.
+  const hasFailed = decision.record?.events.some(({ reason }) => reason === reasonOf(job, "PluginFailed")) ?? false;
+  const isCutOff = outcome.kind === "failed" && outcome.isCutOff === true;
+  const tookMs = clock.monotonicMs() - startedMs;
+  const word = isCutOff ? "cut_off" : hasFailed ? "failed" : "answered";
+  calls.events.pluginCalled({ kind: servedName(job), call: call.stage, outcome: word, tookMs });
+  return decision;
 }
+
+/** The kind's own name: a default kind serves whatever name a job gives. */
+function servedName({ spec }: Job): string {
+  return kindOf(spec.kind)?.name ?? spec.kind;
+}
+
+const NOBODY_ASKS: PluginEvents = {
+  pluginCalled: () => undefined,
+  pluginAsked: () => undefined,
+  pluginsWait: () => undefined,
+};
+
+export type CallOptions = {
+  /** A call is cut off after so long; 30 s if absent. */
+  readonly callMsMax?: number | undefined;
+  readonly events?: PluginEvents | undefined;
+  /** Told of a plugin that kept this process from everything else. */
+  readonly onError: (error: unknown, what: string) => void;
+};
 
 /** A call that is due, of a job of a bucket that this worker holds. */
 type Task = { readonly job: Job; readonly lease: BucketLease; readonly call: DueCall };
@@ -40,14 +72,25 @@ const CUT_OFF = Symbol("cut off");
 /** Makes calls of plugins, which may do anything: each ends by its deadline, and whatever it comes to is an outcome. */
 export class PluginCalls {
   readonly #ports: Pick<WorkerPorts, "clock" | "plugins">;
+  readonly #options: CallOptions;
   readonly #callMsMax: number;
+  readonly #lacking: Lacking;
+  readonly events: PluginEvents;
   readonly #running = new Map<string, number>();
   /** Tokens that are being asked for in calls that may be over: the next call of the job waits for the answers. */
   readonly #asking = new Map<string, Set<Promise<unknown>>>();
 
-  constructor(ports: Pick<WorkerPorts, "clock" | "plugins">, callMsMax = CALL_MS_MAX) {
+  constructor(ports: Pick<WorkerPorts, "clock" | "plugins">, options: CallOptions) {
     this.#ports = ports;
-    this.#callMsMax = callMsMax;
+    this.#options = options;
+    this.#callMsMax = options.callMsMax ?? CALL_MS_MAX;
+    this.events = options.events ?? NOBODY_ASKS;
+    this.#lacking = new Lacking(this.events.pluginsWait);
+  }
+
+  /** Jobs of these buckets are others' now. */
+  forget(buckets: ReadonlySet<number>): void {
+    this.#lacking.clearBuckets(buckets);
   }
 
   /** Null where there is no room for it now, or the signal was aborted meanwhile. */
@@ -79,19 +122,36 @@ export class PluginCalls {
     over.abort();
     if (signal.aborted) return null;
     return outcome === CUT_OFF
-      ? { kind: "failed", message: `it was cut off after ${this.#callMsMax / 1000} s` }
+      ? { kind: "failed", message: `it was cut off after ${this.#callMsMax / 1000} s`, isCutOff: true }
       : outcome;
   }
 
   async #run(task: Task, signal: AbortSignal): Promise<CallOutcome> {
-    const { job, call } = task;
+    const { job } = task;
     const host = this.#ports.plugins;
     if (host === undefined) return { kind: "failed", message: "this process has no plugins" };
     await Promise.allSettled(this.#asking.get(job.uid) ?? []);
     const plugin = await host.pluginOf(job.spec.kind);
     if (signal.aborted) return { kind: "failed", message: "it was cut off" };
     const context = this.#context(task, { plugin, host, signal });
-    return { kind: "returned", value: await plugin[call.stage](context) };
+    this.#lacking.clear(job.uid);
+    return { kind: "returned", value: await this.#begin(plugin, task, context) };
+  }
+
+  /** Calls the plugin, and tells who it was if it came back late: until then nothing else ran in this process, nor could it be cut off. */
+  #begin(plugin: Plugin, { job, call }: Task, context: TaskContext): Promise<unknown> {
+    const { clock } = this.#ports;
+    const startedMs = clock.monotonicMs();
+    const calling = plugin[call.stage](context);
+    const blockedMs = clock.monotonicMs() - startedMs;
+    if (blockedMs >= BLOCKED_MS) {
+      const what = `${call.stage} of job ${job.namespace}/${job.name}`;
+      const error = new Error(
+        `plugin ${plugin.id} kept the process from everything else for ${Math.round(blockedMs)} ms`,
+      );
+      this.#options.onError(error, what);
+    }
+    return calling;
   }
 
   #context(
@@ -119,21 +179,32 @@ export class PluginCalls {
       state: structuredClone(state),
       nowMs: this.#ports.clock.nowMs(),
       signal,
-      resources: this.#whileCalled(uid, host.resources(holder), signal),
+      resources: this.#whileCalled(job, host.resources(holder), signal),
       secrets: host.secrets,
     };
   }
 
   /** Tokens for as long as the call lasts: what is asked for later might never be given back. */
-  #whileCalled(jobUid: string, resources: ResourceManager, signal: AbortSignal): ResourceManager {
+  #whileCalled(job: Job, resources: ResourceManager, signal: AbortSignal): ResourceManager {
+    const kind = servedName(job);
     const ask = <T>(run: () => Promise<T>): Promise<T> => {
       const asked = signal.aborted ? Promise.reject(new Error("the call is over")) : run();
       // Also where the plugin does not look at the answer.
-      this.#await(jobUid, asked);
+      this.#await(job.uid, asked);
       return asked;
     };
     return {
-      allocate: (of) => ask(() => resources.allocate(of)),
+      allocate: (of) =>
+        ask(async () => {
+          const { pool } = of;
+          const answer = await resources.allocate(of).catch((error: unknown) => {
+            this.events.pluginAsked({ kind, pool: String(pool), outcome: "failed" });
+            throw error;
+          });
+          this.events.pluginAsked({ kind, pool, outcome: answer.status.toLowerCase() });
+          if (answer.status !== "GRANTED") this.#lacking.add(job.uid, kind, pool);
+          return answer;
+        }),
       release: (of) => ask(() => resources.release(of)),
     };
   }

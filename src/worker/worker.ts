@@ -2,6 +2,7 @@ import { bucketOf } from "../core/job/bucket.ts";
 import type { ReconcileConfig } from "../core/reconcile/draft.ts";
 import { KeyedQueue } from "../runtime/keyed-queue.ts";
 import { JobMemory } from "./job-memory.ts";
+import type { PluginEvents } from "./lacking.ts";
 import type { WorkerPorts } from "./ports.ts";
 import { QuotaMemory } from "./quota-memory.ts";
 import { PluginCalls } from "./service.ts";
@@ -30,6 +31,8 @@ export type WorkerOptions = {
   readonly config: ReconcileConfig;
   /** A plugin's call is cut off after so long; 30 s if absent. */
   readonly pluginCallMsMax?: number | undefined;
+  /** Told of calls of plugins and of the tokens that they ask for; absent: nobody asks. */
+  readonly pluginEvents?: PluginEvents;
   /** How many jobs are stepped at a time; 32 if absent. */
   readonly concurrency?: number;
   /** Told of what goes wrong; nothing stops for it. */
@@ -105,7 +108,11 @@ class WorkerLoop {
       config: options.config,
       memory: new JobMemory(),
       quotas: new QuotaMemory(),
-      calls: new PluginCalls(ports, options.pluginCallMsMax),
+      calls: new PluginCalls(ports, {
+        callMsMax: options.pluginCallMsMax,
+        events: options.pluginEvents,
+        onError: options.onError,
+      }),
       leaseOf: (bucket) => this.#share.leaseOf(bucket),
       onLeaseLost: (bucket) => this.#share.lose(bucket),
     };
@@ -210,6 +217,7 @@ class WorkerLoop {
   #forget(buckets: ReadonlySet<number>): void {
     const isTheirs = (jobUid: string) => buckets.has(bucketOf(jobUid));
     this.#context.memory.forgetWhere(isTheirs);
+    this.#context.calls.forget(buckets);
     for (const known of [this.#settled, this.#due, this.#woken, this.#later, this.#inVain]) {
       for (const jobUid of known.keys()) if (isTheirs(jobUid)) known.delete(jobUid);
     }

@@ -1,16 +1,23 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Job } from "../../src/core/job/job.ts";
-import { type Plugin, phaseInfo, serviceKind, type TaskContext } from "../../src/core/kinds/plugin.ts";
+import {
+  type Plugin,
+  phaseInfo,
+  type ResourceManager,
+  serviceKind,
+  type TaskContext,
+} from "../../src/core/kinds/plugin.ts";
 import { serveKinds } from "../../src/core/kinds/registry.ts";
 import type { WorkerClusters } from "../../src/worker/ports.ts";
-import { createWorker } from "../../src/worker/worker.ts";
+import { createWorker, type WorkerOptions } from "../../src/worker/worker.ts";
 import { clock } from "../cluster/harness.ts";
 import { CONFIG, jobOf } from "../core/world.ts";
 import { MemoryStore } from "./memory-store.ts";
 
 serveKinds([
   { id: "a", kinds: [serviceKind({ name: "AJob", description: "" })], load: () => never() },
+  { id: "c", kinds: [serviceKind({ name: "AnyJob", description: "" })], load: () => never(), isDefault: true },
   { id: "b", kinds: [serviceKind({ name: "BJob", description: "" })], load: () => never() },
 ]);
 
@@ -40,7 +47,15 @@ function submitted(store: MemoryStore, kind: string, systemBackoffLimit = 1): Jo
 }
 
 /** A worker with these plugins, that is stepped until what is asked for holds. */
-function working(store: MemoryStore, plugins: Readonly<Record<string, Partial<Plugin>>>, pluginCallMsMax = 10_000) {
+function working(
+  store: MemoryStore,
+  plugins: Readonly<Record<string, Partial<Plugin>>>,
+  pluginCallMsMax = 10_000,
+  options: Partial<Pick<WorkerOptions, "onError" | "pluginEvents">> & {
+    readonly answer?: (of: { readonly pool: string }) => Awaited<ReturnType<ResourceManager["allocate"]>>;
+  } = {},
+) {
+  const { answer = () => ({ status: "GRANTED" }), ...rest } = options;
   const term = { name: `worker ${counter++}`, signal: new AbortController().signal };
   const tokens: string[] = [];
   const worker = createWorker(
@@ -65,14 +80,14 @@ function working(store: MemoryStore, plugins: Readonly<Record<string, Partial<Pl
         resources: ({ taskName }) => ({
           allocate: async ({ pool }) => {
             tokens.push(`${pool}/${taskName}`);
-            return { status: "GRANTED" };
+            return answer({ pool });
           },
           release: async () => undefined,
         }),
         secrets: { get: async (name) => `the ${name}` },
       },
     },
-    { config: CONFIG, pluginCallMsMax, onError: (error) => assert.fail(String(error)) },
+    { config: CONFIG, pluginCallMsMax, onError: (error) => assert.fail(String(error)), ...rest },
   );
   const until = async (holds: () => boolean) => {
     while (!holds()) {
@@ -158,6 +173,65 @@ test("a call that is over gets no more tokens", async () => {
   await until(() => statusOf(store, job).plugin?.stage === "done");
   assert.match(String(await late), /the call is over/);
   assert.deepEqual(tokens, []);
+});
+
+test("calls, answers to those who ask for tokens, and who still waits for some are told by the kind's own name", async () => {
+  const store = new MemoryStore(clock);
+  const wrong = submitted(store, "RubbishJob");
+  const asks = submitted(store, "AskingJob");
+  const told: string[] = [];
+  const { until } = working(
+    store,
+    {
+      RubbishJob: { handle: async () => ({}) as never },
+      AskingJob: {
+        handle: async ({ resources }) => {
+          const { status } = await resources.allocate({ pool: "slots" });
+          if (status === "GRANTED") return { info: phaseInfo.success() };
+          return { info: phaseInfo.waitingForResources(), recheckAfterMs: 0 };
+        },
+      },
+    },
+    10_000,
+    {
+      answer: () => (told.includes("1 wait") ? { status: "GRANTED" } : { status: "EXHAUSTED", message: "full" }),
+      pluginEvents: {
+        pluginCalled: ({ kind, call, outcome }) => void told.push(`${kind} ${call} ${outcome}`),
+        pluginAsked: ({ kind, pool, outcome }) => void told.push(`${kind} ${pool} ${outcome}`),
+        pluginsWait: ({ jobs }) => void told.push(`${jobs} wait`),
+      },
+    },
+  );
+  await until(() => [wrong, asks].every((job) => statusOf(store, job).plugin?.stage === "done"));
+  for (const fact of ["handle failed", "slots exhausted", "slots granted", "handle answered", "finalize answered"]) {
+    assert.ok(told.includes(`AnyJob ${fact}`), fact);
+  }
+  assert.equal(
+    told.findLast((fact) => fact.endsWith(" wait")),
+    "0 wait",
+  );
+});
+
+test("a plugin that keeps the process from everything else is named", async () => {
+  const store = new MemoryStore(clock);
+  const job = submitted(store, "AJob");
+  const errors: string[] = [];
+  const { until } = working(
+    store,
+    {
+      AJob: {
+        handle: async () => {
+          const untilMs = performance.now() + 600;
+          while (performance.now() < untilMs);
+          return { info: phaseInfo.success() };
+        },
+      },
+    },
+    10_000,
+    { onError: (error, what) => void errors.push(`${what}: ${error}`) },
+  );
+  await until(() => statusOf(store, job).plugin?.stage === "done");
+  assert.match(errors.join(), /handle of job .*: Error: plugin AJob kept the process from everything else for \d+ ms/);
 });
 
 const wrong: Record<string, { readonly plugin: Partial<Plugin>; readonly says: RegExp }> = {

@@ -26,7 +26,7 @@ export type DueCall = { readonly stage: Exclude<PluginStage, "done">; readonly p
 /** How a call ended: with whatever it returned, or by throwing, by hanging, or because its plugin could not be loaded. */
 export type CallOutcome =
   | { readonly kind: "returned"; readonly value: unknown }
-  | { readonly kind: "failed"; readonly message: string };
+  | { readonly kind: "failed"; readonly message: string; readonly isCutOff?: boolean };
 
 const CALL_BACKOFF_MS_MIN = 1_000;
 const CALL_BACKOFF_MS_MAX = 60_000;
