@@ -19,6 +19,7 @@ type Step =
   | ({ readonly verb: "grant" } & Omit<GrantRequest, "epoch">)
   | ({ readonly verb: "stand" } & Omit<StandRequest, "epoch">)
   | { readonly verb: "free"; readonly at: number }
+  | { readonly verb: "shrink"; readonly at: number; readonly amount: number }
   | { readonly verb: "leave"; readonly waiter: string }
   | { readonly verb: "tick"; readonly elapsedMs: number; readonly unconfirmedMs: number; readonly limit: number }
   | { readonly verb: "report" };
@@ -29,6 +30,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 5, arbitrary: asking.map((of) => ({ verb: "grant" as const, ...of })) },
   { weight: 4, arbitrary: some.stand.map((of) => ({ verb: "stand" as const, ...of })) },
   { weight: 4, arbitrary: fc.nat(9).map((at) => ({ verb: "free" as const, at })) },
+  { weight: 2, arbitrary: fc.record({ verb: fc.constant("shrink" as const), at: fc.nat(9), amount: some.rest }) },
   { weight: 1, arbitrary: some.waiter.map((waiter) => ({ verb: "leave" as const, waiter })) },
   { weight: 2, arbitrary: some.tick.map((of) => ({ verb: "tick" as const, ...of })) },
   { weight: 1, arbitrary: fc.constant({ verb: "report" as const }) },
@@ -54,6 +56,11 @@ function take(state: CounterState, step: Step): unknown {
       const held = heldIn(state);
       const token = held[step.at % Math.max(1, held.length)];
       return state.free(EPOCH, token === undefined ? [] : [token]);
+    }
+    case "shrink": {
+      const held = heldIn(state);
+      const token = held[step.at % Math.max(1, held.length)];
+      return state.shrink(EPOCH, token === undefined ? [] : [{ ...token, amount: step.amount }]);
     }
     case "leave":
       return state.leave(EPOCH, step.waiter);
@@ -188,6 +195,69 @@ test("a grant that is repeated, or taken back, changes nothing", () => {
     }),
     { numRuns: 500 },
   );
+});
+
+test("a part that is given back takes off just that, however often and in whatever order it is told, and never more", () => {
+  fc.assert(
+    fc.property(
+      some.limits,
+      steps,
+      some.lines,
+      fc.array(fc.tuple(fc.nat(2), some.rest, fc.boolean()), { maxLength: 8 }),
+      (limits, taken, lines, told) => {
+        const state = opened({ ...limits, waitersMax: 0 });
+        for (const one of taken) take(state, one);
+        const before = canonicalSums(state.used());
+        const outcome = state.grant({ epoch: EPOCH, holder: ANN, lines, ...NOT_WAITING });
+        if (outcome.kind !== "granted" || outcome.held) return;
+        const left = lines.map(({ pool, token, amount }) => ({ pool, token, amount, fence: outcome.fence }));
+        for (const [at, amount, isOthers] of told) {
+          const line = left[at % left.length];
+          if (line === undefined) continue;
+          const fence = line.fence + (isOthers ? 1n : 0n);
+          const goes = !isOthers && amount < line.amount;
+          const answer = isOthers ? "notHeld" : goes ? "shrunk" : "asItIs";
+          assert.deepEqual(state.shrink(EPOCH, [{ ...line, amount, fence }]), [answer]);
+          if (goes) line.amount = amount;
+          assert.deepEqual(canonicalSums(state.used()), expectedSums(heldIn(state), limits));
+        }
+        const now = left.map((line) => heldIn(state).find((held) => tokenKey(held) === tokenKey(line)));
+        assert.deepEqual(
+          now.map((held) => [held?.amount, held?.fence]),
+          left.map(({ amount, fence }) => [amount, fence]),
+        );
+        const kept = lines.map((line, at) => ({ ...line, amount: left[at]?.amount ?? 0 }));
+        const again = state.grant({ epoch: EPOCH, holder: ANN, lines: kept, ...NOT_WAITING });
+        assert.deepEqual(again, { ...outcome, held: true });
+        state.free(EPOCH, left);
+        assert.deepEqual(canonicalSums(state.used()), before);
+        assert.deepEqual(state.shrink(EPOCH, left.slice(0, 1)), ["notHeld"]);
+      },
+    ),
+    { numRuns: 500 },
+  );
+});
+
+test("the head of the line is granted what a shrunk token gives back, and nothing is given to other epochs' words", () => {
+  const state = opened(some.ROOMY);
+  const [line] = waiting({ amount: 6, token: "all" }).lines;
+  assert.ok(line);
+  const granted = state.grant({ epoch: EPOCH, holder: ANN, lines: [line], ...NOT_WAITING });
+  assert.ok(granted.kind === "granted");
+  assert.equal(state.stand(waiting({ amount: 4 })).kind, "waiting");
+  const rest = (amount: number) => [{ pool: line.pool, token: "all", fence: granted.fence, amount }];
+  assert.equal(state.shrink(EPOCH + 1, rest(1)), "closed");
+  assert.deepEqual(state.shrink(EPOCH, rest(3)), ["shrunk"]);
+  assert.equal(heldIn(state).length, 1);
+  assert.deepEqual(state.shrink(EPOCH, rest(2)), ["shrunk"]);
+  assert.deepEqual(
+    heldIn(state).map(({ token, amount }) => [token, amount]),
+    [
+      ["all", 2],
+      ["wanted", 4],
+    ],
+  );
+  assert.throws(() => state.shrink(EPOCH, rest(0)));
 });
 
 const waiting = (of: Partial<AllocationLine> & Partial<StandRequest>): StandRequest => {

@@ -35,6 +35,11 @@ export const line: fc.Arbitrary<AllocationLine> = record({
   caps: record({ project: mostly(4, null, 0, 4, 8), namespace: mostly(4, null, 0, 3, 6) }),
   leaseMs,
 });
+/** What is left of a line, as often as not more than it has. */
+export const rest = fc.oneof(
+  { weight: 6, arbitrary: fc.integer({ min: 1, max: 4 }) },
+  { weight: 1, arbitrary: oneOf(MAX - 2, MAX) },
+);
 export const lines = fc.uniqueArray(line, { minLength: 1, maxLength: 3, selector: tokenKey });
 
 const limit = fc.oneof({ weight: 5, arbitrary: fc.nat(14) }, { weight: 1, arbitrary: fc.constant(MAX) });

@@ -8,6 +8,7 @@ import type { DomainLedger } from "../../src/adapters/quota/ports.ts";
 import { reap } from "../../src/adapters/quota/reap.ts";
 import { release } from "../../src/adapters/quota/release.ts";
 import { renew } from "../../src/adapters/quota/renew.ts";
+import { settleReleases } from "../../src/adapters/quota/settle-releases.ts";
 import type { Counters, Holder } from "../../src/core/quota/counters.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { UnavailableError } from "../../src/runtime/unavailable-error.ts";
@@ -27,7 +28,12 @@ const LIMITS = {
   waitersMax: 10,
 };
 
-type Op = { readonly do: "allocate" | "release" | "renew"; readonly token: string; readonly amount: number };
+/** To shrink is to give back what is beyond an amount. */
+type Op = {
+  readonly do: "allocate" | "release" | "renew" | "shrink";
+  readonly token: string;
+  readonly amount: number;
+};
 type Around = <T>(name: string, call: () => Promise<T>) => Promise<T>;
 
 /** Every function of a port behind something that may delay or fail it. */
@@ -69,12 +75,20 @@ async function run(desk: Desk, op: Op): Promise<string | null> {
       const [answer] = await release(desk, [{ pool: POOL, token, holder: HOLDER, project: null, namespace: null }]);
       return answer?.kind ?? null;
     }
+    if (op.do === "shrink") return await shrink(desk, { pool: POOL, token, amount });
     const [answer] = await renew(desk, { holder: HOLDER, lines: [{ pool: POOL, token, leaseMs: LEASE_MS }] });
     return answer?.kind ?? null;
   } catch (error) {
     if (error instanceof UnavailableError) return null;
     throw error;
   }
+}
+
+/** What a job's record and then the planner do: the ledger first, then the counters of whatever was given back. */
+async function shrink(desk: Desk, of: { pool: string; token: string; amount: number }): Promise<string> {
+  const outcome = await (desk.ledger as DomainLedger & Pick<MemoryLedger, "shrink">).shrink(of);
+  await settleReleases(desk, await desk.domain.openEpoch(0));
+  return outcome;
 }
 
 /** As a client does: asks the other server where an answer was lost. */
@@ -93,20 +107,22 @@ async function insist(desks: readonly Desk[], op: Op): Promise<string> {
 
 /** Holds what clients were told against what is so. */
 class Told {
-  readonly #held = new Set<string>();
+  readonly #held = new Map<string, number>();
 
   hear(op: Op, answer: string): void {
-    if (op.do === "allocate" && answer === "granted") this.#held.add(op.token);
+    if (op.do === "allocate" && answer === "granted") this.#held.set(op.token, op.amount);
+    if (op.do === "shrink" && this.#held.has(op.token)) this.#held.set(op.token, op.amount);
     if (op.do === "release" || answer === "lost") this.#held.delete(op.token);
   }
 
   isTrueOf(ledger: MemoryLedger): void {
-    const live = ledger.live.map((row) => row.token).sort();
-    for (const token of this.#held) assert.ok(live.includes(token), `${token} was acknowledged and is lost`);
+    const live = new Map(ledger.live.map((row) => [row.token, row.amount]));
+    for (const [token, amount] of this.#held) assert.equal(live.get(token), amount, `${token} was acknowledged`);
   }
 
   isAllOf(ledger: MemoryLedger): void {
-    assert.deepEqual(ledger.live.map((row) => row.token).sort(), [...this.#held].sort(), "what is held was told");
+    const live = ledger.live.map((row) => [row.token, row.amount] as const);
+    assert.deepEqual(live.sort(), [...this.#held].sort(), "what is held was told");
   }
 }
 
@@ -124,6 +140,7 @@ async function settle({ plain, tokens, counters }: ReturnType<typeof world>): Pr
   const text = (sums: readonly { used: number; scope: object }[]) => sums.map((sum) => JSON.stringify(sum)).sort();
   assert.deepEqual(text(await counters.used()), text(await tokens.readUsed()), "counters and ledger agree");
   assert.deepEqual(await tokens.unconfirmedReleases(9), [], "no release waits for the counters");
+  assert.deepEqual(await tokens.unconfirmedShrinks(9), [], "nor does a part of one");
   const { tokens: held } = await counters.held(null, 100);
   assert.deepEqual(
     held.filter((token) => !token.confirmed),
@@ -137,6 +154,11 @@ const SCRIPT: readonly Op[] = [
   { do: "allocate", token: "b", amount: 6 },
   { do: "allocate", token: "a", amount: 6 },
   { do: "renew", token: "a", amount: 0 },
+  { do: "shrink", token: "a", amount: 4 },
+  { do: "shrink", token: "a", amount: 2 },
+  { do: "allocate", token: "d", amount: 8 },
+  { do: "allocate", token: "a", amount: 2 },
+  { do: "release", token: "d", amount: 0 },
   { do: "release", token: "a", amount: 0 },
   { do: "allocate", token: "b", amount: 6 },
   { do: "release", token: "b", amount: 0 },
@@ -144,10 +166,15 @@ const SCRIPT: readonly Op[] = [
   { do: "allocate", token: "c", amount: 10 },
 ];
 
+const WITHOUT_FAULTS = [
+  ...["granted", "exhausted", "granted", "renewed", "shrunk", "shrunk", "granted", "granted", "released", "released"],
+  ...["granted", "released", "lost", "granted"],
+];
+
 type Fault = { readonly at: number; readonly when: "before" | "after"; readonly dies: boolean };
 
 /** The script with one fault; the number of calls that could have had one. */
-async function runWith(fault: Fault): Promise<number> {
+async function runWith(fault: Fault, answers: string[] = []): Promise<number> {
   let calls = -1_000;
   let dead = false;
   const at = world(async (name, call) => {
@@ -165,7 +192,9 @@ async function runWith(fault: Fault): Promise<number> {
   const told = new Told();
   for (const op of SCRIPT) {
     const first = dead ? [at.plain] : [at.faulty, at.plain];
-    told.hear(op, await insist(first, op));
+    const answer = await insist(first, op);
+    answers.push(answer);
+    told.hear(op, answer);
     withinQuota(at.tokens);
     told.isTrueOf(at.tokens);
   }
@@ -178,7 +207,9 @@ async function runWith(fault: Fault): Promise<number> {
 }
 
 test("a crash or a lost answer at any step loses no acknowledged token, passes no limit and leaks nothing", async () => {
-  const steps = await runWith({ at: -1, when: "before", dies: false });
+  const answers: string[] = [];
+  const steps = await runWith({ at: -1, when: "before", dies: false }, answers);
+  assert.deepEqual(answers, WITHOUT_FAULTS);
   assert.ok(steps > 20, `${steps} steps`);
   for (let at = 1; at <= steps; at += 1) {
     for (const when of ["before", "after"] as const) {
@@ -191,11 +222,12 @@ test("a crash or a lost answer at any step loses no acknowledged token, passes n
   }
 });
 
-const op: fc.Arbitrary<Op> = fc.record({
-  do: fc.constantFrom("allocate" as const, "allocate" as const, "release" as const, "renew" as const),
-  token: fc.constantFrom("a", "b", "c"),
-  amount: fc.constant(6),
-});
+const op: fc.Arbitrary<Op> = fc
+  .record({
+    do: fc.constantFrom(...(["allocate", "allocate", "release", "renew", "shrink"] as const)),
+    token: fc.constantFrom("a", "b", "c"),
+  })
+  .map((of) => ({ ...of, amount: of.do === "shrink" ? 2 : 6 }));
 
 test("whatever two servers do at once, and in whatever order their steps come, nothing passes a limit or leaks", async () => {
   await fc.assert(

@@ -1,21 +1,31 @@
 import type { DomainLedger } from "../../src/adapters/quota/ports.ts";
 import type { HeldToken, LedgerRow, Limits, LineRef } from "../../src/core/quota/counters.ts";
 import { firstViolation } from "../../src/core/quota/decide.ts";
-import type { CommitOutcome, LedgerGrant, ReleaseOutcome, ReleaseRequest } from "../../src/core/quota/ledger.ts";
+import type {
+  CommitOutcome,
+  LedgerGrant,
+  ReleaseOutcome,
+  ReleaseRequest,
+  Tombstone,
+} from "../../src/core/quota/ledger.ts";
 import { limitBook } from "../../src/core/quota/limits.ts";
 import { holderKey, tokenKey } from "../../src/core/quota/lines.ts";
 import { Sums } from "../../src/core/quota/sums.ts";
 
-export type MemoryRow = LedgerRow & { released: boolean; confirmed: boolean };
+export type MemoryRow = LedgerRow & { released: boolean; confirmed: boolean; shrunk: boolean };
 
 /** The ledger of one domain in memory, as SQL keeps it: rows are never forgotten, and each operation is one transaction. */
 export class MemoryLedger implements DomainLedger {
   rows: MemoryRow[] = [];
   epoch = 0;
+  #tombstones: readonly Tombstone[] = [];
+  #buriedMs = 0;
   readonly #limits: () => Limits;
+  readonly #nowMs: () => number;
 
-  constructor(limits: () => Limits) {
+  constructor(limits: () => Limits, nowMs = () => 0) {
     this.#limits = limits;
+    this.#nowMs = nowMs;
   }
 
   get live(): readonly MemoryRow[] {
@@ -25,7 +35,10 @@ export class MemoryLedger implements DomainLedger {
   raiseEpoch: DomainLedger["raiseEpoch"] = async (expected) => {
     if (expected !== null && expected !== this.epoch) return { kind: "moved", epoch: this.epoch };
     this.epoch += 1;
-    for (const row of this.rows) if (row.released) row.confirmed = true;
+    for (const row of this.rows) {
+      if (row.released) row.confirmed = true;
+      row.shrunk = false;
+    }
     return { kind: "raised", epoch: this.epoch, rows: this.live, limits: this.#limits() };
   };
 
@@ -43,21 +56,52 @@ export class MemoryLedger implements DomainLedger {
     if (own.some((row) => row?.released)) return { kind: "gone" };
     for (const line of grant.lines) {
       const live = this.live.find((row) => tokenKey(row) === tokenKey(line));
-      if (live === undefined || live.fence === grant.fence) continue;
+      if (live === undefined || (live.fence === grant.fence && live.amount === line.amount)) continue;
       const { pool, token, holder, amount, fence } = live;
       return { kind: "taken", pool, token, holder, amount, fence };
     }
     if (own.every((row) => row !== undefined)) return { kind: "committed" };
+    if (this.#isBuried(grant)) return { kind: "gone" };
     const book = limitBook(this.#limits());
     const found = firstViolation(grant.lines, { usedOf: this.#sums().usedOf, book });
     if (found !== null) return { kind: "over", violation: found.violation };
     for (const { caps: _caps, ...line } of grant.lines) {
-      this.rows.push({ ...line, holder: grant.holder, fence: grant.fence, released: false, confirmed: false });
+      this.rows.push({
+        ...line,
+        holder: grant.holder,
+        fence: grant.fence,
+        released: false,
+        confirmed: false,
+        shrunk: false,
+      });
     }
     return { kind: "committed" };
   }
 
   release: DomainLedger["release"] = async (requests) => requests.map((request) => this.#releaseOne(request));
+
+  bury: DomainLedger["bury"] = async (requests) =>
+    requests.map((request) => {
+      const outcome = this.#releaseOne(request);
+      const { pool, token, holder, project, namespace } = request;
+      if (outcome.kind !== "notHeld" || holder === null) return outcome;
+      const isAnother = (other: Tombstone) =>
+        tokenKey(other) !== tokenKey(request) ||
+        holderKey(other.holder) !== holderKey(holder) ||
+        other.project !== project ||
+        other.namespace !== namespace;
+      this.#tombstones = this.#tombstones.filter(isAnother);
+      this.#buriedMs = Math.max(this.#buriedMs + 1, this.#nowMs());
+      this.#tombstones = [...this.#tombstones, { pool, token, holder, project, namespace, atMs: this.#buriedMs }];
+      return outcome;
+    });
+
+  tombstones: DomainLedger["tombstones"] = async (limit) => this.#tombstones.slice(0, limit);
+
+  forgetTombstones: DomainLedger["forgetTombstones"] = async (of) => {
+    const forgotten = new Set(of.map(({ atMs }) => atMs));
+    this.#tombstones = this.#tombstones.filter(({ atMs }) => !forgotten.has(atMs));
+  };
 
   voidGrants: DomainLedger["voidGrants"] = async (tokens: readonly HeldToken[]) =>
     tokens.map((token) => {
@@ -65,7 +109,7 @@ export class MemoryLedger implements DomainLedger {
       if (row !== undefined) return row.released ? "gone" : "live";
       const { pool, amount, project, namespace, queue, leaseMs, holder, fence } = token;
       const line = { pool, token: token.token, amount, project, namespace, queue, leaseMs, holder, fence };
-      this.rows.push({ ...line, released: true, confirmed: false });
+      this.rows.push({ ...line, released: true, confirmed: false, shrunk: false });
       return "voided";
     });
 
@@ -77,6 +121,25 @@ export class MemoryLedger implements DomainLedger {
       const row = this.#rowOf(ref);
       if (row?.released) row.confirmed = true;
     }
+  };
+
+  unconfirmedShrinks: DomainLedger["unconfirmedShrinks"] = async (limit) =>
+    this.live.filter((row) => row.shrunk).slice(0, limit);
+
+  confirmShrinks: DomainLedger["confirmShrinks"] = async (rests) => {
+    for (const rest of rests) {
+      const row = this.#rowOf(rest);
+      if (row?.amount === rest.amount) row.shrunk = false;
+    }
+  };
+
+  /** As a record does that gives up a part of what its admission holds. */
+  shrink = async (of: { pool: string; token: string; amount: number }): Promise<"shrunk" | "asItIs"> => {
+    const at = this.rows.findIndex((row) => !row.released && tokenKey(row) === tokenKey(of));
+    const row = this.rows[at];
+    if (row === undefined || row.amount <= of.amount) return "asItIs";
+    this.rows[at] = { ...row, amount: of.amount, shrunk: true };
+    return "shrunk";
   };
 
   pruneReleases: DomainLedger["pruneReleases"] = async () => 0;
@@ -94,6 +157,26 @@ export class MemoryLedger implements DomainLedger {
     }
     row.released = true;
     return { kind: "released", ref: row, line: row };
+  }
+
+  /** Uses up the tombstones of a grant, and voids it. */
+  #isBuried(grant: LedgerGrant): boolean {
+    const found = this.#tombstones.filter((one) =>
+      grant.lines.some(
+        (line) =>
+          tokenKey(line) === tokenKey(one) &&
+          holderKey(one.holder) === holderKey(grant.holder) &&
+          (one.project ?? line.project) === line.project &&
+          (one.namespace ?? line.namespace) === line.namespace,
+      ),
+    );
+    if (found.length === 0) return false;
+    this.#tombstones = this.#tombstones.filter((one) => !found.includes(one));
+    for (const { caps: _caps, ...line } of grant.lines) {
+      const { holder, fence } = grant;
+      this.rows.push({ ...line, holder, fence, released: true, confirmed: false, shrunk: false });
+    }
+    return true;
   }
 
   #rowOf(ref: LineRef): MemoryRow | undefined {

@@ -394,9 +394,10 @@ describe("counters in Redis", { skip: !hasRedisServer() }, () => {
     const counters = await connected({ url: full.url });
     await counters.open(1, { rows: [], limits: LIMITS });
     await grant(counters, 1, { token: "a" });
-    await grant(counters, 1, { token: "b" });
+    await grant(counters, 1, { token: "b", amount: 2 });
     await full.admin.config("SET", "maxmemory", "1");
     await assert.rejects(grant(counters, 1), UnavailableError);
+    assert.deepEqual(await counters.shrink(1, [{ ...ref(2n ** 32n + 2n, "b"), amount: 1 }]), ["shrunk"]);
     assert.deepEqual(await counters.free(1, [ref(2n ** 32n + 1n, "a")]), ["freed"]);
     assert.equal(await counters.report(1), "reported");
     assert.equal((await counters.tick(1, { elapsedMs: 1_000, unconfirmedMs: 0, limit: 1 })).kind, "ticked");

@@ -223,6 +223,15 @@ const frees = verb("free", picks, {
   redis: (counters, { epoch, lines }) => counters.free(epoch, lines),
 });
 
+const shrinks = verb("shrink", fc.tuple(picks, fc.array(some.rest, { minLength: 3, maxLength: 3 })), {
+  request: ([asked, rests], epoch, expected) => {
+    const lines = refsAt(expected, asked).map((ref, at) => ({ ...ref, amount: rests[at] ?? 1 }));
+    return { epoch, lines };
+  },
+  spec: (spec, { epoch, lines }) => spec.shrink(epoch, lines),
+  redis: (counters, { epoch, lines }) => counters.shrink(epoch, lines),
+});
+
 const confirms = verb("confirm", picks, {
   request: (asked, epoch, expected) => ({ epoch, lines: refsAt(expected, asked) }),
   spec: (spec, { epoch, lines }) => spec.confirm(epoch, lines),
@@ -306,7 +315,7 @@ const disasters = fc.tuple(fc.constantFrom("flush", ...KEYS), fc.constantFrom(tr
 
 /** Most of what happens happens while everything is there. */
 const often = [
-  ...[grants, grants, grants, grants, repeats, frees, frees, frees, stands, stands, stands, stands],
+  ...[grants, grants, grants, grants, repeats, frees, frees, frees, shrinks, shrinks, stands, stands, stands, stands],
   ...[confirms, renewals, leaves, ticks, ticks, ticks, reports, reports, limitChanges, limitChanges, opens],
 ];
 const usual = [...often, ...often];

@@ -4,7 +4,7 @@ import type { Db } from "../../src/adapters/store/db.ts";
 const KEPT: Readonly<Record<string, string>> = {
   quota_domains:
     "with others as (delete from quota_domains where name <> 'default') " +
-    "update quota_domains set epoch = 0, limits_version = 0, pruned_fence = 0 where name = 'default'",
+    "update quota_domains set epoch = 0, limits_version = 0, pruned_fence = 0, buried = false where name = 'default'",
   bucket_leases: "update bucket_leases set worker = '', epoch = 0 where worker <> '' or epoch <> 0",
   job_log: "update job_log set head = 0, pruned_to = 0",
   counters_holder: "update counters_holder set holder = '', counter = 0",

@@ -8,6 +8,7 @@ export class LosableCounters {
     open: (...given) => this.#counters.open(...given),
     grant: (...given) => this.#counters.grant(...given),
     free: (...given) => this.#counters.free(...given),
+    shrink: (...given) => this.#counters.shrink(...given),
     confirm: (...given) => this.#counters.confirm(...given),
     renew: (...given) => this.#counters.renew(...given),
     stand: (...given) => this.#counters.stand(...given),

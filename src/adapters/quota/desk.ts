@@ -28,6 +28,8 @@ export type Desk = {
   readonly confirm: (epoch: number, refs: readonly LineRef[]) => void;
   readonly commit: (epoch: number, grant: LedgerGrant) => Promise<CommitOutcome>;
   readonly release: (request: ReleaseRequest) => Promise<ReleaseOutcome>;
+  /** Releases a token whose grant may be under way, and leaves a tombstone where it is not held. */
+  readonly bury: (request: ReleaseRequest) => Promise<ReleaseOutcome>;
   readonly findLive: (token: TokenName) => Promise<LedgerRow | null>;
   /** Tells the ledger that the counters have freed what it released. */
   readonly confirmReleases: (refs: readonly LineRef[]) => Promise<void>;
@@ -59,6 +61,11 @@ export function createDesk(
     what: "releases",
     run: (group) => ledger.release(group),
   });
+  const burials = new GroupCommit<ReleaseRequest, ReleaseOutcome>({
+    ...bounds,
+    what: "releases",
+    run: (group) => ledger.bury(group),
+  });
   const lookUps = new GroupCommit<TokenName, LedgerRow | null>({
     ...bounds,
     what: "look-ups",
@@ -85,6 +92,7 @@ export function createDesk(
     confirm: (epoch, refs) => confirmations.add(epoch, refs),
     commit: (epoch, grant) => commits.ask({ epoch, grant }),
     release: (request) => releases.ask(request),
+    bury: (request) => burials.ask(request),
     findLive: (token) => lookUps.ask(token),
     confirmReleases: (refs) => settlements.ask(refs),
     close: async () => {

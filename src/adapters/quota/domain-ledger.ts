@@ -13,9 +13,14 @@ export function ledgerOf(domain: string, ledger: QuotaLedger, clock: Pick<Clock,
     readLimits: () => ledger.readLimits(domain),
     commit: (epoch, grants) => ledger.commit(domain, epoch, grants, clock.nowMs()),
     release: (requests) => ledger.release(requests, clock.nowMs()),
+    bury: (requests) => ledger.bury(domain, requests, clock.nowMs()),
+    tombstones: (limit) => ledger.tombstones(domain, limit),
+    forgetTombstones: (of) => ledger.forgetTombstones(domain, of),
     voidGrants: (tokens) => ledger.voidGrants(tokens, clock.nowMs()),
     unconfirmedReleases: (limit) => ledger.unconfirmedReleases(domain, limit),
     confirmReleases: ledger.confirmReleases,
+    unconfirmedShrinks: (limit) => ledger.unconfirmedShrinks(domain, limit),
+    confirmShrinks: ledger.confirmShrinks,
     pruneReleases: () => ledger.pruneReleases(clock.nowMs()),
     findLive: ledger.findLive,
     readUsed: () => ledger.readUsed(domain),
@@ -36,21 +41,28 @@ export function counterLedger(
     if (found === "closed") throw new UnavailableError(`the quota domain "${domain}" is being opened`);
     return found;
   };
+  const release: DomainLedger["release"] = async (requests) => {
+    const found = await find(requests);
+    return requests.map((request, at) => releaseHeld(request, found[at] ?? null));
+  };
   return {
     raiseEpoch: (expected) => ledger.raiseEpoch(domain, expected),
     readEpoch: () => ledger.readEpoch(domain),
     readLimits: () => ledger.readLimits(domain),
     commit: async (_epoch, grants) => grants.map(() => ({ kind: "committed" })),
-    release: async (requests) => {
-      const found = await find(requests);
-      return requests.map((request, at) => releaseHeld(request, found[at] ?? null));
-    },
+    release,
+    // What the counters do not hold nobody commits.
+    bury: release,
+    tombstones: async () => [],
+    forgetTombstones: async () => undefined,
     voidGrants: async (tokens) => {
       const found = await find(tokens);
       return tokens.map((token, at) => (found[at]?.fence === token.fence ? "live" : "gone"));
     },
     unconfirmedReleases: async () => [],
     confirmReleases: async () => undefined,
+    unconfirmedShrinks: async () => [],
+    confirmShrinks: async () => undefined,
     pruneReleases: async () => 0,
     findLive: async (tokens) => (await find(tokens)).filter((token) => token !== null),
     readUsed: () => counters.used(),

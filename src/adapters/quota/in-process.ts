@@ -14,6 +14,7 @@ export function inProcessCounters(): Counters {
     open: async (epoch, of) => state.open(epoch, of),
     grant: async (request) => state.grant(request),
     free: async (epoch, lines) => state.free(epoch, lines),
+    shrink: async (epoch, lines) => state.shrink(epoch, lines),
     confirm: async (epoch, lines) => state.confirm(epoch, lines),
     renew: async (epoch, of) => state.renew(epoch, of),
     stand: async (request) => state.stand(request),

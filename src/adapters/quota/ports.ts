@@ -1,10 +1,11 @@
-import type { HeldToken, LedgerRow, Limits, LineRef, Scope } from "../../core/quota/counters.ts";
+import type { HeldToken, LedgerRow, Limits, LineRef, Rest, Scope } from "../../core/quota/counters.ts";
 import type {
   CommitOutcome,
   LedgerCheck,
   LedgerGrant,
   ReleaseOutcome,
   ReleaseRequest,
+  Tombstone,
 } from "../../core/quota/ledger.ts";
 
 /** Another epoch than the caller thought, or the new one with everything that counters are rebuilt from. */
@@ -16,7 +17,7 @@ export type RaisedEpoch =
 export type QuotaLedger = {
   /**
    * Raises the epoch if it is `expected` (or whatever it is, for null) and reads what counters are rebuilt from, in one transaction that waits
-   * for grants under the old one; marks every earlier release confirmed.
+   * for grants under the old one; marks everything confirmed that was given back before.
    */
   readonly raiseEpoch: (domain: string, expected: number | null) => Promise<RaisedEpoch>;
   /** Null for a domain that was never used. */
@@ -32,6 +33,17 @@ export type QuotaLedger = {
   /** One transaction, each by itself. Exactly once however often asked. */
   readonly release: (requests: readonly ReleaseRequest[], nowMs: number) => Promise<readonly ReleaseOutcome[]>;
   /**
+   * Releases tokens of which nobody can say whether a grant is under way. Those that are not held leave a tombstone: such a grant is refused as `gone` when
+   * it comes to be committed.
+   */
+  readonly bury: (
+    domain: string,
+    requests: readonly ReleaseRequest[],
+    nowMs: number,
+  ) => Promise<readonly ReleaseOutcome[]>;
+  readonly tombstones: (domain: string, limit: number) => Promise<readonly Tombstone[]>;
+  readonly forgetTombstones: (domain: string, of: readonly Tombstone[]) => Promise<void>;
+  /**
    * Makes sure that a grant that the ledger does not have can never be committed: writes its lines as voided, unless they are there. Per token
    * whether the ledger has it live.
    */
@@ -41,6 +53,10 @@ export type QuotaLedger = {
   ) => Promise<readonly ("voided" | "live" | "gone")[]>;
   readonly unconfirmedReleases: (domain: string, limit: number) => Promise<readonly LineRef[]>;
   readonly confirmReleases: (refs: readonly LineRef[]) => Promise<void>;
+  /** What is left of lines of which a part was given back, as long as the counters have not heard. */
+  readonly unconfirmedShrinks: (domain: string, limit: number) => Promise<readonly Rest[]>;
+  /** Not confirmed by this: lines of which less is left by now. */
+  readonly confirmShrinks: (rests: readonly Rest[]) => Promise<void>;
   /** Forgets a page of what was released long ago, in whichever domain, and what counters have freed; returns how many lines that were. */
   readonly pruneReleases: (nowMs: number) => Promise<number>;
   readonly findLive: (
@@ -57,9 +73,14 @@ export type DomainLedger = {
   readonly readLimits: () => ReturnType<QuotaLedger["readLimits"]>;
   readonly commit: (epoch: number, grants: readonly LedgerGrant[]) => ReturnType<QuotaLedger["commit"]>;
   readonly release: (requests: readonly ReleaseRequest[]) => ReturnType<QuotaLedger["release"]>;
+  readonly bury: (requests: readonly ReleaseRequest[]) => ReturnType<QuotaLedger["bury"]>;
+  readonly tombstones: (limit: number) => ReturnType<QuotaLedger["tombstones"]>;
+  readonly forgetTombstones: (of: readonly Tombstone[]) => ReturnType<QuotaLedger["forgetTombstones"]>;
   readonly voidGrants: (tokens: readonly HeldToken[]) => ReturnType<QuotaLedger["voidGrants"]>;
   readonly unconfirmedReleases: (limit: number) => ReturnType<QuotaLedger["unconfirmedReleases"]>;
   readonly confirmReleases: QuotaLedger["confirmReleases"];
+  readonly unconfirmedShrinks: (limit: number) => ReturnType<QuotaLedger["unconfirmedShrinks"]>;
+  readonly confirmShrinks: QuotaLedger["confirmShrinks"];
   readonly pruneReleases: () => ReturnType<QuotaLedger["pruneReleases"]>;
   readonly findLive: QuotaLedger["findLive"];
   readonly readUsed: () => ReturnType<QuotaLedger["readUsed"]>;

@@ -4,9 +4,12 @@ import type { Desk } from "./desk.ts";
 import { refOf } from "./domain-ledger.ts";
 import { pushLimits } from "./push-limits.ts";
 import { settleReleases } from "./settle-releases.ts";
+import { isOf } from "./void-phantom.ts";
 
 /** A grant that the ledger does not have after so long, on the lease clock, is taken back. */
 export const UNCONFIRMED_MS = 10_000;
+/** No call asks counters and ledger again for so long. */
+const TOMBSTONE_MS = 10_000;
 /** So many lapsed and so many unconfirmed tokens are seen to in one round. */
 const ROUND_MAX = 500;
 
@@ -31,6 +34,7 @@ export async function reap(desk: Desk, elapsedMs: number): Promise<void> {
   }
   await expire(desk, epoch, tick.lapsed);
   await resolve(desk, epoch, tick.unconfirmed);
+  await settleTombstones(desk, epoch);
   await settleReleases(desk, epoch);
   if (stored !== null && stored.limitsVersion !== tick.limitsVersion) await pushLimits(desk, epoch);
 }
@@ -55,6 +59,24 @@ async function expire(
   if (found === "closed") return desk.domain.notOpened(epoch);
   const doubtful = found.flatMap((token, at) => (token?.fence === unknown[at]?.fence ? (token ?? []) : []));
   await resolve(desk, epoch, doubtful);
+}
+
+/**
+ * The counters are back: what they hold of what was released meanwhile is voided. A tombstone stays for as long as a call may be trying again that was under
+ * way when it was made.
+ */
+async function settleTombstones(desk: Desk, epoch: number): Promise<void> {
+  const tombstones = await desk.ledger.tombstones(ROUND_MAX);
+  if (tombstones.length === 0) return;
+  const found = await desk.counters.find(tombstones);
+  if (found === "closed") return desk.domain.notOpened(epoch);
+  const phantoms = tombstones.flatMap((tombstone, at) => {
+    const held = found[at] ?? null;
+    return held !== null && !held.confirmed && isOf(held, tombstone) ? [held] : [];
+  });
+  await resolve(desk, epoch, phantoms);
+  const sinceMs = desk.clock.nowMs() - TOMBSTONE_MS;
+  await desk.ledger.forgetTombstones(tombstones.filter(({ atMs }) => atMs <= sinceMs));
 }
 
 /** Tokens of which only the counters know: the ledger has them after all, or they are voided there and then freed. */

@@ -40,11 +40,20 @@ type WithRef = Exclude<Released, { readonly kind: "released" }> | { readonly kin
 
 /** What the ledger does not hold the counters may, under a grant whose answer was lost. */
 async function withPhantom(desk: Desk, line: ReleaseLine, outcome: ReleaseOutcome): Promise<WithRef> {
-  if (outcome.kind !== "notHeld" || desk.domain.epoch === null) return outcome;
+  if (outcome.kind !== "notHeld") return outcome;
   const phantom = await voidPhantom(desk, line);
-  if (phantom.kind === "none") return outcome;
-  if (phantom.kind === "voided") return { kind: "released", ref: phantom.ref };
-  return desk.release({ ...line, fence: phantom.ref.fence, reason: "released" });
+  switch (phantom.kind) {
+    case "none":
+      return outcome;
+    case "unknown":
+      return desk.bury({ ...line, fence: null, reason: "released" });
+    case "voided":
+      return { kind: "released", ref: phantom.ref };
+    case "live":
+      return desk.release({ ...line, fence: phantom.ref.fence, reason: "released" });
+    case "otherScope":
+      return phantom;
+  }
 }
 
 /**

@@ -1,4 +1,12 @@
-import type { AllocationLine, Conflict, Grant, GrantOutcome, HeldToken, Holder } from "../../core/quota/counters.ts";
+import type {
+  AllocationLine,
+  Conflict,
+  Grant,
+  GrantOutcome,
+  HeldToken,
+  Holder,
+  Rest,
+} from "../../core/quota/counters.ts";
 import type { LedgerGrant } from "../../core/quota/ledger.ts";
 import { sameHolder, tokenKey } from "../../core/quota/lines.ts";
 import { UnavailableError } from "../../runtime/unavailable-error.ts";
@@ -52,7 +60,10 @@ export async function settleGrant(desk: Desk, epoch: number, wanted: Wanted, out
 /** The counters say that the ledger has it; it is acknowledged only when the ledger says so too. */
 async function acknowledgeHeld(desk: Desk, epoch: number, wanted: Wanted, grant: Grant): Promise<Settled> {
   const rows = await Promise.all(wanted.lines.map((line) => desk.findLive(line)));
-  if (rows.every((row) => row?.fence === grant.fence && sameHolder(row.holder, wanted.holder))) return grant;
+  const isMine = rows.every((row) => row?.fence === grant.fence && sameHolder(row.holder, wanted.holder));
+  const rests = rows.flatMap((row, at) => (row !== null && row.amount !== wanted.lines[at]?.amount ? [row] : []));
+  if (isMine && rests.length === 0) return grant;
+  if (isMine) return tellRests(desk, epoch, rests);
   if (rows.some((row) => row !== null && row.fence !== grant.fence)) {
     const why = "the ledger has a token under another fence than the counters";
     desk.domain.lost(epoch, why);
@@ -62,6 +73,15 @@ async function acknowledgeHeld(desk: Desk, epoch: number, wanted: Wanted, grant:
   const released = heldTokens(wanted, grant.fence).filter((_token, at) => rows[at] === null);
   await desk.counters.free(epoch, released.map(refOf));
   return { kind: "again", why: "the token is being released" };
+}
+
+/** A part of it was given back; the counters' half of that is under way, and told here lets them answer as the ledger would. */
+async function tellRests(desk: Desk, epoch: number, rests: readonly Rest[]): Promise<Settled> {
+  await desk.counters.shrink(
+    epoch,
+    rests.map((rest) => ({ ...refOf(rest), amount: rest.amount })),
+  );
+  return { kind: "again", why: "a part of the token is being given back" };
 }
 
 async function commitGrant(desk: Desk, epoch: number, wanted: Wanted, grant: Grant): Promise<Settled> {
@@ -76,6 +96,7 @@ async function commitGrant(desk: Desk, epoch: number, wanted: Wanted, grant: Gra
     case "over":
       return undoOver(desk, epoch, grant, tokens);
     case "taken": {
+      if (outcome.fence === fence) return tellRests(desk, epoch, [outcome]);
       const why = `the ledger has token "${outcome.token}" of pool "${outcome.pool}" under another fence than the counters`;
       desk.domain.lost(epoch, why);
       return { kind: "again", why };

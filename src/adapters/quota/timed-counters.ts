@@ -25,6 +25,7 @@ export function timedCounters<C extends Counters>(
     open: timed("open", counters.open),
     grant: timed("grant", counters.grant),
     free: timed("free", counters.free),
+    shrink: timed("shrink", counters.shrink),
     confirm: timed("confirm", counters.confirm),
     renew: timed("renew", counters.renew),
     stand: timed("stand", counters.stand),

@@ -165,7 +165,7 @@ class Place {
   /** The line may have granted it in the moment that it was left. */
   async #takeBack(): Promise<void> {
     const { line, holder } = this.#request;
-    const phantom = await voidPhantom(this.#desk, { pool: line.pool, token: line.token, holder });
+    const phantom = await voidPhantom(this.#desk, { ...line, holder });
     if (phantom.kind === "voided") await freeBriefly(this.#desk, [phantom.ref]);
   }
 }

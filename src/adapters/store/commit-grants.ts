@@ -1,6 +1,6 @@
 import type { AllocationLine, LedgerRow, Limits } from "../../core/quota/counters.ts";
 import { GrantBook, type RecordedSum } from "../../core/quota/grant-book.ts";
-import type { CommitOutcome, LedgerGrant } from "../../core/quota/ledger.ts";
+import type { CommitOutcome, LedgerGrant, Tombstone } from "../../core/quota/ledger.ts";
 import { FENCES_PER_EPOCH, sameHolder, tokenKey } from "../../core/quota/lines.ts";
 import { type Db, type Executor, json } from "./db.ts";
 import { holderColumns, LINE_COLUMNS, type LineRow, ledgerRow, refText } from "./ledger-row.ts";
@@ -8,6 +8,8 @@ import { type TakenDomain, takeDomain } from "./quota-domains.ts";
 import { type LimitBounds, readLimits } from "./quota-limits.ts";
 import { recordedScopes, type SumKey, scopeOfSum, sharesOf, sumKey, takePools } from "./sums.ts";
 import { takeLeases } from "./take-leases.ts";
+import { forgetTombstonesIn, tombstonesFor, tombstonesOn } from "./tombstones.ts";
+import { writeVoided } from "./void-grants.ts";
 
 export type CommitRequest = {
   readonly domain: string;
@@ -36,19 +38,48 @@ export async function commitGrantsIn(
   const rows = new RowBook(await readRows(tx, grants));
   const limits = await readLimits(tx, domain, bounds, pools);
   const book = new GrantBook(limits, await readSums(tx, lines, limits));
+  const graves = new Graves(taken.buried ? await tombstonesFor(tx, domain, grants) : []);
   const written: LedgerGrant[] = [];
   const outcomes = grants.map((grant) => {
     const known = rows.outcomeOf(grant, taken);
     if (known !== null) return known;
     if (!counts(grant)) return { kind: "gone" as const };
+    if (graves.take(grant)) {
+      rows.add(grant, false);
+      return { kind: "gone" as const };
+    }
     const violation = book.take(grant.lines);
     if (violation !== null) return { kind: "over" as const, violation };
-    rows.add(grant);
+    rows.add(grant, true);
     written.push(grant);
     return { kind: "committed" as const };
   });
   await writeLines(tx, written, nowMs);
+  await writeVoided(tx, graves.voided, nowMs);
+  await forgetTombstonesIn(tx, domain, graves.used);
   return outcomes;
+}
+
+/** The tombstones that grants come to, each of which refuses one. */
+class Graves {
+  #left: readonly Tombstone[];
+  readonly used: Tombstone[] = [];
+  readonly voided: LedgerRow[] = [];
+
+  constructor(tombstones: readonly Tombstone[]) {
+    this.#left = tombstones;
+  }
+
+  /** True where the grant was released before it came: its lines are voided. */
+  take(grant: LedgerGrant): boolean {
+    const { lines, holder, fence } = grant;
+    const found = tombstonesOn(grant, this.#left);
+    if (found.length === 0) return false;
+    this.#left = this.#left.filter((one) => !found.includes(one));
+    this.used.push(...found);
+    this.voided.push(...lines.map(({ caps: _caps, ...line }) => ({ ...line, holder, fence })));
+    return true;
+  }
 }
 
 type KnownRow = LedgerRow & { readonly live: boolean };
@@ -61,8 +92,8 @@ class RowBook {
     for (const row of rows) this.#rowsOf(row).push(row);
   }
 
-  add({ lines, holder, fence }: LedgerGrant): void {
-    for (const line of lines) this.#rowsOf(line).push({ ...line, holder, fence, live: true });
+  add({ lines, holder, fence }: LedgerGrant, live: boolean): void {
+    for (const line of lines) this.#rowsOf(line).push({ ...line, holder, fence, live });
   }
 
   /** The answer for a grant of which something is there, or that can never be; null for a new one. */

@@ -5,19 +5,24 @@ import { type Executor, onlyRow } from "./db.ts";
 export const QUEUES_DOMAIN = "default";
 
 /** A domain's row, which its taker has until the transaction ends. */
-export type TakenDomain = { readonly epoch: number; readonly prunedFence: bigint };
+export type TakenDomain = {
+  readonly epoch: number;
+  readonly prunedFence: bigint;
+  /** It has tombstones. */
+  readonly buried: boolean;
+};
 
 /**
  * Takes a domain's row. Grants and changes of limits or of the epoch follow each other by it, in the order in which they asked, so that each
  * grant is held against the limits in force. Whoever takes more takes queues before it and sums after it; of several domains, `default` first.
  */
 export async function takeDomain(tx: Executor, domain: string): Promise<TakenDomain> {
-  const row = onlyRow(await tx.query<{ epoch: number; pruned: string }>(TAKE_DOMAIN, [domain]));
-  return { epoch: row.epoch, prunedFence: BigInt(row.pruned) };
+  const row = onlyRow(await tx.query<{ epoch: number; pruned: string; buried: boolean }>(TAKE_DOMAIN, [domain]));
+  return { epoch: row.epoch, prunedFence: BigInt(row.pruned), buried: row.buried };
 }
 
 const TAKE_DOMAIN = `
-select epoch, pruned_fence::text as pruned from quota_domains where name = $1 for no key update`;
+select epoch, pruned_fence::text as pruned, buried from quota_domains where name = $1 for no key update`;
 
 /** Takes the domains that these pools are registered in. */
 export async function takeDomainsOf(tx: Executor, pools: readonly string[]): Promise<void> {

@@ -12,7 +12,7 @@ export type RaisedEpoch =
 
 /**
  * Raises a domain's epoch if it is `expected`, or whatever it is for null, and reads what counters are rebuilt from. Raising waits for grants
- * that began under the old epoch, so that what is read after it holds them; whatever was released before is confirmed by it, since the new
+ * that began under the old epoch, so that what is read after it holds them; whatever was given back before is confirmed by it, since the new
  * counters never knew it. The sums are made anew: a program of the version before, which may have granted until now, keeps fewer of them.
  */
 export function raiseEpoch(db: Db, domain: string, expected: number | null, bounds: LimitBounds): Promise<RaisedEpoch> {
@@ -26,6 +26,7 @@ export function raiseEpoch(db: Db, domain: string, expected: number | null, boun
     const pools = await poolsOf(tx, domain);
     await takePools(tx, pools);
     await tx.query(CONFIRM_ALL, [domain]);
+    await tx.query(CONFIRM_SHRUNK, [domain]);
     await sumAnew(tx, pools);
     const rows = (await tx.query<LineRow>(LIVE_LINES, [domain])).map(ledgerRow);
     return { kind: "raised", epoch: raised.epoch, rows, limits: await readLimits(tx, domain, bounds) };
@@ -53,6 +54,11 @@ with released as (
    order by id for no key update
 )
 update allocations set confirmed = true where id in (select id from released)`;
+
+/** Whoever shrinks a live line has its pool, which is taken. */
+const CONFIRM_SHRUNK = `
+update allocations set shrunk = false
+ where shrunk and released_ms is null and pool in (select name from pools where domain = $1)`;
 
 const LIVE_LINES = `
 select ${LINE_COLUMNS}

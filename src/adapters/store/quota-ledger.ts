@@ -1,5 +1,5 @@
-import type { HeldToken, LineRef } from "../../core/quota/counters.ts";
-import type { LedgerGrant, ReleaseRequest } from "../../core/quota/ledger.ts";
+import type { HeldToken, LineRef, Rest } from "../../core/quota/counters.ts";
+import type { LedgerGrant, ReleaseRequest, Tombstone } from "../../core/quota/ledger.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { type AuditEntry, type AuditQuery, appendAudit, listAudit } from "./audit.ts";
 import { checkLedger, repairLedger } from "./check-ledger.ts";
@@ -17,6 +17,8 @@ import { type LimitBounds, type QuotaBounds, readLimits } from "./quota-limits.t
 import { readUsed } from "./read-used.ts";
 import { type PoolChange, registerPool } from "./register-pool.ts";
 import { releaseTokens } from "./release-tokens.ts";
+import { confirmShrinks, unconfirmedShrinks } from "./settle-shrinks.ts";
+import { buryTokens, forgetTombstones, tombstonesOf } from "./tombstones.ts";
 import { voidGrants } from "./void-grants.ts";
 
 type Token = { readonly pool: string; readonly token: string };
@@ -31,9 +33,15 @@ export function quotaLedger(db: Db, bounds: LimitBounds) {
     commit: (domain: string, epoch: number, grants: readonly LedgerGrant[], nowMs: number) =>
       commitGrants(db, { domain, epoch, grants, nowMs }, bounds),
     release: (requests: readonly ReleaseRequest[], nowMs: number) => releaseTokens(db, requests, nowMs),
+    bury: (domain: string, requests: readonly ReleaseRequest[], nowMs: number) =>
+      buryTokens(db, { domain, requests, nowMs }),
+    tombstones: (domain: string, limit: number) => tombstonesOf(db, domain, limit),
+    forgetTombstones: (domain: string, of: readonly Tombstone[]) => forgetTombstones(db, domain, of),
     voidGrants: (tokens: readonly HeldToken[], nowMs: number) => voidGrants(db, tokens, nowMs),
     unconfirmedReleases: (domain: string, limit: number) => unconfirmedReleases(db, domain, limit),
     confirmReleases: (refs: readonly LineRef[]) => confirmReleases(db, refs),
+    unconfirmedShrinks: (domain: string, limit: number) => unconfirmedShrinks(db, domain, limit),
+    confirmShrinks: (rests: readonly Rest[]) => confirmShrinks(db, rests),
     pruneReleases: (nowMs: number) => pruneReleases(db, nowMs),
     findLive: (tokens: readonly Token[]) => findLive(db, tokens),
   };

@@ -1,5 +1,5 @@
 import type { HeldToken } from "../../core/quota/counters.ts";
-import { type Db, json } from "./db.ts";
+import { type Db, type Executor, json } from "./db.ts";
 import { holderColumns, refText } from "./ledger-row.ts";
 import { takeDomainsOf } from "./quota-domains.ts";
 
@@ -16,13 +16,21 @@ export function voidGrants(db: Db, tokens: readonly HeldToken[], nowMs: number):
       tx,
       tokens.map(({ pool }) => pool),
     );
-    await tx.query(WRITE_VOIDED, [
-      json(tokens.map((held) => ({ ...held, ...refText(held), ...holderColumns(held.holder) }))),
-      nowMs,
-    ]);
+    await writeVoided(tx, tokens, nowMs);
     const rows = await tx.query<{ outcome: VoidOutcome }>(READ_BACK, [json(tokens.map(refText))]);
     return rows.map(({ outcome }) => outcome);
   });
+}
+
+/** In domains that the caller has taken. */
+export async function writeVoided(
+  tx: Executor,
+  tokens: readonly Omit<HeldToken, "confirmed">[],
+  nowMs: number,
+): Promise<void> {
+  if (tokens.length === 0) return;
+  const rows = tokens.map((held) => ({ ...held, ...refText(held), ...holderColumns(held.holder) }));
+  await tx.query(WRITE_VOIDED, [json(rows), nowMs]);
 }
 
 /** Not confirmed: the counters are freed of them as of everything that was released. */

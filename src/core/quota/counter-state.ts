@@ -9,6 +9,7 @@ import type {
   Limits,
   LineRef,
   RenewOutcome,
+  Rest,
   Scope,
   StandOutcome,
   StandRequest,
@@ -17,7 +18,7 @@ import type {
 } from "./counters.ts";
 import { DomainState } from "./domain-state.ts";
 import { STAND_LEASE_MS } from "./lease-clock.ts";
-import { checkLease, checkLines, checkPriority, checkStand, FENCES_PER_EPOCH, holderKey } from "./lines.ts";
+import { checkLease, checkLines, checkPriority, checkRests, checkStand, FENCES_PER_EPOCH, holderKey } from "./lines.ts";
 import { hasLapsed, leftMs, tokenView } from "./tokens.ts";
 import { asksOtherwise, poolsOf, type Waiter } from "./waiting-line.ts";
 
@@ -76,6 +77,22 @@ export class CounterState {
       return "freed";
     });
     domain.serve(poolsOf(lines.filter((_, at) => outcomes[at] === "freed")));
+    return outcomes;
+  }
+
+  /** Throws for a rest that is none: a caller's bug. */
+  shrink(epoch: number, lines: readonly Rest[]): "closed" | readonly ("shrunk" | "asItIs" | "notHeld")[] {
+    checkRests(lines);
+    const domain = this.#at(epoch);
+    if (domain === null) return "closed";
+    const outcomes = lines.map((line) => {
+      const held = domain.tokens.find(line);
+      if (held === undefined) return "notHeld";
+      if (held.row.amount <= line.amount) return "asItIs";
+      domain.shrink(held, line.amount);
+      return "shrunk";
+    });
+    domain.serve(poolsOf(lines.filter((_, at) => outcomes[at] === "shrunk")));
     return outcomes;
   }
 

@@ -44,6 +44,9 @@ export type Violation = {
 /** One granted line: `fence` is epoch × 2^32 + counter; lines granted together share it. */
 export type LineRef = { readonly pool: string; readonly token: string; readonly fence: bigint };
 
+/** What is left of a granted line, from 1 on, after its holder gave back a part of it. Under one fence it only becomes less. */
+export type Rest = LineRef & { readonly amount: number };
+
 export type Grant = {
   readonly kind: "granted";
   readonly fence: bigint;
@@ -186,7 +189,7 @@ export type TickOutcome =
 
 /**
  * Live counters of one quota domain. They may refuse too much, never grant too much: a grant counts only once the ledger has it.
- * Order of a grant: `grant`, ledger, answer. Order of a release: ledger, then `free` by fence, repeated until it answers.
+ * Order of a grant: `grant`, ledger, answer. Order of a release: ledger, then `free` by fence, repeated until it answers; of a part, `shrink`.
  */
 export type Counters = {
   /** Replaces everything; the line is empty, every row gets its full lease, nothing is unconfirmed. An older epoch changes nothing. */
@@ -195,6 +198,14 @@ export type Counters = {
   readonly grant: (request: GrantRequest) => Promise<GrantOutcome>;
   /** Frees lines that are held with exactly that fence, then serves the lines of their pools. */
   readonly free: (epoch: number, lines: readonly LineRef[]) => Promise<"closed" | readonly ("freed" | "notHeld")[]>;
+  /**
+   * Gives back what lines that are held with exactly that fence have beyond what is left of them, then serves the lines of their pools. A line that has no
+   * more than that stays as it is: what is told twice or late changes nothing.
+   */
+  readonly shrink: (
+    epoch: number,
+    lines: readonly Rest[],
+  ) => Promise<"closed" | readonly ("shrunk" | "asItIs" | "notHeld")[]>;
   /** The ledger has these. */
   readonly confirm: (epoch: number, lines: readonly LineRef[]) => Promise<"confirmed" | "closed">;
   readonly renew: (

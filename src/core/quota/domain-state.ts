@@ -117,6 +117,12 @@ export class DomainState {
     this.sums.remove(held.row);
   }
 
+  /** Leaves a token only so much. */
+  shrink(held: Held, amount: number): void {
+    this.tokens.shrink(held, amount);
+    this.sums.remove({ ...held.row, amount: held.row.amount - amount });
+  }
+
   /** Takes one out of its lines, and serves those: it may have been what others left room for. */
   leave(waiter: string | null): boolean {
     const entry = waiter === null ? undefined : this.line.remove(waiter);

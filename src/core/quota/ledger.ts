@@ -50,6 +50,17 @@ export type ReleaseRequest = {
   readonly reason: ReleaseReason;
 } & Pick<AskedUnder, "lease">;
 
+/**
+ * A release of what the ledger did not hold, asked for while the counters could not say whether a grant of it was under way. The next grant of that token to
+ * that holder is not committed, under whatever epoch, and uses the tombstone up: counters hold a token by one grant at a time, and what they let go of is
+ * voided first.
+ */
+export type Tombstone = Pick<ReleaseRequest, "pool" | "token" | "project" | "namespace"> & {
+  readonly holder: Holder;
+  /** When it was made, or made again. */
+  readonly atMs: number;
+};
+
 export type ReleaseOutcome =
   | { readonly kind: "released"; readonly ref: LineRef; readonly line: LedgerRow }
   /** Or asked under a lease that is over. */

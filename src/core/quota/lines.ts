@@ -1,5 +1,5 @@
 import { invariant } from "../../runtime/assert.ts";
-import type { AllocationLine, Holder } from "./counters.ts";
+import type { AllocationLine, Holder, Rest } from "./counters.ts";
 
 /** The highest amount, and the highest sum: above it numbers are no longer exact. */
 export const AMOUNT_MAX = Number.MAX_SAFE_INTEGER;
@@ -58,6 +58,13 @@ export function checkLines(lines: readonly AllocationLine[]): void {
   }
   const tokens = new Set(lines.map(tokenKey));
   invariant(tokens.size === lines.length, "a token names one line of its pool");
+}
+
+/** Throws for a rest that is not a whole number of 1 to 2^53 − 1: a caller's bug. Where nothing is left the line is freed. */
+export function checkRests(rests: readonly Rest[]): void {
+  for (const { amount, token } of rests) {
+    invariant(Number.isSafeInteger(amount) && amount >= 1, `what is left of ${token} is ${amount}`);
+  }
 }
 
 /** Throws for a lease that is neither null nor a whole number of 1 to 2^52: a caller's bug. */

@@ -54,6 +54,10 @@ export class Tokens {
     this.#put({ ...held, confirmed: true });
   }
 
+  shrink(held: Held, amount: number): void {
+    this.#put({ ...held, row: { ...held.row, amount } });
+  }
+
   renew(held: Held, of: { readonly leaseMs: number | null; readonly nowMs: number }): Held {
     const renewed = {
       ...held,

@@ -1,4 +1,4 @@
-import type { AllocationLine, LedgerRow, Limits, LineRef, StandRequest } from "../../../core/quota/counters.ts";
+import type { AllocationLine, LedgerRow, Limits, LineRef, Rest, StandRequest } from "../../../core/quota/counters.ts";
 import { limitBook } from "../../../core/quota/limits.ts";
 import { FENCES_PER_EPOCH, holderKey, tokenKey } from "../../../core/quota/lines.ts";
 import { scopeKey } from "../../../core/quota/scopes.ts";
@@ -49,6 +49,11 @@ export function waiterArguments(request: StandRequest): readonly string[] {
 
 export function refArguments(lines: readonly LineRef[]): readonly string[] {
   return lines.flatMap((line) => [tokenKey(line), line.fence.toString()]);
+}
+
+/** The arguments of what is left of lines, as `shrink.lua` takes them. */
+export function restArguments(rests: readonly Rest[]): readonly string[] {
+  return rests.flatMap((rest) => [tokenKey(rest), rest.fence.toString(), numberText(rest.amount)]);
 }
 
 export function limitPairs({ pools, queues }: Limits): Pairs {

@@ -1,8 +1,24 @@
 import type { Counters } from "../../../core/quota/counters.ts";
 import { advanceMs, SILENT_TICKS_MAX, STAND_LEASE_MS } from "../../../core/quota/lease-clock.ts";
-import { checkLease, checkLines, checkPriority, checkStand, holderKey, tokenKey } from "../../../core/quota/lines.ts";
+import {
+  checkLease,
+  checkLines,
+  checkPriority,
+  checkRests,
+  checkStand,
+  holderKey,
+  tokenKey,
+} from "../../../core/quota/lines.ts";
 import { type ConnectionOptions, RedisConnection } from "./connection.ts";
-import { limitPairs, lineArguments, nameText, numberText, refArguments, waiterArguments } from "./encoding.ts";
+import {
+  limitPairs,
+  lineArguments,
+  nameText,
+  numberText,
+  refArguments,
+  restArguments,
+  waiterArguments,
+} from "./encoding.ts";
 import { load } from "./load.ts";
 import type { Secrets } from "./options.ts";
 import {
@@ -74,7 +90,7 @@ export async function redisCounters(given: RedisCountersOptions): Promise<RedisC
   };
 }
 
-function grants(ask: Ask): Pick<Counters, "grant" | "free" | "confirm"> {
+function grants(ask: Ask): Pick<Counters, "grant" | "free" | "shrink" | "confirm"> {
   return {
     grant: async ({ epoch, holder, lines, priority, waiter }) => {
       checkLines(lines);
@@ -84,6 +100,11 @@ function grants(ask: Ask): Pick<Counters, "grant" | "free" | "confirm"> {
     },
     free: async (epoch, lines) =>
       (await ask("free", epoch, refArguments(lines))) as "closed" | readonly ("freed" | "notHeld")[],
+    shrink: async (epoch, lines) => {
+      checkRests(lines);
+      const answer = await ask("shrink", epoch, restArguments(lines));
+      return answer as "closed" | readonly ("shrunk" | "asItIs" | "notHeld")[];
+    },
     confirm: async (epoch, lines) => (await ask("confirm", epoch, refArguments(lines))) as "confirmed" | "closed",
   };
 }

@@ -14,6 +14,7 @@ export const SCRIPTS = {
   open: script("open", KEYS),
   grant: script("grant", LINES),
   free: script("free", LINES),
+  shrink: script("shrink", LINES),
   confirm: script("confirm", KEYS),
   renew: script("renew", KEYS),
   stand: script("stand", LINES),

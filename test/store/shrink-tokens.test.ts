@@ -1,0 +1,166 @@
+import assert from "node:assert/strict";
+import { after, before, beforeEach, test } from "node:test";
+import type { Db } from "../../src/adapters/store/db.ts";
+import type { Job } from "../../src/core/job/job.ts";
+import type { Decision } from "../../src/core/reconcile/decision.ts";
+import { onEachDatabase } from "../support/databases.ts";
+import { freshStore, raiseQuotaEpoch, type TestStore, takePlannerLease } from "./db.ts";
+import { FLAVOR, NO_LIMIT, NOW, newJob, plannedFor, sentOf } from "./jobs.ts";
+
+/** A gang whose workers have a GPU each, and of which one is enough. */
+function elastic(): Job {
+  const job = newJob();
+  const container = { name: "pytorch", resources: { limits: { "nvidia.com/gpu": "1" } } };
+  const { runPolicy } = job.spec;
+  const spec = {
+    ...job.spec,
+    replicaSpecs: { Worker: { ...job.spec.replicaSpecs["Worker"], template: { spec: { containers: [container] } } } },
+    runPolicy: { ...runPolicy, schedulingPolicy: { ...runPolicy.schedulingPolicy, minAvailable: 1 } },
+  };
+  return { ...job, spec: spec as Job["spec"] };
+}
+
+onEachDatabase((openDb) => {
+  let db: Db;
+  let store: TestStore;
+  let plannerEpoch: number;
+  let quotaEpoch: number;
+  let fences: bigint;
+  let uid: string;
+  before(async () => {
+    db = await openDb();
+  });
+  after(() => db.close());
+  beforeEach(async () => {
+    store = (await freshStore(db)).store;
+    plannerEpoch = await takePlannerLease(store, "p1");
+    quotaEpoch = (await raiseQuotaEpoch(store)).epoch;
+    fences = BigInt(quotaEpoch) << 32n;
+    const job = elastic();
+    uid = job.uid;
+    await store.intake.createJob({ job, sent: sentOf(job), requestId: "" });
+  });
+
+  async function load(): Promise<Job> {
+    const loaded = await store.worker.loadJob(uid);
+    assert.ok(loaded);
+    return loaded.job;
+  }
+
+  /** Boards, or grows, to so many workers. */
+  async function growTo(workers: number, counter: number): Promise<void> {
+    const job = await load();
+    const held = job.admissions[0]?.members["Worker"] ?? 0;
+    const planned = plannedFor(job, {
+      kind: held === 0 ? "admit" : "grow",
+      members: { Worker: workers },
+      admissionCounter: counter,
+    });
+    fences += 1n;
+    const token = `job/${uid}/admission/1/step/${job.version}/${plannerEpoch}`;
+    const lines = planned.lines.map((line) => ({ ...line, ...NO_LIMIT, token, amount: workers - held }));
+    const record = { planned, lines, fence: fences, quotaEpoch, plannerEpoch, nowMs: NOW };
+    assert.equal(await store.planner.recordAdmission(record), "recorded");
+  }
+
+  /** The worker's record of a gang that has so many members left. */
+  async function shrinkTo(workers: number): Promise<void> {
+    const job = await load();
+    const admissions = job.admissions.map((one) => ({ ...one, members: { Worker: workers } }));
+    const record = { status: job.status, admissions, events: [], deleteTimeMs: null };
+    const decision: Decision = { record, forget: false, actions: [], recheckAtMs: null };
+    const leases = await store.worker.takeBuckets("w1");
+    const loaded = await store.worker.loadJob(uid);
+    const lease = leases.find(({ bucket }) => bucket === loaded?.bucket);
+    assert.ok(lease);
+    assert.equal(await store.worker.record(job, decision, lease, NOW), "recorded");
+  }
+
+  async function held(): Promise<readonly (readonly [string, number])[]> {
+    const rows = await db.query<{ token: string; amount: number }>(
+      "select token, amount from allocations where released_ms is null order by id",
+    );
+    return rows.map(({ token, amount }) => [token.split("/")[5] ?? token, amount]);
+  }
+
+  async function agrees(expected: number): Promise<void> {
+    assert.deepEqual((await store.pools.check(null)).sums, []);
+    const pool = (await store.ledger.readUsed("default")).find(({ scope }) => scope.kind === "pool");
+    assert.equal(pool?.used ?? 0, expected);
+  }
+
+  const rests = () => store.ledger.unconfirmedShrinks("default", 9);
+  const epochNow = async () => (await store.ledger.readEpoch("default"))?.epoch;
+
+  test("a gang that gives up members gives back what it was granted last, and one token goes on with less", async () => {
+    await growTo(3, 0);
+    await growTo(5, 1);
+    await growTo(6, 2);
+    await shrinkTo(2);
+    assert.deepEqual(await held(), [["1", 2]]);
+    await agrees(2);
+    const released = await store.ledger.unconfirmedReleases("default", 9);
+    assert.deepEqual(
+      released.map(({ token }) => token.split("/")[5]),
+      ["2", "3"],
+    );
+    const token = `job/${uid}/admission/1/step/1/${plannerEpoch}`;
+    assert.deepEqual(await rests(), [{ pool: FLAVOR, token, fence: (BigInt(quotaEpoch) << 32n) + 1n, amount: 2 }]);
+    assert.equal(await epochNow(), quotaEpoch, "everybody's counters stay open");
+  });
+
+  test("what is left is told to the counters until they have heard the last of it", async () => {
+    await growTo(6, 0);
+    await shrinkTo(4);
+    const first = await rests();
+    assert.deepEqual(
+      first.map(({ amount }) => amount),
+      [4],
+    );
+    await shrinkTo(3);
+    await store.ledger.confirmShrinks(first);
+    const second = await rests();
+    assert.deepEqual(
+      second.map(({ amount }) => amount),
+      [3],
+    );
+    assert.deepEqual(await store.ledger.unconfirmedShrinks("elsewhere", 9), []);
+    await store.ledger.confirmShrinks(second);
+    assert.deepEqual(await rests(), []);
+    await agrees(3);
+  });
+
+  test("counters that are loaded anew know what is left, and what was released altogether is not told as a part", async () => {
+    await growTo(6, 0);
+    await shrinkTo(4);
+    const raised = await raiseQuotaEpoch(store);
+    assert.deepEqual(
+      raised.rows.map(({ amount }) => amount),
+      [4],
+    );
+    assert.deepEqual(await rests(), []);
+    await shrinkTo(2);
+    assert.equal((await rests()).length, 1);
+    const [row] = raised.rows;
+    assert.ok(row);
+    const request = { ...row, project: null, namespace: null, reason: "released" as const };
+    await store.ledger.release([request], NOW);
+    assert.deepEqual(await rests(), []);
+    await agrees(0);
+  });
+
+  test("tokens that the job took while it runs are not its members', and stay", async () => {
+    await growTo(6, 0);
+    fences += 1n;
+    const taken = { ...plannedFor(await load()).lines[0], ...NO_LIMIT, token: "licence", amount: 2 };
+    const holder = { kind: "admission" as const, jobUid: uid, admission: 1 };
+    const grant = { lines: [taken as never], holder, fence: fences };
+    assert.deepEqual(await store.ledger.commit("default", quotaEpoch, [grant], NOW), [{ kind: "committed" }]);
+    await shrinkTo(1);
+    assert.deepEqual(await held(), [
+      ["1", 1],
+      ["licence", 2],
+    ]);
+    await agrees(3);
+  });
+});

@@ -1,0 +1,113 @@
+import assert from "node:assert/strict";
+import { after, before, beforeEach, test } from "node:test";
+import type { Db } from "../../src/adapters/store/db.ts";
+import type { LedgerGrant } from "../../src/core/quota/ledger.ts";
+import { onEachDatabase } from "../support/databases.ts";
+import type { TestStore } from "./db.ts";
+import { NOW } from "./jobs.ts";
+import { agrees, caller, freshLedger, line, POOL, releaseOf } from "./ledger-fixture.ts";
+
+onEachDatabase((openDb) => {
+  let db: Db;
+  let store: TestStore;
+  let epoch: number;
+  let grant: Awaited<ReturnType<typeof freshLedger>>["grant"];
+  before(async () => {
+    db = await openDb();
+  });
+  after(() => db.close());
+  beforeEach(async () => {
+    ({ store, epoch, grant } = await freshLedger(db));
+  });
+
+  async function kinds(...grants: readonly LedgerGrant[]) {
+    return (await store.ledger.commit("default", epoch, grants, NOW)).map(({ kind }) => kind);
+  }
+
+  const bury = (of: Partial<Parameters<typeof releaseOf>[0]> = {}) =>
+    store.ledger.bury("default", [releaseOf({ token: "t1", ...of })], NOW);
+
+  test("a grant that comes after its release is refused, all its lines and for ever; the next one is not", async () => {
+    const [late, fresh] = [grant([line(), line({ token: "t2" })]), grant([line()])];
+    assert.deepEqual(await bury(), [{ kind: "notHeld" }]);
+    assert.deepEqual(await kinds(late, late, fresh), ["gone", "gone", "committed"]);
+    assert.deepEqual(await kinds(late), ["gone"]);
+    assert.deepEqual(await store.ledger.tombstones("default", 9), []);
+    const live = await store.ledger.findLive([line(), line({ token: "t2" })]);
+    assert.deepEqual(
+      live.map(({ fence }) => fence),
+      [fresh.fence],
+    );
+    const voided = await store.ledger.unconfirmedReleases("default", 9);
+    assert.deepEqual(
+      voided.map(({ token, fence }) => [token, fence]),
+      [
+        ["t1", late.fence],
+        ["t2", late.fence],
+      ],
+    );
+    assert.ok(await agrees(store));
+  });
+
+  test("what is held is released, and leaves no tombstone", async () => {
+    const made = grant([line()]);
+    assert.deepEqual(await kinds(made), ["committed"]);
+    assert.deepEqual(
+      (await bury()).map(({ kind }) => kind),
+      ["released"],
+    );
+    assert.deepEqual(await store.ledger.tombstones("default", 9), []);
+    assert.deepEqual(await kinds(grant([line()])), ["committed"]);
+    assert.deepEqual(await bury({ holder: caller("other") }), [{ kind: "otherHolder", holder: caller("flyte") }]);
+  });
+
+  const others: Record<string, Partial<Parameters<typeof releaseOf>[0]>> = {
+    "another holder": { holder: caller("other") },
+    "another project": { project: "elsewhere" },
+    "another namespace": { namespace: "elsewhere" },
+    "another token": { token: "t3" },
+  };
+  for (const [name, of] of Object.entries(others)) {
+    test(`a release of ${name} refuses nothing`, async () => {
+      await bury(of);
+      assert.deepEqual(await kinds(grant([line()])), ["committed"]);
+      assert.equal((await store.ledger.tombstones("default", 9)).length, 1);
+    });
+  }
+
+  test("a tombstone outlives its epoch: a call that is under way tries again under the next", async () => {
+    await bury({ project: "vision", namespace: "team" });
+    const raised = await store.ledger.raiseEpoch("default", null);
+    assert.ok(raised.kind === "raised");
+    epoch = raised.epoch;
+    const again = { ...grant([line()]), fence: (BigInt(epoch) << 32n) + 1n };
+    assert.deepEqual(await kinds(again), ["gone"]);
+  });
+
+  test("tombstones are forgotten as they were read, and after an hour whoever buries forgets them", async () => {
+    await bury();
+    const [first] = await store.ledger.tombstones("default", 9);
+    assert.ok(first);
+    assert.deepEqual(first, {
+      pool: POOL,
+      token: "t1",
+      holder: caller("flyte"),
+      project: null,
+      namespace: null,
+      atMs: NOW,
+    });
+    await store.ledger.bury("default", [releaseOf({ token: "t1" })], NOW + 1);
+    await store.ledger.forgetTombstones("default", [first]);
+    const [second] = await store.ledger.tombstones("default", 9);
+    assert.equal(second?.atMs, NOW + 1);
+    await store.ledger.forgetTombstones("default", second === undefined ? [] : [second]);
+    assert.deepEqual(await store.ledger.tombstones("default", 9), []);
+    assert.deepEqual(await kinds(grant([line()])), ["committed"]);
+    await bury({ token: "old" });
+    await store.ledger.bury("default", [releaseOf({ token: "new" })], NOW + 3_600_001);
+    assert.deepEqual(
+      (await store.ledger.tombstones("default", 9)).map(({ token }) => token),
+      ["new"],
+    );
+  });
+});
