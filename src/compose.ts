@@ -10,6 +10,7 @@ import type { createStore } from "./adapters/store/store.ts";
 import { type Api, startApi } from "./api/server.ts";
 import { createClusterAdmin } from "./cluster-admin.ts";
 import { createPluginHost, outliveForgottenPromises } from "./compose-plugins.ts";
+import { followPodConfig } from "./compose-pods.ts";
 import type { Config } from "./config.ts";
 import { type GangScheduler, gangSchedulerOf } from "./core/pods/pod-group.ts";
 import { createIntake } from "./intake/intake.ts";
@@ -275,7 +276,7 @@ export async function startServer(
   base: Base,
   { clusters, admin }: FollowedClusters,
   quota: ServedQuota,
-  options: { readonly listen: string; readonly insecure: boolean } & Pick<Config, "podConfig">,
+  options: { readonly listen: string; readonly insecure: boolean } & Pick<Config, "podConfig" | "podConfigFile">,
 ): Promise<Api> {
   const { clock, store, telemetry, observer, tell, heard, member, parts } = base;
   const lease = member.lease(SEQUENCER_LEASE, () => watch.hint());
@@ -287,8 +288,9 @@ export async function startServer(
   runLoops(parts, watch.run);
   const random = (count: number) => getRandomValues(new Uint8Array(count));
   const wakes = { wakePlanner: tell.planner, wakeJob: tell.job };
-  const { podConfig } = options;
-  const intakePorts = { ...wakes, podConfig, ...observer.intakePorts };
+  const podConfig = followPodConfig({ clock, telemetry }, options);
+  runLoops(parts, podConfig.run);
+  const intakePorts = { ...wakes, podConfig: podConfig.now, ...observer.intakePorts };
   const intake = createIntake({ clock, store: store.intake, randomBytes: random, ...intakePorts });
   const api = await startApi(
     {
@@ -299,7 +301,7 @@ export async function startServer(
       clusters: admin,
       resources: quota.manager,
       logs: clusters.logs,
-      logTemplates: podConfig.logs,
+      logTemplates: () => podConfig.now().logs,
       wakePlanner: tell.planner,
       clock,
       onInternalError: (reference, error) => telemetry.callFailed({ reference, error }),

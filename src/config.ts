@@ -78,6 +78,12 @@ export type Config = {
   readonly pending: PendingLimits;
   /** What the platform gives to pods: the file that GANGWAY_POD_CONFIG names; without it nothing. */
   readonly podConfig: PodConfig;
+  /** That file, as it was read, and how a later text of it is; null without one. Parsing throws as the first time. */
+  readonly podConfigFile: {
+    readonly path: string;
+    readonly text: string;
+    readonly parse: (text: string) => PodConfig;
+  } | null;
   /** How large a quota domain may grow: GANGWAY_POOLS_MAX, GANGWAY_TOKENS_MAX, and GANGWAY_WAITERS_MAX in the line of each pool. */
   readonly quotaBounds: { readonly poolsMax: number; readonly tokensMax: number; readonly waitersMax: number };
   /** Modules of kinds that are served beside our own: GANGWAY_PLUGINS, separated by commas. */
@@ -131,7 +137,7 @@ export function readConfig(workingDirectory: string, env: NodeJS.ProcessEnv = pr
       kubectl: readImage(env, "GANGWAY_KUBECTL_IMAGE", "kubeflow/kubectl-delivery:latest"),
     },
     pending: readPendingLimits(env),
-    podConfig: podConfig(env),
+    ...podConfig(env),
     quotaBounds: {
       poolsMax: wholeNumber(env, "GANGWAY_POOLS_MAX", { absent: POOLS_MAX, min: 1, max: 1_000_000 }),
       tokensMax: wholeNumber(env, "GANGWAY_TOKENS_MAX", { absent: TOKENS_MAX, min: 1, max: 100_000_000 }),
@@ -167,19 +173,27 @@ function readPendingLimits(env: NodeJS.ProcessEnv): PendingLimits {
 }
 
 /** YAML, of which JSON is a part. */
-function podConfig(env: NodeJS.ProcessEnv): PodConfig {
-  const file = env["GANGWAY_POD_CONFIG"];
-  if (!file) return PLAIN_POD_CONFIG;
-  const refuse = (why: string) => new Error(`GANGWAY_POD_CONFIG names ${file}, ${why}`);
-  let value: Json;
-  try {
-    value = parse(readFileSync(file, "utf8")) as Json;
-  } catch (error) {
-    throw refuse(`which cannot be read: ${error instanceof Error ? error.message : error}`);
-  }
-  const outcome = readPodConfig(value ?? {}, (name) => env[name]);
-  if (outcome.kind === "refused") throw refuse(`where ${outcome.errors.join("; ")}`);
-  return outcome.config;
+function podConfig(env: NodeJS.ProcessEnv): Pick<Config, "podConfig" | "podConfigFile"> {
+  const path = env["GANGWAY_POD_CONFIG"];
+  if (!path) return { podConfig: PLAIN_POD_CONFIG, podConfigFile: null };
+  const refuse = (why: string) => new Error(`GANGWAY_POD_CONFIG names ${path}, ${why}`);
+  const readable = <T>(read: () => T): T => {
+    try {
+      return read();
+    } catch (error) {
+      throw refuse(`which cannot be read: ${error instanceof Error ? error.message : error}`);
+    }
+  };
+  const parsed = (text: string): PodConfig => {
+    const outcome = readPodConfig(
+      readable(() => (parse(text) ?? {}) as Json),
+      (name) => env[name],
+    );
+    if (outcome.kind === "refused") throw refuse(`where ${outcome.errors.join("; ")}`);
+    return outcome.config;
+  };
+  const text = readable(() => readFileSync(path, "utf8"));
+  return { podConfig: parsed(text), podConfigFile: { path, text, parse: parsed } };
 }
 
 const OTEL_ENDPOINTS = ["", "_TRACES", "_METRICS"].map((signal) => `OTEL_EXPORTER_OTLP${signal}_ENDPOINT`);

@@ -69,6 +69,7 @@ export async function startEmbedded(options: UpOptions, config: Config): Promise
     listen,
     insecure: options.insecure,
     podConfig: config.podConfig,
+    podConfigFile: config.podConfigFile,
   });
   // What is wanted by now is taken at once.
   await member.look();

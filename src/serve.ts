@@ -61,6 +61,7 @@ export async function startServe(options: ServeOptions, config: Config): Promise
           listen,
           insecure: options.insecure,
           podConfig: config.podConfig,
+          podConfigFile: config.podConfigFile,
         })
       : null;
   await startHealth({ config, clock, db, synced: () => !works || clusters.synced(), scrape: told.scrape, parts });

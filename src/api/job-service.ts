@@ -19,7 +19,7 @@ export type JobPorts = {
   readonly reads: JobReads;
   readonly watch: JobWatch;
   readonly logs: JobLogs;
-  readonly logTemplates?: readonly LogTemplate[];
+  readonly logTemplates?: () => readonly LogTemplate[];
   readonly clock: Clock;
   readonly onInternalError: OnInternalError;
 };
@@ -29,14 +29,14 @@ export function jobService({
   reads,
   watch,
   logs,
-  logTemplates = [],
+  logTemplates = () => [],
   clock,
   onInternalError,
 }: JobPorts): ServiceHandlers<typeof JobService> {
   return {
     createJob: (request, context) => createJob(intake, request, context),
     batchCreateJobs: (request, context) => batchCreateJobs({ intake, onInternalError }, request, context),
-    getJob: (request) => getJob(reads, request, logTemplates),
+    getJob: (request) => getJob(reads, request, logTemplates()),
     listJobs: (request) => listJobs(reads, request),
     watchJobs: (request, context) => watchJobs(watch, request, context),
     updateJob: (request) => updateJob(intake, request),

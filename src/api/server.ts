@@ -29,7 +29,7 @@ export type ApiPorts = {
   readonly watch: JobWatch;
   readonly logs: JobLogs;
   /** Where the logs of pods are found beside their clusters; absent: nowhere. */
-  readonly logTemplates?: readonly LogTemplate[];
+  readonly logTemplates?: () => readonly LogTemplate[];
   readonly admin: Admin;
   readonly clusters: ClusterAdmin;
   readonly resources: ResourceManager;

@@ -76,8 +76,8 @@ export type IntakeStore = {
 export type IntakePorts = {
   readonly clock: Clock;
   readonly store: IntakeStore;
-  /** What the platform gives to pods; absent: nothing. */
-  readonly podConfig?: PodConfig;
+  /** What the platform gives to pods at that moment; absent: nothing. */
+  readonly podConfig?: () => PodConfig;
   /** Random bytes for uids and generated names. */
   readonly randomBytes: (count: number) => Uint8Array;
   /** The trace context that a new job is joined to; absent without tracing. */

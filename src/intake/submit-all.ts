@@ -74,7 +74,7 @@ type Made = { readonly kind: "created"; readonly job: Job } | Failed | null;
 async function createFree(ports: IntakePorts, items: readonly Item[]): Promise<readonly Made[]> {
   if (items.length === 1) return [null];
   const jobs = items.map(({ submission, ready }) => ({
-    job: makeJob(ports, submission, ready.facts),
+    job: makeJob(ports, submission, ready),
     sent: submission.job,
     requestId: submission.requestId,
     dryRun: submission.validateOnly,

@@ -1,7 +1,7 @@
 import type { Job } from "../core/job/job.ts";
 import type { FieldNote, SentJob } from "../core/job/sent.ts";
 import { kindOf } from "../core/kinds/registry.ts";
-import { PLAIN_POD_CONFIG } from "../core/pods/pod-config.ts";
+import { PLAIN_POD_CONFIG, type PodConfig } from "../core/pods/pod-config.ts";
 import { invariant } from "../runtime/assert.ts";
 import { uuidV7 } from "../runtime/uuid-v7.ts";
 import { isDnsLabel } from "./check-metadata.ts";
@@ -41,7 +41,13 @@ const PROJECT_DEFAULT = "default";
 
 /** A submission that nothing is wrong with, or the answer of one that goes no further. */
 export type Prepared =
-  | { readonly kind: "ready"; readonly facts: IntakeFacts; readonly warnings: readonly FieldNote[] }
+  | {
+      readonly kind: "ready";
+      readonly facts: IntakeFacts;
+      readonly warnings: readonly FieldNote[];
+      /** What it was checked against, and is made by, whatever the platform changes meanwhile. */
+      readonly podConfig: PodConfig;
+    }
   | { readonly kind: "refused"; readonly answer: Submitted };
 export type Ready = Extract<Prepared, { kind: "ready" }>;
 
@@ -49,7 +55,8 @@ export type Ready = Extract<Prepared, { kind: "ready" }>;
 export async function prepare(ports: IntakePorts, submission: Submission): Promise<Prepared> {
   const { job: sent, strict } = submission;
   const facts = await factsOf(ports, sent);
-  const { violations, warnings } = await findings(ports, { sent, facts, strict });
+  const podConfig = podConfigOf(ports);
+  const { violations, warnings } = await findings({ sent, facts, strict, podConfig });
   if (violations.length > 0) {
     const earlier = await earlierOf(ports, submission, facts);
     if (earlier === null) return { kind: "refused", answer: { kind: "invalid", violations, warnings } };
@@ -58,12 +65,12 @@ export async function prepare(ports: IntakePorts, submission: Submission): Promi
   if (facts === null || facts.namespace === null) {
     return { kind: "refused", answer: { kind: "unknownNamespace", namespace: sent.namespace } };
   }
-  return { kind: "ready", facts, warnings };
+  return { kind: "ready", facts, warnings, podConfig };
 }
 
 /** Makes a validated job durable, or with `validateOnly` says how that would end. */
 export async function finish(ports: IntakePorts, submission: Submission, ready: Ready): Promise<Submitted> {
-  const outcome = await create(ports, submission, ready.facts);
+  const outcome = await create(ports, submission, ready);
   if (outcome.kind === "created" && submission.validateOnly) {
     return { kind: "valid", job: outcome.job, warnings: ready.warnings };
   }
@@ -83,7 +90,8 @@ async function earlierOf(
 
 /** Everything that is wrong or odd with a job that is refused anyway; the store is only asked what its namespace and queues are. */
 export async function check(ports: IntakePorts, sent: SentJob): Promise<readonly FieldNote[]> {
-  return (await findings(ports, { sent, facts: await factsOf(ports, sent), strict: true })).violations;
+  const facts = await factsOf(ports, sent);
+  return (await findings({ sent, facts, strict: true, podConfig: podConfigOf(ports) })).violations;
 }
 
 /** Null where the namespace's name cannot be one: the store is not asked with it. */
@@ -91,27 +99,34 @@ async function factsOf(ports: IntakePorts, { namespace }: SentJob): Promise<Inta
   return isDnsLabel(namespace) ? await ports.store.facts(namespace) : null;
 }
 
-async function findings(
-  { podConfig = PLAIN_POD_CONFIG }: IntakePorts,
-  of: { readonly sent: SentJob; readonly facts: IntakeFacts | null; readonly strict: boolean },
-): Promise<Findings> {
-  const { sent, facts, strict } = of;
+function podConfigOf({ podConfig }: IntakePorts): PodConfig {
+  return podConfig === undefined ? PLAIN_POD_CONFIG : podConfig();
+}
+
+async function findings(of: {
+  readonly sent: SentJob;
+  readonly facts: IntakeFacts | null;
+  readonly strict: boolean;
+  readonly podConfig: PodConfig;
+}): Promise<Findings> {
+  const { sent, facts, strict, podConfig } = of;
   const { violations, warnings } = await validate(sent, facts, podConfig);
   return strict ? { violations: [...violations, ...warnings], warnings: [] } : { violations, warnings };
 }
 
 /** A generated name that is taken says nothing to the caller: another one is tried. */
-async function create(ports: IntakePorts, submission: Submission, facts: IntakeFacts): Promise<CreateOutcome> {
+async function create(ports: IntakePorts, submission: Submission, ready: Ready): Promise<CreateOutcome> {
   const { job: sent, requestId, validateOnly: dryRun } = submission;
   for (let tried = 1; ; tried++) {
-    const outcome = await ports.store.createJob({ job: makeJob(ports, submission, facts), sent, requestId, dryRun });
+    const outcome = await ports.store.createJob({ job: makeJob(ports, submission, ready), sent, requestId, dryRun });
     const takenByChance = sent.name === "" && (outcome.kind === "nameTaken" || outcome.kind === "beingDeleted");
     if (!takenByChance || tried === NAMES_TRIED_MAX) return outcome;
   }
 }
 
 /** The record of a validated job, with a uid and, where that is asked for, a name of its own. */
-export function makeJob(ports: IntakePorts, { job: sent, createdBy }: Submission, facts: IntakeFacts): Job {
+export function makeJob(ports: IntakePorts, { job: sent, createdBy }: Submission, ready: Ready): Job {
+  const { facts, podConfig } = ready;
   const kind = kindOf(sent.spec.kind);
   invariant(kind !== undefined, "a validated job has a kind that is served");
   const nowMs = ports.clock.nowMs();
@@ -123,7 +138,7 @@ export function makeJob(ports: IntakePorts, { job: sent, createdBy }: Submission
     uid: uuidV7(nowMs, ports.randomBytes(UUID_BYTES)),
     name: sent.name || generatedName(sent.generateName, ports.randomBytes(SUFFIX_LENGTH)),
     createdBy,
-    podConfig: ports.podConfig ?? PLAIN_POD_CONFIG,
+    podConfig,
     nowMs,
     traceParent: ports.traceParent?.(),
   });

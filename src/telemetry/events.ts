@@ -8,6 +8,8 @@ export type Telemetry = {
   /** A process of a service that may have several; `address` where it serves the API. */
   readonly processStarted: (facts: { readonly roles: readonly string[]; readonly address: string | null }) => void;
   readonly serviceStopped: () => void;
+  /** What the platform gives to pods has changed, and is in force for jobs that are made from now on. */
+  readonly podConfigRead: (facts: { readonly file: string }) => void;
   /** A stage's loop failed and goes on after a pause. */
   readonly loopFailed: (facts: { readonly loop: string; readonly error: unknown }) => void;
   /** A call was answered INTERNAL; `reference` is what its caller was told. */
@@ -100,6 +102,7 @@ function telemetryOn(log: Logger, measuring: Meter | null): Telemetry {
     serviceStarted: (facts) => log.info(facts, "service started"),
     processStarted: (facts) => log.info(facts, "process started"),
     serviceStopped: () => log.info("service stopped"),
+    podConfigRead: (facts) => log.info(facts, "pod config read"),
     loopFailed,
     quota: quotaTelemetry(log, meter, { monotonicMs: () => performance.now(), loopFailed }),
     callFailed: (facts) => {

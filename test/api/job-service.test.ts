@@ -305,7 +305,7 @@ test("the kinds that are served are listed with roles, defaults and an example t
 
 test("a job tells where the logs of its pods are once it is admitted, and whether it may be interrupted", async (t) => {
   const logTemplates = [{ name: "archive", uri: "https://logs/{{ .cluster }}/{{ .podName }}?c={{ .containerName }}" }];
-  const { call, store } = await startFixture(t, { logTemplates });
+  const { call, store } = await startFixture(t, { logTemplates: () => logTemplates });
   await call(method.createJob, { job: pytorchJob("mnist", { runPolicy: { interruptible: true } as never }) });
   const waiting = await call(method.getJob, { name: "mnist" });
   assert.equal(waiting.ok?.job?.spec?.runPolicy?.interruptible, true);

@@ -75,7 +75,7 @@ function startIntake(
   const intake = createIntake({
     clock: { nowMs: () => NOW_MS, monotonicMs: () => 0, sleep: async () => {} },
     store,
-    podConfig,
+    podConfig: () => podConfig,
     randomBytes: (count) => new Uint8Array(count).fill(bytes++),
     wakePlanner: () => void woken.push("planner"),
     wakeJob: (uid) => void woken.push(uid),

@@ -3,7 +3,15 @@
 const STAGES = ["api", "intake", "planner", "worker", "watch"];
 const ADAPTERS = ["store", "quota", "cluster", "simcluster"];
 /** The composition root: main.ts, and the files beside it that wire things together. */
-const COMPOSITION = ["main.ts", "embedded.ts", "serve.ts", "compose.ts", "compose-quota.ts", "compose-plugins.ts"];
+const COMPOSITION = [
+  "main.ts",
+  "embedded.ts",
+  "serve.ts",
+  "compose.ts",
+  "compose-quota.ts",
+  "compose-plugins.ts",
+  "compose-pods.ts",
+];
 const FILE_LINES_MAX = 400;
 
 /** What of core a room of core may import, beside itself and runtime: one way only. */

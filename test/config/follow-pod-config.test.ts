@@ -1,0 +1,60 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { followPodConfig } from "../../src/compose-pods.ts";
+import { readConfig } from "../../src/config.ts";
+
+test("a changed file counts once it is right, a wrong one is told once, and one that is gone changes nothing", async (t) => {
+  const directory = mkdtempSync(join(tmpdir(), "gangway-pods-"));
+  t.after(() => rmSync(directory, { recursive: true, force: true }));
+  const file = join(directory, "pods.yaml");
+  writeFileSync(file, "serviceAccount: first");
+  const read: string[] = [];
+  const failures: string[] = [];
+  // Each sleep ends when the test looks on, so that every text is looked at before the next is written.
+  let wake: (() => void) | null = null;
+  const clock = { nowMs: () => 0, monotonicMs: () => 0, sleep: () => new Promise<void>((done) => (wake = done)) };
+  const telemetry = {
+    podConfigRead: (facts: { readonly file: string }) => void read.push(facts.file),
+    loopFailed: ({ error }: { readonly error: unknown }) => void failures.push(String(error)),
+  };
+  const followed = followPodConfig({ clock, telemetry }, readConfig(directory, { GANGWAY_POD_CONFIG: file }));
+  const stop = new AbortController();
+  const running = followed.run(stop.signal);
+  const lookAgain = async () => {
+    const sleeping = wake;
+    sleeping?.();
+    while (wake === sleeping) await new Promise((resolve) => setImmediate(resolve));
+    return followed.now().serviceAccount;
+  };
+  assert.equal(await lookAgain(), "first");
+  assert.deepEqual([read, failures], [[], []], "what has not changed is not read");
+  // As a mounted config map changes.
+  writeFileSync(`${file}.new`, "serviceAccount: second");
+  renameSync(`${file}.new`, file);
+  assert.equal(await lookAgain(), "second");
+  writeFileSync(file, "serviceAcount: third");
+  assert.equal(await lookAgain(), "second");
+  assert.equal(await lookAgain(), "second");
+  rmSync(file);
+  assert.equal(await lookAgain(), "second");
+  writeFileSync(file, "serviceAccount: fourth");
+  assert.equal(await lookAgain(), "fourth");
+  assert.deepEqual(read, [file, file]);
+  assert.equal(failures.length, 2);
+  assert.match(failures[0] ?? "", /where serviceAcount is unknown; known are/);
+  stop.abort();
+  (wake as (() => void) | null)?.();
+  await running;
+});
+
+test("without a file there is nothing to follow", async () => {
+  const config = readConfig("/", {});
+  const clock = { nowMs: () => 0, monotonicMs: () => 0, sleep: () => Promise.reject(new Error("nobody waits")) };
+  const telemetry = { podConfigRead: () => assert.fail(), loopFailed: () => assert.fail() };
+  const followed = followPodConfig({ clock, telemetry }, config);
+  await followed.run(new AbortController().signal);
+  assert.equal(followed.now(), config.podConfig);
+});
