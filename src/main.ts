@@ -28,7 +28,7 @@ async function main(): Promise<number> {
     address: config.address,
     signal,
     takeSignals,
-    startProgram: (argv, variables) => startProgram(argv, programEnvironment(variables)),
+    startProgram: (argv, variables, onFailure) => startProgram(argv, programEnvironment(variables), onFailure),
     up: async (options) => {
       const { startEmbedded } = await import("./embedded.ts");
       const start = (chosen: UpOptions) => startEmbedded(chosen, config);

@@ -69,8 +69,12 @@ export type CliDeps = CliIo & {
   readonly address: string | undefined;
   /** Aborted when the user interrupts. */
   readonly signal: AbortSignal;
-  /** Starts a program, with these variables beside those of this process. */
-  readonly startProgram: (argv: readonly string[], variables: Readonly<Record<string, string>>) => Program;
+  /** Starts a program, with these variables beside those of this process; `onFailure` hears why it does not start. */
+  readonly startProgram: (
+    argv: readonly string[],
+    variables: Readonly<Record<string, string>>,
+    onFailure: (why: string) => void,
+  ) => Program;
   /** Gives `listener` every signal that would else interrupt this process, until the function that it returns is called. */
   readonly takeSignals: (listener: (signal: TakenSignal) => void) => () => void;
   /** Runs the service; resolves with the exit status. */

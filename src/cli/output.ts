@@ -23,6 +23,16 @@ export function show<D extends DescMessage>(run: Run, format: OutputFormat, show
   else printTable(run, shown.columns, shown.rows);
 }
 
+/** What a change has done: a line to people, or a message in the format that was asked for. */
+export function showLine<D extends DescMessage>(
+  run: Run,
+  format: OutputFormat,
+  { line, ...shown }: Pick<Shown<D>, "schema" | "message" | "names"> & { readonly line: string },
+): void {
+  if (format === "table") printLines(run, [line]);
+  else show(run, format, { ...shown, columns: [], rows: [], none: "" });
+}
+
 export function encodeMessage<D extends DescMessage>(
   format: "json" | "yaml",
   schema: D,

@@ -55,6 +55,8 @@ test("a token is granted, held and released, and each answer says so", async (t)
   assert.match((await gangway(`release ${POOL} q1`)).stdout, /^ex:warehouse q1 released\n$/);
   const twice = await gangway(`release ${POOL} q1`);
   assert.deepEqual([twice.exitCode, twice.stdout], [0, "ex:warehouse q1 not held\n"]);
+  const shown = await gangway(`release ${POOL} q1 -o json`);
+  assert.deepEqual(JSON.parse(shown.stdout), { outcome: "RELEASE_OUTCOME_NOT_HELD" });
 });
 
 test("what is used up is refused with status 3 and what is in the way", async (t) => {
@@ -162,6 +164,23 @@ test("--exec holds the token while a program runs, tells it of its grant, and en
   const variables = { GANGWAY_POOL: POOL, GANGWAY_TOKEN: "q1", GANGWAY_FENCE: fence, held: [fence] };
   assert.deepEqual(started, [["./nightly.sh", "--full", "-o", "json"], variables]);
   assert.equal(resources.held.length, 0);
+});
+
+test("--exec runs a single argument with white space by the shell, and says why a program does not start", async (t) => {
+  const { gangway, api } = await served(t);
+  const started: (readonly string[])[] = [];
+  const startProgram: NonNullable<World["startProgram"]> = (argv, _variables, onFailure) => {
+    started.push(argv);
+    onFailure("work: not found");
+    const program = new Running();
+    program.exit(127);
+    return program;
+  };
+  const line = ["alloc", POOL, "q1", "--exec", "./prepare.sh && ./nightly.sh"];
+  const ran = await run(line, { address: api.address, startProgram });
+  assert.deepEqual([ran.exitCode, ran.stderr], [127, "error: work: not found\n"]);
+  await gangway(`alloc ${POOL} q1 --exec ./nightly.sh`, { startProgram });
+  assert.deepEqual(started, [["sh", "-c", "./prepare.sh && ./nightly.sh"], ["./nightly.sh"]]);
 });
 
 test("--exec does not start the program where the token is refused", async (t) => {

@@ -10,15 +10,18 @@ import { listenToSignals, type SignalledProcess } from "../../src/cli/signals.ts
 
 const PATH = { PATH: process.env["PATH"] };
 
-test("a program's exit status is that of a shell", async () => {
-  assert.equal(await startProgram(["sh", "-c", "exit 7"], PATH).ended, 7);
-  assert.equal(
-    await startProgram(["sh", "-c", 'test "$GANGWAY_FENCE" = 12'], { ...PATH, GANGWAY_FENCE: "12" }).ended,
-    0,
-  );
-  assert.equal(await startProgram(["sh", "-c", "kill -TERM $$"], PATH).ended, 143);
-  assert.equal(await startProgram(["there-is-no-such-program"], PATH).ended, 127);
-  assert.equal(await startProgram([import.meta.dirname], PATH).ended, 126);
+const starts = (why: string) => assert.fail(why);
+
+test("a program's exit status is that of a shell, and one that does not start says why", async () => {
+  assert.equal(await startProgram(["sh", "-c", "exit 7"], PATH, starts).ended, 7);
+  const fenced = startProgram(["sh", "-c", 'test "$GANGWAY_FENCE" = 12'], { ...PATH, GANGWAY_FENCE: "12" }, starts);
+  assert.equal(await fenced.ended, 0);
+  assert.equal(await startProgram(["sh", "-c", "kill -TERM $$"], PATH, starts).ended, 143);
+  const said: string[] = [];
+  const say = (why: string) => void said.push(why);
+  assert.equal(await startProgram(["there-is-no-such-program"], PATH, say).ended, 127);
+  assert.equal(await startProgram([import.meta.dirname], PATH, say).ended, 126);
+  assert.match(said.join("\n"), /^there-is-no-such-program: not found\n.*cli does not start: .*EACCES$/);
 });
 
 test("a program gets the signals that are passed on, and none once it has ended", async (t) => {
@@ -27,7 +30,7 @@ test("a program gets the signals that are passed on, and none once it has ended"
   const watcher = watch(folder);
   const ready = once(watcher, "change");
   const script = 'trap "exit 9" USR2; : >"$READY"; while :; do sleep 0.05; done';
-  const program = startProgram(["sh", "-c", script], { ...PATH, READY: join(folder, "ready") });
+  const program = startProgram(["sh", "-c", script], { ...PATH, READY: join(folder, "ready") }, starts);
   await ready;
   watcher.close();
   program.signal("SIGUSR2");

@@ -43,6 +43,7 @@ const stories: Record<string, readonly Step[]> = {
     { run: "quota get ex:warehouse -o yaml", exit: 0, out: /^name: ex:warehouse\nquota: "8"\n/ },
     { run: "quota list gpu -o name", exit: 0 },
     { run: "quota list ex: -o name", exit: 0, out: /^pool\/ex:warehouse\n$/ },
+    { run: "quota register ex:warehouse --quota 9 -o json", exit: 0, out: /"quota": "9"/ },
     { run: "quota get nowhere", exit: 3, err: /pool nowhere does not exist/ },
   ],
   "what is held is listed, and taken away only by force, with a reason that is kept": [
@@ -57,6 +58,7 @@ const stories: Record<string, readonly Step[]> = {
     { run: "quota allocations --older-than 1h", exit: 0, err: /^no allocations\n$/ },
     { run: "quota allocations --limit 1 -o name", exit: 0, out: /^allocation\/q1\n$/, err: /^only 1 allocations are/ },
     { run: "release ex:warehouse q1", exit: 3, err: /^error: permission denied: / },
+    { run: "quota release ex:warehouse q7 --force --reason gone -o yaml", exit: 0, out: /^outcome: .*NOT_HELD\n$/ },
     { run: "quota release ex:warehouse q1", exit: 2, err: /give --force and a --reason/ },
     {
       run: ["quota", "release", "ex:warehouse", "q1", "--force", "--reason", "its host is gone"],

@@ -5,13 +5,14 @@ import {
   type AllocateResourceResponse,
   AllocateResourceResponseSchema,
   AllocationStatus,
+  ReleaseResourceResponseSchema,
   ResourceManager,
 } from "../../gen/gangway/v1/resource_manager_pb.ts";
 import type { Program, TakenSignal } from "../deps.ts";
 import { formatSpan } from "../duration.ts";
 import { CommandFailure, EXIT, usageFailure } from "../exit.ts";
 import { giveBack, holdWhile, leaseField, leaseOf, type TokenRequest } from "../hold-token.ts";
-import { printLines, show } from "../output.ts";
+import { printLines, show, showLine } from "../output.ts";
 import { releaseWord, violationText } from "../quota-text.ts";
 import {
   durationOption,
@@ -53,13 +54,14 @@ export function registerAlloc(registrar: Registrar): void {
     )
     .argument("<pool>", "the pool, e.g. gpu/h100")
     .argument("<token>", "names the grant; asking again for a token that is held changes nothing")
-    .argument("[command...]", "with --exec, after --: the program and its arguments");
+    .argument("[command...]", "with --exec: after -- the program and its arguments, or one line for the shell");
   allocOptions(command).addHelpText(
     "after",
     examples(
       "gangway alloc ex:warehouse query-17 --lease 10m",
       "gangway alloc gpu/h100 notebook-ann --amount 2 --project nlp --wait=30m",
       "gangway alloc ex:warehouse nightly --wait --exec -- ./nightly.sh --full",
+      "gangway alloc ex:warehouse nightly --exec './prepare.sh && ./nightly.sh'",
     ),
   );
   onRun<Options>(registrar, command, async (run, [pool = "", token = "", ...program], options) => {
@@ -97,6 +99,12 @@ function toRequest(ref: { resourceNamespace: string; allocationToken: string }, 
   return { ...ref, ...scopes, ...(amount === undefined ? {} : { amount }), ...leaseField(lease) };
 }
 
+/** A single argument with white space in it is no program's name but a line for the shell. */
+function commandOf(argv: readonly string[]): readonly string[] {
+  const [first = ""] = argv;
+  return argv.length === 1 && /\s/.test(first) ? ["sh", "-c", first] : argv;
+}
+
 /** One allocation from the command line, which a signal may end at any time. */
 class Allocation {
   readonly #run: Run;
@@ -124,7 +132,8 @@ class Allocation {
       }
       if (response.status !== AllocationStatus.GRANTED) return this.#refused(response);
       if (exec !== true) return this.#granted(response);
-      this.#program = this.#run.deps.startProgram(argv, this.#variables(response));
+      const say = (why: string) => this.#run.deps.stderr(`error: ${why}\n`);
+      this.#program = this.#run.deps.startProgram(commandOf(argv), this.#variables(response), say);
       const held = { request: this.#request, leaseMs, renewNow: response.held };
       return await holdWhile(this.#run, held, this.#program);
     } finally {
@@ -189,13 +198,16 @@ export function registerRelease(registrar: Registrar): void {
     .option("--holder <name>", "who holds it (default: the caller's identity)")
     .option("--project <name>", "refuse if it is held under another project")
     .option("--namespace <name>", "refuse if it is held under another namespace")
+    .addOption(outputOption())
     .addHelpText("after", examples("gangway release ex:warehouse query-17"));
-  type Scope = { holder?: string; project?: string; namespace?: string };
+  type Scope = { holder?: string; project?: string; namespace?: string; output: OutputFormat };
   onRun<Scope>(registrar, command, async (run, [resourceNamespace = "", allocationToken = ""], options) => {
-    const { holder = "", project = "", namespace = "" } = options;
+    const { holder = "", project = "", namespace = "", output } = options;
     const request = { resourceNamespace, allocationToken, holder, project, namespace };
-    const { outcome } = await run.client.call(ResourceManager.method.releaseResource, request);
-    printLines(run, [`${resourceNamespace} ${allocationToken} ${releaseWord(outcome)}`]);
+    const message = await run.client.call(ResourceManager.method.releaseResource, request);
+    const line = `${resourceNamespace} ${allocationToken} ${releaseWord(message.outcome)}`;
+    const names = [`allocation/${allocationToken}`];
+    showLine(run, output, { line, names, schema: ReleaseResourceResponseSchema, message });
     return EXIT.ok;
   });
 }

@@ -9,6 +9,7 @@ import {
 import {
   type Allocation,
   QuotaDifference_Kind as DifferenceKind,
+  ForceReleaseResponseSchema,
   ListAllocationsResponseSchema,
   type QuotaDifference,
   ReconcileQuotaResponseSchema,
@@ -17,7 +18,7 @@ import {
 import { formatSpan } from "../duration.ts";
 import { EXIT, usageFailure } from "../exit.ts";
 import { ageCell } from "../job-text.ts";
-import { printLines, show } from "../output.ts";
+import { show, showLine } from "../output.ts";
 import { allPages, limitOption } from "../pages.ts";
 import { releaseWord } from "../quota-text.ts";
 import { durationOption, examples, type OutputFormat, onRun, outputOption, type Registrar } from "../shell.ts";
@@ -107,18 +108,20 @@ function registerForceRelease(registrar: Registrar): void {
     .argument("<token>", "what names the grant")
     .option("--force", "yes, although its holder may go on working")
     .option("--reason <text>", "why, for those who ask later")
+    .addOption(outputOption())
     .addHelpText(
       "after",
       examples('gangway quota release ex:warehouse query-17 --force --reason "its host is gone, see INC-4711"'),
     );
-  type Options = { force?: boolean; reason?: string };
-  onRun<Options>(registrar, command, async (run, [pool = "", token = ""], { force, reason }) => {
+  type Options = Output & { force?: boolean; reason?: string };
+  onRun<Options>(registrar, command, async (run, [pool = "", token = ""], { force, reason, output }) => {
     if (force !== true || reason === undefined) {
       throw usageFailure('give --force and a --reason; holders themselves use "gangway release"');
     }
     const request = { resourceNamespace: pool, allocationToken: token, reason };
-    const { outcome } = await run.client.call(ResourceManager.method.forceRelease, request);
-    printLines(run, [`${pool} ${token} ${releaseWord(outcome)}`]);
+    const message = await run.client.call(ResourceManager.method.forceRelease, request);
+    const line = `${pool} ${token} ${releaseWord(message.outcome)}`;
+    showLine(run, output, { line, names: [`allocation/${token}`], schema: ForceReleaseResponseSchema, message });
     return EXIT.ok;
   });
 }

@@ -10,7 +10,7 @@ import {
   ResourceManager,
 } from "../../gen/gangway/v1/resource_manager_pb.ts";
 import { EXIT } from "../exit.ts";
-import { printLines, show } from "../output.ts";
+import { show, showLine } from "../output.ts";
 import { allPages, limitOption } from "../pages.ts";
 import { leaseCell, limitCell } from "../quota-text.ts";
 import {
@@ -84,6 +84,7 @@ function registerRegister(registrar: Registrar): void {
       ),
     )
     .option("--if-version <version>", "only if the pool has this version still", parseCount)
+    .addOption(outputOption())
     .addHelpText(
       "after",
       examples(
@@ -92,10 +93,12 @@ function registerRegister(registrar: Registrar): void {
         "gangway quota register ex:warehouse --quota 30 --project-default none",
       ),
     );
-  onRun<Settings>(registrar, command, async (run, [pool = ""], settings) => {
-    const request = toRequest(pool, settings);
-    const registered = await run.client.call(ResourceManager.method.registerResourceQuota, request);
-    printLines(run, [`pool/${pool} registered, version ${registered.pool?.version ?? 0n}`]);
+  onRun<Settings & Output>(registrar, command, async (run, [name = ""], { output, ...settings }) => {
+    const request = toRequest(name, settings);
+    const { pool } = await run.client.call(ResourceManager.method.registerResourceQuota, request);
+    const message = pool ?? create(PoolSchema, { name });
+    const line = `pool/${name} registered, version ${message.version}`;
+    showLine(run, output, { line, names: [`pool/${name}`], schema: PoolSchema, message });
     return EXIT.ok;
   });
 }
