@@ -108,7 +108,7 @@ export async function startService(
     clock,
     store: store.intake,
     randomBytes: (count) => randomBytes(count),
-    ...(podConfig === undefined ? {} : { podConfig }),
+    ...(podConfig === undefined ? {} : { podConfig: () => podConfig }),
     wakePlanner: () => hints.planner(),
     wakeJob: (uid) => hints.job(uid),
   });
