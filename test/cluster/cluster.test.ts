@@ -112,6 +112,25 @@ test("a job is observed by its uid and installation, and every change of it is t
   await cluster.close();
 });
 
+test("what was last said of a pod that the platform took away outlives it, of others it does not", async () => {
+  const { cluster } = connect();
+  cluster.start();
+  const seen = () => cluster.observe("taken");
+  for (const name of ["taken-0", "deleted-0"]) await create(direct, "pods", pod(name, labelsOf("taken"), 1));
+  await until(() => seen().pods.filter(({ phase }) => phase === "Running").length === 2, "both run");
+  const disrupted = { phase: "Failed", conditions: [{ type: "DisruptionTarget", status: "True" }] };
+  const path = "/api/v1/namespaces/default/pods/taken-0/status";
+  await direct.request({ method: "PATCH", path, body: { status: disrupted } });
+  for (const name of ["taken-0", "deleted-0"]) await remove(direct, "pods", name);
+  await until(() => seen().pods.length === 0, "both are gone");
+  assert.deepEqual(
+    seen().lost?.map(({ name, deleting }) => [name, deleting]),
+    [["taken-0", true]],
+  );
+  assert.equal(cluster.observe("another").lost, undefined);
+  await cluster.close();
+});
+
 test("capacity follows pods of ours and of strangers, and is told again if it was not taken", async () => {
   let refuse = true;
   const reports: CapacityReport[] = [];

@@ -258,6 +258,17 @@ describe("pods that the platform takes away by deleting them", () => {
     assert.deepEqual(counted(scene), [0, 1]);
   });
 
+  test("count although they were gone before anybody looked, and are replaced without waiting for that to be forgotten", () => {
+    const scene = new Scene(pytorch({ restartScope: "GANG" })).start();
+    disrupt(scene, "j-worker-0");
+    scene.cluster.collect();
+    assert.deepEqual(names(scene.step(), "deletePod").sort(), ["j-master-0", "j-worker-1"]);
+    scene.cluster.collect();
+    scene.nowMs += 10_000;
+    assert.deepEqual(names(scene.step(), "createPod").sort(), ["j-master-0", "j-worker-0", "j-worker-1"]);
+    assert.deepEqual(counted(scene), [0, 1]);
+  });
+
   test("do not count once they have ended well", () => {
     const scene = new Scene(pytorch()).start();
     scene.set("j-worker-0", "Succeeded", { exitCode: 0 });

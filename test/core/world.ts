@@ -9,7 +9,7 @@ import { totalReplicas } from "../../src/core/job/spec.ts";
 import type { Admission } from "../../src/core/job/status.ts";
 import { kindOf } from "../../src/core/kinds/registry.ts";
 import { ASKED_ANNOTATION, type GangScheduler } from "../../src/core/pods/pod-group.ts";
-import { podView } from "../../src/core/pods/pod-view.ts";
+import { type PodView, podView } from "../../src/core/pods/pod-view.ts";
 import type {
   Action,
   ConfigMapView,
@@ -112,6 +112,8 @@ export class TinyCluster {
   things: Thing[] = [];
   #past: { atMs: number; things: Thing[] }[] = [];
   #made = 0;
+  /** Pods that were disrupted and are gone. */
+  readonly #taken: PodView[] = [];
   /** Counts of true failures, by pod uid: one for a failed pod, and its restarts. */
   failures = new Map<string, number>();
 
@@ -186,6 +188,12 @@ export class TinyCluster {
 
   /** The kubelet and the garbage collector: what is being deleted goes, and then what its owner left behind. */
   collect(): void {
+    const going = this.things.filter(({ kind, deleting, lost }) => kind === "pod" && deleting && !lost);
+    this.#taken.push(
+      ...going
+        .map((thing) => podView(withDeletion(thing)))
+        .filter(({ disrupted, phase }) => disrupted && phase !== "Succeeded"),
+    );
     this.things = this.things.filter(({ deleting, lost }) => !deleting || lost);
     const owners = new Set(this.things.filter(({ kind }) => kind === "anchor").map(({ uid }) => uid));
     for (const thing of this.things) {
@@ -214,6 +222,7 @@ export class TinyCluster {
     return {
       cluster: this.name,
       pods: of("pod").map((thing) => ({ ...podView(withDeletion(thing)), nodeGone: thing.lost === true })),
+      lost: this.#taken,
       services: of("service").map(objectView),
       configMaps: [...of("anchor"), ...of("configMap")].map(configMapView),
       ...(this.scheduler === null

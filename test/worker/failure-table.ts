@@ -79,6 +79,7 @@ export const FAILURES = {
   "preemption by the scheduler": { system: 1 },
   "eviction by a taint": { system: 1 },
   "loss of the node": { system: 1 },
+  "collection of one of a gang with its node": { gang: true, system: 1 },
 } as const satisfies Record<string, Row>;
 
 export type Failing = keyof typeof FAILURES;

@@ -214,6 +214,15 @@ const PLAYS: Readonly<Record<Failing, Play>> = {
   "preemption by the scheduler": disrupted("PreemptionByScheduler"),
   "eviction by a taint": disrupted("DeletionByTaintManager"),
   "loss of the node": disrupted("DeletionByTaintManager", { loses: true }),
+  "collection of one of a gang with its node": {
+    async act(uid) {
+      const pod = await runningPod(uid);
+      sim.model.removeNode(stringAt(objectAt(pod, "spec"), "nodeName") ?? "");
+      await until(() => statusOf(uid).attempts.system > 0, "it is counted");
+      for (const one of await podsOf(uid)) await end(one);
+      for (const name of Object.keys(statusOf(uid).attempts.byReplica)) await succeed(uid, name);
+    },
+  },
 };
 
 function rowJob(failing: Failing, play: Play): Job {

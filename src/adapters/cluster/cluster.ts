@@ -21,6 +21,7 @@ import {
   keepPod,
   strangerView,
 } from "./kept-objects.ts";
+import { LastWords } from "./last-words.ts";
 import { groupsPath, lookAtJob } from "./look-at-job.ts";
 import type { ObjectStore } from "./object-store.ts";
 import { CapacityObserver, type CapacityReport } from "./observer.ts";
@@ -189,9 +190,11 @@ function seenOf(
   const uids = configMaps.map(({ view }) => view.uid);
   const pods = withOwned(parts.pods.store, jobUid, uids).flatMap((kept) => kept.view ?? []);
   const groups = (parts.groups?.store.ofJob(jobUid) ?? []).map((kept) => kept.view);
+  const lost = parts.lastWords.ofJob(jobUid);
   return {
     cluster,
     pods: pods.map((pod) => ({ ...pod, nodeGone: isNodeGone(pod, parts.nodes) })),
+    ...(lost.length === 0 ? {} : { lost }),
     services: withOwned(parts.services.store, jobUid, uids).map((kept) => kept.view),
     configMaps: configMaps.map((kept) => kept.view),
     ...(scheduler === null ? {} : { gang: { scheduler, groups } }),
@@ -238,6 +241,7 @@ function reflect(client: KubeClient, options: ClusterOptions, changed: Changed) 
         tell(before, after);
       },
     });
+  const lastWords = new LastWords(() => clock.monotonicMs());
   const pods = new Reflector<KeptPod>({
     ...base,
     path: "/api/v1/pods",
@@ -247,6 +251,7 @@ function reflect(client: KubeClient, options: ClusterOptions, changed: Changed) 
     ownerOf: (kept) => kept.ownerUid,
     onChange: (_key, before, after) => {
       if (roomOf(before) !== roomOf(after)) changed.capacity();
+      if (before !== undefined && after === undefined) lastWords.heard(before);
       tell(before, after);
     },
   });
@@ -260,7 +265,7 @@ function reflect(client: KubeClient, options: ClusterOptions, changed: Changed) 
   });
   const services = objects("/api/v1/services", keepObject, () => undefined);
   const configMaps = objects("/api/v1/configmaps", keepConfigMap, changed.configMap);
-  return { pods, nodes, services, configMaps, groups: groupReflector(base, options, tell) };
+  return { pods, lastWords, nodes, services, configMaps, groups: groupReflector(base, options, tell) };
 }
 
 function groupReflector(

@@ -17,7 +17,7 @@ export type Slot = {
   readonly name: string;
   /** The attempt that the record names. */
   readonly attempt: number;
-  /** The pod of that attempt; null where none is seen. */
+  /** The pod of that attempt, also one that the platform has just taken away; null where none is seen. */
   readonly pod: PodView | null;
   /** Pods of attempts that the record has left behind. */
   readonly stale: readonly PodView[];
@@ -53,9 +53,12 @@ export function arrange(job: Job, admission: Admission, observed: Observed): Arr
   const cluster = observed.find((one) => one.cluster === admission.cluster);
   const { anchor, parts: configMaps } = anchoredMaps(cluster, admission.number);
   const seen = cluster?.pods ?? [];
-  const ours = seen.filter((pod) => isOurs(pod, job, admission) && belongsTo(pod, anchor));
+  const areOurs = (pods: readonly PodView[]) =>
+    pods.filter((pod) => isOurs(pod, job, admission) && belongsTo(pod, anchor));
+  const ours = areOurs(seen);
+  const lost = areOurs(cluster?.lost ?? []);
   const byName = Map.groupBy(seen, ({ name }) => name);
-  const slots = rolesOf(job.spec).flatMap((role) => roleSlots({ job, admission, role, byName, ours }));
+  const slots = rolesOf(job.spec).flatMap((role) => roleSlots({ job, admission, role, byName, ours, lost }));
   const placed = new Set(slots.flatMap(({ pod, stale }) => [pod, ...stale]));
   const services = (cluster?.services ?? []).filter(
     (service) => service.admission === admission.number && belongsTo(service, anchor),
@@ -89,15 +92,16 @@ type Role = {
   /** Every pod that is seen, ours or not. */
   readonly byName: ReadonlyMap<string, readonly PodView[]>;
   readonly ours: readonly PodView[];
+  readonly lost: readonly PodView[];
 };
 
-function roleSlots({ job, admission, role, byName, ours }: Role): readonly Slot[] {
+function roleSlots({ job, admission, role, byName, ours, lost }: Role): readonly Slot[] {
   const members = keptMembers(job.spec, admission.members)[role] ?? 0;
   const slices = podSlices(
     ours.filter((pod) => pod.role === role.toLowerCase()),
     members,
   );
-  return slices.slice(0, members).map((pods, index) => slotOf({ job, role, index, pods, byName }));
+  return slices.slice(0, members).map((pods, index) => slotOf({ job, role, index, pods, byName, lost }));
 }
 
 function isOurs(pod: PodView, job: Job, admission: Admission): boolean {
@@ -110,13 +114,17 @@ type Place = {
   readonly index: number;
   readonly pods: readonly PodView[];
   readonly byName: ReadonlyMap<string, readonly PodView[]>;
+  readonly lost: readonly PodView[];
 };
 
-function slotOf({ job, role, index, pods, byName }: Place): Slot {
+function slotOf({ job, role, index, pods, byName, lost }: Place): Slot {
   const key = replicaKey(role, index);
   const attempt = attemptOf(job.status.attempts, key);
   const name = podName({ job, role, index });
-  const [pod = null] = pods.filter((one) => one.attempt === attempt).sort(olderFirst);
+  const [pod = null] = [
+    ...pods.filter((one) => one.attempt === attempt).sort(olderFirst),
+    ...lost.filter((one) => one.name === name && one.attempt === attempt),
+  ];
   const holders = byName.get(name) ?? [];
   return {
     key,

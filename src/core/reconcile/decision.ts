@@ -24,6 +24,8 @@ export type ObservedCluster = {
   readonly cluster: string;
   /** Pods that carry the job's uid, and pods that hold one of its pods' names without it. */
   readonly pods: readonly PodView[];
+  /** How pods were last seen that the platform took away and that went a moment ago; absent: none. */
+  readonly lost?: readonly PodView[];
   readonly services: readonly ObjectView[];
   /** Config maps of this job: anchors of its admissions, and what its kind made for them (see `anchoredMaps`). */
   readonly configMaps: readonly ConfigMapView[];
