@@ -166,6 +166,23 @@ test("what a template asks of the platform and is not there is refused at its pl
   assert.equal(created.length, 0);
 });
 
+test("all that is wrong with a template is said at once, what the platform has not too", async () => {
+  const { intake } = startIntake(["created"], platform);
+  const metadata = { annotations: { primary_container_name: "trainer", "gangway.dev/pod-template": "big" } };
+  const container = { name: "pytorch", args: ["{{ .Inputs.lr }}"], resources: { limits: { cpu: "5oom" } } };
+  const template = { metadata, spec: { containers: [container] } };
+  const sent = sentJob({ spec: { kind: "PyTorchJob", replicaSpecs: { Master: { template } } } });
+  const outcome = await intake.submit(submission(sent));
+  const at = "job.spec.replica_specs[Master].template";
+  assert.deepEqual(outcome.kind === "invalid" && outcome.violations.map(({ field }) => field), [
+    `${at}.spec.containers[0].image`,
+    `${at}.spec.containers[0].resources.limits.cpu`,
+    `${at}.spec.containers[0].args[0]`,
+    `${at}.metadata.annotations["gangway.dev/pod-template"]`,
+    `${at}.metadata.annotations["primary_container_name"]`,
+  ]);
+});
+
 const queues = {
   "the scheduling policy's queue before all": {
     sent: sentJob({

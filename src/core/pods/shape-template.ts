@@ -35,19 +35,41 @@ export type ShapeOutcome =
  * will run; what is only known of a single pod, `buildPod` adds. Deterministic, and doing it twice is as doing it once.
  */
 export function shapeTemplate(template: JsonObject, shaping: Shaping): ShapeOutcome {
+  const errors = checkAsked(template, shaping);
+  if (errors.length > 0) return { kind: "refused", errors };
   const asked = readAsked(template);
   const found = findTemplate(asked, shaping);
-  const metadata = mergeMetadata(objectAt(found?.template, "metadata"), objectAt(template, "metadata"));
+  const metadata = metadataOn(found, template);
   const podSpec = objectAt(template, "spec");
-  const named = stringMapAt(metadata, "annotations")[PRIMARY_CONTAINER_ANNOTATION] ?? "";
-  const errors = [...asked.errors, ...missing(asked, found, shaping), ...noSuchContainer(named, podSpec)];
-  if (errors.length > 0) return { kind: "refused", errors };
-  const primaryContainer = named || shaping.primaryContainer;
+  const primaryContainer = primaryNamedBy(metadata) || shaping.primaryContainer;
   const shaped = shapeSpec(podSpec, asked, found, { ...shaping, primaryContainer });
   const wrong = wrongWith(podSpec, shaped);
   if (wrong.length > 0) return { kind: "refused", errors: wrong };
   const described = Object.keys(metadata).length === 0 ? {} : { metadata };
   return { kind: "shaped", template: { ...template, ...described, spec: shaped } };
+}
+
+/** What a template's annotations ask for and is not there; of its spec only the names of containers are looked at. */
+export function checkAsked(
+  template: JsonObject,
+  shaping: Pick<Shaping, "config" | "namespace">,
+): readonly FieldError[] {
+  const asked = readAsked(template);
+  const found = findTemplate(asked, shaping);
+  const primary = primaryNamedBy(metadataOn(found, template));
+  return [
+    ...asked.errors,
+    ...missing(asked, found, shaping.config),
+    ...noSuchContainer(primary, objectAt(template, "spec")),
+  ];
+}
+
+function metadataOn(base: PlatformTemplate | null, template: JsonObject): JsonObject {
+  return mergeMetadata(objectAt(base?.template, "metadata"), objectAt(template, "metadata"));
+}
+
+function primaryNamedBy(metadata: JsonObject): string {
+  return stringMapAt(metadata, "annotations")[PRIMARY_CONTAINER_ANNOTATION] ?? "";
 }
 
 /** Nobody would ever see such a container end. */
@@ -78,12 +100,15 @@ export function loadOrDefault(
   return own ?? named.find((one) => one.namespace === podTemplateNamespace) ?? null;
 }
 
-function findTemplate({ podTemplate }: Asked, { config, namespace }: Shaping): PlatformTemplate | null {
+function findTemplate(
+  { podTemplate }: Asked,
+  { config, namespace }: Pick<Shaping, "config" | "namespace">,
+): PlatformTemplate | null {
   const name = podTemplate || config.defaultPodTemplateName;
   return name === "" ? null : loadOrDefault(config, { namespace, name });
 }
 
-function missing(asked: Asked, found: PlatformTemplate | null, { config }: Shaping): readonly FieldError[] {
+function missing(asked: Asked, found: PlatformTemplate | null, config: PodConfig): readonly FieldError[] {
   const errors: FieldError[] = [];
   if (asked.podTemplate !== "" && found === null) {
     const message = `there is no pod template ${asked.podTemplate.slice(0, 80)}`;
