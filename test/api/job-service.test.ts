@@ -1,6 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { CleanPodPolicy, JobPhase, PluginStage, RestartPolicy, RestartScope, TaskPhase } from "../../src/gen/gangway/v1/job_pb.ts";
+import {
+  CleanPodPolicy,
+  JobPhase,
+  PluginStage,
+  RestartPolicy,
+  RestartScope,
+  TaskPhase,
+} from "../../src/gen/gangway/v1/job_pb.ts";
 import { CreateJobResponse_Outcome, JobService, JobView, QuotaLevel } from "../../src/gen/gangway/v1/job_service_pb.ts";
 import { startFixture } from "./fixture.ts";
 import { pytorchJob, template } from "./jobs.ts";
