@@ -73,6 +73,10 @@ export async function listPools(resources: ResourceManager, { prefix, pageSize, 
 export async function listAllocations(resources: ResourceManager, request: ListAllocationsRequest) {
   const page = await resources.listAllocations({ filter: toFilter(request.filter), ...pageOf(request) });
   if (page === "badCursor") throw badPageToken();
+  if (page === "noGrantTimes") {
+    const message = "must be absent for a pool of durability REDIS, which does not keep when its tokens were granted";
+    throw invalidFields([{ field: "filter.older_than", message }]);
+  }
   return { allocations: page.allocations.map(toProtoAllocation), nextPageToken: page.next ?? "" };
 }
 

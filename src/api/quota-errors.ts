@@ -64,6 +64,12 @@ export function allocateError(refusal: AllocateRefusal, path: (line: number) => 
         subject: `pools ${refusal.pools.join(" and ")}`,
         description: "belong to different quota domains or have different durability: they cannot be granted together",
       });
+    case "queueApart":
+      return failedPrecondition({
+        type: "QUEUE_APART",
+        subject: `pool ${refusal.pool}`,
+        description: `cannot be charged to queue ${refusal.queue}: queues are counted with the pools of quota domain default and durability LEDGER`,
+      });
     case "leaseTooLong":
       return leaseTooLong(`${path(refusal.line)}lease`, refusal.maxLeaseMs);
     case "tooManyTokens":

@@ -98,6 +98,8 @@ export type AllocateRefusal =
   | { readonly kind: "unknownPool" | "unknownQueue"; readonly name: string; readonly line: number }
   /** Their domains or durabilities differ. */
   | { readonly kind: "apart"; readonly pools: readonly [string, string] }
+  /** Queues are not counted where that pool is. */
+  | { readonly kind: "queueApart"; readonly pool: string; readonly queue: string }
   | LeaseRefusal
   | { readonly kind: "tooManyTokens"; readonly tokensMax: number };
 
@@ -206,7 +208,9 @@ export type ResourceManager = {
   ) => Promise<{ readonly pools: readonly PoolRecord[]; readonly next: string | null } | "badCursor">;
   readonly listAllocations: (
     query: Page & { readonly filter: AllocationFilter },
-  ) => Promise<{ readonly allocations: readonly ShownAllocation[]; readonly next: string | null } | "badCursor">;
+  ) => Promise<
+    { readonly allocations: readonly ShownAllocation[]; readonly next: string | null } | "badCursor" | "noGrantTimes"
+  >;
   readonly forceRelease: (
     of: TokenRef & { readonly reason: string; readonly actor: string },
   ) => Promise<ForceReleaseAnswer>;

@@ -27,6 +27,8 @@ export type LineRefusal =
   | { readonly kind: "unknownPool" | "unknownQueue"; readonly name: string; readonly line: number }
   /** Their domains or durabilities differ: they cannot be granted together. */
   | { readonly kind: "apart"; readonly pools: readonly [string, string] }
+  /** Queues are counted in one domain, in the ledger: a pool that is counted elsewhere is not charged to one. */
+  | { readonly kind: "queueApart"; readonly pool: string; readonly queue: string }
   | { readonly kind: "leaseTooLong"; readonly line: number; readonly maxLeaseMs: number };
 
 export type BuiltLines = {
@@ -60,10 +62,13 @@ export async function buildLines(facts: PoolFacts, lines: readonly AllocateLine[
 
 async function lineRefusal(
   facts: PoolFacts,
-  { maxLeaseMs }: PoolSettings,
+  { name, domain, durability, maxLeaseMs }: PoolSettings,
   { queue, lease, at }: AllocateLine & { readonly at: number },
 ): Promise<LineRefusal | null> {
   if (queue !== null && !(await facts.queueExists(queue))) return { kind: "unknownQueue", name: queue, line: at };
+  if (queue !== null && (domain !== "default" || durability === "REDIS")) {
+    return { kind: "queueApart", pool: name, queue };
+  }
   const isTooLong = lease.kind === "asked" && maxLeaseMs !== null && lease.ms > maxLeaseMs;
   return isTooLong ? { kind: "leaseTooLong", line: at, maxLeaseMs } : null;
 }

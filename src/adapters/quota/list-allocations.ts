@@ -29,15 +29,21 @@ export type AllocationQuery = Page & {
 
 type AllocationPage = { readonly allocations: readonly ShownAllocation[]; readonly next: string | null };
 
-/** From the ledger; those of a pool that Redis alone decides, only where the filter names it, from its counters. */
+/**
+ * From the ledger; those of a pool that Redis alone decides, only where the filter names it, from its counters, which do not know when they granted:
+ * `noGrantTimes` where that is asked for.
+ */
 export async function listAllocations(
   ports: AdminPorts,
   query: AllocationQuery,
-): Promise<AllocationPage | "badCursor"> {
+): Promise<AllocationPage | "badCursor" | "noGrantTimes"> {
   const { clock, store, facts, domains, events } = ports;
   const { pool, olderThanMs, ...filter } = query.filter;
   const settings = pool === null ? null : await facts.pool(pool);
-  if (settings?.durability === "REDIS") return listHeld(await domains.desk(settings), query, clock.nowMs());
+  if (settings?.durability === "REDIS") {
+    if (olderThanMs !== null) return "noGrantTimes";
+    return listHeld(await domains.desk(settings), query, clock.nowMs());
+  }
   const grantedBeforeMs = olderThanMs === null ? null : clock.nowMs() - olderThanMs;
   const page = await store.listAllocations({ ...query, filter: { ...filter, pool, grantedBeforeMs } });
   if (page === "badCursor") return page;
@@ -75,10 +81,12 @@ async function findAll(
 }
 
 /** A page of what the counters hold: as they page, so that a page may be short, or empty before the last. */
-async function listHeld(desk: Desk, query: AllocationQuery, nowMs: number): Promise<AllocationPage> {
-  await desk.domain.openEpoch(OPEN_MS);
+async function listHeld(desk: Desk, query: AllocationQuery, nowMs: number): Promise<AllocationPage | "badCursor"> {
   const { pool, project, namespace, holder } = query.filter;
-  const page = await desk.counters.held(query.after, query.pageSize);
+  const after = query.after === null ? null : heldCursor(query.after);
+  if (after === "badCursor") return after;
+  await desk.domain.openEpoch(OPEN_MS);
+  const page = await desk.counters.held(after, query.pageSize);
   const mine = page.tokens.filter(
     (token) =>
       token.pool === pool &&
@@ -91,5 +99,15 @@ async function listHeld(desk: Desk, query: AllocationQuery, nowMs: number): Prom
     const inMs = found === "closed" ? null : (found[at]?.expiresInMs ?? null);
     return { ...token, holder: holderText(held), grantTimeMs: null, expireTimeMs: inMs === null ? null : nowMs + inMs };
   });
-  return { allocations, next: page.next };
+  return { allocations, next: page.next === null ? null : cursorText(page.next) };
+}
+
+/** Where counters go on, as a token of this list alone; counters take any number below 2^64. */
+function cursorText(next: string): string {
+  return Buffer.from(`held ${next}`).toString("base64url");
+}
+
+function heldCursor(text: string): string | "badCursor" {
+  const [, next = ""] = /^held (\d{1,20})$/.exec(Buffer.from(text, "base64url").toString()) ?? [];
+  return next === "" || BigInt(next) >= 2n ** 64n ? "badCursor" : next;
 }
