@@ -115,10 +115,18 @@ function addServices(server: Server, ports: ApiPorts, stopping: AbortSignal) {
 function bind(server: Server, address: string): Promise<number> {
   return new Promise((resolve, reject) => {
     server.bindAsync(address, ServerCredentials.createInsecure(), (error, port) => {
-      if (error) reject(new Error(`cannot listen on ${address}: ${error.message}`, { cause: error }));
+      if (error) reject(new Error(`cannot listen on ${address}: ${whyNotBound(error)}`, { cause: error }));
       else resolve(port);
     });
   });
+}
+
+/** The system's own word is somewhere in what grpc-js says. */
+function whyNotBound({ message }: Error): string {
+  if (message.includes("EADDRINUSE")) return "the address is in use by another process";
+  if (message.includes("EADDRNOTAVAIL")) return "this machine has no such address";
+  if (message.includes("EACCES")) return "this user may not use the port";
+  return message;
 }
 
 /** Open streams of health and reflection would keep a graceful shutdown waiting for ever. */
