@@ -1,4 +1,5 @@
 /** The composition root: reads the configuration and runs the command line; what runs the service is loaded only when it is asked for. */
+import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { runCli } from "./cli/cli.ts";
 import type { UpOptions } from "./cli/deps.ts";
@@ -13,6 +14,7 @@ import { type Config, programEnvironment, readConfig } from "./config.ts";
 import { systemClock } from "./runtime/clock.ts";
 
 const root = resolve(import.meta.dirname, "..");
+const manifest: { readonly version: string } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 async function main(): Promise<number> {
   const io = processIo(process);
   const config = await configOf(process.cwd());
@@ -25,6 +27,7 @@ async function main(): Promise<number> {
     ...io,
     color: io.color && !config.plain,
     clock: systemClock(),
+    version: manifest.version,
     address: config.address,
     signal,
     takeSignals,

@@ -73,6 +73,7 @@ function newProgram(deps: CliDeps): Command {
     .description(
       "Submits distributed training jobs, which board a Kubernetes cluster as gangs: all together, or not at all.",
     )
+    .version(deps.version, "--version", "show the version of this command line")
     .option("--address <host:port>", "the service (default: GANGWAY_ADDRESS, or 127.0.0.1:7443)")
     .configureOutput({
       writeOut: deps.stdout,

@@ -65,6 +65,8 @@ export type CliIo = {
 /** Everything that the command line takes from the world. */
 export type CliDeps = CliIo & {
   readonly clock: Clock;
+  /** Of this program. */
+  readonly version: string;
   /** The service's address as the environment gives it; the option --address goes first. */
   readonly address: string | undefined;
   /** Aborted when the user interrupts. */

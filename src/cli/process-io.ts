@@ -1,5 +1,6 @@
+import { isUtf8 } from "node:buffer";
 import { readdir, readFile, stat } from "node:fs/promises";
-import { text } from "node:stream/consumers";
+import { buffer } from "node:stream/consumers";
 import type { CliIo, PathEntry } from "./deps.ts";
 
 /** The part of a process that the command line reads and writes. */
@@ -15,13 +16,19 @@ export function processIo(streams: ProcessStreams): CliIo {
   return {
     stdout: (chunk) => void stdout.write(chunk),
     stderr: (chunk) => void stderr.write(chunk),
-    readStdin: () => text(stdin),
-    readFile: (path) => readFile(path, "utf8"),
+    readStdin: async () => decode(await buffer(stdin)),
+    readFile: async (path) => decode(await readFile(path)),
     lookUp,
     isTty: stdout.isTTY === true,
     columns: stdout.columns || COLUMNS,
     color: stdout.isTTY === true && stdout.hasColors(),
   };
+}
+
+/** Throws on bytes that are not text, which would else be sent as characters that nobody wrote. */
+function decode(bytes: Buffer): string {
+  if (!isUtf8(bytes)) throw new Error("it is not UTF-8");
+  return bytes.toString("utf8");
 }
 
 function ignoreClosedPipe(error: NodeJS.ErrnoException) {

@@ -19,6 +19,7 @@ export type Run = { readonly deps: CliDeps; readonly client: GangwayClient };
 
 const DEFAULT_ADDRESS = "127.0.0.1:7443";
 const ADDRESS = /^(?:\[[0-9a-fA-F:.]+\]|[^:[\]/\s]+):\d{1,5}$/;
+const PORT_MAX = 65_535;
 
 /** Gives a command its body; the client it gets is closed after it. Options include the program's own. */
 export function onRun<O extends object>(
@@ -42,8 +43,13 @@ export function onRun<O extends object>(
 function addressOf(option: string | undefined, deps: CliDeps): string {
   const [address, origin] =
     option === undefined ? [deps.address || DEFAULT_ADDRESS, "GANGWAY_ADDRESS"] : [option, "--address"];
-  if (!ADDRESS.test(address)) throw usageFailure(`${origin} must be HOST:PORT, not ${address}`);
+  if (!isAddress(address)) throw usageFailure(`${origin} must be HOST:PORT, not ${address}`);
   return address;
+}
+
+/** True of HOST:PORT and [IPV6]:PORT; a service also listens at port 0, which is any that is free. */
+export function isAddress(text: string): boolean {
+  return ADDRESS.test(text) && Number(text.slice(text.lastIndexOf(":") + 1)) <= PORT_MAX;
 }
 
 export type OutputFormat = "table" | "json" | "yaml" | "name";
@@ -95,5 +101,12 @@ export function examples(...lines: readonly string[]): string {
 
 /** A job's name as given: `llama` or, as `-o name` prints it, `pytorchjob/llama`. */
 export function jobName(given: string): string {
-  return given.slice(given.lastIndexOf("/") + 1);
+  const [name = "", ...more] = given.split("/").reverse();
+  if (name === "" || more.length > 1) throw usageFailure(`a job must be NAME or KIND/NAME, not ${given}`);
+  return name;
+}
+
+/** Refuses a `--timeout` of a command that would not wait: whoever gives one believes that it does. */
+export function checkTimeout({ wait, timeout }: { readonly wait?: boolean; readonly timeout?: number }): void {
+  if (timeout !== undefined && wait !== true) throw usageFailure("--timeout is for --wait");
 }

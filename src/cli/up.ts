@@ -58,7 +58,8 @@ async function showExamples(service: RunningService, options: UpOptions, deps: U
     deps.stdout("serving until Ctrl-C\n");
     return null;
   } catch (error) {
-    if (deps.signal.aborted) return EXIT.ok;
+    // Who asked how the examples end must not read their success out of an interruption.
+    if (deps.signal.aborted) return options.exit ? EXIT.interrupted : EXIT.ok;
     throw error;
   } finally {
     client.close();

@@ -11,6 +11,7 @@ const MANIFESTS = {
   "changed.yaml": pytorchManifest("mnist").replace("replicas: 2", "replicas: 3"),
   "typo.yaml": pytorchManifest("typo").replace("image:", "imagePullPolcy: Always, image:"),
   "wrong.yaml": pytorchManifest("Wrong_Name", "  runPolicy: {schedulingPolicy: {queue: nowhere}}"),
+  "unversioned.yaml": "kind: PyTorchJob\nmetadata: {name: a}",
   "mx.yaml": "apiVersion: kubeflow.org/v1\nkind: MXJob\nmetadata: {name: a}\nspec: {}",
   "empty.yaml": "# nothing\n",
   "jobs/b.yml": pytorchManifest("b"),
@@ -97,6 +98,11 @@ const stories: Record<string, readonly Step[]> = {
       err: /^error: mx.yaml, document 1: kind MXJob is not served: .*\nnothing was submitted\n$/,
     },
     {
+      run: "submit -f job.yaml -f unversioned.yaml",
+      exit: 3,
+      err: /^error: unversioned.yaml, document 1: apiVersion: is required: kubeflow.org\/v1 or gangway.dev\/v1\n/,
+    },
+    {
       run: "submit -f twice",
       exit: 3,
       err: /twice\/b.yaml, document 2: metadata.name: a is also the name of twice\/a.yaml, document 1/,
@@ -169,9 +175,16 @@ const stories: Record<string, readonly Step[]> = {
     { run: "submit -f empty.yaml", exit: 2, err: /no manifest in empty.yaml/ },
     { run: "submit -f job.yaml --wait --timeout 5", exit: 2, err: /a duration with its unit/ },
     { run: "submit -f job.yaml --wait --dry-run", exit: 2, err: /nothing to wait for/ },
+    { run: "submit -f job.yaml --timeout 5s", exit: 2, err: /--timeout is for --wait/ },
+    { run: "delete mnist --timeout 5s", exit: 2, err: /--timeout is for --wait/ },
+    { run: "get a/b/c", exit: 2, err: /a job must be NAME or KIND\/NAME, not a\/b\/c/ },
+    { run: "cancel pytorchjob/", exit: 2, err: /a job must be NAME or KIND\/NAME, not pytorchjob\// },
+    { run: "cluster add east --kubeconfig nowhere.yaml", exit: 2, err: /nowhere.yaml does not exist/ },
     { run: "list --phase sleeping", exit: 2, err: /no phase sleeping/ },
     { run: "list -o xml", exit: 2, err: /Allowed choices are table, json, yaml, name/ },
     { run: "--address nowhere list", exit: 2, err: /--address must be HOST:PORT/ },
+    { run: "--address 127.0.0.1:65536 list", exit: 2, err: /--address must be HOST:PORT/ },
+    { run: "up --listen 127.0.0.1:65536", exit: 2, err: /--listen must be HOST:PORT/ },
     { run: "up --exit --no-examples", exit: 2, err: /--exit waits for the examples/ },
   ],
   "kinds are listed, and an example can be submitted": [
@@ -285,6 +298,10 @@ test("up gets its options, and its exit status is the command's", async () => {
     { exit: false, examples: true, listen: null, data: null, insecure: false },
     { exit: false, examples: false, listen: "127.0.0.1:0", data: "/tmp/x", insecure: false },
   ]);
+});
+
+test("the version is this program's", async () => {
+  assert.deepEqual(await run(["--version"]), { exitCode: 0, stdout: "1.2.3\n", stderr: "" });
 });
 
 test("every command has help with examples", async () => {

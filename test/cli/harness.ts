@@ -30,6 +30,7 @@ export async function run(argv: readonly string[], world: World = {}): Promise<R
     columns: 80,
     color: false,
     clock: systemClock(),
+    version: "1.2.3",
     address: undefined,
     signal: new AbortController().signal,
     startProgram: () => Promise.reject(new Error("no program is started here")) as never,

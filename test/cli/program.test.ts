@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
 import { EventEmitter, once } from "node:events";
-import { mkdtempSync, rmSync, watch } from "node:fs";
+import { mkdtempSync, rmSync, watch, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { PassThrough, Readable } from "node:stream";
 import { test } from "node:test";
 import type { TakenSignal } from "../../src/cli/deps.ts";
+import { type ProcessStreams, processIo } from "../../src/cli/process-io.ts";
 import { startProgram } from "../../src/cli/program.ts";
 import { listenToSignals, type SignalledProcess } from "../../src/cli/signals.ts";
 
@@ -64,4 +66,21 @@ test("the first signal interrupts; while signals are taken, they go to whoever t
   assert.equal(fake.listenerCount("SIGHUP"), 0);
   fake.emit("SIGINT", "SIGINT");
   assert.deepEqual([interrupted.aborted, taken.length, fake.exits], [true, 3, []]);
+});
+
+test("what is read as text must be text", async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), "gangway-text-"));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const written = { good: "größer\n", bad: Buffer.from([0x61, 0xff, 0xfe]) };
+  for (const [name, bytes] of Object.entries(written)) writeFileSync(join(folder, name), bytes);
+  const output = () => new PassThrough() as unknown as NodeJS.WriteStream;
+  const stdin = Readable.from([Buffer.from([0xc3]), Buffer.from([0xb6])]) as unknown as ProcessStreams["stdin"];
+  const io = processIo({
+    stdin,
+    stdout: output() as ProcessStreams["stdout"],
+    stderr: output() as ProcessStreams["stderr"],
+  });
+  assert.equal(await io.readFile(join(folder, "good")), "größer\n");
+  assert.equal(await io.readStdin(), "ö");
+  await assert.rejects(io.readFile(join(folder, "bad")), /not UTF-8/);
 });

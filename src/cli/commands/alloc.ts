@@ -46,6 +46,7 @@ type Options = {
 export function registerAlloc(registrar: Registrar): void {
   const command = registrar.program
     .command("alloc")
+    .summary("take a token of a pool, at once or in its line, for good or while a program runs")
     .description(
       "take a token of a pool; exit status 0: granted, 3: refused, 4: the service is away, 124: waited too long.\n" +
         "With --exec the token is held while a program runs: renewed in time, and released at its end. The program finds\n" +

@@ -7,6 +7,7 @@ import {
   GangScheduler,
 } from "../../gen/gangway/v1/cluster_service_pb.ts";
 import { EXIT, usageFailure } from "../exit.ts";
+import { readSources } from "../manifest/sources.ts";
 import { printLines, show } from "../output.ts";
 import { examples, type OutputFormat, onRun, outputOption, type Registrar, type Run, repeated } from "../shell.ts";
 
@@ -164,12 +165,9 @@ async function kubeconfigOf({ deps }: Run, { kubeconfig, serverFile }: AddOption
     throw usageFailure("name either a --kubeconfig to send or a --server-file");
   }
   if (serverFile !== undefined) return { case: "path", value: serverFile } as const;
-  if (kubeconfig === "-") return { case: "text", value: await deps.readStdin() } as const;
-  try {
-    return { case: "text", value: await deps.readFile(kubeconfig ?? "") } as const;
-  } catch (error) {
-    throw usageFailure(`${kubeconfig}: ${error instanceof Error ? error.message : String(error)}`);
-  }
+  const [file, ...more] = await readSources([kubeconfig ?? ""], deps);
+  if (file === undefined || more.length > 0) throw usageFailure(`--kubeconfig must name one file, not ${kubeconfig}`);
+  return { case: "text", value: file.text } as const;
 }
 
 /** One line for each finding, and one for what is well. */

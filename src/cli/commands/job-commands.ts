@@ -8,6 +8,7 @@ import { EXIT } from "../exit.ts";
 import { jobsTable, qualifiedName } from "../job-text.ts";
 import { printLines, show } from "../output.ts";
 import {
+  checkTimeout,
   examples,
   jobName,
   namespaceOption,
@@ -91,6 +92,7 @@ export function registerDelete(registrar: Registrar): void {
       examples("gangway delete llama-pretrain", "gangway delete llama-pretrain --wait --timeout 2m"),
     );
   onRun<Named & { wait?: boolean; timeout?: number }>(registrar, command, async (run, names, options) => {
+    checkTimeout(options);
     const { namespace } = options;
     const deleted: Job[] = [];
     for (const name of names.map(jobName)) {

@@ -2,6 +2,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import { create, toJsonString } from "@bufbuild/protobuf";
 import type { Command } from "commander";
 import { Option } from "commander";
+import { servedKinds } from "../../core/kinds/registry.ts";
 import type { Job } from "../../gen/gangway/v1/job_pb.ts";
 import { JobSchema } from "../../gen/gangway/v1/job_pb.ts";
 import { type JobFilterSchema, JobService, ListJobsResponseSchema } from "../../gen/gangway/v1/job_service_pb.ts";
@@ -34,7 +35,6 @@ type FilterOptions = {
 };
 
 const PAGE_SIZE = 500;
-const KINDS = ["PyTorchJob", "TFJob", "MPIJob", "XGBoostJob", "PaddleJob", "JAXJob", "Caffe2Job", "Job"];
 
 export function registerList(registrar: Registrar): void {
   const command = withFilter(registrar.program.command("list"))
@@ -111,7 +111,7 @@ function filterOf(options: FilterOptions, names: readonly string[]): MessageInit
     cluster: options.cluster ?? "",
     phases: (options.phase ?? []).map(parsePhase),
     kinds: (options.kind ?? []).map(
-      (given) => KINDS.find((kind) => kind.toLowerCase() === given.toLowerCase()) ?? given,
+      (given) => servedKinds().find(({ name }) => name.toLowerCase() === given.toLowerCase())?.name ?? given,
     ),
     labels: Object.fromEntries((options.label ?? []).flatMap((given) => given.split(",")).map(parseLabel)),
   };

@@ -20,9 +20,9 @@ type Settings = { quota?: readonly string[]; strategy?: keyof typeof STRATEGIES;
 
 const STRATEGIES = { strict: QueueStrategy.STRICT_FIFO, "best-effort": QueueStrategy.BEST_EFFORT_FIFO } as const;
 const QUOTA = /^([^=]+)=([^=,]+):(\d{1,16})((?:,(?:borrow|lend)=\d{1,16})*)$/;
-const QUOTA_FORM = "<flavor=resource:count[,borrow=count][,lend=count]>";
+const QUOTA_FORM = "<quota>";
 const QUOTA_HELP =
-  "how much of a flavor the queue may use; below a parent, how much more it may borrow and how much of it others may use (else all); flavors are tried in the order given; may be repeated";
+  "FLAVOR=RESOURCE:COUNT[,borrow=COUNT][,lend=COUNT]: how much of a flavor the queue may use; below a parent, how much more it may borrow and how much of it others may use (else all); flavors are tried in the order given; may be repeated";
 const PARENT_FORM = "--parent <name>";
 
 /** `gangway queue …`: what teams may use. */

@@ -67,7 +67,7 @@ function registerRegister(registrar: Registrar): void {
     .command("register")
     .description("make a pool, or change one: what is not given stays")
     .argument("<pool>", "the pool, e.g. gpu/h100 or ex:warehouse")
-    .requiredOption("--quota <count>", "what may be in use at once", parseCount)
+    .requiredOption("--quota <count>", "what may be in use at once; needed for a change, too", parseCount)
     .option("--project-default <count>", "what one project may use of it, or none to lift that", parseLimit)
     .option("--namespace-default <count>", "what one namespace may use of it, or none to lift that", parseLimit)
     .option("--queue <name>", 'charged for requests that name none; "" for no queue')

@@ -15,7 +15,16 @@ import { qualifiedName } from "../job-text.ts";
 import { noteLine, type ReadyJob, readManifests } from "../manifest/read-manifests.ts";
 import { encodeMessage } from "../output.ts";
 import { isServiceError, rpcFailure, statusFailure } from "../rpc-failure.ts";
-import { examples, type OutputFormat, onRun, outputOption, type Registrar, type Run, timeoutOption } from "../shell.ts";
+import {
+  checkTimeout,
+  examples,
+  type OutputFormat,
+  onRun,
+  outputOption,
+  type Registrar,
+  type Run,
+  timeoutOption,
+} from "../shell.ts";
 
 type Options = {
   filename: readonly string[];
@@ -58,6 +67,7 @@ export function registerSubmit(registrar: Registrar): void {
       ),
     );
   onRun<Options>(registrar, command, async (run, _args, options) => {
+    checkTimeout(options);
     if (options.dryRun === true && options.wait === true)
       throw usageFailure("--wait has nothing to wait for after --dry-run");
     const ready = await readAll(run, options);

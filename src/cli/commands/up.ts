@@ -1,10 +1,8 @@
 import type { UpOptions } from "../deps.ts";
 import { usageFailure } from "../exit.ts";
-import { examples, type Registrar } from "../shell.ts";
+import { examples, isAddress, type Registrar } from "../shell.ts";
 
 type Options = { exit?: boolean; examples: boolean; listen?: string; data?: string; insecure?: boolean };
-
-const LISTEN = /^(?:\[[0-9a-fA-F:.]+\]|[^:[\]/\s]+):\d{1,5}$/;
 
 /** `gangway up`: the service itself, in this process. */
 export function registerUp({ program, deps, finish }: Registrar): void {
@@ -20,7 +18,7 @@ export function registerUp({ program, deps, finish }: Registrar): void {
     .action(async (options: Options) => {
       if (options.exit === true && !options.examples)
         throw usageFailure("--exit waits for the examples; leave out --no-examples");
-      if (options.listen !== undefined && !LISTEN.test(options.listen)) {
+      if (options.listen !== undefined && !isAddress(options.listen)) {
         throw usageFailure(`--listen must be HOST:PORT, not ${options.listen}`);
       }
       const wanted: UpOptions = {

@@ -31,7 +31,10 @@ const KIND_SHOWN_MAX = 63;
 export function readManifest(document: Json, namespace: DefaultNamespace): ManifestOutcome {
   if (!isJsonObject(document))
     return invalid({ field: "", message: "must be an object with apiVersion, kind, metadata and spec" });
-  const apiVersion = document["apiVersion"] ?? "";
+  const { apiVersion = null } = document;
+  if (apiVersion === null) {
+    return invalid({ field: "apiVersion", message: `is required: ${KUBEFLOW} or ${OURS}` });
+  }
   // Other versions of Kubeflow's kinds are refused by the kind's name.
   if (!`${apiVersion}`.startsWith("kubeflow.org/") && apiVersion !== OURS) {
     return invalid({

@@ -12,11 +12,21 @@ const FILES_MAX = 1000;
 export async function readSources(paths: readonly string[], io: CliIo): Promise<readonly Source[]> {
   const sources: Source[] = [];
   for (const path of paths) {
-    if (path === "-") sources.push({ name: "stdin", text: await io.readStdin() });
-    else for (const file of await filesOf(path, io)) sources.push({ name: file, text: await io.readFile(file) });
+    if (path === "-") sources.push({ name: "stdin", text: await readText("stdin", io.readStdin()) });
+    else
+      for (const file of await filesOf(path, io))
+        sources.push({ name: file, text: await readText(file, io.readFile(file)) });
     if (sources.length > FILES_MAX) throw usageFailure(`more than ${FILES_MAX} files`);
   }
   return sources;
+}
+
+async function readText(name: string, text: Promise<string>): Promise<string> {
+  try {
+    return await text;
+  } catch (error) {
+    throw usageFailure(`${name} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+  }
 }
 
 async function filesOf(path: string, io: CliIo): Promise<readonly string[]> {

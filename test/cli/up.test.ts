@@ -1,0 +1,35 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { runUp, type UpDeps } from "../../src/cli/up.ts";
+import { pytorchManifest } from "./harness.ts";
+
+const OPTIONS = { exit: false, examples: true, listen: null, data: null, insecure: false };
+
+/** Deps whose service does not answer, and whose user has interrupted already. */
+function interrupted(closed: string[]): UpDeps {
+  return {
+    stdout: () => {},
+    stderr: () => {},
+    readStdin: async () => "",
+    readFile: async () => pytorchManifest("a"),
+    lookUp: async () => ({ kind: "directory", names: ["a.yaml"] }),
+    isTty: false,
+    columns: 80,
+    color: false,
+    signal: AbortSignal.abort(),
+    examples: "examples",
+    start: async () => ({ address: "127.0.0.1:1", close: async () => void closed.push("closed") }),
+  };
+}
+
+for (const [exit, status] of [
+  [true, 130],
+  [false, 0],
+] as const) {
+  test(`an interruption ${exit ? "while the examples are waited for is no success" : "ends the service well"}`, async () => {
+    const closed: string[] = [];
+    const code = await runUp({ ...OPTIONS, exit }, interrupted(closed));
+    assert.equal(code, status);
+    assert.deepEqual(closed, ["closed"]);
+  });
+}
