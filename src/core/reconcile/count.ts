@@ -112,7 +112,7 @@ export type Counted = {
 
 /**
  * Counts each failure and each container restart once. A failure raises the attempt of its replica, or with scope GANG of every member, and
- * sets when the next may start; restarts are a high-water mark by pod uid, of running pods whose policy restarts containers in place.
+ * sets when the next may start; restarts are a high-water mark by pod uid, of running pods of every policy but Never (Kubeflow).
  */
 export function countFailures(slots: readonly Slot[], failures: readonly SlotFailure[], inputs: Inputs): Counted {
   const { attempts } = inputs.job.status;
@@ -153,7 +153,7 @@ function newRestarts(slots: readonly Slot[], { job }: Inputs) {
   let failure: PodFailure | null = null;
   for (const { pod, role } of slots) {
     const policy = job.spec.replicaSpecs[role]?.restartPolicy;
-    if (pod === null || !isActive(pod) || (policy !== "OnFailure" && policy !== "Always")) continue;
+    if (pod === null || !isActive(pod) || policy === undefined || policy === "Never") continue;
     const restarts = pod.containers.reduce((sum, container) => sum + container.restarts, pod.initRestarts);
     const before = job.status.attempts.restartsSeen[pod.uid] ?? 0;
     if (restarts <= before) continue;
