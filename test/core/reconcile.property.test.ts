@@ -239,12 +239,18 @@ class World {
     return decision;
   }
 
-  /** What gives members up is decided again by what the clusters themselves say, as a worker does. */
+  /** What gives tokens back, or says that nothing is left, is decided again by what the clusters themselves say, as a worker does. */
   decide(lagMs: number): [Decision, Observed] {
     const heard = this.clusters.map((cluster) => cluster.observe({ nowMs: this.nowMs, lagMs }));
     const first = reconcile(this.job, heard, this.nowMs, CONFIG);
     const gives = this.job.admissions.some((was) =>
-      first.record?.admissions.some((one) => one.number === was.number && sizeOf(one) < sizeOf(was)),
+      first.record?.admissions.some(
+        (one) =>
+          one.number === was.number &&
+          (sizeOf(one) < sizeOf(was) ||
+            (one.tokensReleasedMs !== null && was.tokensReleasedMs === null) ||
+            (one.goneMs !== null && was.goneMs === null)),
+      ),
     );
     if (!gives) return [first, heard];
     const seen = this.clusters.map((cluster) => cluster.observe({ nowMs: this.nowMs, lagMs: 0 }));
