@@ -157,7 +157,7 @@ export class TinyCluster {
       creationTimestamp: new Date(nowMs).toISOString(),
     };
     const json = { ...action.manifest, metadata, status: kind === "pod" ? { phase: "Pending" } : {} };
-    this.things.push({ kind, name, uid, json, deleting: false });
+    this.things = [...this.things, { kind, name, uid, json, deleting: false }];
   }
 
   /** As the adapter does: by the same patch. */
