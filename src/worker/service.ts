@@ -135,7 +135,10 @@ export class PluginCalls {
     if (signal.aborted) return { kind: "failed", message: "it was cut off" };
     const context = this.#context(task, { plugin, host, signal });
     this.#lacking.clear(job.uid);
-    return { kind: "returned", value: await this.#begin(plugin, task, context) };
+    const value = await this.#begin(plugin, task, context);
+    // The record of this call may give back what its attempt holds: nothing may come after it.
+    await Promise.allSettled(this.#asking.get(job.uid) ?? []);
+    return { kind: "returned", value };
   }
 
   /** Calls the plugin, and tells who it was if it came back late: until then nothing else ran in this process, nor could it be cut off. */

@@ -1,3 +1,4 @@
+import { endedAttempt } from "../../core/job/ended-attempt.ts";
 import type { Job } from "../../core/job/job.ts";
 import { memberCount } from "../../core/job/roles.ts";
 import type { Admission } from "../../core/job/status.ts";
@@ -45,6 +46,8 @@ export function recordStep(
     };
     await updateJob(tx, after, decision.recheckAtMs);
     await recordAdmissions(tx, job, admissions, nowMs);
+    const ended = endedAttempt(job.status.plugin, record.status.plugin);
+    if (ended !== null) await releaseAdmissions(tx, job.uid, [ended], nowMs);
     await appendChanges(tx, [{ before: job, after, events: record.events }], nowMs);
     return guarded;
   });

@@ -102,7 +102,7 @@ export type TaskContext = {
 export type ResourceConstraints = { readonly project?: number; readonly namespace?: number };
 
 /**
- * Tokens of pools, held by the job's admission. They do not lapse; what a plugin does not give back is given back after its last `finalize`.
+ * Tokens of pools, held by the job's admission. They do not lapse; what an attempt does not give back is given back after its `finalize`.
  * Throws while the counters are away: a call that does so counts as failed and is repeated.
  */
 export type ResourceManager = {
