@@ -14,6 +14,13 @@ import { ServeChild } from "../support/serve-process.ts";
 const LEASE_MS = 2_000;
 const GPU = "nvidia.com/gpu";
 
+export type TeamOptions = {
+  /** What was acknowledged survives a crash of the database's server. */
+  readonly isDurable?: boolean;
+  /** Beside what every team has. */
+  readonly env?: Readonly<Record<string, string>>;
+};
+
 /** A service as a team runs it: processes over one PostgreSQL database, one Redis and simulated clusters. */
 export class Team {
   readonly db: Db;
@@ -37,12 +44,12 @@ export class Team {
     this.#parts = parts;
   }
 
-  static async start(server: string, roles: readonly string[], { isDurable } = { isDurable: false }): Promise<Team> {
+  static async start(server: string, roles: readonly string[], options: TeamOptions = {}): Promise<Team> {
     await using parts = new AsyncDisposableStack();
     const { url, drop } = await createDatabase(server);
     parts.defer(drop);
     // As a new database has it: what was acknowledged survives a crash of the server.
-    if (isDurable)
+    if (options.isDurable)
       await onServer(server, (client) => client.query(`alter database ${new URL(url).pathname.slice(1)} reset all`));
     const db = await openPostgres(postgresOptions(url));
     parts.defer(() => db.close());
@@ -56,6 +63,7 @@ export class Team {
       GANGWAY_LEASE_SECONDS: String(LEASE_MS / 1000),
       GANGWAY_CREDENTIALS_KEY: CREDENTIALS_KEY.toString("base64"),
       GANGWAY_LOG_LEVEL: "warn",
+      ...options.env,
     };
     const team = new Team(db, clusters, redis, env, parts.move());
     for (const role of roles) team.add(role);

@@ -12,6 +12,11 @@ export class Warehouse implements AsyncDisposable {
   readonly deleted: string[] = [];
   /** How many ran together at most. */
   together = 0;
+  /** How often it was told of a query, and by which process last (header `x-process`). */
+  puts = 0;
+  calledBy = "";
+  /** It carries out what it is told, and answers nothing. */
+  stalls = false;
   /** After so many looks a query succeeds; those of which the statement says `forever` never. */
   looks = 2;
   readonly #server: Server;
@@ -28,6 +33,8 @@ export class Warehouse implements AsyncDisposable {
         const allowed = request.headers.authorization === `Bearer ${this.#password}`;
         const name = (request.url ?? "").replace(/^\/queries\//, "");
         const query = allowed ? this.#answer(request.method ?? "", name, body) : undefined;
+        this.calledBy = String(request.headers["x-process"] ?? "");
+        if (this.stalls) return;
         response.writeHead(query === undefined ? 401 : query === null ? 404 : 200, {
           "content-type": "application/json",
         });
@@ -59,6 +66,7 @@ export class Warehouse implements AsyncDisposable {
 
   #answer(method: string, name: string, body: string): Query | null {
     const known = this.queries.get(name);
+    this.puts += Number(method === "PUT");
     if (method === "PUT" && known === undefined) {
       const { statement } = JSON.parse(body) as { statement: string };
       this.queries.set(name, { state: "running", rows: 0, statement });
