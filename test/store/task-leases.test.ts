@@ -100,6 +100,27 @@ onEachDatabase((openDb) => {
     assert.deepEqual(await at.store.pools.check(null), { sums: [], orphans: [] });
   });
 
+  test("what an attempt has not given back is free once it is finalized and another follows", async () => {
+    const plugin = (attempt: number, stage: "finalize" | "handle") => {
+      const state = { version: 0, value: null };
+      return { admission: 1, attempt, stage, state, failedCalls: 0, notBeforeMs: NOW };
+    };
+    const record = async (attempt: number, stage: "finalize" | "handle") => {
+      const loaded = await at.store.worker.loadJob(at.job.uid);
+      assert.ok(loaded);
+      const { admissions, status, deleteTimeMs } = loaded.job;
+      const next = { admissions, status: { ...status, plugin: plugin(attempt, stage) }, events: [], deleteTimeMs };
+      const decision = { record: next, forget: false, actions: [], recheckAtMs: null };
+      assert.equal(await at.store.worker.record(loaded.job, decision, at.lease, NOW), "recorded");
+      return (await at.store.ledger.findLive([{ pool: POOL, token: "a" }])).length;
+    };
+    assert.equal(await commit(at.asked("a")), "committed");
+    assert.equal(await record(1, "finalize"), 1, "the attempt is not over yet");
+    assert.equal(await record(2, "handle"), 0);
+    assert.equal(await commit(at.asked("b")), "committed", "its successor takes its own");
+    assert.deepEqual(await at.store.pools.check(null), { sums: [], orphans: [] });
+  });
+
   test("a lease counts for nothing where the holder is a caller, or an admission that nobody knows", async () => {
     assert.equal(await commit({ ...at.asked("a"), holder: { kind: "caller", name: "flyte" } }), "gone");
     assert.equal(await commit({ ...at.asked("a"), holder: { ...at.holder, admission: 2 } }), "gone");
