@@ -8,6 +8,7 @@ import { podView } from "../../src/core/pods/pod-view.ts";
 import { arrayAt, objectAt, stringAt } from "../../src/runtime/json.ts";
 import { seededRandom } from "../support/random.ts";
 import type { Fate } from "./sim-kube.ts";
+import { SERVICE_KIND, TASK_ENDS } from "./sim-service.ts";
 import { GPU, World } from "./world.ts";
 
 const TICKS = 50;
@@ -74,6 +75,8 @@ async function faultyTick(run: Run, tick: number): Promise<void> {
   world.pass(passes);
   trace.push(`tick ${tick}: ${passes} ms pass`);
   if (tick < 5 || random() < 0.04) await world.submit(randomJob(random, tick));
+  if (tick < 3 || random() < 0.04) await world.submit(randomTask(random, tick));
+  if (random() < 0.2) world.service.deliver();
   if (random() < 0.2) world.deliver((late) => late.sort(() => random() - 0.5));
   for (const process of world.workers) {
     for (const view of process.views) {
@@ -95,6 +98,7 @@ async function faultyTick(run: Run, tick: number): Promise<void> {
   if (random() < 0.2) await changeSomething(run);
   if (random() < 0.15) await audit(run);
   checkNoReplicaTwice(world);
+  world.service.check();
   if (tick % 3 === 0) await checkRecords(run);
 }
 
@@ -139,7 +143,9 @@ async function changeSomething({ world, random, trace }: Run): Promise<void> {
   ]);
   const { kind } = await world.anyIntake().change(job, { version: null, ...wanted });
   trace.push(`  ${job.name} ${JSON.stringify(wanted)}: ${kind}`);
-  assert.ok(["changed", "unchanged", "terminal", "ending", "fixedSize", "notFound"].includes(kind), kind);
+  const hasNoReplicas = "replicas" in wanted && job.spec.kind === SERVICE_KIND;
+  const refused = hasNoReplicas ? "invalid" : "fixedSize";
+  assert.ok(["changed", "unchanged", "terminal", "ending", refused, "notFound"].includes(kind), kind);
 }
 
 /** With fresh caches and two steps, no admission may hold its tokens with too few pods for longer than its start timeout. */
@@ -222,6 +228,8 @@ async function checkTokens(world: World, { uid, name }: Job): Promise<void> {
   const shown = await world.store.reads.getJob({ uid });
   const live = shown?.job.admissions.find(({ state }) => state === "live");
   if (shown === null || live === undefined) return;
+  if (shown.job.spec.kind === SERVICE_KIND)
+    return assert.ok(shown.tokens.length <= 1, `${name} holds one slot at most`);
   const held = shown.tokens.reduce((sum, { amount }) => sum + amount, 0);
   const container = arrayAt(objectAt(shown.job.spec.replicaSpecs["Worker"]?.template, "spec"), "containers")[0];
   const gpus = Number(stringAt(objectAt(objectAt(container, "resources"), "limits"), GPU) ?? 0);
@@ -247,12 +255,14 @@ async function comeToRest(run: Run): Promise<void> {
   const { world } = run;
   for (let tick = 0; tick < REST_TICKS_MAX; tick += 1) {
     world.deliver((late) => late);
+    world.service.deliver();
     for (const { member } of world.processes()) await member.look();
     for (const process of world.workers) for (const view of process.views) world.refresh(process, view);
     for (const cluster of world.clusters) await world.observeCapacity(cluster);
     for (const { planner } of world.planners) await planner.runOnce();
     for (const { worker } of world.workers) await worker.runOnce();
     checkNoReplicaTwice(world);
+    world.service.check();
     world.pass(tick < 20 ? 500 : 5_000);
     if (tick % 4 !== 0) continue;
     await checkRecords(run);
@@ -277,8 +287,13 @@ async function comeToRest(run: Run): Promise<void> {
   assert.fail(`it does not come to rest:\n${rest.join("\n")}\nleft: ${left.join(", ")}`);
 }
 
-/** Counters, ledger and clusters agree that nothing is held any more. */
+/** Counters, ledger and clusters agree that nothing is held any more, and nobody has to repair anything. */
 async function checkTheEnd({ world }: Run): Promise<void> {
+  world.service.checkTheEnd();
+  assert.deepEqual(await world.store.pools.check(null), { sums: [], orphans: [] });
+  const filter = { pool: null, project: null, namespace: null, holder: null, grantedBeforeMs: null };
+  const held = await world.store.pools.listAllocations({ filter, pageSize: 100, after: null });
+  assert.deepEqual(held === "badCursor" ? held : held.allocations, [], "no token is held");
   const counted = await world.planAndCount();
   for (const queue of await world.store.admin.listQueues()) {
     assert.ok(
@@ -341,6 +356,29 @@ function randomJob(random: () => number, at: number): SentJob {
           queue: pick(random, ["default", "default", "small"]),
         },
       },
+    },
+  };
+}
+
+/** A job without pods, with what its attempts come to. */
+function randomTask(random: () => number, at: number): SentJob {
+  const ends = Array.from({ length: 1 + Math.floor(random() * 3) }, () => pick(random, TASK_ENDS));
+  return {
+    namespace: "default",
+    name: `task-${at}-${Math.floor(random() * 1e6)}`,
+    generateName: "",
+    labels: {},
+    annotations: {},
+    spec: {
+      kind: SERVICE_KIND,
+      replicaSpecs: {},
+      runPolicy: {
+        backoffLimit: 3,
+        systemBackoffLimit: 1 + Math.floor(random() * 6),
+        activeDeadlineSeconds: 200,
+        schedulingPolicy: { queue: pick(random, ["default", "small"]) },
+      },
+      kindSpec: { ends, runMs: pick(random, [0, 1_000, 10_000]), givesBack: random() < 0.5 },
     },
   };
 }

@@ -2,25 +2,32 @@ import assert from "node:assert/strict";
 import type { Desk } from "../../src/adapters/quota/desk.ts";
 import { ledgerOf } from "../../src/adapters/quota/domain-ledger.ts";
 import { plannerQuota } from "../../src/adapters/quota/planner-quota.ts";
+import { PoolFacts } from "../../src/adapters/quota/pool-facts.ts";
 import { reap, UNCONFIRMED_MS } from "../../src/adapters/quota/reap.ts";
+import { createTaskTokens } from "../../src/adapters/quota/task-tokens.ts";
 import { SimModel } from "../../src/adapters/simcluster/model.ts";
 import { populate, type SimNode } from "../../src/adapters/simcluster/sim-cluster.ts";
 import type { Db } from "../../src/adapters/store/db.ts";
 import { createStore } from "../../src/adapters/store/store.ts";
 import type { Job } from "../../src/core/job/job.ts";
 import type { SentJob } from "../../src/core/job/sent.ts";
+import { serveKinds } from "../../src/core/kinds/registry.ts";
 import type { Counters } from "../../src/core/quota/counters.ts";
 import { TICK_MS } from "../../src/core/quota/lease-clock.ts";
 import { createIntake } from "../../src/intake/intake.ts";
 import { createPlanner, type Planner } from "../../src/planner/planner.ts";
 import { type Clock, systemClock } from "../../src/runtime/clock.ts";
 import { createMember, type Lease, type Member } from "../../src/runtime/member.ts";
+import type { PluginHost } from "../../src/worker/ports.ts";
 import { createWorker, type Worker } from "../../src/worker/worker.ts";
 import { emptyDatabase } from "../support/database.ts";
 import { LosableCounters } from "../support/losable-counters.ts";
 import { soleDesk } from "../support/sole-quota.ts";
 import { SimClusterView } from "./sim-cluster-view.ts";
 import type { Fate } from "./sim-kube.ts";
+import { SERVICE_POOL, SERVICE_SLOTS, SimService, serviceEntry } from "./sim-service.ts";
+
+serveKinds([serviceEntry]);
 
 export const GPU = "nvidia.com/gpu";
 export const FLAVOR_LABEL = "nvidia.com/gpu.product";
@@ -28,13 +35,33 @@ const INSTALLATION = "simulation";
 /** Longer than the longest step of time, so that a member may miss a look without being taken for dead. */
 const LEASE_MS = 12_000;
 
+/** How long plugins' calls may take: a time that nobody else waits for, so that the clock knows them by it. */
+const CALL_MS_MAX = 29_999;
+
 /** Time that moves only when the history says so. */
 export class VirtualClock implements Clock {
   atMs = 1_750_000_000_000;
   readonly nowMs = () => this.atMs;
   readonly monotonicMs = () => this.atMs;
-  /** Whoever sleeps goes on at once, later in the same moment: the history decides when time passes. */
-  readonly sleep = () => new Promise<void>((resolve) => setImmediate(resolve));
+  readonly #deadlines = new Set<() => void>();
+  /**
+   * Whoever sleeps goes on at once, later in the same moment: the history decides when time passes. Only deadlines of calls of plugins pass when
+   * the history says so.
+   */
+  readonly sleep = (ms?: number, signal?: AbortSignal) =>
+    new Promise<void>((resolve) => {
+      if (ms !== CALL_MS_MAX) return void setImmediate(resolve);
+      const pass = () => {
+        this.#deadlines.delete(pass);
+        resolve();
+      };
+      this.#deadlines.add(pass);
+      signal?.addEventListener("abort", pass, { once: true });
+    });
+
+  passDeadlines(): void {
+    for (const pass of this.#deadlines) pass();
+  }
 }
 
 /** How long the reaper waits for a domain that is being opened. */
@@ -82,6 +109,8 @@ export class World {
   /** The clusters as they are. */
   readonly clusters: readonly SimClusterView[];
   readonly store: ReturnType<typeof createStore>;
+  /** What jobs without pods run at. */
+  readonly service: SimService;
   readonly intakes: readonly Intake[];
   readonly errors: unknown[] = [];
   readonly planners: PlannerProcess[];
@@ -105,6 +134,9 @@ export class World {
       populate(model, gpuNodes({ flavor, nodes, gpus }));
       return new SimClusterView({ name, model, clock: this.clock, installation: INSTALLATION, fateOf: options.fateOf });
     });
+    const { fateOf, random } = options;
+    const { clock } = this;
+    this.service = new SimService({ nowMs: clock.nowMs, fateOf, random, cutOff: () => clock.passDeadlines() });
     const { intakes, planners, workers } = options.processes;
     this.planners = Array.from({ length: planners }, () => this.#newPlanner());
     this.workers = Array.from({ length: workers }, () => this.#newWorker());
@@ -126,6 +158,7 @@ export class World {
       }));
       await world.store.admin.ensureQueue({ name, strategy: "BEST_EFFORT_FIFO", quotas: lines });
     }
+    await world.store.pools.register(SERVICE_SLOTS_POOL, { version: 0, actor: "simulation" });
     for (const { member } of world.processes()) await member.look();
     return world;
   }
@@ -314,6 +347,23 @@ export class World {
     return { name, member, planner, desk };
   }
 
+  /** Tokens are counted where the planner that stands first counts, as if in its process. */
+  #pluginHost(): PluginHost {
+    const domains = { desk: async () => this.planners[0]?.desk ?? assert.fail("there is always a planner") };
+    const tasks = createTaskTokens({ domains, facts: new PoolFacts(this.clock, this.store.pools) });
+    return {
+      pluginOf: async () => this.service.plugin,
+      secrets: { get: () => assert.fail("no secret is asked for") },
+      resources: (holder) => ({
+        allocate: ({ pool }) => {
+          const wanted = { pool, token: holder.taskName, amount: 1, projectCap: null, namespaceCap: null };
+          return tasks.allocate(holder, wanted);
+        },
+        release: ({ pool }) => tasks.release(holder, { pool, token: holder.taskName }),
+      }),
+    };
+  }
+
   #newWorker(): WorkerProcess {
     const { name, member } = this.#newMember(true);
     const { fateOf } = this.#options;
@@ -322,11 +372,19 @@ export class World {
         new SimClusterView({ name: cluster, model, clock: this.clock, installation: INSTALLATION, fateOf }),
     );
     const worker = createWorker(
-      { clock: this.clock, store: this.store.worker, clusters: workerClusters(views), member, wakePlanner: () => {} },
+      {
+        clock: this.clock,
+        store: this.store.worker,
+        clusters: workerClusters(views),
+        member,
+        wakePlanner: () => {},
+        plugins: this.#pluginHost(),
+      },
       {
         config: {
           build: { installation: INSTALLATION, clusterDomain: "", initImage: "busybox", kubectlImage: "kubectl:1" },
         },
+        pluginCallMsMax: CALL_MS_MAX,
         onError: (error) => this.errors.push(error),
       },
     );
@@ -334,6 +392,18 @@ export class World {
     return { name, member, worker, views, observes };
   }
 }
+
+const SERVICE_SLOTS_POOL = {
+  name: SERVICE_POOL,
+  quota: SERVICE_SLOTS,
+  projectDefault: undefined,
+  namespaceDefault: undefined,
+  queue: undefined,
+  domain: undefined,
+  defaultLeaseMs: undefined,
+  maxLeaseMs: undefined,
+  durability: undefined,
+};
 
 type AnchorAt = Pick<Parameters<SimClusterView["actions"]["claim"]>[0], "cluster" | "namespace" | "anchor">;
 

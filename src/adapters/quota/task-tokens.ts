@@ -35,7 +35,13 @@ export type TaskGrant =
  * that only its counters keep has no such record, so it is refused. What comes from a worker that has lost the job's bucket meanwhile, or after that
  * record, changes nothing: the ledger refuses it.
  */
-export function createTaskTokens({ domains, facts }: { readonly domains: Domains; readonly facts: PoolFacts }) {
+export function createTaskTokens({
+  domains,
+  facts,
+}: {
+  readonly domains: Pick<Domains, "desk">;
+  readonly facts: PoolFacts;
+}) {
   return {
     /** Throws `UnavailableError` where a store is away, and an error for a token or a pool that cannot be had at all. */
     async allocate(who: TaskHolder, { pool, token, amount, projectCap, namespaceCap }: TaskLine): Promise<TaskGrant> {
