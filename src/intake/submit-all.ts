@@ -58,12 +58,16 @@ async function submitGroup(ports: IntakePorts, submissions: readonly Submission[
 /** Makes what is free in one transaction, then tries the rest one by one, in their order. */
 async function createGroup(ports: IntakePorts, items: readonly Item[]): Promise<readonly BatchSubmitted[]> {
   const made = await createFree(ports, items);
-  if (made.some((outcome) => outcome?.kind === "created")) ports.wakePlanner();
+  const isNew = (outcome: Made, at: number) =>
+    outcome?.kind === "created" && items[at]?.submission.validateOnly === false;
+  if (made.some(isNew)) ports.wakePlanner();
   const answers: BatchSubmitted[] = [];
   for (const [at, { submission, ready }] of items.entries()) {
     const outcome = made[at] ?? null;
     if (outcome === null) answers.push(await orFailed(finish(ports, submission, ready)));
-    else answers.push(outcome.kind === "failed" ? outcome : { ...outcome, warnings: ready.warnings });
+    else if (outcome.kind === "failed") answers.push(outcome);
+    else
+      answers.push({ kind: submission.validateOnly ? "valid" : "created", job: outcome.job, warnings: ready.warnings });
   }
   return answers;
 }

@@ -118,7 +118,7 @@ export class MemoryStore {
   #createFree(created: NewJob): { kind: "created"; job: Job } | null {
     const { job, requestId } = created;
     const taken = this.requestIds.has(`${job.namespace}/${requestId}`) || this.jobs.has(`${job.namespace}/${job.name}`);
-    const outcome = taken || created.dryRun ? null : this.#create(created);
+    const outcome = taken ? null : this.#create(created);
     return outcome?.kind === "created" ? { kind: "created", job: outcome.job } : null;
   }
 

@@ -63,7 +63,7 @@ function startIntake(
       if (jobs.some(({ job }) => job.name === "poison")) throw new Error("the database refuses one of these");
       if (jobs.some(({ job }) => job.name === "away")) throw new UnavailableError("the store is away");
       return jobs.map((job) => {
-        if (job.dryRun || job.requestId === "used") return null;
+        if (job.requestId === "used") return null;
         created.push(job);
         return { kind: "created", job: job.job };
       });

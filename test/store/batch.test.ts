@@ -39,7 +39,7 @@ onEachDatabase((openDb) => {
       namespace: fc.constantFrom("team", "team", "other", "Not Valid"),
       priority: fc.constantFrom(0, 1),
       requestId: fc.constantFrom("", "", "r1", "r2"),
-      validateOnly: fc.constantFrom(false, false, false, true),
+      validateOnly: fc.constantFrom(false, false, true),
     }),
     { minLength: 1, maxLength: 12 },
   );

@@ -13,7 +13,7 @@ type Opening = { readonly project: string; readonly defaultQueue: string } | nul
  * Makes a group of jobs durable in one transaction of a few statements: those whose name and request id are free, as `created`. What stands
  * in another's way (also in that of an earlier one of the group) is left as it was and answered with null: only a transaction of its own can
  * tell why. Rows are taken request ids first, then namespaces, then jobs, each in the order of their names (those of one name in the order given), as by `createJob`: groups that
- * meet wait for each other, and never in a circle.
+ * meet wait for each other, and never in a circle. Dry runs only look, each as if it came alone: of two with one name both are `created`.
  */
 export async function createJobs(
   db: Db,
@@ -21,10 +21,28 @@ export async function createJobs(
   opening: Opening,
 ): Promise<readonly (CreatedJob | null)[]> {
   const real = requests.filter(({ dryRun }) => !dryRun);
-  if (real.length === 0) return requests.map(() => null);
-  const created = await db.tx((tx) => createFree(tx, real, opening));
-  return requests.map(({ job }) => (created.has(job.uid) ? { kind: "created", job } : null));
+  const dry = requests.filter(({ dryRun }) => dryRun);
+  const created = real.length === 0 ? new Set() : await db.tx((tx) => createFree(tx, real, opening));
+  const free = dry.length === 0 ? new Set() : await findFree(db, dry);
+  return requests.map(({ job }) => (created.has(job.uid) || free.has(job.uid) ? { kind: "created", job } : null));
 }
+
+/** The uids of the jobs whose names and request ids nobody has. */
+async function findFree(db: Db, requests: readonly NewJob[]): Promise<ReadonlySet<string>> {
+  const free = await db.query<{ uid: string }>(FREE, [
+    requests.map(({ job }) => job.namespace),
+    requests.map(({ job }) => job.name),
+    requests.map(({ requestId }) => requestId),
+    requests.map(({ job }) => job.uid),
+  ]);
+  return new Set(free.map(({ uid }) => uid));
+}
+
+const FREE = `
+select r.uid
+  from unnest($1::text[], $2::text[], $3::text[], $4::uuid[]) as r (namespace, name, request_id, uid)
+ where not exists (select from jobs j where j.namespace = r.namespace and j.name = r.name)
+   and not exists (select from request_ids q where q.namespace = r.namespace and q.request_id = r.request_id)`;
 
 /** Returns the uids of the jobs that were made. */
 async function createFree(tx: Executor, requests: readonly NewJob[], opening: Opening): Promise<ReadonlySet<string>> {
