@@ -24,8 +24,14 @@ export async function registerPool(
   return { pool: toProtoPool(registered(outcome, settings.name)) };
 }
 
+/** Of two leases that are asked for together neither gives way; one that is asked for alone bounds the other, which stays as it can. */
 function toSettings(request: RegisterResourceQuotaRequest): PoolSettings {
   const { quota = 0n, projectDefault, namespaceDefault, queue, domain, defaultLease, maxLease } = request;
+  const longestMs = maxLease === undefined ? 0 : spanMs(maxLease);
+  if (longestMs > 0 && defaultLease !== undefined && spanMs(defaultLease) > longestMs) {
+    const message = `must not be longer than max_lease, which is ${longestMs / 1000}s`;
+    throw invalidFields([{ field: "default_lease", message }]);
+  }
   return {
     name: request.resourceNamespace,
     quota: Number(quota),
@@ -53,8 +59,6 @@ function registered(outcome: RegisterOutcome, name: string): PoolRecord {
       });
     case "unknownQueue":
       throw notFound({ type: "queue", name: outcome.name });
-    case "refused":
-      throw invalidFields([{ field: outcome.field, message: outcome.message }]);
     default:
       return changed(outcome, { type: "pool", name });
   }

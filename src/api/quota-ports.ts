@@ -48,9 +48,7 @@ export type RegisterOutcome =
   /** Fixed at the first registration, as `is`. */
   | { readonly kind: "fixed"; readonly field: "domain" | "durability"; readonly is: string }
   | { readonly kind: "tooManyPools"; readonly poolsMax: number }
-  | { readonly kind: "unknownQueue"; readonly name: string }
-  /** What the settings would be together with those that stay, and why they cannot be. */
-  | { readonly kind: "refused"; readonly field: string; readonly message: string };
+  | { readonly kind: "unknownQueue"; readonly name: string };
 
 export type TokenRef = { readonly pool: string; readonly token: string };
 

@@ -66,7 +66,7 @@ export function failedPrecondition(violation: { type: string; subject: string; d
 }
 
 export function staleVersion(subject: string): RpcError {
-  const message = `${subject} was changed since its resource_version was read: read it again and repeat the change`;
+  const message = `${subject} was changed since its version was read: read it again and repeat the change`;
   return new RpcError(status.ABORTED, message, [errorInfo("STALE_RESOURCE_VERSION")]);
 }
 

@@ -52,6 +52,10 @@ const allocations: Record<string, Wrong<Line>> = {
     request: line({ project: "Team", namespace: "a/b" }),
     fields: { project: /DNS label/, namespace: /DNS label/ },
   },
+  "a token with a space that nobody sees": {
+    request: line({ allocationToken: "a\u200bb" }),
+    fields: { allocation_token: /printable/ },
+  },
   "a holder that would pass for a job": { request: line({ holder: "job/default/a/1" }), fields: { holder: /job\// } },
   "a lease of nothing": { request: line({ lease: durationFromMs(0) }), fields: { lease: /greater than 0s/ } },
   "a lease of two years": { request: line({ lease: { seconds: 63_244_800n } }), fields: { lease: /31622400s/ } },
@@ -75,7 +79,7 @@ const registrations: Record<string, Wrong<MessageInitShape<typeof RegisterResour
   },
   "a default lease longer than the longest": {
     request: { resourceNamespace: POOL, quota: 1n, defaultLease: durationFromMs(2000), maxLease: durationFromMs(1000) },
-    fields: { "": /default_lease must not be longer than max_lease/ },
+    fields: { default_lease: /must not be longer than max_lease, which is 1s/ },
   },
 };
 

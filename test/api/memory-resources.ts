@@ -96,8 +96,6 @@ export class MemoryResources implements ResourceManager {
     }
     if (settings.queue && !this.#knowsQueue(settings.queue)) return { kind: "unknownQueue", name: settings.queue };
     const pool = this.#merged(settings, before);
-    if (pool.maxLeaseMs !== null && pool.defaultLeaseMs !== null && pool.defaultLeaseMs > pool.maxLeaseMs)
-      return { kind: "refused", field: "default_lease", message: "is longer than the pool's max_lease" };
     this.pools.set(name, pool);
     this.refresh();
     this.#note({ actor, action: "RegisterResourceQuota", subject: name, reason: "", details: { quota: pool.quota } });

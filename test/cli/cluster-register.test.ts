@@ -10,7 +10,7 @@ const mistakes: Record<string, { argv: readonly string[]; says: RegExp }> = {
     argv: ["east", "--kubeconfig", "east.yaml", "--server-file", "/etc/east.yaml"],
     says: /either a --kubeconfig to send or a --server-file/,
   },
-  "a file that is not there": { argv: ["east", "--kubeconfig", "west.yaml"], says: /west\.yaml: no file/ },
+  "a file that is not there": { argv: ["east", "--kubeconfig", "west.yaml"], says: /west\.yaml does not exist/ },
   "a flavor without a resource": {
     argv: ["east", "--kubeconfig", "east.yaml", "--flavor", "gpu/h100"],
     says: /POOL=RESOURCE:LABEL=VALUE/,
