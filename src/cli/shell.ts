@@ -99,13 +99,6 @@ export function examples(...lines: readonly string[]): string {
   return `\nExamples:\n${lines.map((line) => `  ${line}`).join("\n")}\n`;
 }
 
-/** A job's name as given: `llama` or, as `-o name` prints it, `pytorchjob/llama`. */
-export function jobName(given: string): string {
-  const [name = "", ...more] = given.split("/").reverse();
-  if (name === "" || more.length > 1) throw usageFailure(`a job must be NAME or KIND/NAME, not ${given}`);
-  return name;
-}
-
 /** Refuses a `--timeout` of a command that would not wait: whoever gives one believes that it does. */
 export function checkTimeout({ wait, timeout }: { readonly wait?: boolean; readonly timeout?: number }): void {
   if (timeout !== undefined && wait !== true) throw usageFailure("--timeout is for --wait");

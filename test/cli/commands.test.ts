@@ -60,6 +60,7 @@ const stories: Record<string, readonly Step[]> = {
   ],
   "a job is suspended, resumed, scaled and relabelled, and what it has not is refused": [
     { run: "submit -f job.yaml", exit: 0, out: /created/ },
+    { run: "suspend tfjob/mnist", exit: 3, err: /^error: there is no tfjob\/mnist: mnist is a PyTorchJob\n$/ },
     { run: "suspend pytorchjob/mnist", exit: 0, out: /^pytorchjob\/mnist suspended\n$/ },
     { run: "suspend mnist", exit: 0, out: /^pytorchjob\/mnist suspended\n$/ },
     { run: "resume mnist", exit: 0, out: /^pytorchjob\/mnist resumed\n$/ },

@@ -13,10 +13,10 @@ import {
 import { formatSpan } from "../duration.ts";
 import { EXIT } from "../exit.ts";
 import { ageCell, phaseWord } from "../job-text.ts";
+import { namedJob } from "../named-job.ts";
 import { encodeMessage, printLines, printTable, show } from "../output.ts";
 import {
   examples,
-  jobName,
   namespaceOption,
   type OutputFormat,
   onRun,
@@ -39,8 +39,9 @@ export function registerExplain(registrar: Registrar): void {
     .addOption(outputOption())
     .addHelpText("after", examples("gangway explain llama-pretrain", "gangway explain llama-pretrain -o json"));
   onRun<Options>(registrar, command, async (run, [given = ""], { namespace, output }) => {
-    const answer = await run.client.call(JobService.method.explainJob, { namespace, name: jobName(given) });
-    if (output === "name") printLines(run, [jobName(given)]);
+    const name = await namedJob(run, given, namespace);
+    const answer = await run.client.call(JobService.method.explainJob, { namespace, name });
+    if (output === "name") printLines(run, [name]);
     else if (output !== "table") run.deps.stdout(encodeMessage(output, ExplainJobResponseSchema, answer));
     else printExplanation(run, answer);
     return EXIT.ok;
@@ -123,7 +124,7 @@ export function registerEvents(registrar: Registrar): void {
     .addOption(outputOption())
     .addHelpText("after", examples("gangway events llama-pretrain"));
   onRun<Options>(registrar, command, async (run, [given = ""], { namespace, output }) => {
-    const events = await allEvents(run, { namespace, name: jobName(given) });
+    const events = await allEvents(run, { namespace, name: await namedJob(run, given, namespace) });
     const nowMs = run.deps.clock.nowMs();
     show(run, output, {
       schema: ListJobEventsResponseSchema,

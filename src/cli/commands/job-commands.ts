@@ -6,11 +6,11 @@ import { awaitForgotten } from "../await-forgotten.ts";
 import { awaitJobs } from "../await-jobs.ts";
 import { EXIT } from "../exit.ts";
 import { jobsTable, qualifiedName } from "../job-text.ts";
+import { namedJob } from "../named-job.ts";
 import { printLines, show } from "../output.ts";
 import {
   checkTimeout,
   examples,
-  jobName,
   namespaceOption,
   type OutputFormat,
   onRun,
@@ -71,7 +71,8 @@ export function registerCancel(registrar: Registrar): void {
     .addOption(namespaceOption())
     .addHelpText("after", examples('gangway cancel llama-pretrain --reason "wrong data set"'));
   onRun<Named & { reason?: string }>(registrar, command, async (run, names, { namespace, reason = "" }) => {
-    for (const name of names.map(jobName)) {
+    for (const given of names) {
+      const name = await namedJob(run, given, namespace);
       const { job } = await run.client.call(JobService.method.cancelJob, { namespace, name, reason });
       printLines(run, [`${job === undefined ? name : qualifiedName(job)} cancelled`]);
     }
@@ -95,7 +96,8 @@ export function registerDelete(registrar: Registrar): void {
     checkTimeout(options);
     const { namespace } = options;
     const deleted: Job[] = [];
-    for (const name of names.map(jobName)) {
+    for (const given of names) {
+      const name = await namedJob(run, given, namespace);
       const { job } = await run.client.call(JobService.method.deleteJob, { namespace, name });
       if (job !== undefined) deleted.push(job);
     }
@@ -109,7 +111,8 @@ export function registerDelete(registrar: Registrar): void {
 
 async function getJobs(run: Run, names: readonly string[], namespace: string): Promise<readonly Job[]> {
   const jobs: Job[] = [];
-  for (const name of names.map(jobName)) {
+  for (const given of names) {
+    const name = await namedJob(run, given, namespace);
     const { job } = await run.client.call(JobService.method.getJob, { namespace, name, view: JobView.FULL });
     if (job !== undefined) jobs.push(job);
   }

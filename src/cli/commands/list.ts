@@ -9,10 +9,10 @@ import { type JobFilterSchema, JobService, ListJobsResponseSchema } from "../../
 import { EXIT, usageFailure } from "../exit.ts";
 import { followJobs } from "../follow-jobs.ts";
 import { jobsTable, parsePhase, qualifiedName } from "../job-text.ts";
+import { jobName } from "../named-job.ts";
 import { encodeMessage, printLines, show } from "../output.ts";
 import {
   examples,
-  jobName,
   namespaceOption,
   type OutputFormat,
   onRun,

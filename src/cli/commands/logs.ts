@@ -3,7 +3,8 @@ import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { InvalidArgumentError } from "commander";
 import { JobService, type LogLine } from "../../gen/gangway/v1/job_service_pb.ts";
 import { EXIT, usageFailure } from "../exit.ts";
-import { examples, jobName, namespaceOption, onRun, type Registrar } from "../shell.ts";
+import { namedJob } from "../named-job.ts";
+import { examples, namespaceOption, onRun, type Registrar } from "../shell.ts";
 
 type Options = {
   namespace: string;
@@ -37,7 +38,8 @@ export function registerLogs(registrar: Registrar): void {
         "gangway logs llama-pretrain -r Master --timestamps",
       ),
     );
-  onRun<Options>(registrar, command, async ({ client, deps }, [given = ""], options) => {
+  onRun<Options>(registrar, command, async (run, [given = ""], options) => {
+    const { client, deps } = run;
     const {
       namespace,
       replica = "",
@@ -48,7 +50,15 @@ export function registerLogs(registrar: Registrar): void {
       previous = false,
     } = options;
     if (follow && previous) throw usageFailure("--previous is over and cannot be followed");
-    const asked = { namespace, name: jobName(given), replica, container, follow, timestamps, previous };
+    const asked = {
+      namespace,
+      name: await namedJob(run, given, namespace),
+      replica,
+      container,
+      follow,
+      timestamps,
+      previous,
+    };
     const request = tail === undefined ? asked : { ...asked, tailLines: tail };
     const writer = new Writer({ prefix: options.prefix === true, timestamps });
     for await (const { lines } of client.stream(JobService.method.streamJobLogs, request, deps.signal)) {

@@ -3,8 +3,9 @@ import type { Job, JobSchema } from "../../gen/gangway/v1/job_pb.ts";
 import { JobService, JobView } from "../../gen/gangway/v1/job_service_pb.ts";
 import { EXIT, usageFailure } from "../exit.ts";
 import { qualifiedName } from "../job-text.ts";
+import { namedJob } from "../named-job.ts";
 import { printLines } from "../output.ts";
-import { examples, jobName, namespaceOption, onRun, type Registrar, type Run, repeated } from "../shell.ts";
+import { examples, namespaceOption, onRun, type Registrar, type Run, repeated } from "../shell.ts";
 
 type Named = { namespace: string };
 type Spec = Exclude<NonNullable<MessageInitShape<typeof JobSchema>["spec"]>, { $typeName: string }>;
@@ -38,7 +39,7 @@ export function registerUpdate(registrar: Registrar): void {
       const { namespace, priority, label = [] } = options;
       if (priority === undefined && label.length === 0)
         throw usageFailure("nothing to change: give --priority or --label");
-      const which = { namespace, name: jobName(given) };
+      const which = { namespace, name: await namedJob(run, given, namespace) };
       const relabelled = label.length === 0 ? null : await relabel(run, which, label);
       await update(run, which, "updated", {
         ...(priority === undefined ? {} : { spec: specOf({ priority }) }),
@@ -80,7 +81,7 @@ export function registerScale(registrar: Registrar): void {
   onRun<Named>(registrar, command, async (run, [given = "", ...pairs], { namespace }) => {
     const replicaSpecs = Object.fromEntries(pairs.map(roleAndCount));
     const change = { spec: specOf({ replicaSpecs }), paths: ["spec.replica_specs.*.replicas"] };
-    await update(run, { namespace, name: jobName(given) }, "scaled", change);
+    await update(run, { namespace, name: await namedJob(run, given, namespace) }, "scaled", change);
     return EXIT.ok;
   });
 }
@@ -98,7 +99,7 @@ function registerSwitch(
     .addHelpText("after", examples(`gangway ${name} llama-pretrain`));
   onRun<Named>(registrar, command, async (run, names, { namespace }) => {
     const change = { spec: specOf({ runPolicy: { suspend } }), paths: ["spec.run_policy.suspend"] };
-    for (const one of names) await update(run, { namespace, name: jobName(one) }, done, change);
+    for (const one of names) await update(run, { namespace, name: await namedJob(run, one, namespace) }, done, change);
     return EXIT.ok;
   });
 }

@@ -1,0 +1,20 @@
+import { JobService, JobView } from "../gen/gangway/v1/job_service_pb.ts";
+import { CommandFailure, EXIT, usageFailure } from "./exit.ts";
+import type { Run } from "./shell.ts";
+
+/** A job's name as given: `llama` or, as `-o name` prints it, `pytorchjob/llama`. */
+export function jobName(given: string): string {
+  const [name = "", ...more] = given.split("/").reverse();
+  if (name === "" || more.length > 1) throw usageFailure(`a job must be NAME or KIND/NAME, not ${given}`);
+  return name;
+}
+
+/** A job's name as given, in which a kind has to be the job's own: whoever says one means no job of another. */
+export async function namedJob(run: Run, given: string, namespace: string): Promise<string> {
+  const name = jobName(given);
+  if (given === name) return name;
+  const { job } = await run.client.call(JobService.method.getJob, { namespace, name, view: JobView.BASIC });
+  const kind = job?.spec?.kind ?? "";
+  if (`${kind}/${name}`.toLowerCase() === given.toLowerCase()) return name;
+  throw new CommandFailure(EXIT.refused, [`error: there is no ${given}: ${name} is a ${kind}`]);
+}
