@@ -1,5 +1,6 @@
-import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
+import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
 import { join } from "node:path";
+import { makeDirectory } from "../../runtime/make-directory.ts";
 import { keyOf } from "./kube-object.ts";
 import type { Change, Snapshot } from "./store.ts";
 
@@ -25,7 +26,7 @@ export class Journal {
   #torn = false;
 
   constructor(directory: string) {
-    mkdirSync(directory, { recursive: true });
+    makeDirectory(directory);
     this.#path = join(directory, FILE);
   }
 

@@ -1,5 +1,5 @@
-import { mkdirSync } from "node:fs";
 import { PGlite, type Transaction, types } from "@electric-sql/pglite";
+import { makeDirectory } from "../../runtime/make-directory.ts";
 import { UnavailableError } from "../../runtime/unavailable-error.ts";
 import type { Db, Executor } from "./db.ts";
 import { type DirectoryLock, lockDirectory } from "./directory-lock.ts";
@@ -12,7 +12,7 @@ import { migrate } from "./migrate.ts";
  */
 export async function openPglite(directory: string | null, image?: Blob): Promise<Db> {
   if (directory === null) return start(null, null, image);
-  mkdirSync(directory, { recursive: true });
+  makeDirectory(directory);
   const lock = lockDirectory(directory);
   try {
     return await start(directory, lock);
