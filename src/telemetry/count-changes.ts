@@ -32,18 +32,23 @@ export function countActions(telemetry: Telemetry, job: Job, acted: readonly Act
     const known = counts.get(`${cluster} ${object} ${change}`) ?? { object, change, cluster, count: 0 };
     counts.set(`${cluster} ${object} ${change}`, { ...known, count: known.count + 1 });
   }
-  for (const count of counts.values()) telemetry.objectsChanged({ kind: job.spec.kind, ...count });
+  for (const count of counts.values()) telemetry.objectsChanged({ kind: kindLabel(job), ...count });
+}
+
+/** The kind that serves a job: one that takes names nobody knows adds no series for each of them. */
+function kindLabel(job: Job): string {
+  return kindOf(job.spec.kind)?.name ?? job.spec.kind;
 }
 
 /** Counts what a record changes: jobs that restart, end or are gone, and pods whose failure was counted. */
 export function countRecord(telemetry: Telemetry, job: Job, decision: Decision): void {
-  const { kind } = job.spec;
+  const kind = kindLabel(job);
   const cluster = job.admissions.at(-1)?.cluster ?? "";
   if (decision.forget) telemetry.jobChanged({ kind, cluster, change: "deleted" });
   if (decision.record === null) return;
   const { phase, attempts, replicaStatuses, info } = decision.record.status;
   if (info !== undefined && info.phase !== job.status.info?.phase) {
-    telemetry.taskPhaseReached({ kind: kindOf(kind)?.name ?? kind, phase: info.phase.toLowerCase() });
+    telemetry.taskPhaseReached({ kind, phase: info.phase.toLowerCase() });
   }
   const change = CHANGES[phase];
   const restarts = sumOf(attempts.byReplica) > sumOf(job.status.attempts.byReplica);
@@ -59,7 +64,7 @@ export function countCreated<Intake extends Intakes>(telemetry: Telemetry, intak
   const count = (outcome: unknown) => {
     const { kind, job } = outcome as { readonly kind?: string; readonly job?: Job };
     if (kind === "created" && job !== undefined) {
-      telemetry.jobChanged({ kind: job.spec.kind, cluster: "", change: "created" });
+      telemetry.jobChanged({ kind: kindLabel(job), cluster: "", change: "created" });
     }
   };
   return {
