@@ -10,8 +10,14 @@ type Case = {
   readonly play: (scene: Scene) => void;
   readonly phase: string;
   /** Master/0, Worker/0, Worker/1: phase and retry. */
-  readonly pods: readonly (readonly [string, number])[];
+  readonly pods: readonly string[];
   readonly reason: RegExp;
+};
+
+/** One pod of the gang that runs ends, and that is seen. */
+const ended = (name: string, exitCode: number) => (scene: Scene) => {
+  scene.start().set(name, exitCode === 0 ? "Succeeded" : "Failed", { exitCode });
+  scene.step();
 };
 
 const cancelled = (scene: Scene) => {
@@ -23,11 +29,7 @@ const cases: Record<string, Case> = {
   "a gang that was just admitted has its pods queued": {
     play: () => undefined,
     phase: "QUEUED",
-    pods: [
-      ["QUEUED", 0],
-      ["QUEUED", 0],
-      ["QUEUED", 0],
-    ],
+    pods: ["QUEUED 0", "QUEUED 0", "QUEUED 0"],
     reason: /^$/,
   },
   "pods that run and pods that do not yet are told apart": {
@@ -37,85 +39,45 @@ const cases: Record<string, Case> = {
       scene.step();
     },
     phase: "INITIALIZING",
-    pods: [
-      ["QUEUED", 0],
-      ["QUEUED", 0],
-      ["RUNNING", 0],
-    ],
+    pods: ["QUEUED 0", "QUEUED 0", "RUNNING 0"],
     reason: /^$/,
   },
   "a gang that runs": {
     play: (scene) => void scene.start(),
     phase: "RUNNING",
-    pods: [
-      ["RUNNING", 0],
-      ["RUNNING", 0],
-      ["RUNNING", 0],
-    ],
+    pods: ["RUNNING 0", "RUNNING 0", "RUNNING 0"],
     reason: /PyTorchJob j is running/,
   },
   "a pod that failed and starts again has one retry more": {
-    play: (scene) => {
-      scene.start().set("j-worker-0", "Failed", { exitCode: 1 });
-      scene.step();
-    },
+    play: ended("j-worker-0", 1),
     phase: "INITIALIZING",
-    pods: [
-      ["RUNNING", 0],
-      ["QUEUED", 1],
-      ["RUNNING", 0],
-    ],
+    pods: ["RUNNING 0", "QUEUED 1", "RUNNING 0"],
     reason: /restarting because 1 Worker replica\(s\) failed: j-worker-0/,
   },
   "a pod that failed for good is the job's failure, and the others were stopped": {
     sent: [{ cleanPodPolicy: "Running" }, "Never"],
-    play: (scene) => {
-      scene.start().set("j-worker-1", "Failed", { exitCode: 1 });
-      scene.step();
-    },
+    play: ended("j-worker-1", 1),
     phase: "PERMANENT_FAILURE",
-    pods: [
-      ["ABORTED", 0],
-      ["ABORTED", 0],
-      ["PERMANENT_FAILURE", 0],
-    ],
+    pods: ["ABORTED 0", "ABORTED 0", "PERMANENT_FAILURE 0"],
     reason: /exit|j-worker-1/,
   },
   "of a job that succeeded, pods that were still at work were stopped": {
-    play: (scene) => {
-      scene.start().set("j-master-0", "Succeeded", { exitCode: 0 });
-      scene.step();
-    },
+    play: ended("j-master-0", 0),
     phase: "SUCCESS",
-    pods: [
-      ["SUCCESS", 0],
-      ["ABORTED", 0],
-      ["ABORTED", 0],
-    ],
+    pods: ["SUCCESS 0", "ABORTED 0", "ABORTED 0"],
     reason: /successfully completed/,
   },
   "under clean-pod policy None they run on": {
     sent: [{ cleanPodPolicy: "None" }],
-    play: (scene) => {
-      scene.start().set("j-master-0", "Succeeded", { exitCode: 0 });
-      scene.step();
-    },
+    play: ended("j-master-0", 0),
     phase: "SUCCESS",
-    pods: [
-      ["SUCCESS", 0],
-      ["RUNNING", 0],
-      ["RUNNING", 0],
-    ],
+    pods: ["SUCCESS 0", "RUNNING 0", "RUNNING 0"],
     reason: /successfully completed/,
   },
   "a cancelled gang was stopped": {
     play: (scene) => cancelled(scene.start()),
     phase: "ABORTED",
-    pods: [
-      ["ABORTED", 0],
-      ["ABORTED", 0],
-      ["ABORTED", 0],
-    ],
+    pods: ["ABORTED 0", "ABORTED 0", "ABORTED 0"],
     reason: /wrong data/,
   },
 };
@@ -137,7 +99,7 @@ for (const [name, { sent: [policy, restartPolicy] = RUNNING, play, phase, pods, 
       ],
     );
     assert.deepEqual(
-      info.externalResources.map((pod) => [pod.phase, pod.retryAttempt]),
+      info.externalResources.map((pod) => `${pod.phase} ${pod.retryAttempt}`),
       pods,
     );
     assert.equal(info.version, scene.job.version);
