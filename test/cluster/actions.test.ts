@@ -1,26 +1,15 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { Actions } from "../../src/adapters/cluster/actions.ts";
 import type { KubeClient } from "../../src/adapters/cluster/client.ts";
-import type { SimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
 import type { JsonObject } from "../../src/runtime/json.ts";
 import { arrayAt, objectAt } from "../../src/runtime/json.ts";
 import { gang } from "./gang.ts";
-import { clientOf, clock, deadServer, gpuNodes, INSTALLATION, kubeconfigOf, startProxy, startSim } from "./harness.ts";
+import { clientOf, clock, deadServer, gpuNodes, INSTALLATION, kubeconfigOf, startProxy } from "./harness.ts";
+import { ownSim } from "./own-sim.ts";
 
-let sim: SimCluster;
-let client: KubeClient;
+const { sim, direct: client } = await ownSim(gpuNodes(4));
 const signal = new AbortController().signal;
-
-before(async () => {
-  sim = await startSim(gpuNodes(4));
-  client = clientOf(sim.kubeconfig());
-});
-
-after(async () => {
-  await client.close();
-  await sim.close();
-});
 
 function actionsOn(kube: KubeClient, options: { writeBudget?: number } = {}): Actions {
   return new Actions({

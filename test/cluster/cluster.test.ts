@@ -1,10 +1,8 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import type { KubeClient } from "../../src/adapters/cluster/client.ts";
+import { test } from "node:test";
 import { type Cluster, type ClusterOptions, connectCluster } from "../../src/adapters/cluster/cluster.ts";
 import { createClusters } from "../../src/adapters/cluster/clusters.ts";
 import type { CapacityReport } from "../../src/adapters/cluster/observer.ts";
-import type { SimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
 import { LABEL } from "../../src/core/job/labels.ts";
 import type { JsonObject } from "../../src/runtime/json.ts";
 import {
@@ -22,19 +20,9 @@ import {
   startSim,
   until,
 } from "./harness.ts";
+import { ownSim } from "./own-sim.ts";
 
-let sim: SimCluster;
-let direct: KubeClient;
-
-before(async () => {
-  sim = await startSim(gpuNodes(2));
-  direct = clientOf(sim.kubeconfig());
-});
-
-after(async () => {
-  await direct.close();
-  await sim.close();
-});
+const { sim, direct } = await ownSim(gpuNodes(2));
 
 /** A connected cluster with everything it says. */
 function connect(options: Partial<ClusterOptions> = {}) {

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import fc from "fast-check";
 import type { KubeClient } from "../../src/adapters/cluster/client.ts";
 import { Reflector } from "../../src/adapters/cluster/reflector.ts";
-import { type SimCluster, startSimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
+import { startSimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
 import type { Clock } from "../../src/runtime/clock.ts";
 import type { JsonObject } from "../../src/runtime/json.ts";
 import { arrayAt, objectAt, stringAt } from "../../src/runtime/json.ts";
@@ -18,23 +18,12 @@ import {
   remove,
   seededRandom,
   startProxy,
-  startSim,
   until,
 } from "./harness.ts";
+import { ownSim } from "./own-sim.ts";
 
-let sim: SimCluster;
-let direct: KubeClient;
+const { sim, direct } = await ownSim();
 let label = 0;
-
-before(async () => {
-  sim = await startSim();
-  direct = clientOf(sim.kubeconfig());
-});
-
-after(async () => {
-  await direct.close();
-  await sim.close();
-});
 
 type Kept = { readonly name: string; readonly version: string };
 type Change = { readonly key: string; readonly before: string | null; readonly after: string | null };
