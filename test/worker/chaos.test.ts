@@ -49,7 +49,7 @@ async function crashAndRecover(seed: number): Promise<void> {
         return outcome;
       },
     });
-    const worker = runWorker(sim, store, crashing, clock);
+    const worker = runWorker(sim, store, { wrap: crashing, time: clock });
     if (crashes === 1) store.cancel(jobs[2]!.uid);
     for (const job of jobs) store.change(job.uid, (one) => one);
     try {
@@ -60,7 +60,7 @@ async function crashAndRecover(seed: number): Promise<void> {
   }
   // What a crash interrupted is due again when the record says so; the test moves that moment forward.
   for (const job of jobs) store.change(job.uid, (one) => one);
-  const last = runWorker(sim, store, undefined, clock);
+  const last = runWorker(sim, store, { time: clock });
   try {
     for (const { uid } of jobs) {
       await until(() => store.released.has(`${uid}/1`), `tokens of ${uid} are released`);

@@ -1,50 +1,18 @@
 /** Adoption and release as a worker does them, on the simulated cluster. */
 import assert from "node:assert/strict";
-import { after, afterEach, before, beforeEach, test } from "node:test";
-import type { KubeClient } from "../../src/adapters/cluster/client.ts";
-import type { SimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
+import { test } from "node:test";
 import { LABEL } from "../../src/core/job/labels.ts";
 import { arrayAt, type JsonObject, objectAt, stringAt } from "../../src/runtime/json.ts";
-import { clientOf, clock, create, gpuNodes, startSim, until } from "../cluster/harness.ts";
+import { create, until } from "../cluster/harness.ts";
 import { jobOf } from "../core/world.ts";
-import { type GangOptions, gangOf, type Running, runWorker } from "./harness.ts";
-import { MemoryStore } from "./memory-store.ts";
+import { type GangOptions, gangOf } from "./harness.ts";
+import { workerScene } from "./scene.ts";
 
-let sim: SimCluster;
-let direct: KubeClient;
-let store: MemoryStore;
-let running: Running[] = [];
-
-before(async () => {
-  sim = await startSim(gpuNodes(4));
-  direct = clientOf(sim.kubeconfig());
-});
-
-beforeEach(() => {
-  store = new MemoryStore(clock);
-});
-
-afterEach(async () => {
-  await Promise.all(running.map((one) => one.stop()));
-  running = [];
-});
-
-after(async () => {
-  await direct.close();
-  await sim.close();
-});
-
-function start(): Running {
-  const one = runWorker(sim, store);
-  running.push(one);
-  return one;
-}
+const { direct, store, running, start, board } = await workerScene();
 
 async function runs(options: GangOptions = {}): Promise<string> {
   const job = gangOf({ kind: "PyTorchJob", workers: 2, run: "forever", ...options });
-  store.add(job);
-  store.admit(job.uid, "sim");
-  start().worker.wake(job.uid);
+  start().worker.wake(board(job));
   await until(() => store.job(job.uid)?.status.replicaStatuses["Worker"]?.active === 2, "the gang runs");
   return job.uid;
 }
@@ -95,9 +63,7 @@ test("a stranger's pod under a name without an index is told of, too", async () 
   const job = jobOf(sent, { uid: "uid-of-hosts", name: "hosts", namespace: "default" });
   const spec = { containers: [{ name: "main", image: "busybox" }], terminationGracePeriodSeconds: 0 };
   assert.equal((await create(direct, "pods", { metadata: { name: "hosts-launcher" }, spec })).kind, "ok");
-  store.add(job);
-  store.admit(job.uid, "sim");
-  start().worker.wake(job.uid);
+  start().worker.wake(board(job));
   const ready = () => store.job(job.uid)?.status.conditions.find(({ type }) => type === "PodsReady");
   await until(() => ready()?.reason === "FailedCreatePod", "the stranger is told of");
 });
@@ -109,8 +75,7 @@ test("a stranger's pod under one of our names is told of and left; once it goes,
     spec: { containers: [{ name: "main", image: "busybox" }], terminationGracePeriodSeconds: 0 },
   };
   assert.equal((await create(direct, "pods", body)).kind, "ok");
-  store.add(job);
-  store.admit(job.uid, "sim");
+  board(job);
   const { worker } = start();
   worker.wake(job.uid);
   const told = () => store.events.filter(({ reason }) => reason === "FailedCreatePod");

@@ -1,57 +1,21 @@
 import assert from "node:assert/strict";
-import { after, afterEach, before, beforeEach, test } from "node:test";
-import type { KubeClient } from "../../src/adapters/cluster/client.ts";
-import type { SimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
+import { test } from "node:test";
 import type { Job } from "../../src/core/job/job.ts";
 import { isTerminal, type JobPhase } from "../../src/core/job/status.ts";
 import { PENDING_LIMITS } from "../../src/core/pods/read-pending.ts";
 import { arrayAt, type JsonObject, objectAt, stringAt, stringMapAt } from "../../src/runtime/json.ts";
-import { clientOf, create, fastClock, gpuNodes, remove, startSim, until } from "../cluster/harness.ts";
+import { create, fastClock, remove, until } from "../cluster/harness.ts";
 import { jobOf } from "../core/world.ts";
 import { expectedEnd, FAILING, type Failing, nameOf, type Row, rowOf } from "./failure-table.ts";
-import { type GangOptions, gangOf, type Running, runWorker } from "./harness.ts";
-import { MemoryStore } from "./memory-store.ts";
+import { type GangOptions, gangOf } from "./harness.ts";
+import { workerScene } from "./scene.ts";
 
 /** A minute here is a second of the test's. */
 const time = fastClock(60);
-let sim: SimCluster;
-let direct: KubeClient;
-let store: MemoryStore;
-let running: Running[] = [];
-
-before(async () => {
-  sim = await startSim(gpuNodes(4), 1, time);
-  direct = clientOf(sim.kubeconfig());
-});
-
-beforeEach(() => {
-  store = new MemoryStore(time);
-});
-
-afterEach(async () => {
-  await Promise.all(running.map((one) => one.stop()));
-  running = [];
-});
-
-after(async () => {
-  await direct.close();
-  await sim.close();
-});
-
-function start(pending = PENDING_LIMITS): Running {
-  const one = runWorker(sim, store, undefined, time, null, pending);
-  running.push(one);
-  return one;
-}
+const { sim, direct, store, start, board } = await workerScene(time);
 
 function admitted(options: GangOptions, changed: (job: Job) => Job = (job) => job): string {
   return board(changed(gangOf({ workers: 1, run: "forever", ...options })));
-}
-
-function board(job: Job): string {
-  store.add(job);
-  store.admit(job.uid, "sim");
-  return job.uid;
 }
 
 const statusOf = (uid: string) => store.job(uid)!.status;
@@ -263,7 +227,7 @@ for (const failing of FAILING) {
     const play = PLAYS[failing];
     const row = rowOf(failing);
     const uid = board(rowJob(failing, play));
-    start({ ...PENDING_LIMITS, podPendingTimeoutMs: row.impatient === true ? 30_000 : 0 });
+    start({ pending: { ...PENDING_LIMITS, podPendingTimeoutMs: row.impatient === true ? 30_000 : 0 } });
     if ("act" in play) await play.act(uid);
     await until(() => isTerminal(statusOf(uid)), "the job ends");
     const { phase, failure, attempts } = statusOf(uid);

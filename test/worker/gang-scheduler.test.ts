@@ -1,45 +1,21 @@
 /** PodGroups as a worker keeps them, on the simulated cluster with a definition of their kind. */
 import assert from "node:assert/strict";
-import { after, afterEach, before, beforeEach, test } from "node:test";
-import type { KubeClient } from "../../src/adapters/cluster/client.ts";
-import type { SimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
+import { test } from "node:test";
 import type { Job } from "../../src/core/job/job.ts";
 import { type JsonObject, numberAt, objectAt, stringAt, stringMapAt } from "../../src/runtime/json.ts";
-import { clientOf, clock, gpuNodes, startSim, until } from "../cluster/harness.ts";
+import { until } from "../cluster/harness.ts";
 import { podGroupDefinition } from "../kube/pod-groups.ts";
-import { count, gangOf, leftOf, type Running, runWorker } from "./harness.ts";
-import { MemoryStore } from "./memory-store.ts";
+import { count, gangOf, leftOf } from "./harness.ts";
+import { workerScene } from "./scene.ts";
 
-let sim: SimCluster;
-let direct: KubeClient;
-let store: MemoryStore;
-let running: Running | null = null;
-
-before(async () => {
-  sim = await startSim(gpuNodes(4));
-  direct = clientOf(sim.kubeconfig());
-});
-
-beforeEach(() => {
-  store = new MemoryStore(clock);
-});
-
-afterEach(() => running?.stop());
-
-after(async () => {
-  await direct.close();
-  await sim.close();
-});
+const { direct, store, running, start, board } = await workerScene();
 
 type Options = Parameters<typeof gangOf>[0] & { readonly schedulerName?: string };
 
 function admitted(scheduler: "volcano" | "scheduler-plugins", { schedulerName, ...options }: Options) {
   const plain = gangOf({ kind: "PyTorchJob", workers: 2, ...options });
   const job = schedulerName === undefined ? plain : scheduledBy(plain, schedulerName);
-  store.add(job);
-  store.admit(job.uid, "sim");
-  running = runWorker(sim, store, undefined, clock, scheduler);
-  running.worker.wake(job.uid);
+  start({ gangScheduler: scheduler }).worker.wake(board(job));
   return job;
 }
 
@@ -100,7 +76,7 @@ test("pods of scheduler-plugins name their group, which is written once", async 
   assert.equal(stringAt(objectAt(await pod(), "spec"), "schedulerName"), "scheduler-plugins-scheduler");
   const versionOf = async () => stringAt(objectAt(await groupOf(version, job.name), "metadata"), "resourceVersion");
   const first = await versionOf();
-  running?.worker.wake(job.uid);
-  await running?.worker.runOnce();
+  running[0]?.worker.wake(job.uid);
+  await running[0]?.worker.runOnce();
   assert.equal(await versionOf(), first);
 });

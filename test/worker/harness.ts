@@ -4,7 +4,8 @@ import { type Clusters, createClusters } from "../../src/adapters/cluster/cluste
 import type { SimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
 import type { Job } from "../../src/core/job/job.ts";
 import type { RunPolicy } from "../../src/core/job/spec.ts";
-import { PENDING_LIMITS } from "../../src/core/pods/read-pending.ts";
+import { PENDING_LIMITS, type PendingLimits } from "../../src/core/pods/read-pending.ts";
+import type { Clock } from "../../src/runtime/clock.ts";
 import { arrayAt, objectAt, stringAt } from "../../src/runtime/json.ts";
 import type { WorkerClusters } from "../../src/worker/ports.ts";
 import { createWorker, type Worker } from "../../src/worker/worker.ts";
@@ -59,14 +60,19 @@ export type Running = {
   readonly stop: () => Promise<void>;
 };
 
-/** A worker with the real cluster adapter; `wrap` may stand between the two. */
+export type WorkerSettings = {
+  /** Stands between the worker and its clusters; `stop` ends the worker where it is. */
+  readonly wrap?: (clusters: WorkerClusters, stop: () => void) => WorkerClusters;
+  readonly time?: Clock;
+  readonly gangScheduler?: "volcano" | "scheduler-plugins" | null;
+  readonly pending?: PendingLimits;
+};
+
+/** A worker with the real cluster adapter. */
 export function runWorker(
   sim: SimCluster,
   store: MemoryStore,
-  wrap: (clusters: WorkerClusters, stop: () => void) => WorkerClusters = (clusters) => clusters,
-  time = clock,
-  gangScheduler: "volcano" | "scheduler-plugins" | null = null,
-  pending = PENDING_LIMITS,
+  { wrap = (clusters) => clusters, time = clock, gangScheduler = null, pending = PENDING_LIMITS }: WorkerSettings = {},
 ): Running {
   const stopping = new AbortController();
   const errors: unknown[] = [];

@@ -30,6 +30,18 @@ export class MemoryStore {
     this.#clock = clock;
   }
 
+  /** Forgets everything; whoever held buckets before cannot record any more. */
+  clear(): void {
+    this.rows.clear();
+    this.events.length = 0;
+    this.released.clear();
+    this.writes = 0;
+    this.notes = 0;
+    this.#holder = "";
+    this.#epoch += 1;
+    this.#breaking = 0;
+  }
+
   add(job: Job): void {
     this.rows.set(job.uid, { job, recheckAtMs: null });
   }

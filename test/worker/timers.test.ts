@@ -1,51 +1,18 @@
 import assert from "node:assert/strict";
-import { after, afterEach, before, beforeEach, test } from "node:test";
-import type { KubeClient } from "../../src/adapters/cluster/client.ts";
-import type { SimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
+import { test } from "node:test";
 import type { Job } from "../../src/core/job/job.ts";
 import { changeJob, type WantedChange } from "../../src/core/kinds/change-job.ts";
 import { kindOf } from "../../src/core/kinds/registry.ts";
-import { clientOf, fastClock, gpuNodes, startSim, until } from "../cluster/harness.ts";
-import { count, type GangOptions, gangOf, leftOf, type Running, runWorker } from "./harness.ts";
-import { MemoryStore } from "./memory-store.ts";
+import { fastClock, until } from "../cluster/harness.ts";
+import { count, type GangOptions, gangOf, leftOf } from "./harness.ts";
+import { workerScene } from "./scene.ts";
 
 /** A minute here is a second of the test's. */
 const time = fastClock(60);
-let sim: SimCluster;
-let direct: KubeClient;
-let store: MemoryStore;
-let running: Running[] = [];
-
-before(async () => {
-  sim = await startSim(gpuNodes(4), 1, time);
-  direct = clientOf(sim.kubeconfig());
-});
-
-beforeEach(() => {
-  store = new MemoryStore(time);
-});
-
-afterEach(async () => {
-  await Promise.all(running.map((one) => one.stop()));
-  running = [];
-});
-
-after(async () => {
-  await direct.close();
-  await sim.close();
-});
-
-function start(wrap?: Parameters<typeof runWorker>[2]): Running {
-  const one = runWorker(sim, store, wrap, time);
-  running.push(one);
-  return one;
-}
+const { direct, store, running, start, board } = await workerScene(time);
 
 function admitted(options: GangOptions, changed: (job: Job) => Job = (job) => job): string {
-  const job = changed(gangOf({ run: "forever", workers: 2, ...options }));
-  store.add(job);
-  store.admit(job.uid, "sim");
-  return job.uid;
+  return board(changed(gangOf({ run: "forever", workers: 2, ...options })));
 }
 
 /** As the service changes a job. */
@@ -141,14 +108,16 @@ test("a pod whose node is gone and whose kubelet says nothing is forced, so that
     return { ...job, spec: { ...job.spec, replicaSpecs: { Worker: { ...worker, template } } } };
   });
   const overdue = { deletionTimeMs: 1 };
-  start((clusters) => ({
-    ...clusters,
-    observe: (job) =>
-      clusters.observe(job)?.map((seen) => ({
-        ...seen,
-        pods: seen.pods.map((pod) => (pod.deleting ? { ...pod, ...overdue, nodeGone: true } : pod)),
-      })) ?? null,
-  }));
+  start({
+    wrap: (clusters) => ({
+      ...clusters,
+      observe: (job) =>
+        clusters.observe(job)?.map((seen) => ({
+          ...seen,
+          pods: seen.pods.map((pod) => (pod.deleting ? { ...pod, ...overdue, nodeGone: true } : pod)),
+        })) ?? null,
+    }),
+  });
   await reaches(uid, "RUNNING");
   store.cancel(uid);
   await until(() => store.released.has(`${uid}/1`), "its tokens are released");

@@ -1,7 +1,5 @@
 import assert from "node:assert/strict";
-import { after, afterEach, before, beforeEach, test } from "node:test";
-import type { KubeClient } from "../../src/adapters/cluster/client.ts";
-import type { SimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
+import { test } from "node:test";
 import { LABEL } from "../../src/core/job/labels.ts";
 import type { JobPhase } from "../../src/core/job/status.ts";
 import {
@@ -17,46 +15,15 @@ import {
   startSim,
   until,
 } from "../cluster/harness.ts";
-import { count, type GangOptions, gangOf, leftOf, type Running, runWorker } from "./harness.ts";
+import { count, type GangOptions, gangOf, leftOf, runWorker } from "./harness.ts";
 import { MemoryStore } from "./memory-store.ts";
+import { workerScene } from "./scene.ts";
 
-let sim: SimCluster;
-let direct: KubeClient;
-let store: MemoryStore;
-let running: Running[] = [];
-
-before(async () => {
-  sim = await startSim(gpuNodes(4));
-  direct = clientOf(sim.kubeconfig());
-});
-
-beforeEach(() => {
-  store = new MemoryStore(clock);
-});
-
-afterEach(async () => {
-  sim.setFaults({});
-  await Promise.all(running.map((one) => one.stop()));
-  running = [];
-});
-
-after(async () => {
-  await direct.close();
-  await sim.close();
-});
-
-function start(wrap?: Parameters<typeof runWorker>[2]): Running {
-  const one = runWorker(sim, store, wrap);
-  running.push(one);
-  return one;
-}
+const { sim, direct, store, running, start, board } = await workerScene();
 
 /** An admitted job; answers its uid. */
 function admitted(options?: GangOptions): string {
-  const job = gangOf(options);
-  store.add(job);
-  store.admit(job.uid, "sim");
-  return job.uid;
+  return board(gangOf(options));
 }
 
 const phaseOf = (uid: string) => store.job(uid)?.status.phase;
@@ -114,10 +81,12 @@ test("tokens are kept for pods that no watch has told of", async () => {
   const uid = admitted({ run: "forever" });
   let isDeaf = false;
   const seen = { pods: [], services: [], configMaps: [], cluster: "sim" };
-  start((clusters) => ({
-    ...clusters,
-    observe: (job) => (isDeaf ? [seen] : clusters.observe(job)),
-  }));
+  start({
+    wrap: (clusters) => ({
+      ...clusters,
+      observe: (job) => (isDeaf ? [seen] : clusters.observe(job)),
+    }),
+  });
   await reaches(uid, "RUNNING");
   isDeaf = true;
   store.cancel(uid);
@@ -160,15 +129,17 @@ test("a worker that starts anew goes on with the pods that it finds", async () =
 test("a crash between record and act loses nothing: the next worker does what was recorded", async () => {
   const uid = admitted({ run: "100ms", workers: 5 });
   let acted = 0;
-  start((clusters, stop) => ({
-    ...clusters,
-    act: async (action, signal) => {
-      acted += 1;
-      if (acted < 4) return clusters.act(action, signal);
-      stop();
-      return { kind: "failed", reason: "Unreachable", message: "crashed" };
-    },
-  }));
+  start({
+    wrap: (clusters, stop) => ({
+      ...clusters,
+      act: async (action, signal) => {
+        acted += 1;
+        if (acted < 4) return clusters.act(action, signal);
+        stop();
+        return { kind: "failed", reason: "Unreachable", message: "crashed" };
+      },
+    }),
+  });
   await until(() => acted >= 4, "crashed while it acted");
   assert.notEqual(phaseOf(uid), "ADMITTED", "what it was about to do is durable");
   assert.ok((await leftOf(direct, uid)).pods.length < 5);
@@ -182,13 +153,15 @@ test("a crash between record and act loses nothing: the next worker does what wa
 test("a worker that has lost its lease records nothing and touches nothing", async () => {
   const uid = admitted({ run: "forever" });
   const acts: string[] = [];
-  const first = start((clusters) => ({
-    ...clusters,
-    act: (action, signal) => {
-      acts.push(action.kind);
-      return clusters.act(action, signal);
-    },
-  }));
+  const first = start({
+    wrap: (clusters) => ({
+      ...clusters,
+      act: (action, signal) => {
+        acts.push(action.kind);
+        return clusters.act(action, signal);
+      },
+    }),
+  });
   await reaches(uid, "RUNNING");
   store.take("somebody else");
   const { length } = acts;
@@ -228,13 +201,15 @@ test("while its cluster has not been listed a job is not acted on, and not asked
   const uid = admitted({ run: "forever" });
   let listed = false;
   let asked = 0;
-  start((clusters) => ({
-    ...clusters,
-    observe: (job) => {
-      asked += 1;
-      return listed ? clusters.observe(job) : null;
-    },
-  }));
+  start({
+    wrap: (clusters) => ({
+      ...clusters,
+      observe: (job) => {
+        asked += 1;
+        return listed ? clusters.observe(job) : null;
+      },
+    }),
+  });
   await until(() => asked >= 3, "asked for");
   assert.equal(phaseOf(uid), "ADMITTED");
   assert.equal(count(await leftOf(direct, uid)), 0);
@@ -308,7 +283,7 @@ test("with faults of every kind a gang still succeeds, is cleaned up and gives i
         here.add(job);
         here.admit(job.uid, "sim");
         own.setFaults(drawn);
-        const one = runWorker(own, here, undefined, fast);
+        const one = runWorker(own, here, { time: fast });
         try {
           await until(() => here.released.has(`${job.uid}/1`), "tokens released");
           assert.equal(here.job(job.uid)?.status.phase, "SUCCEEDED");
