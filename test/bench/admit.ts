@@ -1,15 +1,15 @@
 import { randomBytes, randomUUID } from "node:crypto";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { readFileSync } from "node:fs";
 import type { Db } from "../../src/adapters/store/db.ts";
-import { openPglite } from "../../src/adapters/store/pglite.ts";
 import type { SentJob } from "../../src/core/job/sent.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
-import { BenchCluster, podTemplate } from "./bench-cluster.ts";
+import { BenchCluster } from "./bench-cluster.ts";
+import { benchJob } from "./bench-jobs.ts";
 import { simulatedKubeconfigs } from "./cluster-servers.ts";
-import { profileLines, type Rate, reportLine, startProfile } from "./measure.ts";
+import { countPods, createLoop } from "./create-loop.ts";
+import { profileLines, reportLine, startProfile } from "./measure.ts";
 import { startScheduling } from "./scheduling.ts";
+import { scratchDb } from "./scratch-db.ts";
 
 export type AdmitBench = {
   /** Files; none: two simulated clusters. */
@@ -42,11 +42,8 @@ export async function benchAdmit(
     parts.defer(() => cluster.close());
     await cluster.addNodes({ count: bench.nodes, gpus: GPUS_PER_NODE });
   }
-  const floor = await createLoop(clusters, pods);
-  const directory = mkdtempSync(join(tmpdir(), "gangway-bench-"));
-  parts.defer(() => rmSync(directory, { recursive: true, force: true }));
-  const db = await openPglite(join(directory, "db"));
-  parts.defer(() => db.close());
+  const floor = await createLoop(clusters, pods, clock);
+  const db = await scratchDb(parts);
   const service = await startScheduling({ db, clusters, clock, random: randomBytes, quota: pods });
   parts.defer(() => service.close());
   await service.submit(jobsOf(bench, run));
@@ -74,25 +71,9 @@ async function kubeconfigsOf(bench: AdmitBench, parts: AsyncDisposableStack): Pr
   return simulatedKubeconfigs(parts);
 }
 
-/** The floor: the same pods, made by nothing but calls; then they are removed again. */
-async function createLoop(clusters: readonly BenchCluster[], pods: number): Promise<Rate> {
-  const startMs = clock.monotonicMs();
-  const share = Math.ceil(pods / clusters.length);
-  await Promise.all(clusters.map((cluster) => cluster.createPods(share)));
-  const perSecond = (share * clusters.length * 1000) / (clock.monotonicMs() - startMs);
-  await Promise.all(clusters.map((cluster) => cluster.removePods()));
-  await reached(async () => ((await countPods(clusters)) === 0 ? 1 : 0), 1, startMs);
-  return { name: "bare create loop", perSecond };
-}
-
 async function reached(count: () => Promise<number>, wanted: number, startMs: number): Promise<number> {
   while ((await count()) < wanted) await clock.sleep(POLL_MS);
   return clock.monotonicMs() - startMs;
-}
-
-async function countPods(clusters: readonly BenchCluster[]): Promise<number> {
-  const counts = await Promise.all(clusters.map((cluster) => cluster.countPods()));
-  return counts.reduce((sum, count) => sum + count, 0);
 }
 
 async function admittedJobs(db: Db): Promise<number> {
@@ -101,20 +82,8 @@ async function admittedJobs(db: Db): Promise<number> {
 }
 
 function jobsOf({ singles, gangs }: AdmitBench, namespace: string): readonly SentJob[] {
-  const job = (name: string, replicas: number): SentJob => ({
-    namespace,
-    name,
-    generateName: "",
-    labels: {},
-    annotations: {},
-    spec: {
-      kind: "Job",
-      replicaSpecs: { Worker: { replicas, template: podTemplate() } },
-      runPolicy: { schedulingPolicy: { queue: "bench", scheduleTimeoutSeconds: 0 } },
-    },
-  });
   return [
-    ...Array.from({ length: singles }, (_, at) => job(`single-${at}`, 1)),
-    ...Array.from({ length: gangs }, (_, at) => job(`gang-${at}`, GANG)),
+    ...Array.from({ length: singles }, (_, at) => benchJob({ namespace, name: `single-${at}`, replicas: 1 })),
+    ...Array.from({ length: gangs }, (_, at) => benchJob({ namespace, name: `gang-${at}`, replicas: GANG })),
   ];
 }

@@ -1,18 +1,18 @@
 import { randomBytes, randomUUID } from "node:crypto";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { readFileSync } from "node:fs";
 import type { KubeClient } from "../../src/adapters/cluster/client.ts";
 import type { Db, Executor } from "../../src/adapters/store/db.ts";
-import { openPglite } from "../../src/adapters/store/pglite.ts";
 import type { SentJob } from "../../src/core/job/sent.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { controlPlaneBuilt } from "../kube/build.ts";
 import { startControlPlane } from "../kube/control-plane.ts";
-import { BenchCluster, podTemplate } from "./bench-cluster.ts";
+import { BenchCluster } from "./bench-cluster.ts";
+import { benchJob } from "./bench-jobs.ts";
 import { simulatedKubeconfigs } from "./cluster-servers.ts";
+import { createLoop } from "./create-loop.ts";
 import { profileLines, type Rate, reportLine, startProfile } from "./measure.ts";
 import { startScheduling } from "./scheduling.ts";
+import { scratchDb } from "./scratch-db.ts";
 
 export type GangBench = {
   /** A file; null: a real API server of the bench's own where its control plane is built, else a simulated cluster. */
@@ -46,10 +46,7 @@ export async function benchGang(
   const cluster = new BenchCluster("bench", kubeconfig, run);
   parts.defer(() => cluster.close());
   await cluster.addNodes({ count: Math.ceil(bench.replicas / GPUS_PER_NODE) + 1, gpus: GPUS_PER_NODE });
-  const directory = mkdtempSync(join(tmpdir(), "gangway-bench-"));
-  parts.defer(() => rmSync(directory, { recursive: true, force: true }));
-  const db = countingDb(await openPglite(join(directory, "db")));
-  parts.defer(() => db.close());
+  const db = countingDb(await scratchDb(parts));
   const writes = { kubernetes: 0 };
   const service = await startScheduling({
     db,
@@ -62,7 +59,7 @@ export async function benchGang(
   parts.defer(() => service.close());
   service.start();
   const before = await idle(db, bench.idleSeconds);
-  const floor = await createLoop(cluster, bench.replicas);
+  const floor = await createLoop([cluster], bench.replicas, clock);
   const stop = bench.profile ? await startProfile() : null;
   writes.kubernetes = 0;
   const gang = await measureGang({ bench, cluster, run, submit: service.submit });
@@ -93,16 +90,6 @@ async function kubeconfigOf(bench: GangBench, parts: AsyncDisposableStack): Prom
   return plane.kubeconfig();
 }
 
-/** The floor: the same pods, made by nothing but calls; then they are removed again. */
-async function createLoop(cluster: BenchCluster, pods: number): Promise<Rate> {
-  const startMs = clock.monotonicMs();
-  await cluster.createPods(pods);
-  const perSecond = (pods * 1000) / (clock.monotonicMs() - startMs);
-  await cluster.removePods();
-  await until(async () => (await cluster.countPods()) === 0);
-  return { name: "bare create loop", perSecond };
-}
-
 async function measureGang(of: {
   readonly bench: GangBench;
   readonly cluster: BenchCluster;
@@ -111,7 +98,7 @@ async function measureGang(of: {
 }): Promise<Rate> {
   const { replicas } = of.bench;
   const startMs = clock.monotonicMs();
-  await of.submit([jobOf(of.run, "gang", replicas)]);
+  await of.submit([benchJob({ namespace: of.run, name: "gang", replicas })]);
   await until(async () => (await of.cluster.countPods()) >= replicas);
   return { name: `gang of ${replicas}, from submit`, perSecond: (replicas * 1000) / (clock.monotonicMs() - startMs) };
 }
@@ -119,11 +106,15 @@ async function measureGang(of: {
 type Service = Awaited<ReturnType<typeof startScheduling>>;
 
 /** Jobs that ask for what nobody has, cancelled while they wait: they have ended as any others. */
-async function finish(service: Service, db: Db, of: { readonly count: number; readonly namespace: string }) {
-  for (let made = 0; made < of.count; made += BATCH) {
-    const names = Array.from({ length: Math.min(BATCH, of.count - made) }, (_, at) => `ended-${made + at}`);
-    await service.submit(names.map((name) => jobOf(of.namespace, name, 1, "nowhere")));
-    await Promise.all(names.map((name) => service.cancel({ namespace: of.namespace, name })));
+async function finish(
+  service: Service,
+  db: Db,
+  { count, namespace }: { readonly count: number; readonly namespace: string },
+) {
+  for (let made = 0; made < count; made += BATCH) {
+    const names = Array.from({ length: Math.min(BATCH, count - made) }, (_, at) => `ended-${made + at}`);
+    await service.submit(names.map((name) => benchJob({ namespace, name, replicas: 1, clusters: ["nowhere"] })));
+    await Promise.all(names.map((name) => service.cancel({ namespace, name })));
   }
   await until(async () => (await db.query<{ count: number }>(OPEN))[0]?.count === 0);
 }
@@ -176,22 +167,6 @@ function countingClient(client: KubeClient, writes: { kubernetes: number }): Kub
     request: (request, signal) => {
       if (request.method !== "GET") writes.kubernetes += 1;
       return client.request(request, signal);
-    },
-  };
-}
-
-function jobOf(namespace: string, name: string, replicas: number, cluster?: string): SentJob {
-  return {
-    namespace,
-    name,
-    generateName: "",
-    labels: {},
-    annotations: {},
-    spec: {
-      kind: "Job",
-      replicaSpecs: { Worker: { replicas, template: podTemplate() } },
-      runPolicy: { schedulingPolicy: { queue: "bench", scheduleTimeoutSeconds: 0 } },
-      ...(cluster === undefined ? {} : { placement: { clusters: [cluster] } }),
     },
   };
 }
