@@ -6,52 +6,25 @@ import type { Admission } from "../../src/core/job/status.ts";
 import type { PlannedAdmission } from "../../src/core/plan/plan-types.ts";
 import type { Decision } from "../../src/core/reconcile/decision.ts";
 import { onEachDatabase } from "../support/databases.ts";
-import { freshStore, raiseQuotaEpoch, type TestStore, takePlannerLease } from "./db.ts";
-import { FLAVOR, NO_LIMIT, NOW, newJob, plannedFor, sentOf } from "./jobs.ts";
+import { raiseQuotaEpoch, takePlannerLease } from "./db.ts";
+import { FLAVOR, NO_LIMIT, NOW, newJob, plannedFor } from "./jobs.ts";
+import { freshPlanner, type TestPlanner } from "./planner-fixture.ts";
 
 onEachDatabase((openDb) => {
   let db: Db;
-  let store: TestStore;
+  let store: TestPlanner["store"];
   let plannerEpoch: number;
   let quotaEpoch: number;
-  let fences = 0n;
+  let submit: TestPlanner["submit"];
+  let admit: TestPlanner["admit"];
+  let load: TestPlanner["load"];
   before(async () => {
     db = await openDb();
   });
   after(() => db.close());
   beforeEach(async () => {
-    store = (await freshStore(db)).store;
-    plannerEpoch = await takePlannerLease(store, "p1");
-    quotaEpoch = (await raiseQuotaEpoch(store)).epoch;
+    ({ store, plannerEpoch, quotaEpoch, submit, admit, load } = await freshPlanner(db));
   });
-
-  async function submit(changes: Parameters<typeof newJob>[0] = {}): Promise<Job> {
-    const job = newJob(changes);
-    assert.equal((await store.intake.createJob({ job, sent: sentOf(job), requestId: "" })).kind, "created");
-    return job;
-  }
-
-  type Overrides = { quotaEpoch?: number; plannerEpoch?: number; amount?: number; step?: number };
-
-  function admit(planned: PlannedAdmission, overrides: Overrides = {}) {
-    fences += 1n;
-    const token = `job/${planned.jobUid}/admission/${planned.admission}/step/${overrides.step ?? 0}/${plannerEpoch}`;
-    const lines = planned.lines.map((line) => ({
-      ...line,
-      ...NO_LIMIT,
-      token,
-      amount: overrides.amount ?? line.amount,
-    }));
-    const fence = (BigInt(overrides.quotaEpoch ?? quotaEpoch) << 32n) + fences;
-    const record = { planned, lines, fence, quotaEpoch, plannerEpoch, nowMs: NOW + 1, ...overrides };
-    return store.planner.recordAdmission(record);
-  }
-
-  async function load(uid: string): Promise<Job> {
-    const loaded = await store.worker.loadJob(uid);
-    assert.ok(loaded);
-    return loaded.job;
-  }
 
   async function counter(cluster: string): Promise<number> {
     const found = (await store.planner.snapshot()).clusters.find(({ name }) => name === cluster);
@@ -110,36 +83,34 @@ onEachDatabase((openDb) => {
     assert.equal(await counter("east"), 1);
   });
 
-  const refusals: Record<string, (job: Job) => Promise<{ planned: PlannedAdmission; overrides?: Overrides }>> = {
-    "the job's version moved on": async (job) => ({ planned: plannedFor(job, { jobVersion: 2 }) }),
+  const refusals: Record<string, (job: Job) => Promise<PlannedAdmission>> = {
+    "the job's version moved on": async (job) => plannedFor(job, { jobVersion: 2 }),
     "the job was cancelled": async (job) => {
       await store.intake.requestCancel(job, "", NOW);
-      return { planned: plannedFor(job, { jobVersion: 2 }) };
+      return plannedFor(job, { jobVersion: 2 });
     },
-    "the job is gone": async () => ({ planned: plannedFor(newJob()) }),
+    "the job is gone": async () => plannedFor(newJob()),
     "another planner took the lease": async (job) => {
       await takePlannerLease(store, "p2");
-      return { planned: plannedFor(job) };
+      return plannedFor(job);
     },
     "the cluster is cordoned": async (job) => {
       await store.admin.setCordoned("east", true);
-      return { planned: plannedFor(job) };
+      return plannedFor(job);
     },
-    "another admission to the cluster came first": async (job) => ({
-      planned: plannedFor(job, { admissionCounter: 1 }),
-    }),
-    "the cluster is unknown": async (job) => ({ planned: plannedFor(job, { cluster: "north" }) }),
+    "another admission to the cluster came first": async (job) => plannedFor(job, { admissionCounter: 1 }),
+    "the cluster is unknown": async (job) => plannedFor(job, { cluster: "north" }),
     "the quota epoch was raised": async (job) => {
       await raiseQuotaEpoch(store);
-      return { planned: plannedFor(job) };
+      return plannedFor(job);
     },
   };
   for (const [name, arrange] of Object.entries(refusals)) {
     test(`an admission is stale and leaves no trace when ${name}`, async () => {
       const job = await submit();
-      const { planned, overrides } = await arrange(job);
+      const planned = await arrange(job);
       const before = await traces();
-      assert.equal(await admit(planned, overrides), "stale");
+      assert.equal(await admit(planned), "stale");
       assert.deepEqual(await traces(), before);
     });
   }
@@ -230,7 +201,7 @@ onEachDatabase((openDb) => {
     const job = await submit();
     await admit(plannedFor(job, { members: { Worker: 2 } }), { amount: 2 });
     const grow = { kind: "grow" as const, jobVersion: 2, admissionCounter: 1, members: { Worker: 4 } };
-    assert.equal(await admit(plannedFor(job, grow), { amount: 2, step: 1 }), "recorded");
+    assert.equal(await admit(plannedFor(job, grow), { amount: 2 }), "recorded");
     const grown = await load(job.uid);
     assert.deepEqual(grown.admissions[0]?.members, { Worker: 4 });
     assert.equal(grown.version, 3);
@@ -249,7 +220,7 @@ onEachDatabase((openDb) => {
     const ended = admitted.admissions.map((admission) => ({ ...admission, state: "ended" as const }));
     await store.worker.record(admitted, decide(admitted, ended, "SUCCEEDED"), await leaseOf(job), NOW);
     const grow = { kind: "grow" as const, jobVersion: 3, admissionCounter: 1 };
-    assert.equal(await admit(plannedFor(job, grow), { step: 1 }), "stale");
+    assert.equal(await admit(plannedFor(job, grow)), "stale");
   });
 
   test("a step is stale when the job moved on, and changes nothing", async () => {
@@ -430,7 +401,7 @@ onEachDatabase((openDb) => {
   test("of two planners that plan the same job one records", async () => {
     const job = await submit();
     const plan = plannedFor(job);
-    const outcomes = await Promise.all([admit(plan), admit(plan, { step: 1 })]);
+    const outcomes = await Promise.all([admit(plan), admit(plan)]);
     assert.deepEqual(outcomes.sort(), ["recorded", "stale"]);
     assert.equal(await used(), 4);
   });

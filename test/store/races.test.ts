@@ -2,62 +2,29 @@ import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import type { Db } from "../../src/adapters/store/db.ts";
 import type { Job } from "../../src/core/job/job.ts";
-import type { PlannedAdmission } from "../../src/core/plan/plan-types.ts";
 import type { Decision } from "../../src/core/reconcile/decision.ts";
 import { onPostgres } from "../support/databases.ts";
-import { freshStore, raiseQuotaEpoch, type TestStore, takePlannerLease } from "./db.ts";
-import { FLAVOR, NO_LIMIT, NOW, newJob, plannedFor, sentOf } from "./jobs.ts";
+import { raiseQuotaEpoch, takePlannerLease } from "./db.ts";
+import { FLAVOR, NOW, newJob, plannedFor, sentOf } from "./jobs.ts";
+import { freshPlanner, type TestPlanner } from "./planner-fixture.ts";
 
 const CALLERS = 32;
 const ALL = { namespace: "", names: [], kinds: [], phases: [], queue: "", cluster: "", labels: {} };
 
 onPostgres((openDb) => {
   let db: Db;
-  let store: TestStore;
+  let store: TestPlanner["store"];
   let plannerEpoch: number;
-  let quotaEpoch: number;
-  let fences = 0n;
+  let submit: TestPlanner["submit"];
+  let admit: TestPlanner["admit"];
+  let load: TestPlanner["load"];
   before(async () => {
     db = await openDb();
   });
   after(() => db.close());
   beforeEach(async () => {
-    store = (await freshStore(db)).store;
-    plannerEpoch = await takePlannerLease(store, "p1");
-    quotaEpoch = (await raiseQuotaEpoch(store)).epoch;
+    ({ store, plannerEpoch, submit, admit, load } = await freshPlanner(db));
   });
-
-  async function submit(changes: Parameters<typeof newJob>[0] = {}): Promise<Job> {
-    const job = newJob(changes);
-    assert.equal((await store.intake.createJob({ job, sent: sentOf(job), requestId: "" })).kind, "created");
-    return job;
-  }
-
-  function admit(planned: PlannedAdmission, overrides: { plannerEpoch?: number; amount?: number } = {}) {
-    fences += 1n;
-    const token = `job/${planned.jobUid}/admission/${planned.admission}/${fences}`;
-    const lines = planned.lines.map((line) => ({
-      ...line,
-      ...NO_LIMIT,
-      token,
-      amount: overrides.amount ?? line.amount,
-    }));
-    const fence = (BigInt(quotaEpoch) << 32n) + fences;
-    return store.planner.recordAdmission({
-      planned,
-      lines,
-      fence,
-      quotaEpoch,
-      plannerEpoch: overrides.plannerEpoch ?? plannerEpoch,
-      nowMs: NOW + 1,
-    });
-  }
-
-  async function load(uid: string): Promise<Job> {
-    const loaded = await store.worker.loadJob(uid);
-    assert.ok(loaded);
-    return loaded.job;
-  }
 
   /** The ledger's own sum of a queue, and the sum of its live lines, which it must equal. */
   async function sums() {
@@ -197,9 +164,7 @@ onPostgres((openDb) => {
 
   test("however many grants are recorded at once, their sum stays within the limit", async () => {
     for (let round = 0; round < 3; round += 1) {
-      store = (await freshStore(db)).store;
-      plannerEpoch = await takePlannerLease(store, "p1");
-      quotaEpoch = (await raiseQuotaEpoch(store)).epoch;
+      ({ store, submit, admit } = await freshPlanner(db));
       const jobs = await Promise.all(Array.from({ length: 24 }, () => submit()));
       for (const [at] of jobs.entries()) {
         await store.clusters.upsertCluster({ name: `c${at}`, labels: {}, flavors: [], simulated: true });

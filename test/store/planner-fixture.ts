@@ -1,0 +1,39 @@
+import assert from "node:assert/strict";
+import type { Db } from "../../src/adapters/store/db.ts";
+import type { Job } from "../../src/core/job/job.ts";
+import type { PlannedAdmission } from "../../src/core/plan/plan-types.ts";
+import { freshStore, raiseQuotaEpoch, takePlannerLease } from "./db.ts";
+import { NO_LIMIT, NOW, newJob, sentOf } from "./jobs.ts";
+
+/** A store whose planner's lease is taken and whose quota epoch is raised, and what is done there with jobs. */
+export async function freshPlanner(db: Db) {
+  const { store } = await freshStore(db);
+  const plannerEpoch = await takePlannerLease(store, "p1");
+  const { epoch: quotaEpoch } = await raiseQuotaEpoch(store);
+  let fences = BigInt(quotaEpoch) << 32n;
+  return {
+    store,
+    plannerEpoch,
+    quotaEpoch,
+    async submit(changes: Parameters<typeof newJob>[0] = {}): Promise<Job> {
+      const job = newJob(changes);
+      assert.equal((await store.intake.createJob({ job, sent: sentOf(job), requestId: "" })).kind, "created");
+      return job;
+    },
+    /** Records an admission under these epochs, each time with a fence and tokens of its own; `amount` instead of what is planned. */
+    admit(planned: PlannedAdmission, of: { readonly amount?: number } = {}) {
+      fences += 1n;
+      const token = `job/${planned.jobUid}/admission/${planned.admission}/${fences}`;
+      const lines = planned.lines.map((line) => ({ ...line, ...NO_LIMIT, token, ...of }));
+      const record = { planned, lines, fence: fences, quotaEpoch, plannerEpoch, nowMs: NOW + 1 };
+      return store.planner.recordAdmission(record);
+    },
+    async load(uid: string): Promise<Job> {
+      const loaded = await store.worker.loadJob(uid);
+      assert.ok(loaded);
+      return loaded.job;
+    },
+  };
+}
+
+export type TestPlanner = Awaited<ReturnType<typeof freshPlanner>>;
