@@ -9,10 +9,11 @@ import {
 } from "../../gen/gangway/v1/cluster_service_pb.ts";
 import { EXIT } from "../exit.ts";
 import { ageCell } from "../job-text.ts";
-import { printLines, show } from "../output.ts";
+import { show } from "../output.ts";
 import { examples, type OutputFormat, onRun, outputOption, type Registrar, type Run } from "../shell.ts";
 import type { Column } from "../table.ts";
 import { registerClusterChanges } from "./cluster-register.ts";
+import { registerGet, registerList, registerVerb } from "./resource.ts";
 
 type Output = { output: OutputFormat };
 
@@ -26,45 +27,34 @@ export function registerCluster(registrar: Registrar): void {
       examples("gangway cluster list", "gangway cluster check h100-east", "gangway cluster cordon h100-east"),
     );
   const group = { ...registrar, program };
-  registerList(group);
-  registerGet(group);
+  const { listClusters, getCluster, cordonCluster, uncordonCluster } = ClusterService.method;
+  registerList(group, {
+    description: "list clusters",
+    plural: "clusters",
+    schema: ListClustersResponseSchema,
+    list: (run) => run.client.call(listClusters, {}),
+    table: (run, { clusters }) => clustersTable(run, clusters),
+  });
+  registerGet(group, {
+    example: "h100-east",
+    schema: ClusterSchema,
+    get: async (run, name) => (await run.client.call(getCluster, { name })).cluster ?? create(ClusterSchema, { name }),
+    table: (run, cluster) => clustersTable(run, [cluster]),
+  });
   registerCapacity(group);
-  registerCordon(group);
+  registerVerb(group, "cordon", {
+    description: "admit nothing new; what runs there runs on",
+    example: "h100-east",
+    done: "cordoned",
+    change: (run, name) => run.client.call(cordonCluster, { name }),
+  });
+  registerVerb(group, "uncordon", {
+    description: "admit gangs again",
+    example: "h100-east",
+    done: "uncordoned",
+    change: (run, name) => run.client.call(uncordonCluster, { name }),
+  });
   registerClusterChanges(group);
-}
-
-function registerList(registrar: Registrar): void {
-  const command = registrar.program
-    .command("list")
-    .description("list clusters")
-    .addOption(outputOption())
-    .addHelpText("after", examples("gangway cluster list"));
-  onRun<Output>(registrar, command, async (run, _args, { output }) => {
-    const { clusters } = await run.client.call(ClusterService.method.listClusters, {});
-    const message = create(ListClustersResponseSchema, { clusters });
-    show(run, output, {
-      ...clustersTable(run, clusters),
-      schema: ListClustersResponseSchema,
-      message,
-      none: "no clusters",
-    });
-    return EXIT.ok;
-  });
-}
-
-function registerGet(registrar: Registrar): void {
-  const command = registrar.program
-    .command("get")
-    .description("show a cluster")
-    .argument("<name>", "name of the cluster")
-    .addOption(outputOption())
-    .addHelpText("after", examples("gangway cluster get h100-east -o yaml"));
-  onRun<Output>(registrar, command, async (run, [name = ""], { output }) => {
-    const { cluster } = await run.client.call(ClusterService.method.getCluster, { name });
-    const message = cluster ?? create(ClusterSchema, { name });
-    show(run, output, { ...clustersTable(run, [message]), schema: ClusterSchema, message, none: "" });
-    return EXIT.ok;
-  });
 }
 
 function registerCapacity(registrar: Registrar): void {
@@ -94,35 +84,6 @@ function registerCapacity(registrar: Registrar): void {
       ]),
       none: "no nodes",
     });
-    return EXIT.ok;
-  });
-}
-
-function registerCordon(registrar: Registrar): void {
-  const { cordonCluster, uncordonCluster } = ClusterService.method;
-  registerChange(registrar, "cordon", {
-    does: "admit nothing new; what runs there runs on",
-    change: (run, name) => run.client.call(cordonCluster, { name }),
-  });
-  registerChange(registrar, "uncordon", {
-    does: "admit gangs again",
-    change: (run, name) => run.client.call(uncordonCluster, { name }),
-  });
-}
-
-function registerChange(
-  registrar: Registrar,
-  verb: string,
-  { does, change }: { readonly does: string; readonly change: (run: Run, name: string) => Promise<unknown> },
-): void {
-  const command = registrar.program
-    .command(verb)
-    .description(does)
-    .argument("<name>", "name of the cluster")
-    .addHelpText("after", examples(`gangway cluster ${verb} h100-east`));
-  onRun<object>(registrar, command, async (run, [name = ""]) => {
-    await change(run, name);
-    printLines(run, [`cluster/${name} ${verb}ed`]);
     return EXIT.ok;
   });
 }

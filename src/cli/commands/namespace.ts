@@ -7,11 +7,11 @@ import {
 } from "../../gen/gangway/v1/namespace_service_pb.ts";
 import { EXIT, usageFailure } from "../exit.ts";
 import { ageCell } from "../job-text.ts";
-import { printLines, show } from "../output.ts";
-import { examples, type OutputFormat, onRun, outputOption, type Registrar, type Run } from "../shell.ts";
+import { printLines } from "../output.ts";
+import { examples, onRun, type Registrar, type Run } from "../shell.ts";
 import type { Column } from "../table.ts";
+import { registerGet, registerList, registerVerb } from "./resource.ts";
 
-type Output = { output: OutputFormat };
 type Settings = { project?: string; defaultQueue?: string };
 
 /** `gangway namespace …`: where jobs live. */
@@ -21,40 +21,28 @@ export function registerNamespace(registrar: Registrar): void {
     .description("the namespaces that jobs live in")
     .addHelpText("after", examples("gangway namespace list", "gangway namespace create team-nlp --project nlp"));
   const group = { ...registrar, program };
-  registerList(group);
-  registerGet(group);
+  const { listNamespaces, getNamespace, deleteNamespace } = NamespaceService.method;
+  registerList(group, {
+    description: "list namespaces",
+    plural: "namespaces",
+    schema: ListNamespacesResponseSchema,
+    list: (run) => run.client.call(listNamespaces, {}),
+    table: (run, { namespaces }) => namespacesTable(run, namespaces),
+  });
+  registerGet(group, {
+    example: "team-nlp",
+    schema: NamespaceSchema,
+    get: async (run, name) =>
+      (await run.client.call(getNamespace, { name })).namespace ?? create(NamespaceSchema, { name }),
+    table: (run, namespace) => namespacesTable(run, [namespace]),
+  });
   registerCreate(group);
   registerUpdate(group);
-  registerDelete(group);
-}
-
-function registerList(registrar: Registrar): void {
-  const command = registrar.program
-    .command("list")
-    .description("list namespaces")
-    .addOption(outputOption())
-    .addHelpText("after", examples("gangway namespace list"));
-  onRun<Output>(registrar, command, async (run, _args, { output }) => {
-    const { namespaces } = await run.client.call(NamespaceService.method.listNamespaces, {});
-    const message = create(ListNamespacesResponseSchema, { namespaces });
-    const table = namespacesTable(run, namespaces);
-    show(run, output, { ...table, schema: ListNamespacesResponseSchema, message, none: "no namespaces" });
-    return EXIT.ok;
-  });
-}
-
-function registerGet(registrar: Registrar): void {
-  const command = registrar.program
-    .command("get")
-    .description("show a namespace")
-    .argument("<name>", "name of the namespace")
-    .addOption(outputOption())
-    .addHelpText("after", examples("gangway namespace get team-nlp -o yaml"));
-  onRun<Output>(registrar, command, async (run, [name = ""], { output }) => {
-    const { namespace } = await run.client.call(NamespaceService.method.getNamespace, { name });
-    const message = namespace ?? create(NamespaceSchema, { name });
-    show(run, output, { ...namespacesTable(run, [message]), schema: NamespaceSchema, message, none: "" });
-    return EXIT.ok;
+  registerVerb(group, "delete", {
+    description: "delete a namespace without jobs",
+    example: "team-nlp",
+    done: "deleted",
+    change: (run, name) => run.client.call(deleteNamespace, { name }),
   });
 }
 
@@ -93,19 +81,6 @@ function registerUpdate(registrar: Registrar): void {
       },
     });
     printLines(run, [`namespace/${name} updated`]);
-    return EXIT.ok;
-  });
-}
-
-function registerDelete(registrar: Registrar): void {
-  const command = registrar.program
-    .command("delete")
-    .description("delete a namespace without jobs")
-    .argument("<name>", "name of the namespace")
-    .addHelpText("after", examples("gangway namespace delete team-nlp"));
-  onRun<object>(registrar, command, async (run, [name = ""]) => {
-    await run.client.call(NamespaceService.method.deleteNamespace, { name });
-    printLines(run, [`namespace/${name} deleted`]);
     return EXIT.ok;
   });
 }

@@ -11,11 +11,11 @@ import {
   QueueStrategy,
 } from "../../gen/gangway/v1/queue_service_pb.ts";
 import { EXIT, usageFailure } from "../exit.ts";
-import { printLines, show } from "../output.ts";
-import { examples, type OutputFormat, onRun, outputOption, type Registrar, repeated } from "../shell.ts";
+import { printLines } from "../output.ts";
+import { examples, onRun, type Registrar, repeated } from "../shell.ts";
 import type { Column } from "../table.ts";
+import { registerGet, registerList, registerVerb } from "./resource.ts";
 
-type Output = { output: OutputFormat };
 type Settings = { quota?: readonly string[]; strategy?: keyof typeof STRATEGIES; parent?: string };
 
 const STRATEGIES = { strict: QueueStrategy.STRICT_FIFO, "best-effort": QueueStrategy.BEST_EFFORT_FIFO } as const;
@@ -39,39 +39,27 @@ export function registerQueue(registrar: Registrar): void {
       ),
     );
   const group = { ...registrar, program };
-  registerList(group);
-  registerGet(group);
+  const { listQueues, getQueue, deleteQueue } = QueueService.method;
+  registerList(group, {
+    description: "list queues, as the trees that they form, with what is used of them",
+    plural: "queues",
+    schema: ListQueuesResponseSchema,
+    list: (run) => run.client.call(listQueues, {}),
+    table: (_run, { queues }) => queuesTable(asTree(queues)),
+  });
+  registerGet(group, {
+    example: "research",
+    schema: QueueSchema,
+    get: async (run, name) => (await run.client.call(getQueue, { name })).queue ?? create(QueueSchema, { name }),
+    table: (_run, queue) => queuesTable([{ queue, depth: 0 }]),
+  });
   registerCreate(group);
   registerUpdate(group);
-  registerDelete(group);
-}
-
-function registerList(registrar: Registrar): void {
-  const command = registrar.program
-    .command("list")
-    .description("list queues, as the trees that they form, with what is used of them")
-    .addOption(outputOption())
-    .addHelpText("after", examples("gangway queue list"));
-  onRun<Output>(registrar, command, async (run, _args, { output }) => {
-    const { queues } = await run.client.call(QueueService.method.listQueues, {});
-    const message = create(ListQueuesResponseSchema, { queues });
-    show(run, output, { ...queuesTable(asTree(queues)), schema: ListQueuesResponseSchema, message, none: "no queues" });
-    return EXIT.ok;
-  });
-}
-
-function registerGet(registrar: Registrar): void {
-  const command = registrar.program
-    .command("get")
-    .description("show a queue")
-    .argument("<name>", "name of the queue")
-    .addOption(outputOption())
-    .addHelpText("after", examples("gangway queue get research -o yaml"));
-  onRun<Output>(registrar, command, async (run, [name = ""], { output }) => {
-    const { queue } = await run.client.call(QueueService.method.getQueue, { name });
-    const message = queue ?? create(QueueSchema, { name });
-    show(run, output, { ...queuesTable([{ queue: message, depth: 0 }]), schema: QueueSchema, message, none: "" });
-    return EXIT.ok;
+  registerVerb(group, "delete", {
+    description: "delete a queue that nothing names",
+    example: "nlp",
+    done: "deleted",
+    change: (run, name) => run.client.call(deleteQueue, { name }),
   });
 }
 
@@ -140,19 +128,6 @@ function registerUpdate(registrar: Registrar): void {
       },
     });
     printLines(run, [`queue/${name} updated`]);
-    return EXIT.ok;
-  });
-}
-
-function registerDelete(registrar: Registrar): void {
-  const command = registrar.program
-    .command("delete")
-    .description("delete a queue that nothing names")
-    .argument("<name>", "name of the queue")
-    .addHelpText("after", examples("gangway queue delete nlp"));
-  onRun<object>(registrar, command, async (run, [name = ""]) => {
-    await run.client.call(QueueService.method.deleteQueue, { name });
-    printLines(run, [`queue/${name} deleted`]);
     return EXIT.ok;
   });
 }
