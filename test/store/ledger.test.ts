@@ -387,29 +387,6 @@ onEachDatabase((openDb) => {
     assert.equal((await store.pools.forceRelease({ pool: FLAVOR, token: job.uid, ...by })).kind, "released");
   });
 
-  test("an admission that gives up members keeps one line of the rest, under a raised epoch", async () => {
-    const requests = { resources: { limits: { "nvidia.com/gpu": 1 } } };
-    const template = { spec: { containers: [{ name: "pytorch", ...requests }] } };
-    const { spec } = newJob();
-    const Worker = { replicas: 4, restartPolicy: "OnFailure" as const, template };
-    const job = await admitted({ spec: { ...spec, replicaSpecs: { Worker } } });
-    const loaded = await store.worker.loadJob(job.uid);
-    const lease = (await store.worker.takeBuckets("w1")).find(({ bucket }) => bucket === loaded?.bucket);
-    assert.ok(loaded && lease);
-    const admissions = loaded.job.admissions.map((admission) => ({ ...admission, members: { Worker: 3 } }));
-    const record = { status: loaded.job.status, admissions, events: [], deleteTimeMs: null };
-    const decision = { record, forget: false, actions: [], recheckAtMs: null };
-    assert.equal(await store.worker.record(loaded.job, decision, lease, NOW), "recorded");
-    const raised = await store.ledger.raiseEpoch("default", epoch + 1);
-    assert.ok(raised.kind === "raised");
-    assert.deepEqual(
-      raised.rows.map(({ pool: name, amount, fence }) => [name, amount, fence]),
-      [[FLAVOR, 3, BigInt(epoch + 1) << 32n]],
-    );
-    assert.equal(await used({ kind: "namespace", pool: FLAVOR, project: "vision", namespace: "team" }), 3);
-    assert.equal(await agrees(store), true);
-  });
-
   test("a check finds wrong sums and what nobody holds any more, and a repair mends both", async () => {
     await commit(grant([line({ amount: 4 })]));
     const job = await admitted();

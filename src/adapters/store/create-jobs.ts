@@ -47,18 +47,20 @@ select r.uid
 /** Returns the uids of the jobs that were made. */
 async function createFree(tx: Executor, requests: readonly NewJob[], opening: Opening): Promise<ReadonlySet<string>> {
   const claimed = await claimRequestIds(tx, requests);
-  const free = requests
-    .filter(({ requestId, job }) => requestId === "" || claimed.has(job.uid))
-    .sort((a, b) => compare(keyOf(a), keyOf(b)));
-  if (free.length === 0) return claimed;
+  const free = inTurn(requests, claimed).sort((a, b) => compare(keyOf(a), keyOf(b)));
+  const inserted = free.length === 0 ? new Set<string>() : await insertFree(tx, free, opening);
+  const vain = [...claimed].filter((uid) => !inserted.has(uid));
+  if (vain.length > 0) await tx.query("delete from request_ids where job_uid = any($1::uuid[])", [vain]);
+  return inserted;
+}
+
+async function insertFree(tx: Executor, free: readonly NewJob[], opening: Opening): Promise<ReadonlySet<string>> {
   const nowMs = Math.max(...free.map(({ job }) => job.createTimeMs));
   if (opening !== null) {
     const names = [...new Set(free.map(({ job }) => job.namespace))].sort();
     for (const name of names) await ensureNamespace(tx, { name, ...opening }, nowMs);
   }
   const inserted = await insertJobs(tx, free);
-  const vain = free.filter(({ job }) => claimed.has(job.uid) && !inserted.has(job.uid)).map(({ job }) => job.uid);
-  if (vain.length > 0) await tx.query("delete from request_ids where job_uid = any($1::uuid[])", [vain]);
   const jobs = free.map(({ job }) => job).filter((job) => inserted.has(job.uid));
   await appendChanges(
     tx,
@@ -66,6 +68,16 @@ async function createFree(tx: Executor, requests: readonly NewJob[], opening: Op
     nowMs,
   );
   return inserted;
+}
+
+/** Those whose request ids are theirs, but none that would go before an earlier one of its name, which is to be tried by itself. */
+function inTurn(requests: readonly NewJob[], claimed: ReadonlySet<string>): NewJob[] {
+  const left = new Set<string>();
+  return requests.filter((request) => {
+    const isFree = request.requestId === "" || claimed.has(request.job.uid);
+    if (!isFree || left.has(keyOf(request))) left.add(keyOf(request));
+    return !left.has(keyOf(request));
+  });
 }
 
 /** The uids of the jobs whose request ids were free and are now theirs. */
