@@ -7,44 +7,83 @@ import type { createTaskTokens } from "./adapters/quota/task-tokens.ts";
 import type { ResourceManager as Tokens } from "./api/quota-ports.ts";
 import type { Plugin, PluginEntry, SecretManager, SetupContext } from "./core/kinds/plugin.ts";
 import { entryOf, KINDS, servedKinds, serveKinds } from "./core/kinds/registry.ts";
+import { isJsonObject } from "./runtime/json.ts";
+import { thrownText } from "./runtime/thrown-text.ts";
 import { UnavailableError } from "./runtime/unavailable-error.ts";
 import type { PluginHost, TaskHolder } from "./worker/ports.ts";
 
 const NAME = /^[^\p{Cc}\p{Cs}]{1,253}$/u;
+/** As the resource manager's requests are checked. */
+const POOL_NAME =
+  /^(?=.{1,128}$)[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?([/:][A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)*$/;
 const SECRET_NAME = /^[A-Za-z0-9][-A-Za-z0-9._]{0,252}$/;
+
+/** A module that has not been evaluated by then awaits something that does not come. */
+const IMPORT_MS_MAX = 30_000;
+/** The length of the hash that stands for a task's name. */
+const NAME_LENGTH_MIN = 14;
 
 /**
  * Serves the kinds of these modules beside our own. A path begins with `.` or `/` and counts from the working directory; anything else is a
  * package.
  * @throws Error naming the module and what is wrong with it.
  */
-export async function servePlugins(modules: readonly string[], workingDirectory: string): Promise<void> {
+export async function servePlugins(
+  modules: readonly string[],
+  workingDirectory: string,
+  importMsMax = IMPORT_MS_MAX,
+): Promise<void> {
   if (modules.length === 0) return;
   const entries: PluginEntry[] = [];
   for (const name of modules) {
-    entries.push(...(await entriesOf(name, workingDirectory)));
+    entries.push(...(await entriesOf(name, { workingDirectory, importMsMax })));
   }
   try {
     serveKinds(entries);
   } catch (error) {
-    throw new Error(`GANGWAY_PLUGINS: ${messageOf(error)}`);
+    throw new Error(`GANGWAY_PLUGINS: ${thrownText(error)}`);
   }
 }
 
-async function entriesOf(name: string, workingDirectory: string): Promise<readonly PluginEntry[]> {
+async function entriesOf(
+  name: string,
+  { workingDirectory, importMsMax }: { readonly workingDirectory: string; readonly importMsMax: number },
+): Promise<readonly PluginEntry[]> {
   let loaded: { readonly plugins?: unknown };
   try {
-    loaded = (await import(specifierOf(name, workingDirectory))) as { readonly plugins?: unknown };
+    loaded = (await inTime(import(specifierOf(name, workingDirectory)), importMsMax)) as { readonly plugins?: unknown };
   } catch (error) {
-    throw new Error(`GANGWAY_PLUGINS names ${name}, which cannot be loaded: ${messageOf(error)}`);
+    throw new Error(`GANGWAY_PLUGINS names ${name}, which cannot be loaded: ${importText(name, error)}`);
   }
   const { plugins } = loaded;
   if (!Array.isArray(plugins)) throw new Error(`GANGWAY_PLUGINS names ${name}, which exports no list named plugins`);
+  if (plugins.length === 0) throw new Error(`GANGWAY_PLUGINS names ${name}, whose list of plugins is empty`);
   return plugins;
 }
 
+/** The timer keeps the process, which would else end in silence where nothing is left to wait for. */
+async function inTime<T>(loading: Promise<T>, msMax: number): Promise<T> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => late.reject(new Error(`it was not ready after ${msMax / 1000} s`)), msMax);
+  try {
+    return await Promise.race([loading, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function importText(name: string, error: unknown): string {
+  const text = thrownText(error);
+  const isFile = isPath(name) || (error as { code?: unknown } | null)?.code !== "ERR_MODULE_NOT_FOUND";
+  return isFile ? text : `${text}; a path would begin with ./ or /`;
+}
+
+function isPath(name: string): boolean {
+  return isAbsolute(name) || name.startsWith(".");
+}
+
 function specifierOf(name: string, workingDirectory: string): string {
-  if (isAbsolute(name) || name.startsWith(".")) return pathToFileURL(resolve(workingDirectory, name)).href;
+  if (isPath(name)) return pathToFileURL(resolve(workingDirectory, name)).href;
   try {
     return pathToFileURL(createRequire(join(workingDirectory, "package.json")).resolve(name)).href;
   } catch {
@@ -80,14 +119,16 @@ export function createPluginHost(parts: PluginParts): PluginHost {
   const loading = new Map<string, Promise<Plugin>>();
   return {
     secrets,
-    pluginOf: (kind) => {
+    pluginOf: (kind, signal) => {
       const entry = entryOf(kind);
       if (entry?.load === undefined) throw new Error(`there is no plugin for kind ${kind}`);
       const known = loading.get(entry.id);
-      if (known !== undefined) return known;
-      const plugin = load(entry, setupOf(parts, entry, secrets));
+      const plugin = known ?? load(entry, setupOf(parts, entry, secrets));
       loading.set(entry.id, plugin);
-      plugin.catch(() => loading.delete(entry.id));
+      const forget = () => loading.get(entry.id) === plugin && loading.delete(entry.id);
+      // Whoever has waited for it in vain has it loaded anew.
+      signal.addEventListener("abort", forget);
+      void plugin.then(() => signal.removeEventListener("abort", forget), forget);
       return plugin;
     },
     resources: (holder) => resourcesOf(parts, holder),
@@ -95,12 +136,21 @@ export function createPluginHost(parts: PluginParts): PluginHost {
 }
 
 async function load(entry: PluginEntry, setup: SetupContext): Promise<Plugin> {
-  const plugin = await entry.load?.(setup);
-  const calls = ["handle", "abort", "finalize"] as const;
-  const missing = calls.find((call) => typeof plugin?.[call] !== "function");
-  if (plugin === undefined || missing !== undefined)
-    throw new Error(`plugin ${entry.id} has no ${missing ?? "handle"}`);
-  return plugin;
+  const plugin: Partial<Plugin> | undefined = await entry.load?.(setup);
+  const must = (holds: boolean, what: string) => {
+    if (!holds) throw new Error(`plugin ${entry.id}: ${what}`);
+  };
+  must(isJsonObject(plugin), "load must return an object with id, handle, abort and finalize");
+  const { id, handle, abort, finalize, properties } = plugin as Partial<Plugin>;
+  for (const [name, call] of Object.entries({ handle, abort, finalize })) {
+    must(typeof call === "function", `load returned a plugin whose ${name} is no function`);
+  }
+  must(id === entry.id, `load returned a plugin with the id ${String(id)}`);
+  must(properties === undefined || isJsonObject(properties), "properties must be an object");
+  const { generatedNameLengthMax: length } = properties ?? {};
+  const isLength = length === undefined || (Number.isInteger(length) && length >= NAME_LENGTH_MIN);
+  must(isLength, `properties.generatedNameLengthMax must be a whole number from ${NAME_LENGTH_MIN} on`);
+  return plugin as Plugin;
 }
 
 function setupOf({ wakeJob, quota }: PluginParts, { id }: PluginEntry, secrets: SecretManager): SetupContext {
@@ -108,6 +158,12 @@ function setupOf({ wakeJob, quota }: PluginParts, { id }: PluginEntry, secrets: 
     enqueueOwner: wakeJob,
     secrets,
     registerResourceQuota: async (pool, amount) => {
+      if (typeof pool !== "string" || !POOL_NAME.test(pool)) {
+        throw new Error(
+          "a pool's name must be as gpu/h100 or ex:warehouse: letters, digits, - _ . with / or : between",
+        );
+      }
+      checkAmounts({ [`the quota of pool ${pool}`]: amount }, 0);
       const { manager } = countersOf(quota);
       // What an admin has made of it since stays.
       if ((await manager.getPool(pool)) !== null) return;
@@ -171,8 +227,4 @@ function secretsIn(directory: string | null): SecretManager {
       return value.replace(/\r?\n$/, "");
     },
   };
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

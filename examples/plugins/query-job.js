@@ -15,8 +15,7 @@ const queryJob = serviceKind({
   name: "QueryJob",
   description: "A query that the warehouse runs.",
   kindSpec: { statement: { type: "string", minLength: 1, description: "In SQL." } },
-  validate: ({ kindSpec = {} }) =>
-    kindSpec.statement === undefined ? [{ path: "spec.kindSpec.statement", message: "is required" }] : [],
+  required: ["statement"],
   example: { statement: "select 1" },
 });
 

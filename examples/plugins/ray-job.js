@@ -15,7 +15,6 @@ const rayJob = podKind({
     { name: "Head", min: 1, max: 1 },
     { name: "Worker", min: 0, max: null },
   ],
-  roleName: (role) => ["Head", "Worker"].find((name) => name.toLowerCase() === role.toLowerCase()) ?? role,
   kindSpec: { objectStoreMemory: { type: "integer", minimum: 78_643_200, description: "In bytes." } },
   clusterSpec: ({ jobName, namespace, spec }) => ({
     env: {

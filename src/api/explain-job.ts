@@ -63,8 +63,23 @@ function summaryOf(shown: ShownJob, refusal: Refusal | null): string {
 function stillText(job: Job): string {
   const cleaning = [...new Set(job.admissions.filter(needsCleanUp).map((admission) => admission.cluster))];
   if (cleaning.length === 0) return "";
-  if (cleaning.includes("")) return "; what it has started at its service is still being ended";
+  if (cleaning.includes("")) return `; what it has started at its service is still being ended${failingText(job)}`;
   return `; pods of it are still being cleaned up on ${cleaning.join(", ")}`;
+}
+
+/** Why its end takes so long: calls of its plugin are repeated until they succeed. */
+function failingText({ status: { plugin } }: Job): string {
+  if (plugin === undefined || plugin.failedCalls === 0) return "";
+  const last = plugin.lastFailure === undefined ? "" : `, the last time because: ${plugin.lastFailure}`;
+  return `: ${plugin.stage} of its plugin has failed ${timesText(plugin.failedCalls)}${last}`;
+}
+
+function timesText(count: number): string {
+  return count === 1 ? "once" : `${count} times`;
+}
+
+function countedText(count: number): string {
+  return count === 1 ? "1 failure counted" : `${count} failures counted`;
 }
 
 function predicate(shown: ShownJob, refusal: Refusal | null): string {
@@ -88,7 +103,7 @@ function predicate(shown: ShownJob, refusal: Refusal | null): string {
     case "RUNNING":
       return `runs${on}: ${podsOf(job)}`;
     case "RESTARTING":
-      return `starts failed pods again${on}: ${podsOf(job)}, ${status.attempts.user} failures counted`;
+      return `starts failed pods again${on}: ${podsOf(job)}, ${countedText(status.attempts.user)}`;
     case "SUSPENDED":
       return "is suspended: it is not admitted until it is resumed";
     case "SUCCEEDED":
@@ -111,9 +126,9 @@ function taskText({ status }: Job): string | null {
   const why = info?.reason ? `: ${info.reason}` : "";
   const failed = plugin?.failedCalls ?? 0;
   const last = plugin?.lastFailure === undefined ? "" : `, the last time because: ${plugin.lastFailure}`;
-  const since = failed === 0 ? "" : `; its plugin has failed ${failed} times since${last}`;
+  const since = failed === 0 ? "" : `; its plugin has failed ${timesText(failed)} since${last}`;
   const counted = attempts.user + attempts.system;
-  return `${verb} at its service: ${said}${why}${since}${counted === 0 ? "" : `, ${counted} failures counted`}`;
+  return `${verb} at its service: ${said}${why}${since}${counted === 0 ? "" : `, ${countedText(counted)}`}`;
 }
 
 function podsOf(job: Job): string {

@@ -5,14 +5,21 @@ import { answerFor, takeAnswer } from "../core/reconcile/cached.ts";
 import type { Decision } from "../core/reconcile/decision.ts";
 import type { ReconcileConfig } from "../core/reconcile/draft.ts";
 import type { WorkerPorts } from "./ports.ts";
+import type { PluginCalls } from "./service.ts";
 
-/** Decides whether a waiting job is answered by the result of another. Plugins may say that their results are not to be used again. */
+/**
+ * Decides whether a waiting job is answered by the result of another. Plugins may say that their results are not to be used again; where one
+ * cannot be asked, the job goes on by itself, and its first call tells why.
+ */
 export async function decideCached(
-  { clock, store, plugins }: Pick<WorkerPorts, "clock" | "store" | "plugins">,
-  config: ReconcileConfig,
+  { clock, store }: Pick<WorkerPorts, "clock" | "store">,
+  { config, calls }: { readonly config: ReconcileConfig; readonly calls: PluginCalls },
   job: Job,
-): Promise<Decision> {
-  const plugin = isService(kindOf(job.spec.kind)) ? await plugins?.pluginOf(job.spec.kind) : undefined;
-  const others = plugin?.properties?.disableCaching === true ? [] : await store.findAlike(job);
+  signal: AbortSignal,
+): Promise<Decision | null> {
+  const { kind } = job.spec;
+  const properties = isService(kindOf(kind)) ? await calls.propertiesOf(kind, signal) : {};
+  if (signal.aborted) return null;
+  const others = properties === null || properties.disableCaching === true ? [] : await store.findAlike(job);
   return takeAnswer(job, answerFor(job, others), { nowMs: clock.nowMs(), config });
 }

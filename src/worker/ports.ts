@@ -116,8 +116,11 @@ export type TaskHolder = {
 
 /** What jobs without pods are run by. */
 export type PluginHost = {
-  /** The plugin that runs jobs of that kind, loaded at the first call. Fails where it cannot be loaded; the next call tries again. */
-  readonly pluginOf: (kind: string) => Promise<Plugin>;
+  /**
+   * The plugin that runs jobs of that kind, loaded at the first call. Fails where it cannot be loaded; the next call tries again, also after one
+   * that was aborted while it still waited.
+   */
+  readonly pluginOf: (kind: string, signal: AbortSignal) => Promise<Plugin>;
   readonly resources: (holder: TaskHolder) => ResourceManager;
   readonly secrets: SecretManager;
 };

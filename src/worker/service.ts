@@ -1,11 +1,12 @@
 import type { Job } from "../core/job/job.ts";
 import { taskName } from "../core/job/names.ts";
-import type { Plugin, ResourceManager, TaskContext } from "../core/kinds/plugin.ts";
+import type { Plugin, PluginProperties, ResourceManager, TaskContext } from "../core/kinds/plugin.ts";
 import { kindOf } from "../core/kinds/registry.ts";
 import { afterCall, type CallOutcome, type DueCall, dueCall } from "../core/reconcile/after-call.ts";
 import type { Decision } from "../core/reconcile/decision.ts";
 import { type ReconcileConfig, reasonOf } from "../core/reconcile/draft.ts";
 import { reconcile } from "../core/reconcile/reconcile.ts";
+import { thrownText } from "../runtime/thrown-text.ts";
 import { Lacking, type PluginEvents } from "./lacking.ts";
 import type { BucketLease, PluginHost, WorkerPorts } from "./ports.ts";
 
@@ -16,7 +17,6 @@ const CALLS_PER_PLUGIN_MAX = 8;
 /** What keeps all others waiting for so long is told of. */
 const BLOCKED_MS = 500;
 const NAME_LENGTH_MAX = 50;
-const NAME_LENGTH_MIN = 32;
 
 /**
  * Decides the next step of a job without pods. What its record says is due is recorded first; only then is its plugin called, and what that came
@@ -93,6 +93,17 @@ export class PluginCalls {
     this.#lacking.clearBuckets(buckets);
   }
 
+  /** What the plugin of that kind says of itself; null where it cannot be loaded within the time of a call. */
+  async propertiesOf(kind: string, signal: AbortSignal): Promise<PluginProperties | null> {
+    const over = new AbortController();
+    const stop = AbortSignal.any([over.signal, signal]);
+    const load = async () => (await this.#ports.plugins?.pluginOf(kind, stop))?.properties ?? {};
+    const late = this.#ports.clock.sleep(this.#callMsMax, stop).then(() => null);
+    const properties = await Promise.race([load().catch(() => null), late]);
+    over.abort();
+    return properties;
+  }
+
   /** Null where there is no room for it now, or the signal was aborted meanwhile. */
   async call(task: Task, signal: AbortSignal): Promise<CallOutcome | null> {
     const { kind } = task.job.spec;
@@ -112,8 +123,9 @@ export class PluginCalls {
   async #cutOff(task: Task, signal: AbortSignal): Promise<CallOutcome | null> {
     const over = new AbortController();
     const stop = AbortSignal.any([over.signal, signal]);
-    const calling = this.#run(task, stop).catch((error: unknown): CallOutcome => {
-      return { kind: "failed", message: messageOf(error) };
+    const progress = { isLoaded: false };
+    const calling = this.#run(task, progress, stop).catch((error: unknown): CallOutcome => {
+      return { kind: "failed", message: thrownText(error) };
     });
     const outcome = await Promise.race([
       calling,
@@ -121,17 +133,18 @@ export class PluginCalls {
     ]);
     over.abort();
     if (signal.aborted) return null;
-    return outcome === CUT_OFF
-      ? { kind: "failed", message: `it was cut off after ${this.#callMsMax / 1000} s`, isCutOff: true }
-      : outcome;
+    if (outcome !== CUT_OFF) return outcome;
+    const what = progress.isLoaded ? "it" : "the load of its plugin";
+    return { kind: "failed", message: `${what} was cut off after ${this.#callMsMax / 1000} s`, isCutOff: true };
   }
 
-  async #run(task: Task, signal: AbortSignal): Promise<CallOutcome> {
+  async #run(task: Task, progress: { isLoaded: boolean }, signal: AbortSignal): Promise<CallOutcome> {
     const { job } = task;
     const host = this.#ports.plugins;
     if (host === undefined) return { kind: "failed", message: "this process has no plugins" };
     await Promise.allSettled(this.#asking.get(job.uid) ?? []);
-    const plugin = await host.pluginOf(job.spec.kind);
+    const plugin = await host.pluginOf(job.spec.kind, signal);
+    progress.isLoaded = true;
     if (signal.aborted) return { kind: "failed", message: "it was cut off" };
     const context = this.#context(task, { plugin, host, signal });
     this.#lacking.clear(job.uid);
@@ -168,17 +181,26 @@ export class PluginCalls {
     const { host, signal } = of;
     const { uid, namespace, name, project, labels, annotations, spec } = job;
     const { admission, attempt, state } = call.plugin;
-    const lengthMax = Math.max(of.plugin.properties?.generatedNameLengthMax ?? NAME_LENGTH_MAX, NAME_LENGTH_MIN);
+    const lengthMax = of.plugin.properties?.generatedNameLengthMax ?? NAME_LENGTH_MAX;
     const task = taskName({ jobUid: uid, admission, attempt }, lengthMax);
     const { kind, kindSpec, priority } = spec;
     const { queue } = spec.runPolicy.schedulingPolicy;
     const holder = { lease, jobUid: uid, admission, taskName: task, project, namespace, priority };
     return {
-      job: { uid, namespace, name, project, labels, annotations, kind, kindSpec, priority, queue },
+      // Copies, as of the state: what a plugin changes of them changes nothing.
+      job: {
+        uid,
+        namespace,
+        name,
+        project,
+        kind,
+        priority,
+        queue,
+        ...structuredClone({ labels, annotations, kindSpec }),
+      },
       admission,
       attempt,
       taskName: task,
-      // A copy: what a plugin changes of it changes nothing.
       state: structuredClone(state),
       nowMs: this.#ports.clock.nowMs(),
       signal,
@@ -220,14 +242,5 @@ export class PluginCalls {
       if (asking.size === 0 && this.#asking.get(jobUid) === asking) this.#asking.delete(jobUid);
     };
     void asked.then(answered, answered);
-  }
-}
-
-function messageOf(error: unknown): string {
-  if (error instanceof Error) return error.message || error.name;
-  try {
-    return String(error);
-  } catch {
-    return "something that is no error was thrown";
   }
 }

@@ -85,7 +85,7 @@ async function decideAny(
   { job, lease }: { readonly job: Job; readonly lease: BucketLease },
   signal: AbortSignal,
 ): Promise<Decision | null> {
-  if (awaitsResult(job) && isClear(job)) return decideCached(ports, context.config, job);
+  if (awaitsResult(job) && isClear(job)) return decideCached(ports, context, job, signal);
   if (isService(kindOf(job.spec.kind))) return decideService(ports, context, { job, lease }, signal);
   return decide(ports, context, job, signal);
 }

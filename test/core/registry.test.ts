@@ -1,11 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import fc from "fast-check";
+import { schemaErrors } from "../../src/core/kinds/check-schema.ts";
 import { checkSent } from "../../src/core/kinds/check-sent.ts";
 import { fromManifest } from "../../src/core/kinds/from-manifest.ts";
 import { logLink, type PluginEntry, podKind, serviceKind } from "../../src/core/kinds/plugin.ts";
-import { createRegistry, KINDS, OWN_ENTRY, servedKinds, serveKinds } from "../../src/core/kinds/registry.ts";
+import { createRegistry, KINDS, kindOf, OWN_ENTRY, servedKinds, serveKinds } from "../../src/core/kinds/registry.ts";
+import { schemaFault } from "../../src/core/kinds/schema-words.ts";
 import { plan } from "../../src/core/plan/plan.ts";
 import { reconcile, reconcileGuarded } from "../../src/core/reconcile/reconcile.ts";
+import type { Json, JsonObject } from "../../src/runtime/json.ts";
 import { queue, snapshot } from "./plan-world.ts";
 import { etlEntry } from "./service-world.ts";
 import { admit, CONFIG, jobOf, recorded, START_MS, TinyCluster, template } from "./world.ts";
@@ -34,6 +38,14 @@ const refused: Record<string, { readonly entries: readonly unknown[]; readonly s
     entries: [{ id: "a", kinds: [{ ...podKind({ name: "A", description: "" }), verdict: 1 }] }],
     says: /plugin a: A.verdict must be a function/,
   },
+  "a kind that two plugins serve in different case": {
+    entries: [entry("a", ["AJob"]), entry("b", ["aJob"])],
+    says: /kind aJob is registered twice: by plugin a as AJob and by plugin b/,
+  },
+  "a plugin with a member that nobody reads": {
+    entries: [{ ...entry("a", ["A"]), loader: () => 1 }],
+    says: /plugin a: loader is no member of a plugin; these are: id, kinds, isDefault, load/,
+  },
   "a kind without pods and without a plugin": {
     entries: [{ id: "a", kinds: [serviceKind({ name: "A", description: "" })] }],
     says: /plugin a: load is needed, because A runs a service/,
@@ -42,6 +54,202 @@ const refused: Record<string, { readonly entries: readonly unknown[]; readonly s
 for (const [name, { entries, says }] of Object.entries(refused)) {
   test(`refused: ${name}`, () => assert.throws(() => createRegistry([OWN_ENTRY, ...(entries as PluginEntry[])]), says));
 }
+
+const odd: Record<string, { readonly members: object; readonly says: RegExp }> = {
+  "no name": { members: { name: undefined }, says: /plugin a: a kind's name must be a letter/ },
+  "a misspelt member": {
+    members: { verdit: () => null },
+    says: /A\.verdit is no member of a kind; these are: .*verdict/,
+  },
+  "an API version without a group": { members: { apiVersion: "v1" }, says: /A\.apiVersion must be text as acme/ },
+  "an operator that no label holds": {
+    members: { operatorName: "My operator" },
+    says: /A\.operatorName must be a label/,
+  },
+  "replica types that are texts": { members: { roles: ["W"] }, says: /A\.roles\[0\] must be an object with name, min/ },
+  "a replica type of no pod's name": {
+    members: { roles: [{ name: "My worker", min: 0, max: null }] },
+    says: /A\.roles\[0\]\.name must be a letter/,
+  },
+  "a replica type of more than it may have": {
+    members: { roles: [{ name: "W", min: 2, max: 1 }] },
+    says: /A\.roles\[0\]\.max must be null or a whole number of 1 or more, and no less than min/,
+  },
+  "a replica type twice": {
+    members: { roles: ["W", "w"].map((name) => ({ name, min: 0, max: null })) },
+    says: /A\.roles names w twice/,
+  },
+  "no replica types at all": { members: { roles: [] }, says: /A\.roles must name one role or more/ },
+  "a spelling that is not its own": {
+    members: { roles: [{ name: "W", min: 0, max: null }], roleName: () => "w" },
+    says: /A\.roleName must leave W as roles spells it/,
+  },
+  "a container that is no name": {
+    members: { defaultContainer: 7 },
+    says: /A\.defaultContainer must be null or a container/,
+  },
+  "a container that is required and not named": {
+    members: { containerRequired: true },
+    says: /A\.containerRequired needs a defaultContainer/,
+  },
+  "a port without a name": { members: { defaultPort: 80 }, says: /A\.defaultPort must be null or \{ name, number \}/ },
+  "a port that does not exist": {
+    members: { defaultPort: { name: "http", number: 99_999 } },
+    says: /A\.defaultPort\.number must be a whole number of 1 to 65535/,
+  },
+  "defaults that say nothing": { members: { defaults: {} }, says: /A\.defaults\.restartPolicy must be one of Always/ },
+  "an example that is no JSON": { members: { example: { n: 1n } }, says: /A\.example must be an object of JSON/ },
+  "members whose schemas are types": {
+    members: { kindSpec: { size: "integer" } },
+    says: /A\.kindSpecSchema\.properties\.size must be an object, the JSON Schema/,
+  },
+  "a type that there is not": {
+    members: { kindSpec: { size: { type: "int" } } },
+    says: /properties\.size\.type must be one or several of array, object, integer/,
+  },
+  "a word that checks nothing": {
+    members: { kindSpec: { size: { type: "string", maxLength: 3 } } },
+    says: /properties\.size has maxLength, which would check nothing; what counts is type, enum/,
+  },
+  "a pattern that is none": {
+    members: { kindSpec: { size: { type: "array", items: { type: "string", pattern: "(" } } } },
+    says: /properties\.size\.items\.pattern must be a regular expression/,
+  },
+  "a required member that there is not": {
+    members: { kindSpec: { size: { type: "string" } }, required: ["sise"] },
+    says: /A\.kindSpecSchema\.required names sise, which is none of its properties/,
+  },
+};
+for (const [name, { members, says }] of Object.entries(odd)) {
+  test(`refused: a kind with ${name}`, () => {
+    const kind = podKind({ name: "A", description: "", ...members });
+    assert.throws(() => createRegistry([{ id: "a", kinds: [kind] }]), says);
+  });
+}
+
+test("a kind that names its replica types takes them in any case, and its example can be submitted", () => {
+  const roles = [
+    { name: "Scheduler", min: 1, max: 1 },
+    { name: "Worker", min: 2, max: null },
+  ];
+  const dask = podKind({ name: "DaskJob", description: "", defaultContainer: "dask", containerRequired: true, roles });
+  serveKinds([{ id: "dask", kinds: [dask] }]);
+  const read = fromManifest(dask.example);
+  assert.ok(read.kind === "read");
+  assert.deepEqual(checkSent(dask, read.manifest.spec), []);
+  const one = { template: template("dask") };
+  const sent = { kind: "DaskJob", replicaSpecs: { scheduler: one, WORKER: { ...one, replicas: 2 } } };
+  assert.deepEqual(checkSent(dask, sent), []);
+  assert.deepEqual(Object.keys(jobOf(sent).spec.replicaSpecs).sort(), ["Scheduler", "Worker"]);
+});
+
+test("what a kind requires is missed also where a job has no kind spec", () => {
+  const kind = serviceKind({
+    name: "A",
+    description: "",
+    kindSpec: { query: { type: "string" } },
+    required: ["query"],
+  });
+  const missed = [{ path: "spec.kindSpec.query", message: "is required" }];
+  for (const kindSpec of [undefined, {}, { query: null }]) {
+    const sent = { kind: "A", replicaSpecs: {}, ...(kindSpec === undefined ? {} : { kindSpec }) };
+    assert.deepEqual(checkSent(kind, sent), missed);
+  }
+});
+
+test("numbers that are not whole end nowhere by themselves, and lengths are said", () => {
+  assert.deepEqual(schemaErrors({ type: "number" }, 1e12, "k"), []);
+  assert.equal(schemaErrors({ type: "integer" }, 1e12, "k").length, 1);
+  const [short] = schemaErrors({ type: "string", minLength: 3 }, "ab", "k");
+  assert.equal(short?.message, "must have at least 3 characters");
+});
+
+test("by a schema that is let in, any value can be looked at", () => {
+  const mostly = <T>(good: fc.Arbitrary<T>, bad: fc.Arbitrary<unknown>) =>
+    fc.oneof({ weight: 9, arbitrary: good as fc.Arbitrary<unknown> }, { weight: 1, arbitrary: bad });
+  const pattern = mostly(fc.constantFrom("^a", "[a-c]", "\\p{L}+", "x{2}"), fc.constantFrom("(", "[a-", "{", "\\p"));
+  const inner = fc.record({ type: fc.constantFrom("string", "integer"), pattern }, { requiredKeys: [] });
+  const schemas = fc.record(
+    {
+      type: mostly(fc.constantFrom("string", "integer", "array", "object", "number"), fc.constantFrom("int", 1, [])),
+      pattern,
+      enum: mostly(fc.array(fc.string(), { minLength: 1 }), fc.string()),
+      minLength: mostly(fc.nat(), fc.double()),
+      minimum: mostly(fc.integer(), fc.string()),
+      required: mostly(fc.constant(["a"]), fc.constantFrom("a", [1])),
+      properties: mostly(fc.record({ a: inner, b: inner }), fc.constantFrom("a", { a: "string" })),
+      items: mostly(inner, fc.boolean()),
+      additionalProperties: mostly(fc.boolean(), fc.object()),
+    },
+    { requiredKeys: [] },
+  );
+  fc.assert(
+    fc.property(schemas, fc.jsonValue(), (schema, value) => {
+      fc.pre(schemaFault(schema, "s") === null);
+      assert.ok(Array.isArray(schemaErrors(schema as JsonObject, value as Json, "k")));
+    }),
+  );
+});
+
+const answers: Record<string, { readonly members: object; readonly says: RegExp }> = {
+  "no cluster spec": { members: { clusterSpec: () => undefined }, says: /clusterSpec must return an object with env/ },
+  "a cluster spec that comes later": {
+    members: { clusterSpec: async () => ({ env: {}, initContainers: [] }) },
+    says: /clusterSpec must return an object with env and initContainers, and no promise/,
+  },
+  "environment that is no text": {
+    members: { clusterSpec: () => ({ env: { main: [{ name: "N", value: 5 }] }, initContainers: [] }) },
+    says: /clusterSpec's env\.main has N, whose value must be text/,
+  },
+  "environment of no container": {
+    members: { clusterSpec: () => ({ env: [{ name: "N", value: "5" }], initContainers: [] }) },
+    says: /clusterSpec must return env by container/,
+  },
+  "half a cluster spec": {
+    members: { clusterSpec: () => ({ env: {} }) },
+    says: /clusterSpec's initContainers must be a list of objects/,
+  },
+  "an object that is not made": {
+    members: { objects: () => [{ apiVersion: "v1", kind: "Secret", metadata: { name: "s" } }] },
+    says: /objects returned a Secret at 0; it may return ConfigMap, ServiceAccount, Role, RoleBinding/,
+  },
+  "an object without a name": {
+    members: { objects: () => [{ apiVersion: "v1", kind: "ConfigMap", data: {} }] },
+    says: /objects returned a ConfigMap without metadata\.name at 0/,
+  },
+  "a verdict that is none": {
+    members: { verdict: () => "done" },
+    says: /verdict returned done; it must return running/,
+  },
+};
+for (const [name, { members, says }] of Object.entries(answers)) {
+  test(`a kind of pods that returns ${name} fails its job, which says so`, () => {
+    serveKinds([{ id: "a", kinds: [podKind({ name: "AJob", description: "", ...members })] }]);
+    const cluster = new TinyCluster("c1");
+    const sent = { kind: "AJob", replicaSpecs: { Worker: { template: template("main") } } };
+    let job = admit(jobOf({ ...sent, runPolicy: { systemBackoffLimit: 1 } }), {
+      cluster: "c1",
+      nowMs: START_MS,
+      number: 1,
+    });
+    for (let round = 0; round < 4; round++) {
+      const nowMs = START_MS + round * 30_000;
+      const decision = reconcileGuarded(job, [cluster.observe({ nowMs, lagMs: 0 })], nowMs, CONFIG);
+      job = recorded(job, decision);
+      for (const action of decision.actions) cluster.act(action, nowMs);
+    }
+    assert.equal(job.status.phase, "FAILED");
+    assert.match(job.status.failure?.message ?? "", says);
+  });
+}
+
+test("a check of a kind's own that returns no list refuses the job, with the reason", () => {
+  const kind = podKind({ name: "AJob", description: "", validate: () => undefined as never });
+  serveKinds([{ id: "a", kinds: [kind] }]);
+  const sent = { kind: "AJob", replicaSpecs: { Worker: { template: template("main") } } };
+  const [error] = checkSent(kindOf("AJob") ?? assert.fail("it is served"), sent);
+  assert.match(error?.message ?? "", /its kind failed: what validate returns must be a list of objects/);
+});
 
 test("the default serves kinds that nobody else does, unless it is known that they are not served", () => {
   const registry = createRegistry([OWN_ENTRY, entry("a", ["Anything"], { isDefault: true }), entry("b", ["B"])]);

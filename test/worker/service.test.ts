@@ -256,7 +256,25 @@ const wrong: Record<string, { readonly plugin: Partial<Plugin>; readonly says: R
     plugin: {
       handle: async () => ({ info: phaseInfo.running(), state: { version: 1, value: { text: "x".repeat(70_000) } } }),
     },
-    says: /more than 65536 characters/,
+    says: /handle returned 70\d+ characters of JSON, state and info together: 65536 at most/,
+  },
+  "keeps a number that JSON has not": {
+    plugin: { handle: async () => ({ info: phaseInfo.running(), state: { version: 1, value: { of: 1n } as never } }) },
+    says: /something that is not JSON: .*BigInt/,
+  },
+  "keeps a state that is not wrapped": {
+    plugin: { handle: async () => ({ info: phaseInfo.running(), state: { step: "poll" } as never }) },
+    says: /state has step; it may have version, value/,
+  },
+  "misspells a member": {
+    plugin: { handle: async () => ({ info: phaseInfo.running(), recheckAfterMS: 10 }) as never },
+    says: /what handle returns has recheckAfterMS; it may have info, state, recheckAfterMs/,
+  },
+  "cannot reach its service": {
+    plugin: {
+      handle: () => Promise.reject(new TypeError("fetch failed", { cause: new Error("connect ECONNREFUSED") })),
+    },
+    says: /fetch failed: connect ECONNREFUSED/,
   },
 };
 for (const [name, { plugin, says }] of Object.entries(wrong)) {

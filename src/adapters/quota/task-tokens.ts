@@ -49,6 +49,7 @@ export function createTaskTokens({
       const caps = { project: projectCap, namespace: namespaceCap };
       const lease = { kind: "default" } as const;
       const built = await buildLines(facts, [{ pool, token, amount, project, namespace, caps, queue: null, lease }]);
+      if (built.kind === "unknownPool") throw new Error(`pool ${pool} is not registered`);
       if (built.kind !== "built") throw new Error(`pool ${pool} cannot be asked for tokens: ${built.kind}`);
       if (built.where.durability === "REDIS") {
         throw new Error(`pool ${pool} keeps its tokens in Redis alone, and a job's tokens must be in the ledger`);

@@ -7,8 +7,9 @@ const INT32_MAX = 2 ** 31 - 1;
 
 /**
  * What is wrong with a value by a JSON Schema, at its path. Of JSON Schema these words count: `type` (one or several), `enum`, `pattern`,
- * `minLength`, `minimum`, `maximum`, `minItems`, `items`, `properties`, `required` and `additionalProperties: false`; integers end at 32 bits. What a pattern
- * allows is said in the words of `x-allowed`; `x-ignored` says why a member does nothing. Null counts as absent.
+ * `minLength`, `minimum`, `maximum`, `minItems`, `items`, `properties`, `required` and `additionalProperties: false`; integers end at 32 bits where no
+ * bound is given. What a pattern allows is said in the words of `x-allowed`; `x-ignored` says why a member does nothing. Null counts as absent.
+ * `schemaFault` refuses schemas with other words.
  */
 export function schemaErrors(schema: JsonObject, value: Json | undefined, path: string): readonly FieldError[] {
   if (value === undefined || value === null) return [];
@@ -32,22 +33,27 @@ function scalarError(schema: JsonObject, value: Json): string | null {
   if (typeof value === "string" && pattern !== undefined && !new RegExp(pattern, "u").test(value)) {
     return `must be ${stringAt(schema, "x-allowed") ?? `as ${pattern} says`}`;
   }
-  if (typeof value === "string" && value.length < (numberAt(schema, "minLength") ?? 0)) return "must not be empty";
-  return null;
+  const minLength = numberAt(schema, "minLength") ?? 0;
+  if (typeof value !== "string" || value.length >= minLength) return null;
+  return minLength === 1 ? "must not be empty" : `must have at least ${minLength} characters`;
 }
 
 function numberError(schema: JsonObject, value: number): string | null {
-  const minimum = numberAt(schema, "minimum") ?? -INT32_MAX;
-  const maximum = numberAt(schema, "maximum") ?? INT32_MAX;
+  const end = typesOf(schema).includes("integer") ? INT32_MAX : Number.POSITIVE_INFINITY;
+  const minimum = numberAt(schema, "minimum") ?? -end;
+  const maximum = numberAt(schema, "maximum") ?? end;
   if (value >= minimum && value <= maximum) return null;
   const said = stringAt(schema, "x-allowed");
   if (said !== undefined) return `must be ${said}`;
-  if (maximum === INT32_MAX && value < minimum) return `must be at least ${minimum}`;
-  return minimum === -INT32_MAX ? `must be at most ${maximum}` : `must be from ${minimum} to ${maximum}`;
+  if (maximum === end && value < minimum) return `must be at least ${minimum}`;
+  return minimum === -end ? `must be at most ${maximum}` : `must be from ${minimum} to ${maximum}`;
 }
 
 function listErrors(schema: JsonObject, value: readonly Json[], path: string): readonly FieldError[] {
-  if (value.length < (numberAt(schema, "minItems") ?? 0)) return [{ path, message: "must not be empty" }];
+  const minItems = numberAt(schema, "minItems") ?? 0;
+  if (value.length < minItems) {
+    return [{ path, message: minItems === 1 ? "must not be empty" : `must have at least ${minItems} items` }];
+  }
   return value.flatMap((item, at) => schemaErrors(objectAt(schema, "items"), item, `${path}[${at}]`));
 }
 

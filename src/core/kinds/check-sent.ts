@@ -4,7 +4,8 @@ import { parseMilli } from "../pods/quantity.ts";
 import { schemaErrors } from "./check-schema.ts";
 import { isService, type Kind, type RoleBounds } from "./kind.ts";
 
-const ROLE_NAME = /^[A-Za-z][A-Za-z0-9-]{0,29}$/;
+/** What a replica type may be called: it becomes a part of pods' names. */
+export const ROLE_NAME = /^[A-Za-z][A-Za-z0-9-]{0,29}$/;
 
 /**
  * What a kind finds wrong with a spec as it was sent: unknown replica types, their bounds, the missing default container, members of the
@@ -97,7 +98,8 @@ function checkMinimum({ replicaSpecs, runPolicy }: SentSpec): readonly FieldErro
 
 /** What a schema cannot say is looked at once the schema holds. */
 function checkKindSpec(kind: Kind, sent: SentSpec): readonly FieldError[] {
-  const errors = schemaErrors(kind.kindSpecSchema, sent.kindSpec, "spec.kindSpec");
+  // One that is absent may still lack what is required.
+  const errors = schemaErrors(kind.kindSpecSchema, sent.kindSpec ?? {}, "spec.kindSpec");
   return errors.length > 0 ? errors : kind.validate(sent);
 }
 

@@ -91,7 +91,7 @@ export type Kind = {
   /** A replica type as the kind spells it, from any case; unknown ones come back unchanged. */
   readonly roleName: (role: string) => string;
   readonly defaults: KindDefaults;
-  /** JSON Schema of `kindSpec`, which is checked by it (see `schemaErrors` for the words that count). */
+  /** JSON Schema of `kindSpec`, which is checked by it (`podKind` says which words count). */
   readonly kindSpecSchema: JsonObject;
   /** What is wrong with a spec that a schema cannot say: members that contradict each other. The schema holds already. */
   readonly validate: (sent: SentSpec) => readonly FieldError[];
@@ -99,8 +99,8 @@ export type Kind = {
   readonly example: JsonObject;
   readonly clusterSpec: (replica: Replica) => ClusterSpec;
   /**
-   * What the gang needs beside pods and services, as manifests with apiVersion, kind, name and content: config maps, and what RBAC wants of
-   * them. They are owned by the anchor, made before the pods, and updated as members come and go; where anything of them follows the members,
+   * What the gang needs beside pods and services, as manifests with apiVersion, kind, metadata.name and content: config maps, and the service
+   * accounts, roles and role bindings that RBAC wants. They are owned by the anchor, made before the pods, and updated as members come and go; where anything of them follows the members,
    * a config map does too, since no other of them is watched. Namespace, labels and owner are added.
    */
   readonly objects: (gang: Gang) => readonly JsonObject[];

@@ -25,7 +25,10 @@ export type PluginEntry = {
   readonly kinds: readonly Kind[];
   /** Its first kind also serves kinds of jobs that nobody else does. At most one entry says so. */
   readonly isDefault?: boolean;
-  /** Called once, before the first call of the plugin. Needed where a kind runs a service; a failure is tried again. */
+  /**
+   * Called once in each process that works on its jobs, before the first call of the plugin: not when Gangway starts. Needed where a kind runs a
+   * service. One that fails, or lasts longer than a call may, counts as a failure of the call that it was needed for, and is tried again with it.
+   */
   readonly load?: (setup: SetupContext) => Plugin | Promise<Plugin>;
 };
 
@@ -33,7 +36,7 @@ export type PluginEntry = {
 export type SetupContext = {
   /** Has a job looked at again soon, by its uid. A hint. */
   readonly enqueueOwner: (jobUid: string) => void;
-  /** Makes a pool of that many tokens, or gives it that quota. */
+  /** Makes a pool of that many tokens. One that is there already stays as it is: its quota is the admins'. */
   readonly registerResourceQuota: (pool: string, quota: number) => Promise<void>;
   readonly secrets: SecretManager;
 };
@@ -47,7 +50,7 @@ export type SecretManager = {
 export type PluginProperties = {
   /** Its jobs are never answered by an earlier job's result. */
   readonly disableCaching?: boolean;
-  /** The greatest length of `taskName`; 50 if absent, at least 32. */
+  /** The greatest length of `taskName`, 14 or more; 50 if absent. A name that would be longer is a hash of 14 characters instead. */
   readonly generatedNameLengthMax?: number;
 };
 
@@ -57,6 +60,7 @@ export type PluginProperties = {
  * longer than the call's deadline is cut off: its signal is aborted, and it counts as failed.
  */
 export type Plugin = {
+  /** That of its entry. */
   readonly id: string;
   readonly properties?: PluginProperties;
   /** Brings the task one step further and says how it is. */
@@ -120,12 +124,12 @@ export type ResourceManager = {
   readonly release: (of: { readonly pool: string; readonly token?: string }) => Promise<void>;
 };
 
-/** What `handle` came to. Without `state` it stays as it was. */
+/** What `handle` came to: JSON of 65,536 characters at most, with no other members. Without `state` it stays as it was. */
 export type Transition = {
   readonly info: PhaseInfo;
-  /** Kept for the next round, also where the phase stays as it is. */
+  /** Kept for the next round, also where the phase stays as it is: `{ version, value }`, of which the value is an object of the plugin's own. */
   readonly state?: PluginState;
-  /** When to look again if nothing is heard; absent: 5 s. 0: at once, with the state recorded. */
+  /** When to look again if nothing is heard, up to an hour; absent: 5 s. 0: at once, with the state recorded. */
   readonly recheckAfterMs?: number;
 };
 
@@ -143,7 +147,8 @@ export type TaskNews = {
 
 /**
  * How a task is. Phase and version together are what is told of: the same ones again are no news, so a plugin that has something new to say in
- * the same phase raises the version.
+ * the same phase raises the version; a lower one is not told. Phases may follow each other in any order until one ends the attempt (a success, a
+ * failure, ABORTED); a job that has run stays RUNNING meanwhile, whatever its info says.
  */
 export type PhaseInfo = {
   readonly phase: TaskPhase;
@@ -211,33 +216,41 @@ export function logLink(name: string, template: string, variables: Readonly<Reco
 const API_VERSION = "gangway.dev/v1";
 const DEFAULTS: KindDefaults = { restartPolicy: "OnFailure", restartScope: "GANG", backoffLimit: 6 };
 
-/** What every kind has to say of itself; `kindSpec` holds JSON Schemas by member. */
+/** What every kind has to say of itself. */
 type Named = {
   readonly name: string;
   readonly description: string;
+  /**
+   * JSON Schemas by member of `kindSpec`; other members are refused. These words count, and what none of them says is for `validate`: `type` (one
+   * or several), `enum`, `pattern`, `minLength`, `minimum`, `maximum`, `minItems`, `items`, `properties`, `required` and `additionalProperties:
+   * false`. Integers end at 32 bits where no bound is given. `x-allowed` says in words what a value may be, `x-ignored` why one does nothing.
+   */
   readonly kindSpec?: JsonObject;
+  /** Members of `kindSpec` that every job has to have. */
+  readonly required?: readonly string[];
 };
 
-/** A kind of pods with all that it does not say as a plain Job has it. */
-export function podKind({ name, description, kindSpec = {}, ...own }: Named & Partial<Kind>): Kind {
+/**
+ * A kind of pods with all that it does not say as a plain Job has it. Where it names its roles, jobs may spell them in any case, and its example
+ * has one pod of each.
+ */
+export function podKind({ name, description, kindSpec = {}, required = [], ...own }: Named & Partial<Kind>): Kind {
+  const { apiVersion = API_VERSION, replicaSpecsField = "replicaSpecs", defaultContainer = null, roles = null } = own;
+  const spec = { [replicaSpecsField]: exampleReplicas(roles, defaultContainer ?? "main") };
   const base = {
     runs: "pods",
-    apiVersion: API_VERSION,
-    replicaSpecsField: "replicaSpecs",
-    operatorName: `gangway-${name.toLowerCase()}`,
-    defaultContainer: null,
+    apiVersion,
+    replicaSpecsField,
+    operatorName: `gangway-${String(name).toLowerCase()}`,
+    defaultContainer,
     containerRequired: false,
     defaultPort: null,
-    roles: null,
-    roleName: (role: string) => role,
+    roles,
+    roleName: spellerOf(roles),
     defaults: DEFAULTS,
-    kindSpecSchema: kindSpecSchema(name, kindSpec),
+    kindSpecSchema: { ...kindSpecSchema(name, kindSpec), ...(required.length === 0 ? {} : { required }) },
     validate: () => [],
-    example: exampleOf(name, {
-      replicaSpecs: {
-        Worker: { replicas: 1, template: { spec: { containers: [{ name: "main", image: "busybox:1.36" }] } } },
-      },
-    }),
+    example: exampleOf({ apiVersion, kind: name, spec }),
     clusterSpec: () => ({ env: {}, initContainers: [] }),
     objects: () => [],
     isMaster: () => false,
@@ -255,11 +268,26 @@ export function serviceKind({
     ...podKind(own),
     runs: "service",
     roles: [],
-    example: exampleOf(own.name, { kindSpec: example }),
+    example: exampleOf({ apiVersion: API_VERSION, kind: own.name, spec: { kindSpec: example } }),
     verdict: () => null,
   };
 }
 
-function exampleOf(kind: string, spec: JsonObject): JsonObject {
-  return { apiVersion: API_VERSION, kind, metadata: { name: kind.toLowerCase() }, spec };
+/** A role as `roles` spells it, from any case. What is listed there may be anything: it is looked at when the kind is registered. */
+function spellerOf(roles: Kind["roles"]): (role: string) => string {
+  const names = new Map(
+    Array.isArray(roles) ? roles.map((role) => [String(role?.name).toLowerCase(), role?.name]) : [],
+  );
+  return (role) => names.get(role.toLowerCase()) ?? role;
+}
+
+function exampleReplicas(roles: Kind["roles"], container: string): JsonObject {
+  const template = { spec: { containers: [{ name: container, image: "busybox:1.36" }] } };
+  const named = Array.isArray(roles) && roles.length > 0 ? roles : [{ name: "Worker", min: 1 }];
+  return Object.fromEntries(named.map((role) => [role?.name, { replicas: Math.max(role?.min, 1), template }]));
+}
+
+function exampleOf(of: { readonly apiVersion: string; readonly kind: string; readonly spec: JsonObject }): JsonObject {
+  const { apiVersion, kind, spec } = of;
+  return { apiVersion, kind, metadata: { name: String(kind).toLowerCase() }, spec };
 }

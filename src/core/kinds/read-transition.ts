@@ -46,9 +46,13 @@ class Wrong extends Error {}
 export function readTransition(value: unknown): TransitionOutcome {
   try {
     // As it would come back from a record: no functions, no getters, no cycles.
-    const text = JSON.stringify(value);
+    const text = jsonOf(value);
     if (text === undefined) throw new Wrong("handle returned nothing");
-    if (text.length > JSON_CHARS_MAX) throw new Wrong(`handle returned more than ${JSON_CHARS_MAX} characters`);
+    if (text.length > JSON_CHARS_MAX) {
+      throw new Wrong(
+        `handle returned ${text.length} characters of JSON, state and info together: ${JSON_CHARS_MAX} at most`,
+      );
+    }
     return { kind: "read", transition: transitionOf(JSON.parse(text)) };
   } catch (error) {
     const message = error instanceof Error ? error.message : "handle returned something that is not JSON";
@@ -56,9 +60,28 @@ export function readTransition(value: unknown): TransitionOutcome {
   }
 }
 
+function jsonOf(value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value);
+  } catch (error) {
+    // Of a cycle it says on several lines where it is.
+    const why = error instanceof Error ? error.message.replace(/\s+/g, " ") : "it cannot be read";
+    throw new Wrong(`handle returned something that is not JSON: ${why}`);
+  }
+}
+
+/** Members that nobody reads would be lost in silence: a slip of the pen in `recheckAfterMs`, a state that is not wrapped. */
+const MEMBERS = {
+  transition: ["info", "state", "recheckAfterMs"],
+  info: ["phase", "version", "reason", "task", "failure", "cleanupOnFailure"],
+  failure: ["code", "kind", "message"],
+  state: ["version", "value"],
+  task: ["logs", "externalResources", "occurredAtMs", "reportedAtMs", "additionalReasons", "customInfo"],
+} as const;
+
 function transitionOf(value: unknown): ReadTransition {
-  const members = object(value, "what handle returns");
-  const info = object(members["info"], "info");
+  const members = object(value, "what handle returns", MEMBERS.transition);
+  const info = object(members["info"], "info", MEMBERS.info);
   const phase = word(info["phase"], "info.phase", TASK_PHASES);
   const isFailure = FAILURES.includes(phase);
   return {
@@ -74,23 +97,24 @@ function transitionOf(value: unknown): ReadTransition {
 }
 
 function failureOf(value: unknown): TaskFailure {
-  const failure = object(value, "info.failure");
+  const failure = object(value, "info.failure", MEMBERS.failure);
   const code = text(failure["code"], "info.failure.code");
-  if (!/^[A-Za-z][A-Za-z0-9:._-]{0,127}$/.test(code)) throw new Wrong("info.failure.code must be one word");
+  if (!/^[A-Za-z][A-Za-z0-9:._-]{0,127}$/.test(code))
+    throw new Wrong("info.failure.code must be a letter, then up to 127 letters, digits and : . _ -");
   const kinds: readonly FailureKind[] = ["USER", "SYSTEM"];
   const kind = word(failure["kind"] ?? "USER", "info.failure.kind", kinds);
   return { code, kind, message: text(failure["message"], "info.failure.message") };
 }
 
 function stateOf(value: unknown): PluginState {
-  const state = object(value, "state");
+  const state = object(value, "state", MEMBERS.state);
   const version = whole(state["version"], "state.version", { absent: 0, max: 255 });
   const inner = state["value"] ?? null;
   return { version, value: inner === null ? null : object(inner, "state.value") };
 }
 
 function taskOf(value: unknown): TaskInfo {
-  const task = object(value ?? {}, "info.task");
+  const task = object(value ?? {}, "info.task", MEMBERS.task);
   return {
     logs: logsOf(task["logs"], "info.task.logs"),
     externalResources: list(task["externalResources"], "info.task.externalResources").map(resourceOf),
@@ -127,9 +151,11 @@ function logsOf(value: unknown, path: string): readonly LogLink[] {
   });
 }
 
-function object(value: unknown, path: string): JsonObject {
-  if (isJsonObject(value)) return value;
-  throw new Wrong(`${path} must be an object`);
+function object(value: unknown, path: string, members: readonly string[] | null = null): JsonObject {
+  if (!isJsonObject(value)) throw new Wrong(`${path} must be an object`);
+  const unknown = Object.keys(value).find((member) => members !== null && !members.includes(member));
+  if (unknown === undefined) return value;
+  throw new Wrong(`${path} has ${unknown.slice(0, 100)}; it may have ${members?.join(", ")}`);
 }
 
 function list(value: unknown, path: string): readonly unknown[] {

@@ -48,8 +48,9 @@ function registryOf(entries: readonly PluginEntry[]): Registry {
   const twice = firstTwice(entries.map(({ id }) => id));
   if (twice !== undefined) throw new Error(`two plugins have the id ${twice}`);
   const kinds = entries.flatMap((entry) => entry.kinds);
-  const taken = firstTwice(kinds.map(({ name }) => name));
-  if (taken !== undefined) throw new Error(`kind ${taken} is registered twice`);
+  // Nobody could tell two apart that differ in case alone.
+  const taken = firstTwice(kinds.map(({ name }) => name.toLowerCase()));
+  if (taken !== undefined) throw new Error(twiceText(taken, entries));
   const defaults = entries.filter(({ isDefault }) => isDefault === true);
   if (defaults.length > 1)
     throw new Error(`there can be one default, and these are: ${defaults.map(({ id }) => id).join(", ")}`);
@@ -59,6 +60,13 @@ function registryOf(entries: readonly PluginEntry[]): Registry {
     byName.get(name) ?? (UNSERVED_KINDS.has(name) || !isKindName(name) ? undefined : fallback);
   const defaultKind = fallback?.kind;
   return { entries, kinds, defaultKind, kindOf: (name) => find(name)?.kind, entryOf: (name) => find(name)?.entry };
+}
+
+function twiceText(taken: string, entries: readonly PluginEntry[]): string {
+  const all = entries.flatMap(({ id, kinds }) => kinds.map(({ name }) => ({ id, name })));
+  const [first, second] = all.filter(({ name }) => name.toLowerCase() === taken);
+  const other = first?.name === second?.name ? "" : ` as ${first?.name}`;
+  return `kind ${second?.name} is registered twice: by plugin ${first?.id}${other} and by plugin ${second?.id}`;
 }
 
 function isKindName(name: string): boolean {

@@ -1,4 +1,5 @@
 import { invariant } from "../../runtime/assert.ts";
+import { thrownText } from "../../runtime/thrown-text.ts";
 import type { Job } from "../job/job.ts";
 import { isTerminal } from "../job/status.ts";
 import { kindOf } from "../kinds/registry.ts";
@@ -31,7 +32,7 @@ export function kindFailed(
   const failedCalls = (known?.failedCalls ?? 0) + 1;
   const notBeforeMs = nowMs + Math.min(WAIT_MS_MIN * 2 ** Math.min(failedCalls - 1, 16), WAIT_MS_MAX);
   const admission = job.admissions.at(-1)?.number ?? 0;
-  const said = String(error instanceof Error ? error.message : error).slice(0, MESSAGE_CHARS_MAX);
+  const said = thrownText(error).slice(0, MESSAGE_CHARS_MAX);
   const lastFailure = said.toWellFormed().replaceAll("\0", "");
   const record = { admission, attempt: 1, stage: "handle", state: NO_STATE, failedCalls, lastFailure } as const;
   draft.status = { ...draft.status, plugin: { ...record, notBeforeMs } };

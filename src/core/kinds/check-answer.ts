@@ -1,0 +1,96 @@
+import { isJsonObject, type JsonObject } from "../../runtime/json.ts";
+import type { FieldError } from "../job/sent.ts";
+import type { ClusterSpec, Verdict } from "./kind.ts";
+
+const VERDICTS: readonly Verdict[] = ["running", "succeeded", "failed", null];
+const CLUSTER_SPEC: readonly (keyof ClusterSpec | "volumes" | "volumeMounts" | "command" | "serviceAccount")[] = [
+  "env",
+  "initContainers",
+  "volumes",
+  "volumeMounts",
+  "command",
+  "serviceAccount",
+];
+/** What is made for jobs beside pods and services: what a cluster's permissions name. */
+const OBJECT_KINDS = ["ConfigMap", "ServiceAccount", "Role", "RoleBinding"];
+
+/** @throws Error saying what of it no pod could be given. */
+export function checkedClusterSpec(answer: unknown): ClusterSpec {
+  const spec = objectOf(answer, "clusterSpec must return an object with env and initContainers, and no promise");
+  const unknown = Object.keys(spec).find((member) => !CLUSTER_SPEC.some((known) => known === member));
+  must(unknown === undefined, `clusterSpec returned ${unknown}; it may return ${CLUSTER_SPEC.join(", ")}`);
+  for (const [container, list] of Object.entries(objectOf(spec["env"], "clusterSpec must return env by container"))) {
+    const path = `clusterSpec's env.${container}`;
+    for (const variable of listOf(list, path)) checkVariable(variable, path);
+  }
+  listOf(spec["initContainers"], "clusterSpec's initContainers");
+  if (spec["volumes"] !== undefined) listOf(spec["volumes"], "clusterSpec's volumes");
+  const { volumeMounts = {}, command = {}, serviceAccount } = spec;
+  const mounts = objectOf(volumeMounts, "clusterSpec's volumeMounts must be lists by container");
+  for (const [container, list] of Object.entries(mounts)) listOf(list, `clusterSpec's volumeMounts.${container}`);
+  const commands = objectOf(command, "clusterSpec's command must be { command, args } by container");
+  for (const [container, one] of Object.entries(commands)) {
+    const isCommand = isJsonObject(one) && isTexts(one["command"]) && isTexts(one["args"]);
+    must(isCommand, `clusterSpec's command.${container} must have command and args, lists of texts`);
+  }
+  const named = serviceAccount === undefined || typeof serviceAccount === "string";
+  must(named, "clusterSpec's serviceAccount must be text");
+  return spec as ClusterSpec;
+}
+
+function checkVariable(variable: JsonObject, path: string): void {
+  const { name, value, valueFrom } = variable;
+  must(typeof name === "string" && name !== "", `${path} has a variable without a name`);
+  must(value === undefined || typeof value === "string", `${path} has ${name}, whose value must be text`);
+  must(valueFrom === undefined || isJsonObject(valueFrom), `${path} has ${name}, whose valueFrom must be an object`);
+}
+
+/** @throws Error naming the first that cannot be made. */
+export function checkedObjects(answer: unknown): readonly JsonObject[] {
+  const objects = listOf(answer, "what objects returns");
+  for (const [at, { apiVersion, kind, metadata }] of objects.entries()) {
+    const known = OBJECT_KINDS.some((one) => one === kind);
+    must(known, `objects returned a ${kind} at ${at}; it may return ${OBJECT_KINDS.join(", ")}`);
+    must(typeof apiVersion === "string", `objects returned a ${kind} without apiVersion at ${at}`);
+    const named = isJsonObject(metadata) && typeof metadata["name"] === "string";
+    must(named, `objects returned a ${kind} without metadata.name at ${at}`);
+  }
+  return objects;
+}
+
+/** @throws Error where it is none; undefined is null. */
+export function checkedVerdict(answer: unknown): Verdict {
+  const found = VERDICTS.find((one) => one === (answer ?? null));
+  must(found !== undefined, `verdict returned ${shown(answer)}; it must return running, succeeded, failed or null`);
+  return found ?? null;
+}
+
+/** @throws Error where it is no list of errors. */
+export function checkedErrors(answer: unknown): readonly FieldError[] {
+  const errors = listOf(answer, "what validate returns");
+  const areErrors = errors.every(({ path, message }) => typeof path === "string" && typeof message === "string");
+  must(areErrors, "what validate returns must be a list of { path, message }, both text");
+  return errors as unknown as readonly FieldError[];
+}
+
+function objectOf(value: unknown, otherwise: string): JsonObject {
+  must(isJsonObject(value) && !("then" in value), otherwise);
+  return value as JsonObject;
+}
+
+function listOf(value: unknown, what: string): readonly JsonObject[] {
+  must(Array.isArray(value) && value.every(isJsonObject), `${what} must be a list of objects`);
+  return value as readonly JsonObject[];
+}
+
+function isTexts(value: unknown): boolean {
+  return Array.isArray(value) && value.every((one) => typeof one === "string");
+}
+
+function shown(value: unknown): string {
+  return typeof value === "string" ? value.slice(0, 100) : `a value of type ${typeof value}`;
+}
+
+function must(holds: boolean, what: string): void {
+  if (!holds) throw new Error(what);
+}

@@ -1,0 +1,141 @@
+import { isJsonObject } from "../../runtime/json.ts";
+import { ROLE_NAME } from "./check-sent.ts";
+import type { Kind } from "./kind.ts";
+import { schemaFault } from "./schema-words.ts";
+
+/** Throws an error with these words unless something holds. */
+export type Must = (holds: boolean, what: string) => void;
+
+const NAME = /^[A-Za-z][A-Za-z0-9]{0,62}$/;
+/** What these members must look like: they become names of manifests, labels, containers and ports. */
+const TEXTS = {
+  description: { as: /^/, what: "text" },
+  apiVersion: { as: /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?\/[a-z0-9]{1,63}$/, what: "text as acme.com/v1" },
+  replicaSpecsField: { as: /^[a-z][A-Za-z0-9]{0,62}$/, what: "a member's name as replicaSpecs" },
+  operatorName: {
+    as: /^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/,
+    what: "a label's value: at most 63 letters, digits, dashes, dots and underscores",
+  },
+} as const;
+const CONTAINER = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
+const PORT_NAME = /^(?=.*[a-z])[a-z0-9]([-a-z0-9]{0,13}[a-z0-9])?$/;
+const FUNCTIONS = ["roleName", "validate", "clusterSpec", "objects", "isMaster", "verdict"] as const;
+const MEMBERS: readonly (keyof Kind | "elasticRoles" | "runs")[] = [
+  "name",
+  "runs",
+  ...(Object.keys(TEXTS) as (keyof typeof TEXTS)[]),
+  ...FUNCTIONS,
+  "defaultContainer",
+  "containerRequired",
+  "defaultPort",
+  "roles",
+  "defaults",
+  "kindSpecSchema",
+  "example",
+  "elasticRoles",
+];
+const RESTART_POLICIES = ["Always", "OnFailure", "Never", "ExitCode"];
+const RESTART_SCOPES = ["REPLICA", "GANG"];
+
+/** Looks at all that a kind says of itself before a job of it exists, whatever that may be. */
+export function checkKind(kind: unknown, must: Must): void {
+  must(isJsonObject(kind), "a kind must be an object, as podKind and serviceKind make them");
+  const members = kind as Record<string, unknown>;
+  const { name, runs = "pods" } = members;
+  must(typeof name === "string" && NAME.test(name), "a kind's name must be a letter, then up to 62 letters and digits");
+  const its: Must = (holds, what) => must(holds, `${name}.${what}`);
+  const unknown = Object.keys(members).find((member) => !MEMBERS.some((known) => known === member));
+  its(unknown === undefined, `${unknown} is no member of a kind; these are: ${MEMBERS.join(", ")}`);
+  its(runs === "pods" || runs === "service", "runs must be pods or service");
+  for (const [member, { as, what }] of Object.entries(TEXTS))
+    its(matches(members[member], as), `${member} must be ${what}`);
+  for (const member of FUNCTIONS) its(typeof members[member] === "function", `${member} must be a function`);
+  const { elasticRoles } = members;
+  its(elasticRoles === undefined || typeof elasticRoles === "function", "elasticRoles must be a function");
+  checkContainer(members, its);
+  checkRoles(members, its);
+  checkDefaults(members["defaults"], its);
+  its(isJson(members["example"]) && isJsonObject(members["example"]), "example must be an object of JSON, a manifest");
+  checkSchema(members["kindSpecSchema"], its);
+}
+
+function checkContainer(
+  { defaultContainer, containerRequired, defaultPort }: Record<string, unknown>,
+  its: Must,
+): void {
+  const named = defaultContainer === null || matches(defaultContainer, CONTAINER);
+  its(named, "defaultContainer must be null or a container's name: letters in lower case, digits and dashes");
+  its(typeof containerRequired === "boolean", "containerRequired must be true or false");
+  its(containerRequired === false || defaultContainer !== null, "containerRequired needs a defaultContainer");
+  if (defaultPort === null) return;
+  its(isJsonObject(defaultPort), "defaultPort must be null or { name, number }");
+  const { name, number } = defaultPort as Record<string, unknown>;
+  its(matches(name, PORT_NAME), "defaultPort.name must be up to 15 letters in lower case, digits and dashes");
+  its(isWhole(number, 1) && Number(number) <= 65_535, "defaultPort.number must be a whole number of 1 to 65535");
+}
+
+function checkRoles({ runs, roles, roleName }: Record<string, unknown>, its: Must): void {
+  its(roles === null || Array.isArray(roles), "roles must be a list or null");
+  const listed = (roles ?? []) as readonly unknown[];
+  if (runs === "service") {
+    its(roles !== null && listed.length === 0, "roles must be empty: it runs a service");
+    return;
+  }
+  its(roles === null || listed.length > 0, "roles must name one role or more; null lets jobs name theirs");
+  const seen = new Set<string>();
+  for (const [at, role] of listed.entries()) {
+    its(isJsonObject(role), `roles[${at}] must be an object with name, min and max`);
+    const { name, min, max } = role as Record<string, unknown>;
+    const named = matches(name, ROLE_NAME);
+    its(named, `roles[${at}].name must be a letter, then up to 29 letters, digits and dashes`);
+    its(isWhole(min, 0), `roles[${at}].min must be a whole number of 0 or more`);
+    const bounded = max === null || (isWhole(max, 1) && Number(max) >= Number(min));
+    its(bounded, `roles[${at}].max must be null or a whole number of 1 or more, and no less than min`);
+    its(!seen.has(String(name).toLowerCase()), `roles names ${name} twice`);
+    seen.add(String(name).toLowerCase());
+  }
+  for (const { name } of listed as readonly { readonly name: string }[]) {
+    its(spelled(roleName, name) === name, `roleName must leave ${name} as roles spells it`);
+  }
+}
+
+function spelled(roleName: unknown, role: unknown): unknown {
+  try {
+    return (roleName as (role: unknown) => unknown)(role);
+  } catch {
+    return undefined;
+  }
+}
+
+function checkDefaults(defaults: unknown, its: Must): void {
+  its(isJsonObject(defaults), "defaults must be an object with restartPolicy, restartScope and backoffLimit");
+  const { restartPolicy, restartScope, backoffLimit } = defaults as Record<string, unknown>;
+  const isOne = (value: unknown, of: readonly string[]) => of.some((one) => one === value);
+  its(isOne(restartPolicy, RESTART_POLICIES), `defaults.restartPolicy must be one of ${RESTART_POLICIES.join(", ")}`);
+  its(isOne(restartScope, RESTART_SCOPES), `defaults.restartScope must be one of ${RESTART_SCOPES.join(", ")}`);
+  its(backoffLimit === null || isWhole(backoffLimit, 0), "defaults.backoffLimit must be null or a whole number from 0");
+}
+
+function checkSchema(schema: unknown, its: Must): void {
+  its(isJson(schema), "kindSpecSchema must be JSON");
+  const fault = schemaFault(schema, "kindSpecSchema");
+  its(fault === null, fault ?? "");
+  its((schema as { type?: unknown }).type === "object", "kindSpecSchema.type must be object");
+}
+
+function matches(value: unknown, as: RegExp): boolean {
+  return typeof value === "string" && as.test(value);
+}
+
+function isWhole(value: unknown, min: number): boolean {
+  return Number.isSafeInteger(value) && Number(value) >= min;
+}
+
+/** False for what has cycles or numbers that JSON has not. */
+function isJson(value: unknown): boolean {
+  try {
+    return JSON.stringify(value) !== undefined;
+  } catch {
+    return false;
+  }
+}
