@@ -57,14 +57,27 @@ function summaryOf(shown: ShownJob, refusal: Refusal | null): string {
   const name = `${job.namespace}/${job.name}`;
   const still = stillText(job);
   const deleted = job.deleteTimeMs === null ? "" : "; it is being deleted";
-  return `${name} ${predicate(shown, refusal)}${still}${deleted}`;
+  const said = predicate(shown, refusal);
+  // A message may end a sentence of its own.
+  return still === "" && deleted === "" ? `${name} ${said}` : `${name} ${said.replace(/\.$/, "")}${still}${deleted}`;
 }
 
 function stillText(job: Job): string {
   const cleaning = [...new Set(job.admissions.filter(needsCleanUp).map((admission) => admission.cluster))];
   if (cleaning.length === 0) return "";
   if (cleaning.includes("")) return `; what it has started at its service is still being ended${failingText(job)}`;
+  if (leavesPods(job)) {
+    return `; pods of it are left to end by themselves on ${cleaning.join(", ")} (clean-pod policy None), and hold its tokens until then`;
+  }
   return `; pods of it are still being cleaned up on ${cleaning.join(", ")}`;
+}
+
+/** True where nothing that runs is taken away. */
+function leavesPods({ status, spec, admissions, deleteTimeMs }: Job): boolean {
+  const hasEnded = status.phase === "SUCCEEDED" || status.phase === "FAILED";
+  const isWhole =
+    deleteTimeMs === null && admissions.every((admission) => admission.state === "ended" || !needsCleanUp(admission));
+  return hasEnded && isWhole && spec.runPolicy.cleanPodPolicy === "None";
 }
 
 /** Why its end takes so long: calls of its plugin are repeated until they succeed. */

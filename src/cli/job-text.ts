@@ -35,10 +35,14 @@ export function podsCell(job: Job): string {
   return `${up}/${job.status?.totalReplicas ?? 0}`;
 }
 
+/** Of these, a plugin's last word is of what was before. */
+const STOPPED: readonly number[] = [JobPhase.CANCELLED, JobPhase.SUSPENDED];
+
 /** Why the job waits or failed, or what a plugin says of one without pods; empty where nothing is to be said. */
 export function reasonCell(job: Job): string {
-  const { waiting, failure } = job.status ?? {};
+  const { waiting, failure, phase = 0 } = job.status ?? {};
   if (failure !== undefined) return sentence(failure.code, failure.message);
+  if (waiting === undefined && STOPPED.includes(phase)) return "";
   if (waiting === undefined) return job.status?.totalReplicas === 0 ? taskCell(job.status.info) : "";
   const place = waiting.position > 0 ? `#${waiting.position} ` : "";
   return place + sentence(waiting.reason, waiting.message);

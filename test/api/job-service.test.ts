@@ -242,11 +242,18 @@ test("explain says where a job runs, why it failed, and what is still cleaned up
     container: "pytorch",
     exitCode: 137,
   };
-  store.put({
+  const ended = {
     ...job,
-    status: { ...running, phase: "FAILED", failure },
-    admissions: [{ ...admission, state: "ended" }],
-  });
+    status: { ...running, phase: "FAILED" as const, failure },
+    admissions: [{ ...admission, state: "ended" as const }],
+  };
+  store.put(ended);
+  assert.equal(
+    (await call(method.explainJob, { name: "mnist" })).ok?.summary,
+    "default/mnist failed: OOMKilled (the program's failure): Worker/1 ran out of memory; pods of it are left to end by themselves on west (clean-pod policy None), and hold its tokens until then",
+  );
+  const runPolicy = { ...job.spec.runPolicy, cleanPodPolicy: "Running" as const };
+  store.put({ ...ended, spec: { ...job.spec, runPolicy } });
   const failed = await call(method.explainJob, { name: "mnist" });
   assert.equal(
     failed.ok?.summary,

@@ -1,0 +1,17 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { create } from "@bufbuild/protobuf";
+import { reasonCell } from "../../src/cli/job-text.ts";
+import { JobPhase, JobSchema, TaskPhase } from "../../src/gen/gangway/v1/job_pb.ts";
+
+const cases: Record<string, { readonly phase: JobPhase; readonly says: string }> = {
+  "shown while it runs": { phase: JobPhase.RUNNING, says: "running: 3 rows" },
+  "not shown once it is cancelled": { phase: JobPhase.CANCELLED, says: "" },
+  "not shown while it is suspended": { phase: JobPhase.SUSPENDED, says: "" },
+};
+for (const [name, { phase, says }] of Object.entries(cases)) {
+  test(`what a plugin last said of its job is ${name}`, () => {
+    const info = { phase: TaskPhase.RUNNING, reason: "3 rows" };
+    assert.equal(reasonCell(create(JobSchema, { status: { phase, info } })), says);
+  });
+}
