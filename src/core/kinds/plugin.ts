@@ -11,11 +11,12 @@ import { kindSpecSchema } from "./kind-spec.ts";
 import { everyoneVerdict } from "./verdicts.ts";
 
 export type { Json, JsonObject } from "../../runtime/json.ts";
+export type { KindDefaults } from "../job/defaults.ts";
 export type { FieldError, SentSpec } from "../job/sent.ts";
-export type { JobSpec } from "../job/spec.ts";
+export type { JobSpec, ReplicaSpec, RestartPolicy, RestartScope, RunPolicy } from "../job/spec.ts";
 export type { FailureKind } from "../job/status.ts";
 export type { CacheStatus, ExternalResource, LogLink, PluginState, ReasonInfo, TaskPhase } from "../job/task-info.ts";
-export type { ClusterSpec, Gang, Kind, Replica, RoleBounds, RoleState, Verdict } from "./kind.ts";
+export type { ClusterSpec, EnvVar, Gang, Kind, Replica, RoleBounds, RoleState, Verdict } from "./kind.ts";
 
 /** What a module of kinds exports as `plugins`: an id, the kinds that it is for, and how to get the plugin that runs them. */
 export type PluginEntry = {
