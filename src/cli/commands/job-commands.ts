@@ -6,7 +6,7 @@ import { awaitForgotten } from "../await-forgotten.ts";
 import { awaitJobs } from "../await-jobs.ts";
 import { EXIT } from "../exit.ts";
 import { jobsTable, qualifiedName } from "../job-text.ts";
-import { namedJob } from "../named-job.ts";
+import { getNamedJob, namedJob } from "../named-job.ts";
 import { printLines, show } from "../output.ts";
 import {
   checkTimeout,
@@ -112,8 +112,7 @@ export function registerDelete(registrar: Registrar): void {
 async function getJobs(run: Run, names: readonly string[], namespace: string): Promise<readonly Job[]> {
   const jobs: Job[] = [];
   for (const given of names) {
-    const name = await namedJob(run, given, namespace);
-    const { job } = await run.client.call(JobService.method.getJob, { namespace, name, view: JobView.FULL });
+    const job = await getNamedJob(run, given, { namespace, view: JobView.FULL });
     if (job !== undefined) jobs.push(job);
   }
   return jobs;
