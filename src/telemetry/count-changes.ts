@@ -1,6 +1,6 @@
 import type { Job } from "../core/job/job.ts";
 import type { JobPhase } from "../core/job/status.ts";
-import { kindOf } from "../core/kinds/registry.ts";
+import { servedName } from "../core/kinds/registry.ts";
 import type { Action, Decision } from "../core/reconcile/decision.ts";
 import type { Telemetry } from "./events.ts";
 
@@ -32,17 +32,12 @@ export function countActions(telemetry: Telemetry, job: Job, acted: readonly Act
     const known = counts.get(`${cluster} ${object} ${change}`) ?? { object, change, cluster, count: 0 };
     counts.set(`${cluster} ${object} ${change}`, { ...known, count: known.count + 1 });
   }
-  for (const count of counts.values()) telemetry.objectsChanged({ kind: kindLabel(job), ...count });
-}
-
-/** The kind that serves a job: one that takes names nobody knows adds no series for each of them. */
-function kindLabel(job: Job): string {
-  return kindOf(job.spec.kind)?.name ?? job.spec.kind;
+  for (const count of counts.values()) telemetry.objectsChanged({ kind: servedName(job), ...count });
 }
 
 /** Counts what a record changes: jobs that restart, end or are gone, and pods whose failure was counted. */
 export function countRecord(telemetry: Telemetry, job: Job, decision: Decision): void {
-  const kind = kindLabel(job);
+  const kind = servedName(job);
   const cluster = job.admissions.at(-1)?.cluster ?? "";
   if (decision.forget) telemetry.jobChanged({ kind, cluster, change: "deleted" });
   if (decision.record === null) return;
@@ -64,7 +59,7 @@ export function countCreated<Intake extends Intakes>(telemetry: Telemetry, intak
   const count = (outcome: unknown) => {
     const { kind, job } = outcome as { readonly kind?: string; readonly job?: Job };
     if (kind === "created" && job !== undefined) {
-      telemetry.jobChanged({ kind: kindLabel(job), cluster: "", change: "created" });
+      telemetry.jobChanged({ kind: servedName(job), cluster: "", change: "created" });
     }
   };
   return {

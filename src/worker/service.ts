@@ -1,7 +1,7 @@
 import type { Job } from "../core/job/job.ts";
 import { taskName } from "../core/job/names.ts";
 import type { Plugin, PluginProperties, ResourceManager, TaskContext } from "../core/kinds/plugin.ts";
-import { kindOf } from "../core/kinds/registry.ts";
+import { servedName } from "../core/kinds/registry.ts";
 import { afterCall, type CallOutcome, type DueCall, dueCall } from "../core/reconcile/after-call.ts";
 import type { Decision } from "../core/reconcile/decision.ts";
 import { type ReconcileConfig, reasonOf } from "../core/reconcile/draft.ts";
@@ -43,11 +43,6 @@ export async function decideService(
   const word = isCutOff ? "cut_off" : hasFailed ? "failed" : "answered";
   calls.events.pluginCalled({ kind: servedName(job), call: call.stage, outcome: word, tookMs });
   return decision;
-}
-
-/** The kind's own name: a default kind serves whatever name a job gives. */
-function servedName({ spec }: Job): string {
-  return kindOf(spec.kind)?.name ?? spec.kind;
 }
 
 const NOBODY_ASKS: PluginEvents = {

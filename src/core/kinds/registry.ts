@@ -96,6 +96,11 @@ export function kindOf(name: string): Kind | undefined {
   return registry.kindOf(name);
 }
 
+/** The name of the kind that serves a job: where that is the default, it is not what the job says, and there are no more of them than kinds. */
+export function servedName({ spec }: { readonly spec: { readonly kind: string } }): string {
+  return kindOf(spec.kind)?.name ?? spec.kind;
+}
+
 /** The kind of a job that was accepted. Throws where it is not served any more. */
 export function kindOfJob({ uid, spec }: { readonly uid: string; readonly spec: { readonly kind: string } }): Kind {
   const kind = kindOf(spec.kind);
