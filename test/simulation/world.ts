@@ -8,6 +8,7 @@ import { createTaskTokens } from "../../src/adapters/quota/task-tokens.ts";
 import { SimModel } from "../../src/adapters/simcluster/model.ts";
 import { populate, type SimNode } from "../../src/adapters/simcluster/sim-cluster.ts";
 import type { Db } from "../../src/adapters/store/db.ts";
+import { UNCHANGED } from "../../src/adapters/store/register-pool.ts";
 import { createStore } from "../../src/adapters/store/store.ts";
 import type { Job } from "../../src/core/job/job.ts";
 import type { SentJob } from "../../src/core/job/sent.ts";
@@ -393,17 +394,7 @@ export class World {
   }
 }
 
-const SERVICE_SLOTS_POOL = {
-  name: SERVICE_POOL,
-  quota: SERVICE_SLOTS,
-  projectDefault: undefined,
-  namespaceDefault: undefined,
-  queue: undefined,
-  domain: undefined,
-  defaultLeaseMs: undefined,
-  maxLeaseMs: undefined,
-  durability: undefined,
-};
+const SERVICE_SLOTS_POOL = { ...UNCHANGED, name: SERVICE_POOL, quota: SERVICE_SLOTS };
 
 type AnchorAt = Pick<Parameters<SimClusterView["actions"]["claim"]>[0], "cluster" | "namespace" | "anchor">;
 

@@ -1,21 +1,10 @@
 import type { Db } from "../../src/adapters/store/db.ts";
-import type { PoolChange } from "../../src/adapters/store/register-pool.ts";
+import { type PoolChange, UNCHANGED } from "../../src/adapters/store/register-pool.ts";
 import type { AllocationLine, Holder } from "../../src/core/quota/counters.ts";
 import type { LedgerGrant, ReleaseRequest } from "../../src/core/quota/ledger.ts";
 import { freshStore, raiseQuotaEpoch, type TestStore } from "./db.ts";
 
 export const POOL = "ex:slots";
-
-const UNCHANGED = {
-  quota: undefined,
-  projectDefault: undefined,
-  namespaceDefault: undefined,
-  queue: undefined,
-  domain: undefined,
-  defaultLeaseMs: undefined,
-  maxLeaseMs: undefined,
-  durability: undefined,
-};
 
 export function poolChange(changes: Partial<PoolChange> = {}): PoolChange {
   return { name: POOL, ...UNCHANGED, ...changes };

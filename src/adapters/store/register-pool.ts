@@ -100,7 +100,8 @@ select name from quota_domains
  where name = coalesce((select domain from pools where name = $1), $2)
    for no key update`;
 
-const UNCHANGED: Omit<PoolChange, "name"> = {
+/** A change of nothing. */
+export const UNCHANGED: Omit<PoolChange, "name"> = {
   quota: undefined,
   projectDefault: undefined,
   namespaceDefault: undefined,
