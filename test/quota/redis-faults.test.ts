@@ -6,7 +6,7 @@ import type { Db } from "../../src/adapters/store/db.ts";
 import { openPglite } from "../../src/adapters/store/pglite.ts";
 import { isDraining } from "../../src/core/job/job.ts";
 import { isTerminal } from "../../src/core/job/status.ts";
-import { limitBook, limitsOfQueues } from "../../src/core/quota/limits.ts";
+import { limitBook } from "../../src/core/quota/limits.ts";
 import { Sums } from "../../src/core/quota/sums.ts";
 import { UnavailableError } from "../../src/runtime/unavailable-error.ts";
 import { ALONE } from "../simulation/history.ts";
@@ -14,6 +14,7 @@ import { GPU, World } from "../simulation/world.ts";
 import { CuttingProxy } from "../support/cutting-proxy.ts";
 import { seededRandom } from "../support/random.ts";
 import { hasRedisServer, RedisServer } from "../support/redis-server.ts";
+import { ceilings } from "./limits.ts";
 import { canonicalSums } from "./sums.ts";
 
 const TICKS = 24;
@@ -191,7 +192,7 @@ async function checkAgainstLedger(db: Db, { world, counters }: Scene): Promise<v
   const lines = await db.query<{ pool: string; queue: string; project: string; namespace: string; amount: number }>(
     "select pool, queue, project, namespace, amount from allocations where released_ms is null",
   );
-  const sums = new Sums(limitBook(limitsOfQueues([])));
+  const sums = new Sums(limitBook(ceilings([])));
   for (const line of lines) sums.add(line);
   assert.equal(lines.length, 1);
   assert.deepEqual(canonicalSums(await counters.used()), canonicalSums(sums.list()));

@@ -29,23 +29,3 @@ export function limitBook(limits: Pick<Limits, "pools" | "queues">): LimitBook {
 export function tighter(one: number | null, other: number | null): number {
   return Math.min(one ?? AMOUNT_MAX, other ?? AMOUNT_MAX);
 }
-
-/** The limits of queues that stand alone: each may use its nominal quota, and pools are as large as their queues make them. */
-export function limitsOfQueues(
-  quotas: readonly { readonly queue: string; readonly pool: string; readonly nominal: number }[],
-): Limits {
-  const pools = [...new Set(quotas.map(({ pool }) => pool))];
-  return {
-    version: 0,
-    pools: pools.map((pool) => ({ pool, quota: null, projectDefault: null, namespaceDefault: null })),
-    queues: quotas.map(({ queue, pool, nominal }) => ({
-      queue,
-      pool,
-      parent: null,
-      ceiling: Math.min(nominal, AMOUNT_MAX),
-      guarantee: nominal,
-    })),
-    tokensMax: TOKENS_MAX,
-    waitersMax: WAITERS_MAX,
-  };
-}
