@@ -54,7 +54,7 @@ function taskCell(info: TaskInfo | undefined): string {
 }
 
 /** `waiting for resources`, `running`, …; a number that this command line does not know yet stays one. */
-export function taskPhaseWord(phase: number): string {
+function taskPhaseWord(phase: number): string {
   const name = TaskPhaseSchema.values.find((value) => value.number === phase)?.localName;
   if (name === "UNSPECIFIED") return "not known";
   return name?.toLowerCase().replaceAll("_", " ") ?? `phase ${phase}`;

@@ -18,7 +18,7 @@ export type LoopPorts = {
   readonly events: QuotaEvents;
 };
 
-export function reaperLease(domain: string): string {
+function reaperLease(domain: string): string {
   return `reaper/${domain}`;
 }
 

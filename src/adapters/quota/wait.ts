@@ -7,7 +7,7 @@ import { settleGrant } from "./settle-grant.ts";
 import { voidPhantom } from "./void-phantom.ts";
 
 /** A place is held again so often: three may be lost before it lapses. It is also what a lost offer costs at most. */
-export const STAND_AGAIN_MS = 2_500;
+const STAND_AGAIN_MS = 2_500;
 /** A domain that is closed is looked at again so often. */
 const CLOSED_MS_MAX = 1_000;
 /** What stood in the way is being repaired for so long at least. */

@@ -3,7 +3,7 @@ import { failureOf, lacksMemory, type PodFailure, UNKNOWN_ERROR } from "./failur
 import type { ContainerEnd, PodView } from "./pod-view.ts";
 
 /** The downloader has failed. It is the user's: the place is the template's own. */
-export const INPUTS_NOT_FETCHED = "InputsNotFetched";
+const INPUTS_NOT_FETCHED = "InputsNotFetched";
 /** The program has ended well, the uploader has not. It is the system's: the program has done what it should. */
 export const OUTPUTS_NOT_TAKEN = "OutputsNotTaken";
 

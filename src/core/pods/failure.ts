@@ -12,7 +12,7 @@ export type PodFailure = Failure & {
 
 export const OOM_KILLED = "OOMKilled";
 /** What Flyte calls a pod that its node or the platform has ended. */
-export const INTERRUPTED = "Interrupted";
+const INTERRUPTED = "Interrupted";
 export const UNKNOWN_ERROR = "UnknownError";
 
 /** Reasons of pods that a node which shuts down has ended; GKE's kubelet says Terminated. */
@@ -89,7 +89,7 @@ export function failureOf(pod: PodView, container?: ContainerView) {
 }
 
 /** The container whose end counts: the one of that name, else the first; undefined where the cluster tells of none. */
-export function primaryOf(pod: PodView, primary: string | null): ContainerView | undefined {
+function primaryOf(pod: PodView, primary: string | null): ContainerView | undefined {
   return pod.containers.find(({ name }) => name === primary) ?? pod.containers[0];
 }
 
