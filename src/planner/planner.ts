@@ -1,4 +1,5 @@
 import type { Clock } from "../runtime/clock.ts";
+import { doublingMs } from "../runtime/doubling.ts";
 import { PlannerLine } from "./line.ts";
 import type { PlannerPorts } from "./ports.ts";
 import { type Round, runRound } from "./round.ts";
@@ -87,7 +88,7 @@ type Pause = { readonly leastMs: number; readonly mostMs: number };
 function pauseAfter(round: Round | "failed", now: { troubles: number; tookMs: number; nowMs: number }): Pause {
   if (round === "failed" || round.missed > 0) {
     const mostMs = round === "failed" ? RETRY_MS_MAX : MISSED_MS_MAX;
-    const delayMs = Math.min(mostMs, RETRY_MS_MIN * 2 ** Math.min(now.troubles - 1, 20));
+    const delayMs = doublingMs({ firstMs: RETRY_MS_MIN, longestMs: mostMs }, now.troubles - 1);
     return { leastMs: delayMs, mostMs: delayMs };
   }
   const leastMs = Math.min(COLLECT_MS_MAX, Math.max(COLLECT_MS, now.tookMs));

@@ -1,10 +1,10 @@
 import type { Action } from "../core/reconcile/decision.ts";
 import type { RefusedPod } from "../core/reconcile/draft.ts";
+import { doublingMs } from "../runtime/doubling.ts";
 import { Expectations } from "./expectations.ts";
 
 /** Failed actions of a job are tried again after 1 s, 2 s, 4 s … up to this. */
-const RETRY_MS_MIN = 1_000;
-const RETRY_MS_MAX = 30_000;
+const RETRY = { firstMs: 1_000, longestMs: 30_000 };
 /** The same complaint about a job is not written down again within this time. */
 const NOTE_AGAIN_MS = 60_000;
 
@@ -45,7 +45,7 @@ export class JobMemory {
   failed(jobUid: string, monotonicMs: number, { progress }: { readonly progress: boolean }): number {
     const memory = this.#of(jobUid);
     if (progress) memory.failuresInRow = 0;
-    const delayMs = Math.min(RETRY_MS_MAX, RETRY_MS_MIN * 2 ** Math.min(memory.failuresInRow, 10));
+    const delayMs = doublingMs(RETRY, memory.failuresInRow);
     memory.failuresInRow += 1;
     memory.retryAtMs = monotonicMs + delayMs;
     return delayMs;

@@ -1,5 +1,6 @@
 import { bucketOf } from "../core/job/bucket.ts";
 import type { ReconcileConfig } from "../core/reconcile/draft.ts";
+import { doublingMs } from "../runtime/doubling.ts";
 import { KeyedQueue } from "../runtime/keyed-queue.ts";
 import { JobMemory } from "./job-memory.ts";
 import type { PluginEvents } from "./lacking.ts";
@@ -24,8 +25,7 @@ const SEEN_MS = 10_000;
  * What could not be tried at all (clusters not listed yet, a store that is away) is tried again after this, doubling
  * up to the other.
  */
-const PATIENCE_MS_MIN = 200;
-const PATIENCE_MS_MAX = 2_000;
+const PATIENCE = { firstMs: 200, longestMs: 2_000 };
 
 export type WorkerOptions = {
   readonly config: ReconcileConfig;
@@ -147,7 +147,7 @@ class WorkerLoop {
         failures += 1;
         this.#options.onError(error, "worker's poll");
       }
-      await this.#ports.clock.sleep(failures === 0 ? POLL_MS : patienceMs(failures), signal);
+      await this.#ports.clock.sleep(failures === 0 ? POLL_MS : doublingMs(PATIENCE, failures - 1), signal);
     }
     await this.#queue.close();
   }
@@ -319,10 +319,6 @@ class WorkerLoop {
   #tryLater(jobUid: string): void {
     const times = (this.#inVain.get(jobUid) ?? 0) + 1;
     this.#inVain.set(jobUid, times);
-    this.#later.set(jobUid, { atMs: this.#ports.clock.monotonicMs() + patienceMs(times), holds: true });
+    this.#later.set(jobUid, { atMs: this.#ports.clock.monotonicMs() + doublingMs(PATIENCE, times - 1), holds: true });
   }
-}
-
-function patienceMs(times: number): number {
-  return Math.min(PATIENCE_MS_MAX, PATIENCE_MS_MIN * 2 ** Math.min(times - 1, 10));
 }

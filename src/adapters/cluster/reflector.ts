@@ -1,4 +1,5 @@
 import type { Clock } from "../../runtime/clock.ts";
+import { doublingMs } from "../../runtime/doubling.ts";
 import type { JsonObject } from "../../runtime/json.ts";
 import { arrayAt, isJsonObject, objectAt, stringAt } from "../../runtime/json.ts";
 import type { ApiResult, KubeClient } from "./client.ts";
@@ -7,8 +8,7 @@ import { ObjectStore } from "./object-store.ts";
 
 /** Small enough for any API server to answer at once, large enough that thousands of pods take few round trips. */
 const PAGE_SIZE = 500;
-const BACKOFF_MS_MIN = 100;
-const BACKOFF_MS_MAX = 10_000;
+const BACKOFF = { firstMs: 100, longestMs: 10_000 };
 /** The server ends a watch after this; a random part of it is added, so that not all watches end together. */
 const WATCH_SECONDS_MIN = 300;
 /** A list or watch that took so long was no failure, whatever ended it. */
@@ -230,7 +230,7 @@ export class Reflector<T> {
       onHealth();
     }
     if (this.#failuresInRow > 1) this.#report(failure);
-    const backoffMs = Math.min(BACKOFF_MS_MAX, BACKOFF_MS_MIN * 2 ** Math.min(this.#failuresInRow - 1, 20));
+    const backoffMs = doublingMs(BACKOFF, this.#failuresInRow - 1);
     await clock.sleep(Math.max(failure.retryAfterMs ?? 0, backoffMs * (0.5 + random() / 2)), signal);
   }
 

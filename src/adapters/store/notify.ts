@@ -1,5 +1,6 @@
 import type { Client } from "pg";
 import type { Clock } from "../../runtime/clock.ts";
+import { doublingMs } from "../../runtime/doubling.ts";
 import { type Hint, HintBatch, type Hints, hintsOf, localHints } from "./hints.ts";
 import { translated } from "./postgres-error.ts";
 
@@ -17,8 +18,7 @@ const CHANNEL = "gangway";
 /** Hints are collected for so long: a notification is a commit of its own on the server. */
 const COLLECT_MS = 20;
 /** Until a lost connection is made again: doubling, up to the other, and spread so that a fleet does not come back at once. */
-const RECONNECT_MS_MIN = 100;
-const RECONNECT_MS_MAX = 5_000;
+const RECONNECT = { firstMs: 100, longestMs: 5_000 };
 /** A connection that says nothing is asked so often whether it still lives, and has so long to answer. */
 const ALIVE_MS = 15_000;
 const ANSWER_MS = 5_000;
@@ -96,7 +96,7 @@ async function keepConnected(options: NotifyOptions, line: Line, signal: AbortSi
     } catch (error) {
       failures += 1;
       options.onError(translated(error));
-      const pauseMs = Math.min(RECONNECT_MS_MAX, RECONNECT_MS_MIN * 2 ** Math.min(failures - 1, 10));
+      const pauseMs = doublingMs(RECONNECT, failures - 1);
       await options.clock.sleep(pauseMs * (0.5 + options.random()), signal);
     }
   }

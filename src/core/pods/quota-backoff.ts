@@ -1,3 +1,4 @@
+import { doublingMs } from "../../runtime/doubling.ts";
 import { arrayAt, type JsonObject, objectAt } from "../../runtime/json.ts";
 import { addResources, podRequests, type Resources, readResources } from "./resources.ts";
 
@@ -10,8 +11,7 @@ export type QuotaBackoff = {
   readonly refusals: number;
 };
 
-const BACKOFF_MS_MIN = 2_000;
-const BACKOFF_MS_MAX = 120_000;
+const BACKOFF = { firstMs: 2_000, longestMs: 120_000 };
 /** A server that asks to be left alone for longer is asked again all the same: it may be another one by then. */
 const RETRY_AFTER_MS_MAX = 120_000;
 
@@ -26,7 +26,7 @@ export function learn(known: QuotaBackoff | null, ceilings: Resources, nowMs: nu
     return { ...known, ceilings: Object.fromEntries([...names].map((name) => [name, least(name)])) };
   }
   const refusals = (known?.refusals ?? 0) + 1;
-  const waitMs = Math.min(BACKOFF_MS_MIN * 2 ** Math.min(refusals - 1, 16), BACKOFF_MS_MAX);
+  const waitMs = doublingMs(BACKOFF, refusals - 1);
   return { ceilings, lapsesAtMs: nowMs + waitMs, refusals };
 }
 
@@ -39,7 +39,7 @@ export function mayAsk(known: QuotaBackoff | null, wanted: Resources, nowMs: num
 
 /** True once nothing of it matters any more, not even how often it was refused. */
 export function isForgotten(known: QuotaBackoff, nowMs: number): boolean {
-  return nowMs >= known.lapsesAtMs + BACKOFF_MS_MAX;
+  return nowMs >= known.lapsesAtMs + BACKOFF.longestMs;
 }
 
 /** Until when nothing more is asked of a server that asks for that: the latest of all that it has said, two minutes from now at most. */

@@ -16,6 +16,7 @@ import {
   reasonOf,
   startDraft,
 } from "./draft.ts";
+import { failedCall } from "./failed-call.ts";
 import { finish } from "./finish.ts";
 import { endByDeadline, showRunning } from "./follow.ts";
 import { isLive, NO_STATE, serviceRunner } from "./service.ts";
@@ -28,9 +29,6 @@ export type CallOutcome =
   | { readonly kind: "returned"; readonly value: unknown }
   | { readonly kind: "failed"; readonly message: string; readonly isCutOff?: boolean };
 
-const CALL_BACKOFF_MS_MIN = 1_000;
-const CALL_BACKOFF_MS_MAX = 60_000;
-const MESSAGE_CHARS_MAX = 1_024;
 /** Under this name a job without pods counts its attempts. */
 const TASK = "Task/0";
 
@@ -55,7 +53,7 @@ export function afterCall(
   const kind = kindOfJob(job);
   const inputs: Inputs = { job, kind, observed: [], refused: null, ...at };
   const draft = startDraft(job);
-  if (outcome.kind === "failed") failedCall(draft, inputs, call, outcome.message);
+  if (outcome.kind === "failed") countFailedCall(draft, inputs, call, outcome.message);
   else if (call.stage === "handle") handled(draft, inputs, call, outcome.value);
   else if (call.stage === "abort") changePlugin(draft, { ...call.plugin, stage: "finalize", ...fresh(inputs) });
   else finalized(draft, inputs, call.plugin);
@@ -77,12 +75,11 @@ function changePlugin(draft: Draft, plugin: PluginRecord): void {
   draft.status = { ...draft.status, plugin: isFailing ? { ...rest, lastFailure } : rest };
 }
 
-function failedCall(draft: Draft, inputs: Inputs, { stage, plugin }: DueCall, said: string): void {
+function countFailedCall(draft: Draft, inputs: Inputs, { stage, plugin }: DueCall, said: string): void {
   const { job, nowMs } = inputs;
-  const failedCalls = plugin.failedCalls + 1;
-  const waitMs = Math.min(CALL_BACKOFF_MS_MIN * 2 ** Math.min(plugin.failedCalls, 16), CALL_BACKOFF_MS_MAX);
-  const lastFailure = said.slice(0, MESSAGE_CHARS_MAX).toWellFormed().replaceAll("\0", "");
-  changePlugin(draft, { ...plugin, failedCalls, lastFailure, notBeforeMs: nowMs + waitMs });
+  const failed = failedCall(plugin.failedCalls, said, nowMs);
+  const { failedCalls, lastFailure } = failed;
+  changePlugin(draft, { ...plugin, ...failed });
   const message = `${stage} of attempt ${plugin.attempt} failed: ${lastFailure}`;
   draft.events.push({ type: "Warning", reason: reasonOf(job, "PluginFailed"), message });
   const limit = Math.max(job.spec.runPolicy.systemBackoffLimit, 1);
@@ -94,7 +91,7 @@ function failedCall(draft: Draft, inputs: Inputs, { stage, plugin }: DueCall, sa
 function handled(draft: Draft, inputs: Inputs, call: DueCall, value: unknown): void {
   const read = readTransition(value);
   if (read.kind === "wrong") {
-    failedCall(draft, inputs, call, read.message);
+    countFailedCall(draft, inputs, call, read.message);
     return;
   }
   const { transition } = read;

@@ -1,3 +1,4 @@
+import { doublingMs } from "../../runtime/doubling.ts";
 import { objectAt, stringAt } from "../../runtime/json.ts";
 import { replicaKey } from "../job/roles.ts";
 import type { RestartPolicy } from "../job/spec.ts";
@@ -11,8 +12,7 @@ import type { Slot } from "./arrange.ts";
 import type { Inputs } from "./draft.ts";
 import type { JudgedSlot } from "./judge.ts";
 
-const BACKOFF_MS_MIN = 10_000;
-const BACKOFF_MS_MAX = 360_000;
+const BACKOFF = { firstMs: 10_000, longestMs: 360_000 };
 
 /** A pod that failed and is the attempt that the record names. */
 export type SlotFailure = {
@@ -140,7 +140,7 @@ export function countFailures(slots: readonly Slot[], failures: readonly SlotFai
 
 /** 10 s after the first attempt, twice as much after each further one, at most 360 s. */
 export function backoffMs(attempt: number): number {
-  return Math.min(BACKOFF_MS_MIN * 2 ** Math.min(attempt - 1, 16), BACKOFF_MS_MAX);
+  return doublingMs(BACKOFF, attempt - 1);
 }
 
 function mapSlots(slots: readonly Slot[], value: (slot: Slot) => number): Record<string, number> {

@@ -5,12 +5,9 @@ import { isTerminal } from "../job/status.ts";
 import { kindOf } from "../kinds/registry.ts";
 import type { Decision } from "./decision.ts";
 import { finishDraft, type ReconcileConfig, reasonOf, startDraft } from "./draft.ts";
+import { failedCall } from "./failed-call.ts";
 import { finish } from "./finish.ts";
 import { NO_STATE } from "./service.ts";
-
-const WAIT_MS_MIN = 1_000;
-const WAIT_MS_MAX = 60_000;
-const MESSAGE_CHARS_MAX = 1_024;
 
 /**
  * What comes of a kind of pods that throws instead of saying how its gang is made or doing. It is asked again with backoff, and fails its job
@@ -29,13 +26,11 @@ export function kindFailed(
     draft.recheckAtMs.push(known.notBeforeMs);
     return finishDraft(draft, job);
   }
-  const failedCalls = (known?.failedCalls ?? 0) + 1;
-  const notBeforeMs = nowMs + Math.min(WAIT_MS_MIN * 2 ** Math.min(failedCalls - 1, 16), WAIT_MS_MAX);
+  const failed = failedCall(known?.failedCalls ?? 0, thrownText(error), nowMs);
+  const { failedCalls, lastFailure, notBeforeMs } = failed;
   const admission = job.admissions.at(-1)?.number ?? 0;
-  const said = thrownText(error).slice(0, MESSAGE_CHARS_MAX);
-  const lastFailure = said.toWellFormed().replaceAll("\0", "");
-  const record = { admission, attempt: 1, stage: "handle", state: NO_STATE, failedCalls, lastFailure } as const;
-  draft.status = { ...draft.status, plugin: { ...record, notBeforeMs } };
+  const plugin = { admission, attempt: 1, stage: "handle", state: NO_STATE, ...failed } as const;
+  draft.status = { ...draft.status, plugin };
   const message = `The kind ${job.spec.kind} failed: ${lastFailure}`;
   draft.events.push({ type: "Warning", reason: reasonOf(job, "PluginFailed"), message });
   draft.recheckAtMs.push(notBeforeMs);

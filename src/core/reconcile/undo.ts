@@ -1,10 +1,10 @@
+import { doublingMs } from "../../runtime/doubling.ts";
 import type { Admission } from "../job/status.ts";
 import type { Arrangement } from "./arrange.ts";
 import { changeAdmission, clearConditions, type Draft, type Inputs, reasonOf } from "./draft.ts";
 import { stop } from "./finish.ts";
 
-const BACKOFF_MS_MIN = 30_000;
-const BACKOFF_MS_MAX = 600_000;
+const BACKOFF = { firstMs: 30_000, longestMs: 600_000 };
 const UNDONE_CONDITIONS = ["QuotaReserved", "Admitted", "PodsReady", "Running", "Restarting"] as const;
 
 /**
@@ -25,7 +25,7 @@ export function undo(
     return false;
   }
   const undone = draft.status.backoff?.undone ?? 0;
-  const waitMs = Math.min(BACKOFF_MS_MIN * 2 ** Math.min(undone, 16), BACKOFF_MS_MAX);
+  const waitMs = doublingMs(BACKOFF, undone);
   const message =
     `Fewer than ${job.spec.runPolicy.schedulingPolicy.minAvailable} pods ran on ${admission.cluster} for ${seconds} s: ` +
     `admission ${admission.number} is undone.`;

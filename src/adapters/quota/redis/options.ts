@@ -1,4 +1,5 @@
 import type { RedisOptions } from "ioredis";
+import { doublingMs } from "../../../runtime/doubling.ts";
 import type { Host, Login, RedisAddress, TlsOptions } from "./address.ts";
 
 /** How connections are made and how long is waited. */
@@ -25,7 +26,8 @@ const SILENT_CALLS = 3;
 /** What every connection has in common: nothing is queued, nothing is sent again by the library. */
 export function baseOptions(timing: Timing) {
   const { commandTimeoutMs, reconnectMsMin, reconnectMsMax } = timing;
-  const pauseMs = (times: number) => Math.min(reconnectMsMin * 2 ** Math.min(times - 1, 20), reconnectMsMax);
+  const pause = { firstMs: reconnectMsMin, longestMs: reconnectMsMax };
+  const pauseMs = (times: number) => doublingMs(pause, times - 1);
   return {
     lazyConnect: true,
     enableOfflineQueue: false,

@@ -1,4 +1,5 @@
 import { Redis } from "ioredis";
+import { doublingMs } from "../../../runtime/doubling.ts";
 import { baseOptions, type Endpoint, type Timing } from "./options.ts";
 
 export type SubscriptionsOptions = Timing & {
@@ -83,7 +84,7 @@ export class Subscriptions {
     this.#redis = null;
     if (this.#isClosed) return;
     const { reconnectMsMin, reconnectMsMax } = this.#options;
-    const pauseMs = Math.min(reconnectMsMin * 2 ** Math.min(this.#failures, 20), reconnectMsMax);
+    const pauseMs = doublingMs({ firstMs: reconnectMsMin, longestMs: reconnectMsMax }, this.#failures);
     this.#failures += 1;
     this.#retry = setTimeout(() => this.#connect(), pauseMs).unref();
   }
