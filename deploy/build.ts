@@ -1,4 +1,6 @@
-/** Compiles `src` to `dist`, which is what npm packs, and puts beside it what is read at run time: descriptors, scripts. */
+/**
+ * Compiles `src` to `dist`, which npm packs. Copies the other files that run time needs: descriptors and Lua scripts.
+ */
 import { spawnSync } from "node:child_process";
 import { cpSync, rmSync } from "node:fs";
 import { extname, join } from "node:path";
@@ -9,7 +11,7 @@ const target = join(root, "dist");
 
 rmSync(target, { recursive: true, force: true });
 const tsc = join(root, "node_modules", ".bin", "tsc");
-// Its words go to stderr: `npm pack --json` keeps stdout for its own.
+// Messages go to stderr: `npm pack --json` prints JSON on stdout.
 const { status } = spawnSync(tsc, ["-p", "tsconfig.build.json"], { cwd: root, stdio: ["ignore", 2, 2] });
 if (status !== 0) process.exit(status ?? 1);
 cpSync(source, target, { recursive: true, filter: (path) => ![".ts", ".md"].includes(extname(path)) });

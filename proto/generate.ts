@@ -1,7 +1,8 @@
 /**
- * Writes `src/gen` from `proto`: TypeScript for every message and service, and `gangway.binpb`, the self-contained descriptors with comments.
- * Protos that are not ours come from the registries into the git-ignored `proto/vendor`. Changes that break clients of `proto/landed.binpb`
- * are refused; with `--land` the new descriptors then take its place: do that when clients may begin to use what was added.
+ * Writes `src/gen` from `proto`: TypeScript for every message and service, and `gangway.binpb`, the self-contained
+ * descriptors with comments. Protos that are not ours come from the registries into the git-ignored `proto/vendor`.
+ * Changes that break clients of `proto/landed.binpb` are refused; with `--land` the new descriptors then take its
+ * place: do that when clients may begin to use what was added.
  */
 import { execFileSync } from "node:child_process";
 import { copyFileSync, existsSync, mkdirSync, rmSync } from "node:fs";

@@ -1,11 +1,12 @@
 /**
- * Runs every suite that this machine can, and names each one that it left out and what would enable it.
- * Arguments are passed on to node's test runner; file names among them replace the usual list.
+ * Runs every suite that this machine can run. Names each suite that it left out, and what would enable it. Arguments go
+ * to node's test runner; names of files among them replace the list of all files.
  */
 import { spawnSync } from "node:child_process";
 import { readdirSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
+import { hasRealCluster, hasStores, pythonWithGrpc } from "./docs/needs.ts";
 import { controlPlaneBuilt } from "./kube/build.ts";
 import { hasOpenssl } from "./support/certificates.ts";
 import { dropTemplates, postgresServer } from "./support/postgres.ts";
@@ -18,7 +19,7 @@ const root = dirname(here);
 
 const postgres = await postgresServer();
 
-/** Suites that need something beyond Node and npm. */
+/** Suites that need something besides Node and npm. */
 const conditional: readonly { readonly name: string; readonly available: () => boolean; readonly enable: string }[] = [
   {
     name: "SQL on a PostgreSQL server: the store, races between transactions, notifications, histories",
@@ -26,7 +27,7 @@ const conditional: readonly { readonly name: string; readonly available: () => b
     enable: "start PostgreSQL on 127.0.0.1:5432 (user postgres, no password), or set TEST_DATABASE_URL",
   },
   {
-    name: "a service in several processes, which are killed; tokens under many callers and faults of Redis",
+    name: "several processes that are killed; tokens under many callers while Redis fails",
     available: () => postgres !== null && spawnSync("redis-server", ["--version"]).status === 0,
     enable: "start PostgreSQL as above, and put redis-server 6.2 or later on the PATH",
   },
@@ -46,7 +47,7 @@ const conditional: readonly { readonly name: string; readonly available: () => b
     enable: "put redis-server with TLS, and openssl, on the PATH",
   },
   {
-    name: "crashes of PostgreSQL and Redis beneath several processes",
+    name: "crashes of PostgreSQL and Redis under several processes",
     available: () => hasPostgresPrograms() && hasRedisServer(),
     enable: "put initdb, postgres and redis-server on the PATH",
   },
@@ -65,15 +66,30 @@ const conditional: readonly { readonly name: string; readonly available: () => b
     available: controlPlaneBuilt,
     enable: "npm run kube:build, which needs Go and some minutes",
   },
+  {
+    name: "the commands of docs/operating.md, on PostgreSQL and Redis",
+    available: () => hasStores(postgres),
+    enable: "start PostgreSQL as above, and put redis-server, psql, pg_dump and pg_restore on the PATH",
+  },
+  {
+    name: "the commands of docs/clusters.md that need a real cluster",
+    available: hasRealCluster,
+    enable: "npm run kube:build, and put kubectl on the PATH",
+  },
+  {
+    name: "the client in Python of docs/api.md",
+    available: () => pythonWithGrpc() !== null,
+    enable: "install grpcio and protobuf for python3 (on Debian: python3-grpcio)",
+  },
 ];
 
 const args = process.argv.slice(2);
 const named = args.filter((arg) => arg.endsWith(".test.ts"));
 const files = named.length > 0 ? named : testFiles();
 const flags = args.filter((arg) => !named.includes(arg));
-/** What waits for ever fails by then, so that a run ends. */
+/** A test that takes longer fails, so that a run always ends. */
 const TEST_MS_MAX = 600_000;
-/** A file that does not end after its tests, because one of them failed and left something open, would keep the run for ever. */
+/** A run that takes longer is ended: a test that failed can leave something open that keeps its file running. */
 const RUN_MS_MAX = 2_400_000;
 const limits = ["--test-concurrency=2", `--test-timeout=${TEST_MS_MAX}`];
 const run = spawnSync(process.execPath, ["--test", ...limits, ...flags, ...files], {
@@ -96,7 +112,7 @@ function testFiles(): readonly string[] {
     .sort();
 }
 
-/** Major version of the node that a plain shell finds: npm puts ours first, so folders of packages are passed over. */
+/** The major version of the node that a plain shell finds. npm puts its folders first on the PATH; they are skipped. */
 function pathNodeMajor(): string {
   const path = (process.env["PATH"] ?? "")
     .split(":")

@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * A kind without pods: a query that a warehouse runs. The warehouse takes a limited number of queries at a time, which are tokens of a pool.
- * A query is put under the task's name, so that it is started once however often that is tried.
+ * A kind without pods: a warehouse runs its queries. The warehouse runs a limited number of queries at a time; each holds
+ * a token of a pool. A query has the task's name as its id, so a repeated PUT does not start it twice.
  */
 import { env } from "node:process";
 import { logLink, phaseInfo, serviceKind } from "gangway/plugin";
@@ -13,8 +13,8 @@ const LOOK_MS = 500;
 
 const queryJob = serviceKind({
   name: "QueryJob",
-  description: "A query that the warehouse runs.",
-  kindSpec: { statement: { type: "string", minLength: 1, description: "In SQL." } },
+  description: "Runs a query in the warehouse.",
+  kindSpec: { statement: { type: "string", minLength: 1, description: "The query, in SQL." } },
   required: ["statement"],
   example: { statement: "select 1" },
 });
@@ -50,7 +50,7 @@ function stateAt(step) {
 }
 
 /**
- * That a slot is held is recorded before the warehouse hears of the query.
+ * Takes a token. The returned state is recorded before the next call sends the query to the warehouse.
  * @param {import("gangway/plugin").TaskContext} context
  * @returns {Promise<import("gangway/plugin").Transition>}
  */
@@ -80,7 +80,7 @@ function transitionOf(query, { base, taskName }) {
   if (query.state === "failed") {
     return { info: phaseInfo.permanentFailure({ code: "QueryFailed", reason: query.error ?? "it failed", task }) };
   }
-  // More rows are news.
+  // A higher version reports the new number of rows.
   return { info: phaseInfo.running({ version: query.rows, task }), recheckAfterMs: LOOK_MS };
 }
 
@@ -91,7 +91,7 @@ function transitionOf(query, { base, taskName }) {
 function asker(base, password) {
   const headers = { authorization: `Bearer ${password}`, "content-type": "application/json" };
   /**
-   * What the warehouse says of the task's query; null where it knows none.
+   * Sends a request about the query of the task. Returns the state of the query, or null if there is none.
    * @param {string} method
    * @param {import("gangway/plugin").TaskContext} context
    * @param {unknown} [body]

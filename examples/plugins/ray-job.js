@@ -1,12 +1,12 @@
 // @ts-check
-/** A kind of pods: a Ray head and its workers, which find the head by its service. */
+/** A kind of pods: a Ray head and workers, which find the head by its service. */
 import { podKind } from "gangway/plugin";
 
 const PORT = 6379;
 
 const rayJob = podKind({
   name: "RayJob",
-  description: "A Ray cluster for one program: it ends when the head does.",
+  description: "A Ray cluster for one program. Ends with the head.",
   operatorName: "ray-job",
   defaultContainer: "ray",
   containerRequired: true,
@@ -15,7 +15,9 @@ const rayJob = podKind({
     { name: "Head", min: 1, max: 1 },
     { name: "Worker", min: 0, max: null },
   ],
-  kindSpec: { objectStoreMemory: { type: "integer", minimum: 78_643_200, description: "In bytes." } },
+  kindSpec: {
+    objectStoreMemory: { type: "integer", minimum: 78_643_200, description: "The size of the object store, in bytes." },
+  },
   clusterSpec: ({ jobName, namespace, spec }) => ({
     env: {
       ray: [

@@ -1,4 +1,10 @@
+/**
+ * Serves the API to clients on one address, with health checks and reflection, and stops without cutting off running
+ * calls.
+ */
 import { Server, ServerCredentials } from "@grpc/grpc-js";
+import { HealthImplementation } from "grpc-health-check";
+import type { Registry } from "../core/kinds/registry.ts";
 import type { LogTemplate } from "../core/pods/pod-config.ts";
 import { ClusterService } from "../gen/gangway/v1/cluster_service_pb.ts";
 import { JobService } from "../gen/gangway/v1/job_service_pb.ts";
@@ -9,31 +15,36 @@ import { Health as HealthService } from "../gen/grpc/health/v1/health_pb.ts";
 import { ServerReflection } from "../gen/grpc/reflection/v1/reflection_pb.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { formatAddress, isLoopback, parseListenAddress } from "../runtime/listen-address.ts";
-import type { ObserveCall } from "./call.ts";
-import { clusterService } from "./cluster-service.ts";
-import { serve } from "./handler.ts";
-import { addHealth } from "./health.ts";
-import { jobService } from "./job-service.ts";
-import { namespaceService } from "./namespace-service.ts";
+import { clusterService } from "./cluster/cluster-service.ts";
+import { jobService } from "./job/job-service.ts";
+import { namespaceService } from "./namespace/namespace-service.ts";
 import type { Admin, ClusterAdmin, JobIntake, JobLogs, JobReads, JobWatch } from "./ports.ts";
-import { queueService } from "./queue-service.ts";
-import type { ResourceManager } from "./quota-ports.ts";
-import { readDescriptors, reflectionService } from "./reflection.ts";
-import { resourceManager } from "./resource-manager.ts";
-import type { OnInternalError } from "./rpc-error.ts";
+import { queueService } from "./queue/queue-service.ts";
+import { readDescriptors, reflectionService } from "./reflection/reflection.ts";
+import type { TokenOperations } from "./resource-manager/quota-ports.ts";
+import { resourceManager } from "./resource-manager/resource-manager.ts";
+import type { ObserveCall } from "./rpc/call.ts";
+import { serve } from "./rpc/handler.ts";
+import type { OnInternalError } from "./rpc/rpc-error.ts";
 
-/** Everything that the services need of the rest of the process. */
+/** Everything that the services need from the rest of the process. */
 export type ApiPorts = {
+  readonly kinds: Registry;
   readonly intake: JobIntake;
   readonly reads: JobReads;
   readonly watch: JobWatch;
   readonly logs: JobLogs;
-  /** Where the logs of pods are found beside their clusters; absent: nowhere. */
+  /** Templates of links to logs of pods outside their clusters. Omitted: none. */
   readonly logTemplates?: () => readonly LogTemplate[];
   readonly admin: Admin;
   readonly clusters: ClusterAdmin;
-  readonly resources: ResourceManager;
-  /** Called after a change of queues, pools or clusters that may let a gang go. */
+  readonly resources: TokenOperations;
+  /**
+   * Called once after each change of a queue or of a cluster's flavors: gives the counters the new limits, and wakes
+   * the planner.
+   */
+  readonly limitsChanged: () => Promise<void>;
+  /** Called after other changes of a cluster, which may allow an admission. */
   readonly wakePlanner: () => void;
   readonly clock: Clock;
   readonly onInternalError: OnInternalError;
@@ -41,41 +52,41 @@ export type ApiPorts = {
   readonly observeCall?: ObserveCall;
 };
 
-export type ApiOptions = {
-  /** HOST:PORT; port 0 takes any that is free. */
+type ApiOptions = {
+  /** HOST:PORT. Port 0 takes any free port. */
   readonly listen: string;
-  /** Allows an address that other machines reach, without encryption and authentication. */
+  /** Allows an address that other machines can reach, although there is no encryption and no authentication. */
   readonly insecure: boolean;
 };
 
-/** A server that listens. */
+/** A server that is listening. */
 export type Api = {
-  /** HOST:PORT with the port that it got. */
+  /** HOST:PORT with the actual port. */
   readonly address: string;
-  /** Says NOT_SERVING and ends streams as UNAVAILABLE; calls that run go on. */
+  /** Reports NOT_SERVING and ends streams with UNAVAILABLE. Unary calls continue. */
   readonly drain: () => void;
-  /** Drains, gives running calls `CLOSE_GRACE_MS`, then closes every connection. Safe to call again. */
+  /** Drains, gives running calls `CLOSE_GRACE_MS` to end, then closes every connection. May be called again. */
   readonly close: () => Promise<void>;
 };
 
-/** A batch of jobs, each with templates of up to 1 MiB. */
+/** Enough for a batch of jobs. A template alone may have 1 MiB. */
 const RECEIVE_BYTES_MAX = 16 * 1024 * 1024;
 const CLOSE_GRACE_MS = 500;
 const SERVER_OPTIONS = {
   "grpc.max_receive_message_length": RECEIVE_BYTES_MAX,
-  // Half-open connections of watchers are found and freed within a minute.
+  // Detects and frees half-open connections of watches within a minute.
   "grpc.keepalive_time_ms": 40_000,
   "grpc.keepalive_timeout_ms": 15_000,
   "grpc.max_concurrent_streams": 1000,
 };
 const SERVICES = [JobService, QueueService, ResourceManagerService, ClusterService, NamespaceService] as const;
 
-/** Serves the API. Throws where the address cannot be listened on, or reaches further than `insecure` allows. */
+/** Serves the API. Throws if it cannot listen on the address, or if `insecure` is needed for it and not set. */
 export async function startApi(ports: ApiPorts, options: ApiOptions): Promise<Api> {
   const { host, port } = parseListenAddress(options.listen);
   if (!isLoopback(host) && !options.insecure) {
-    const why = "other machines can reach it, and neither TLS nor authentication is set up";
-    throw new Error(`will not listen on ${options.listen}: ${why}; pass --insecure to serve it all the same`);
+    const why = "other machines can reach this address, and the server has no TLS and no authentication";
+    throw new Error(`will not listen on ${options.listen}: ${why}; pass --insecure to serve there anyway`);
   }
   const server = new Server(SERVER_OPTIONS);
   const stopping = new AbortController();
@@ -112,6 +123,21 @@ function addServices(server: Server, ports: ApiPorts, stopping: AbortSignal) {
   return addHealth(server, names);
 }
 
+/** Sets the status that health checks report: for every service and, under the empty name, for the server. */
+type Health = { readonly set: (status: "SERVING" | "NOT_SERVING") => void };
+
+/** Adds grpc.health.v1 to a server. It reports NOT_SERVING until another status is set. */
+function addHealth(server: Server, services: readonly string[]): Health {
+  const names = ["", ...services];
+  const health = new HealthImplementation(Object.fromEntries(names.map((name) => [name, "NOT_SERVING" as const])));
+  health.addToServer(server);
+  return {
+    set: (status) => {
+      for (const name of names) health.setStatus(name, status);
+    },
+  };
+}
+
 function bind(server: Server, address: string): Promise<number> {
   return new Promise((resolve, reject) => {
     server.bindAsync(address, ServerCredentials.createInsecure(), (error, port) => {
@@ -121,7 +147,7 @@ function bind(server: Server, address: string): Promise<number> {
   });
 }
 
-/** The system's own word is somewhere in what grpc-js says. */
+/** Explains the error code of the operating system, which the message of grpc-js contains. */
 function whyNotBound({ message }: Error): string {
   if (message.includes("EADDRINUSE")) return "the address is in use by another process";
   if (message.includes("EADDRNOTAVAIL")) return "this machine has no such address";
@@ -129,7 +155,7 @@ function whyNotBound({ message }: Error): string {
   return message;
 }
 
-/** Open streams of health and reflection would keep a graceful shutdown waiting for ever. */
+/** Shuts down by force after a grace, since open streams of health and reflection would never end. */
 async function shutDown(server: Server, clock: Clock): Promise<void> {
   const graceful = new Promise<void>((resolve) => {
     server.tryShutdown(() => resolve());

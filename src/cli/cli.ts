@@ -1,53 +1,70 @@
 import { Command, CommanderError } from "commander";
-import { registerAlloc, registerRelease } from "./commands/alloc.ts";
+import { registerAlloc } from "./commands/alloc.ts";
+import { registerCancel } from "./commands/cancel.ts";
 import { registerCluster } from "./commands/cluster.ts";
-import { registerEvents, registerExplain } from "./commands/explain.ts";
-import { registerCancel, registerDelete, registerGet, registerWait } from "./commands/job-commands.ts";
+import { registerDelete } from "./commands/delete.ts";
+import { registerEvents } from "./commands/events.ts";
+import { registerExplain } from "./commands/explain.ts";
+import { registerGet } from "./commands/get.ts";
 import { registerKinds } from "./commands/kinds.ts";
-import { registerList, registerWatch } from "./commands/list.ts";
+import { registerList } from "./commands/list.ts";
 import { registerLogs } from "./commands/logs.ts";
 import { registerMigrate } from "./commands/migrate.ts";
 import { registerNamespace } from "./commands/namespace.ts";
 import { registerQueue } from "./commands/queue.ts";
 import { registerQuota } from "./commands/quota.ts";
+import { registerRelease } from "./commands/release.ts";
+import { registerScale } from "./commands/scale.ts";
 import { registerServe } from "./commands/serve.ts";
 import { registerSubmit } from "./commands/submit.ts";
+import { registerSuspendAndResume } from "./commands/suspend.ts";
 import { registerUp } from "./commands/up.ts";
-import { registerResume, registerScale, registerSuspend, registerUpdate } from "./commands/update.ts";
+import { registerUpdate } from "./commands/update.ts";
+import { registerWait } from "./commands/wait.ts";
+import { registerWatch } from "./commands/watch.ts";
 import type { CliDeps } from "./deps.ts";
 import { CommandFailure, EXIT } from "./exit.ts";
-import { examples, type Registrar } from "./shell.ts";
+import { examples, type Registrar } from "./run-command.ts";
 
-const REGISTER = [
-  registerUp,
-  registerServe,
-  registerMigrate,
-  registerSubmit,
-  registerGet,
-  registerList,
-  registerWatch,
-  registerWait,
-  registerUpdate,
-  registerScale,
-  registerSuspend,
-  registerResume,
-  registerCancel,
-  registerDelete,
-  registerExplain,
-  registerEvents,
-  registerLogs,
-  registerKinds,
-  registerQueue,
-  registerQuota,
-  registerAlloc,
-  registerRelease,
-  registerCluster,
-  registerNamespace,
-];
+/** The commands by the heading that the help shows above them. `gangway A B` is in commands/A/B.ts or commands/A.ts. */
+const COMMAND_GROUPS: Readonly<Record<string, readonly ((registrar: Registrar) => void)[]>> = {
+  "Run the service:": [registerUp, registerServe, registerMigrate],
+  "Submit and change jobs:": [
+    registerSubmit,
+    registerUpdate,
+    registerScale,
+    registerSuspendAndResume,
+    registerCancel,
+    registerDelete,
+  ],
+  "See jobs:": [
+    registerGet,
+    registerList,
+    registerWatch,
+    registerWait,
+    registerExplain,
+    registerEvents,
+    registerLogs,
+    registerKinds,
+  ],
+  "Share resources:": [registerQueue, registerNamespace, registerQuota, registerAlloc, registerRelease],
+  "Manage clusters:": [registerCluster],
+};
+
+const EXIT_STATUSES = `
+Exit status:
+  0    the command succeeded
+  1    a job that the command waited for did not succeed
+  2    the command line is wrong
+  3    the service or the command line refused the request
+  4    the service is unavailable
+  124  a wait reached its timeout
+  130  the command was interrupted
+`;
 
 /**
- * Runs one command line (the arguments after the program's name) and resolves with its exit status: 0 ok, 1 a job failed, 2 usage,
- * 3 refused or invalid, 4 unavailable, 124 waited too long, 130 interrupted. What fails is said on stderr; only bugs reject.
+ * Runs one command line (the arguments after the program's name) and resolves with its exit status. Prints failures on
+ * stderr. Rejects only for a bug.
  */
 export async function runCli(argv: readonly string[], deps: CliDeps): Promise<number> {
   let exitCode: number = EXIT.ok;
@@ -59,7 +76,10 @@ export async function runCli(argv: readonly string[], deps: CliDeps): Promise<nu
       exitCode = code;
     },
   };
-  for (const register of REGISTER) register(registrar);
+  for (const [heading, commands] of Object.entries(COMMAND_GROUPS)) {
+    program.commandsGroup(heading);
+    for (const register of commands) register(registrar);
+  }
   try {
     await program.parseAsync([...argv], { from: "user" });
     return exitCode;
@@ -71,10 +91,14 @@ export async function runCli(argv: readonly string[], deps: CliDeps): Promise<nu
 function newProgram(deps: CliDeps): Command {
   return new Command("gangway")
     .description(
-      "Submits distributed training jobs, which board a Kubernetes cluster as gangs: all together, or not at all.",
+      "Run distributed training jobs on Kubernetes clusters. Each job is admitted as a gang: with all the pods that " +
+        "it needs, in one cluster, or not at all.",
     )
-    .version(deps.version, "--version", "show the version of this command line")
-    .option("--address <host:port>", "the service (default: GANGWAY_ADDRESS, or 127.0.0.1:7443)")
+    .version(deps.version, "--version", "print the version of this program")
+    .option("--address <host:port>", "address of the service (default: GANGWAY_ADDRESS, or 127.0.0.1:7443)")
+    .helpOption("-h, --help", "print this help")
+    .helpCommand("help [command]", "Print the help of a command")
+    .configureHelp({ showGlobalOptions: true, subcommandTerm: (command) => command.name() })
     .configureOutput({
       writeOut: deps.stdout,
       writeErr: deps.stderr,
@@ -83,7 +107,7 @@ function newProgram(deps: CliDeps): Command {
       getOutHasColors: () => deps.color,
       getErrHasColors: () => deps.color,
     })
-    .showHelpAfterError("(--help says more)")
+    .showHelpAfterError("(use --help to see the arguments and options)")
     .exitOverride()
     .addHelpText(
       "after",
@@ -92,7 +116,7 @@ function newProgram(deps: CliDeps): Command {
         "gangway submit -f examples/ --wait",
         "gangway list --phase waiting",
         "gangway explain llama-pretrain",
-      ),
+      ) + EXIT_STATUSES,
     );
 }
 

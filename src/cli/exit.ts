@@ -1,18 +1,18 @@
-/** What the exit status of the command line says. */
+/** The exit statuses of the command line. */
 export const EXIT = {
   ok: 0,
-  /** A job that was waited for failed or was cancelled. */
+  /** The command waited for a job that failed or was cancelled. */
   jobFailed: 1,
   usage: 2,
-  /** The service, or the command line itself, refused what was asked. */
+  /** The service or the command line refused the request. */
   refused: 3,
   unavailable: 4,
-  /** A wait took longer than its --timeout. */
-  waitedTooLong: 124,
+  /** A wait reached its --timeout. */
+  timedOut: 124,
   interrupted: 130,
 } as const;
 
-/** Ends the command with this status after these lines have gone to stderr. */
+/** Ends the command with this exit status, after printing these lines on stderr. */
 export class CommandFailure extends Error {
   readonly exitCode: number;
   readonly lines: readonly string[];
@@ -24,7 +24,7 @@ export class CommandFailure extends Error {
   }
 }
 
-/** A command line that says something that cannot be meant. */
+/** A wrong argument or a wrong combination of arguments: exit status 2. */
 export function usageFailure(message: string): CommandFailure {
   return new CommandFailure(EXIT.usage, [`error: ${message}`]);
 }

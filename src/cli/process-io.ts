@@ -6,10 +6,10 @@ import type { CliIo, PathEntry } from "./deps.ts";
 /** The part of a process that the command line reads and writes. */
 export type ProcessStreams = Pick<NodeJS.Process, "stdin" | "stdout" | "stderr">;
 
-/** Where nobody says how wide the terminal is; some say 0. */
+/** The width of a terminal that does not report one, or reports 0. */
 const COLUMNS = 80;
 
-/** The streams and files of this process. A reader of stdout that went away (`gangway list | head`) is no error. */
+/** The streams and files of this process. Ignores a closed stdout, as in `gangway list | head`. */
 export function processIo(streams: ProcessStreams): CliIo {
   const { stdin, stdout, stderr } = streams;
   for (const stream of [stdout, stderr]) stream.on("error", ignoreClosedPipe);
@@ -25,7 +25,7 @@ export function processIo(streams: ProcessStreams): CliIo {
   };
 }
 
-/** Throws on bytes that are not text, which would else be sent as characters that nobody wrote. */
+/** Throws if the bytes are not UTF-8: Node would replace them by other characters. */
 function decode(bytes: Buffer): string {
   if (!isUtf8(bytes)) throw new Error("it is not UTF-8");
   return bytes.toString("utf8");

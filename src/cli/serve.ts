@@ -1,21 +1,28 @@
 import type { CliIo, ServeOptions } from "./deps.ts";
 import { CommandFailure, EXIT } from "./exit.ts";
 
-/** A process of the service; its address is null where it does not serve the API. */
-export type ServeProcess = { readonly address: string | null; readonly close: () => Promise<void> };
+/** A process of the service. */
+export type ServeProcess = {
+  /** Null: it does not serve the API. */
+  readonly address: string | null;
+  /** Names its database, counters and clusters in one line. */
+  readonly inUse: string;
+  readonly close: () => Promise<void>;
+};
 
 export type ServeDeps = Pick<CliIo, "stdout"> & {
   readonly signal: AbortSignal;
-  /** Starts the process; throws an error that a user understands. */
+  /** Starts the process. Throws an error that a user understands. */
   readonly start: (options: ServeOptions) => Promise<ServeProcess>;
 };
 
-/** Runs a process of the service until it is interrupted; what it held is handed over before it ends. */
+/** Runs a process of the service until it is interrupted. Before it ends, it hands its work over to other processes. */
 export async function runServe(options: ServeOptions, { start, signal, stdout }: ServeDeps): Promise<number> {
   const running = await start(options).catch((error: Error) => {
     throw new CommandFailure(EXIT.refused, [`error: ${error.message}`]);
   });
   try {
+    stdout(`${running.inUse}\n`);
     stdout(
       `serving ${options.roles.join(", ")}${running.address === null ? "" : `, listening on ${running.address}`}\n`,
     );

@@ -6,20 +6,20 @@ export type SignalledProcess = Pick<NodeJS.Process, "on" | "removeListener" | "e
 };
 
 export type Signals = {
-  /** Aborted by the first Ctrl-C or request to stop; the second ends the process at once. */
+  /** Aborted by the first Ctrl-C or request to stop. The second one ends the process at once. */
   readonly interrupted: AbortSignal;
   /** As in `CliDeps`. */
   readonly takeSignals: (listener: (signal: TakenSignal) => void) => () => void;
 };
 
-/** npm passes on an interruption that the terminal has sent to the whole group already: one Ctrl-C may come twice. */
+/** The terminal and npm both send an interruption: one Ctrl-C may come twice within this time. */
 const SAME_INTERRUPTION_MS = 500;
 const INTERRUPTIONS = ["SIGINT", "SIGTERM"] as const;
-/** Left to their defaults, unless somebody takes them. */
+/** Signals that have their default effect unless a listener takes them. */
 const OTHERS = ["SIGHUP", "SIGQUIT", "SIGUSR2"] as const;
 const FROM_TERMINAL: readonly NodeJS.Signals[] = ["SIGINT", "SIGQUIT"];
 
-/** Listens to what asks this process to stop. */
+/** Listens to the signals that ask this process to stop. */
 export function listenToSignals(process: SignalledProcess): Signals {
   const controller = new AbortController();
   let taker: ((signal: TakenSignal) => void) | null = null;

@@ -1,24 +1,18 @@
 import type { Job } from "../core/job/job.ts";
 import { QUEUE_LABEL } from "../core/job/labels.ts";
+import type { EndOutcome, JobName, UpdateOutcome } from "../core/job/requests.ts";
 import type { FieldNote } from "../core/job/sent.ts";
-import { type ChangeDecision, changeJob, type WantedChange } from "../core/kinds/change-job.ts";
+import { changeJob, type WantedChange } from "../core/kinds/change-job.ts";
 import { kindOfJob } from "../core/kinds/registry.ts";
 import { checkLabels } from "./check-metadata.ts";
 import { checkPodNames, toNote } from "./check-spec.ts";
-import type { Which } from "./end.ts";
 import type { IntakePorts } from "./ports.ts";
 import { requestPath } from "./request-path.ts";
 
-/** How a change ended; violations name fields as the request does. */
-export type Changed =
-  | Exclude<ChangeDecision, { readonly kind: "invalid" }>
-  | { readonly kind: "invalid"; readonly violations: readonly FieldNote[] }
-  | { readonly kind: "notFound" };
-
-/** Changes what may change of a job. Its worker and the planner hear of it at once. */
-export async function change(ports: IntakePorts, which: Which, wanted: WantedChange): Promise<Changed> {
+/** Changes the mutable fields of a job, and wakes its worker and the planner. */
+export async function change(ports: IntakePorts, name: JobName, wanted: WantedChange): Promise<UpdateOutcome> {
   const nowMs = ports.clock.nowMs();
-  const outcome = await ports.store.changeJob(which, (job) => decide(job, wanted, nowMs), nowMs);
+  const outcome = await ports.store.changeJob(name, (job) => decide(ports, { job, wanted, nowMs }), nowMs);
   if (outcome.kind === "changed") {
     ports.wakeJob(outcome.job.uid);
     ports.wakePlanner();
@@ -26,8 +20,11 @@ export async function change(ports: IntakePorts, which: Which, wanted: WantedCha
   return outcome;
 }
 
-function decide(job: Job, wanted: WantedChange, nowMs: number): Exclude<Changed, { readonly kind: "notFound" }> {
-  const kind = kindOfJob(job);
+function decide(
+  { kinds }: Pick<IntakePorts, "kinds">,
+  { job, wanted, nowMs }: { readonly job: Job; readonly wanted: WantedChange; readonly nowMs: number },
+): Exclude<UpdateOutcome, { readonly kind: "notFound" }> {
+  const kind = kindOfJob(kinds, job);
   const decided = changeJob(job, kind, wanted, nowMs);
   const labels = wanted.labels === undefined ? [] : labelNotes(job, wanted.labels);
   if (decided.kind === "invalid") {
@@ -39,16 +36,34 @@ function decide(job: Job, wanted: WantedChange, nowMs: number): Exclude<Changed,
   return violations.length > 0 ? { kind: "invalid", violations } : decided;
 }
 
-/** The queue was settled when the job was made: a label that seems to move it would deceive. */
+/** Refuses a new queue label: the queue of a job is fixed when it is created, so the label would mislead. */
 function labelNotes(job: Job, labels: Job["labels"]): readonly FieldNote[] {
   const moved = (labels[QUEUE_LABEL] ?? "") !== (job.labels[QUEUE_LABEL] ?? "");
-  const message = "names the job's queue, which cannot change";
+  const message = "must stay: it names the queue of the job, which cannot change";
   return [...checkLabels({ labels }), ...(moved ? [{ field: requestPath(["labels", QUEUE_LABEL]), message }] : [])];
 }
 
 function nameNotes({ name, spec }: Job): readonly FieldNote[] {
   return checkPodNames({ name, generateName: "", spec }).map(({ message }) => ({
     field: requestPath(["spec", "replicaSpecs"]),
-    message: `the job's name ${message}`,
+    message: `must keep the names of pods short enough: the job's name ${message}`,
   }));
+}
+
+/** Requests that a job be cancelled. Its worker does so. Wakes the planner, since tokens may become free. */
+export async function cancel(ports: IntakePorts, name: JobName, reason: string): Promise<EndOutcome> {
+  return wakeOnEnd(ports, await ports.store.requestCancel(name, reason, ports.clock.nowMs()));
+}
+
+/** Requests that a job and all its objects be deleted. */
+export async function remove(ports: IntakePorts, name: JobName): Promise<EndOutcome> {
+  return wakeOnEnd(ports, await ports.store.requestDelete(name, ports.clock.nowMs()));
+}
+
+function wakeOnEnd(ports: IntakePorts, outcome: EndOutcome): EndOutcome {
+  if (outcome.kind === "cancelled" || outcome.kind === "deleting") {
+    ports.wakeJob(outcome.job.uid);
+    ports.wakePlanner();
+  }
+  return outcome;
 }

@@ -2,16 +2,16 @@ import type { FieldNote, SentJob } from "../core/job/sent.ts";
 import { requestPath } from "./request-path.ts";
 
 const DNS_LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
-/** As Kubernetes allows an object. */
+/** The limit of Kubernetes for one object. */
 const ANNOTATIONS_BYTES_MAX = 256 * 1024;
 const OUR_PREFIX = "gangway.dev/";
 
-/** True for what may name a namespace, a queue or a cluster: at most 63 lower-case letters, digits and dashes. */
+/** True if the name is a DNS label: at most 63 lower-case letters, digits and dashes. */
 export function isDnsLabel(name: string): boolean {
   return DNS_LABEL.test(name);
 }
 
-/** What is wrong with a job's name, namespace, labels and annotations. */
+/** Checks a job's name, namespace, labels and annotations. */
 export function checkMetadata(sent: SentJob): readonly FieldNote[] {
   return [...checkNames(sent), ...checkLabels(sent), ...checkAnnotations(sent)];
 }
@@ -19,34 +19,37 @@ export function checkMetadata(sent: SentJob): readonly FieldNote[] {
 function checkNames({ name, generateName, namespace }: SentJob): readonly FieldNote[] {
   const notes: FieldNote[] = [];
   if (name === "" && generateName === "") {
-    notes.push({ field: requestPath(["name"]), message: "must be set, or generate_name instead" });
+    notes.push({ field: requestPath(["name"]), message: "must be set, or generate_name must be set" });
   }
   if (name !== "" && generateName !== "") {
-    notes.push({ field: requestPath(["generateName"]), message: "must not be set beside a name" });
+    notes.push({ field: requestPath(["generateName"]), message: "must not be set together with name" });
   }
   if (!isDnsLabel(namespace)) {
     const message =
-      "must be at most 63 lower-case letters, digits and '-', beginning and ending with a letter or digit";
+      "must be a DNS label: at most 63 lower-case letters, digits and '-', beginning and ending with a letter or digit";
     notes.push({ field: requestPath(["namespace"]), message });
   }
   return notes;
 }
 
-/** Labels that only we may give. */
+/** Refuses labels that only Gangway may set. */
 export function checkLabels({ labels }: Pick<SentJob, "labels">): readonly FieldNote[] {
   return Object.keys(labels)
     .filter((key) => key.startsWith(OUR_PREFIX))
-    .map((key) => ({ field: requestPath(["labels", key]), message: `labels of ${OUR_PREFIX} are Gangway's own` }));
+    .map((key) => ({
+      field: requestPath(["labels", key]),
+      message: `must not be set: labels that begin with ${OUR_PREFIX} are reserved`,
+    }));
 }
 
 function checkAnnotations({ annotations }: SentJob): readonly FieldNote[] {
   const size = Object.entries(annotations).reduce((sum, [key, value]) => sum + Buffer.byteLength(key + value), 0);
   if (size <= ANNOTATIONS_BYTES_MAX) return [];
-  const message = `must be at most ${ANNOTATIONS_BYTES_MAX} bytes together, keys and values; these are ${size}`;
+  const message = `must be at most ${ANNOTATIONS_BYTES_MAX} bytes in total, keys and values, but have ${size}`;
   return [{ field: requestPath(["annotations"]), message }];
 }
 
-/** Labels in a pod template that would pass for ours. */
+/** Returns the labels of a pod template that only Gangway may set. */
 export function reservedLabels(labels: Readonly<Record<string, unknown>>): readonly string[] {
   return Object.keys(labels).filter((key) => key.startsWith(OUR_PREFIX));
 }

@@ -3,7 +3,7 @@ import type { FieldError, FieldNote, SentJob, SentSpec } from "../core/job/sent.
 import { checkSent, ignoredMembers } from "../core/kinds/check-sent.ts";
 import { refusedKind } from "../core/kinds/from-manifest.ts";
 import type { Kind } from "../core/kinds/kind.ts";
-import { kindOf } from "../core/kinds/registry.ts";
+import type { Registry } from "../core/kinds/registry.ts";
 import { checkInputs } from "../core/pods/inputs.ts";
 import { SUFFIX_LENGTH } from "./new-job.ts";
 import { type PathStep, requestPath } from "./request-path.ts";
@@ -13,24 +13,26 @@ const CLUSTER_NAME = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
 const FLAVOR_NAME = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?(\/[a-z0-9]([-a-z0-9.]*[a-z0-9])?)*$/;
 const FLAVOR_CHARS_MAX = 128;
 
-/** What is wrong with a job's kind, its replicas, what its kind takes, its policies and its placement; templates aside. */
-export function checkSpec(sent: SentJob): readonly FieldNote[] {
+/**
+ * Checks a job's kind, replicas, kind spec, policies, placement and inputs. Does not check templates.
+ */
+export function checkSpec(sent: SentJob, kinds: Registry): readonly FieldNote[] {
   const { spec } = sent;
-  const kind = kindOf(spec.kind);
+  const kind = kinds.kindOf(spec.kind);
   if (kind === undefined) {
-    const message = refusedKind(spec.kind) ?? "is not served";
+    const message = refusedKind(spec.kind, kinds) ?? "is not served";
     return [{ field: requestPath(["spec", "kind"]), message }, ...checkPlacement(spec)];
   }
   return [...checkByKind(kind, spec), ...checkPodNames(sent), ...checkPlacement(spec), ...checkJobInputs(spec)];
 }
 
-/** What a job says that changes nothing. */
-export function ignoredSpec({ spec }: SentJob): readonly FieldNote[] {
-  const kind = kindOf(spec.kind);
+/** Returns warnings about fields that have no effect. */
+export function ignoredSpec({ spec }: SentJob, kinds: Registry): readonly FieldNote[] {
+  const kind = kinds.kindOf(spec.kind);
   return kind === undefined ? [] : ignoredMembers(kind, spec).map((error) => toNote(error, spec));
 }
 
-/** Names that every object has from birth never name a replica type or a member of a kind spec. */
+/** True for names that every object inherits. They cannot name a replica type or a field of a kind spec. */
 function isInherited(name: string): boolean {
   return name in Object.prototype;
 }
@@ -42,7 +44,7 @@ function checkByKind(kind: Kind, spec: SentSpec): readonly FieldNote[] {
     ...Object.keys(kindSpec).map((member) => ({ name: member, steps: ["spec", "kindSpec", member] })),
   ]
     .filter(({ name }) => isInherited(name))
-    .map(({ name, steps }) => ({ field: requestPath(steps), message: `${name} is a reserved name` }));
+    .map(({ name, steps }) => ({ field: requestPath(steps), message: `must not be named ${name}, which is reserved` }));
   const checked = checkSent(kind, { ...spec, replicaSpecs: own(replicaSpecs), kindSpec: own(kindSpec) });
   return [...inherited, ...checked.map((error) => toNote(error, spec))];
 }
@@ -51,7 +53,10 @@ function own<T>(map: Readonly<Record<string, T>>): Record<string, T> {
   return Object.fromEntries(Object.entries(map).filter(([name]) => !isInherited(name)));
 }
 
-/** The checks of kinds name fields as manifests do, `spec.replicaSpecs.Worker.replicas`; role names may hold dots themselves. */
+/**
+ * Converts a path of a manifest, `spec.replicaSpecs.Worker.replicas`, to a path of a request. Names of roles may
+ * contain dots.
+ */
 export function toNote(
   { path, message }: FieldError,
   { replicaSpecs }: { readonly replicaSpecs: Readonly<Record<string, unknown>> },
@@ -66,7 +71,7 @@ export function toNote(
   return { field: requestPath(steps), message };
 }
 
-/** Pods are found by their names, so none may need shortening. */
+/** Refuses names of pods that would have to be shortened: pods are found by their names. */
 export function checkPodNames({
   name,
   generateName,
@@ -79,7 +84,9 @@ export function checkPodNames({
   });
   const longest = lengths.sort((a, b) => b.length - a.length)[0];
   if (longest === undefined || longest.length <= POD_NAME_CHARS_MAX) return [];
-  const message = `is too long: with "${longest.suffix}" its pods' names have ${longest.length} characters, more than ${POD_NAME_CHARS_MAX}`;
+  const message =
+    `is too long: with "${longest.suffix}" a pod's name has ${longest.length} characters, ` +
+    `and at most ${POD_NAME_CHARS_MAX} are allowed`;
   return [{ field: requestPath([name === "" ? "generateName" : "name"]), message }];
 }
 
@@ -94,7 +101,10 @@ function checkPlacement({ placement }: SentSpec): readonly FieldNote[] {
   const clusters = (placement?.clusters ?? [])
     .map((name, at) => ({ name, steps: ["spec", "placement", "clusters", at] }))
     .filter(({ name }) => !CLUSTER_NAME.test(name))
-    .map(({ steps }) => ({ field: requestPath(steps), message: "must be the name of a cluster" }));
+    .map(({ steps }) => ({
+      field: requestPath(steps),
+      message: "must be the name of a cluster: lower-case letters, digits, '-' and '.'",
+    }));
   const models = (placement?.gpuModels ?? [])
     .map((name, at) => ({ name, steps: ["spec", "placement", "gpuModels", at] }))
     .filter(({ name }) => name.length > FLAVOR_CHARS_MAX || !FLAVOR_NAME.test(name))

@@ -5,12 +5,13 @@ import { type PathStep, requestPath } from "./request-path.ts";
 const DIFFERENCES_MAX = 3;
 const VALUE_CHARS_MAX = 60;
 
-/** Names the first differences of two jobs as they were sent: where, and what stands there and here. */
+/** Names the first differences between an existing job and a sent one: the field and both values. */
 export function describeDifference(there: SentJob, here: SentJob): string {
   const found: Difference[] = [];
   compare({ there, here, steps: [] }, found);
   const described = found.slice(0, DIFFERENCES_MAX).map((difference) => {
-    return `${requestPath(difference.steps)} is ${shown(difference.there)} there and ${shown(difference.here)} here`;
+    const [there, here] = [shown(difference.there), shown(difference.here)];
+    return `${requestPath(difference.steps)} is ${there} in the existing job and ${here} in this one`;
   });
   const more = found.length > DIFFERENCES_MAX ? ["and more"] : [];
   return [...described, ...more].join("; ");
@@ -18,7 +19,7 @@ export function describeDifference(there: SentJob, here: SentJob): string {
 
 type Difference = { readonly there: unknown; readonly here: unknown; readonly steps: readonly PathStep[] };
 
-/** Collects one difference more than is shown, then stops. */
+/** Collects differences; stops after one more than is shown. */
 function compare(pair: Difference, found: Difference[]): void {
   const { there, here, steps } = pair;
   if (found.length > DIFFERENCES_MAX || canonicalJson(there) === canonicalJson(here)) return;
@@ -32,13 +33,13 @@ function compare(pair: Difference, found: Difference[]): void {
   }
 }
 
-/** Not what every object inherits, such as `valueOf`. */
+/** Reads an own property, not an inherited one such as `valueOf`. */
 function own(object: JsonObject, key: string): unknown {
   return Object.hasOwn(object, key) ? object[key] : undefined;
 }
 
 function shown(value: unknown): string {
-  if (value === undefined) return "absent";
+  if (value === undefined) return "not set";
   const text = canonicalJson(value);
   return text.length <= VALUE_CHARS_MAX ? text : `${text.slice(0, VALUE_CHARS_MAX - 1)}…`;
 }

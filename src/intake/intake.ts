@@ -1,32 +1,54 @@
+import type {
+  BatchSubmitOutcome,
+  EndOutcome,
+  JobName,
+  Submission,
+  SubmitOutcome,
+  UpdateOutcome,
+} from "../core/job/requests.ts";
 import type { FieldNote, SentJob } from "../core/job/sent.ts";
 import type { WantedChange } from "../core/kinds/change-job.ts";
-import { type Changed, change } from "./change.ts";
-import { Collector } from "./collector.ts";
-import { cancel, remove, type Which } from "./end.ts";
-import type { CancelOutcome, IntakePorts } from "./ports.ts";
-import { check, type Submission, type Submitted } from "./submit.ts";
-import { type BatchSubmitted, submitAll } from "./submit-all.ts";
+import { GroupCommit } from "../runtime/group-commit.ts";
+import { cancel, change, remove } from "./change.ts";
+import type { IntakePorts } from "./ports.ts";
+import { check } from "./submit.ts";
+import { GROUP_MAX, submitAll } from "./submit-all.ts";
 
-/** The way in for jobs: whoever serves an API asks it, and what it acknowledges is durable. */
+/**
+ * How many submissions of one job wait for the database: twenty full transactions, which take some seconds. A client
+ * that came later would time out, and each waiting job holds memory. It is answered UNAVAILABLE and retries.
+ */
+export const SUBMISSIONS_WAITING_MAX = 20 * GROUP_MAX;
+
+/** Validates jobs and makes them durable. Everything that it acknowledges is durable. */
 export type Intake = {
-  readonly submit: (submission: Submission) => Promise<Submitted>;
-  /** Many jobs, each on its own, in the order in which they are given. */
-  readonly submitAll: (submissions: readonly Submission[]) => Promise<readonly BatchSubmitted[]>;
-  /** Everything that is wrong with a job; with `strict`, everything odd too. Nothing changes. */
+  readonly submit: (submission: Submission) => Promise<SubmitOutcome>;
+  /** Submits many jobs, each independent of the others. Answers in the order of the submissions. */
+  readonly submitAll: (submissions: readonly Submission[]) => Promise<readonly BatchSubmitOutcome[]>;
+  /** Returns everything that is wrong with a job, warnings included. Changes nothing. */
   readonly check: (sent: SentJob) => Promise<readonly FieldNote[]>;
-  readonly change: (which: Which, wanted: WantedChange) => Promise<Changed>;
-  readonly cancel: (which: Which, reason: string) => Promise<CancelOutcome>;
-  readonly remove: (which: Which) => Promise<CancelOutcome>;
+  readonly change: (job: JobName, wanted: WantedChange) => Promise<UpdateOutcome>;
+  readonly cancel: (job: JobName, reason: string) => Promise<EndOutcome>;
+  readonly remove: (job: JobName) => Promise<EndOutcome>;
 };
 
 export function createIntake(ports: IntakePorts): Intake {
-  const collector = new Collector(ports);
+  const submissions = new GroupCommit<Submission, BatchSubmitOutcome>({
+    what: "submissions",
+    groupMax: GROUP_MAX,
+    waitingMax: SUBMISSIONS_WAITING_MAX,
+    run: (group) => submitAll(ports, group),
+  });
   return {
-    submit: (submission) => collector.submit(submission),
+    submit: async (submission) => {
+      const outcome = await submissions.ask(submission);
+      if (outcome.kind === "failed") throw outcome.error;
+      return outcome;
+    },
     submitAll: (submissions) => submitAll(ports, submissions),
     check: (sent) => check(ports, sent),
-    change: (which, wanted) => change(ports, which, wanted),
-    cancel: (which, reason) => cancel(ports, which, reason),
-    remove: (which) => remove(ports, which),
+    change: (job, wanted) => change(ports, job, wanted),
+    cancel: (job, reason) => cancel(ports, job, reason),
+    remove: (job) => remove(ports, job),
   };
 }

@@ -9,25 +9,25 @@ import type { PodConfig } from "../core/pods/pod-config.ts";
 import { invariant } from "../runtime/assert.ts";
 import { canonicalJson, type JsonObject } from "../runtime/json.ts";
 
-/** Without vowels and digits that look like letters, as Kubernetes generates names. */
+/** The alphabet of generated names in Kubernetes: no vowels, no digits that look like letters. */
 const SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789";
 export const SUFFIX_LENGTH = 6;
 
-export type NewJobFacts = {
+type NewJobFacts = {
   readonly kind: Kind;
   readonly project: string;
-  /** The namespace's own queue; null if it has none. */
+  /** The namespace's default queue. Null: it has none. */
   readonly namespaceQueue: string | null;
   readonly uid: string;
   readonly name: string;
   readonly createdBy: string;
   readonly podConfig: PodConfig;
   readonly nowMs: number;
-  /** The trace context of the call; undefined where it is not traced. */
+  /** The trace context of the call. Undefined: the call is not traced. */
   readonly traceParent?: string | undefined;
 };
 
-/** The record of a job that was just submitted: fully defaulted, waiting or suspended, its condition Created true. */
+/** Makes the record of a submitted job: fully defaulted, waiting or suspended, with the condition Created. */
 export function newJob(sent: SentJob, facts: NewJobFacts): Job {
   const { kind, project, uid, name, createdBy, nowMs } = facts;
   const { namespaceQueue } = facts;
@@ -52,7 +52,7 @@ export function newJob(sent: SentJob, facts: NewJobFacts): Job {
   };
 }
 
-/** The spec with its templates as the platform shapes them: from here on everybody sees what will run. */
+/** Applies the platform's settings to the templates, so that the record shows the pods that will run. */
 function shaped(spec: JobSpec, namespace: string, { kind, podConfig: config }: NewJobFacts): JobSpec {
   const interruptible = spec.runPolicy.interruptible === true;
   const replicas = Object.entries(spec.replicaSpecs).map(([role, replica]): [string, ReplicaSpec] => {
@@ -69,7 +69,7 @@ function shaped(spec: JobSpec, namespace: string, { kind, podConfig: config }: N
   return { ...spec, replicaSpecs: Object.fromEntries(replicas) };
 }
 
-/** A name for `generateName` out of random bytes, `SUFFIX_LENGTH` of them. */
+/** Makes a name for `generateName` from `SUFFIX_LENGTH` random bytes. */
 export function generatedName(prefix: string, random: Uint8Array): string {
   const letters = [...random.subarray(0, SUFFIX_LENGTH)].map((byte) => SUFFIX_ALPHABET[byte % SUFFIX_ALPHABET.length]);
   return prefix + letters.join("");
@@ -95,7 +95,7 @@ function firstStatus(
     completionTimeMs: null,
     waiting: suspended
       ? null
-      : { reason: "NotEvaluated", message: "the planner has not looked at it yet", sinceMs: nowMs },
+      : { reason: "NotEvaluated", message: "the planner has not evaluated it yet", sinceMs: nowMs },
     failure: null,
     attempts: { user: 0, system: 0, byReplica: {}, notBeforeMs: {}, restartsSeen: {} },
     backoff: null,

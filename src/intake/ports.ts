@@ -1,86 +1,63 @@
+import type { JobEvent } from "../core/job/event.ts";
 import type { Job } from "../core/job/job.ts";
+import type { CreatedJob, CreateOutcome, EndOutcome, JobName, NewJob } from "../core/job/requests.ts";
 import type { SentJob } from "../core/job/sent.ts";
+import type { Registry } from "../core/kinds/registry.ts";
 import type { PodConfig } from "../core/pods/pod-config.ts";
-import type { JobEvent } from "../core/reconcile/decision.ts";
 import type { Clock } from "../runtime/clock.ts";
 
-/** What validation and defaulting need to know of a namespace and its queues. */
+/** Facts about a namespace and its queues that validation and defaulting need. */
 export type IntakeFacts = {
-  /** Null if there is no such namespace; `open`: it would be made on first use. */
+  /** Null: the namespace does not exist. `open`: it does not exist, and the job may create it. */
   readonly namespace: { readonly project: string; readonly defaultQueue: string } | null | "open";
   /** True if a queue of that name exists. */
   readonly queueExists: (queue: string) => Promise<boolean>;
 };
 
-/** A job ready to be made durable. `job.version` is 1 and its status WAITING with Created True. */
-export type NewJob = {
-  readonly job: Job;
-  readonly sent: SentJob;
-  /** Empty: none. */
-  readonly requestId: string;
-  /** Answer as it would, and leave everything as it was. Absent: false. */
-  readonly dryRun?: boolean;
-};
-
-export type CreateOutcome =
-  | { readonly kind: "created" | "replayed" | "unchanged"; readonly job: Job }
-  /** The name is taken by another spec, or the request id was used with another payload; `sent` is what was sent then. */
-  | { readonly kind: "nameTaken" | "requestIdReused"; readonly sent: SentJob }
-  /** The request id made a job that has been deleted since. */
-  | { readonly kind: "madeAndDeleted"; readonly uid: string }
-  /** A job of that name is being deleted. */
-  | { readonly kind: "beingDeleted" };
-
-export type CreatedJob = { readonly kind: "created"; readonly job: Job };
-
-export type CancelOutcome =
-  | { readonly kind: "cancelled" | "deleting" | "already"; readonly job: Job }
-  | { readonly kind: "notFound" }
-  /** It ended before: cancelling would change nothing of how. */
-  | { readonly kind: "terminal"; readonly job: Job };
-
 export type IntakeStore = {
   readonly facts: (namespace: string) => Promise<IntakeFacts>;
-  /** What an earlier call with this request id has made; null if there was none. */
+  /** Returns the outcome of an earlier call with this request id. Null: there was none. */
   readonly earlierRequest: (request: {
     readonly namespace: string;
     readonly requestId: string;
     readonly sent: SentJob;
   }) => Promise<CreateOutcome | null>;
-  /** One transaction: namespace on first use where that is allowed, request id, job and its first event. Exactly once. */
+  /**
+   * Writes the request id, the job and its first event in one transaction, exactly once. Creates an open namespace.
+   */
   readonly createJob: (job: NewJob) => Promise<CreateOutcome>;
   /**
-   * Many at once, in one transaction: those whose name and request id are free are created. Null for one that something stands in the way of
-   * or that is a dry run: nothing was done for it.
+   * Creates, in one transaction, all jobs whose names and request ids are free. Null: the name or the request id of
+   * this job is taken, and nothing was written for it.
    */
   readonly createJobs: (jobs: readonly NewJob[]) => Promise<readonly (CreatedJob | null)[]>;
   /**
-   * One transaction over the job's row: writes the job and the event that `decide` answers with, or nothing where it decides otherwise, and
-   * passes that on. `decide` may be asked more than once.
+   * Locks the job's row and calls `decide` with the record. If it decides `changed`, writes the job and the event;
+   * otherwise writes nothing. Returns the decision. May call `decide` more than once.
    */
   readonly changeJob: <Other extends { readonly kind: string }>(
-    which: { namespace: string; name: string },
+    name: JobName,
     decide: (job: Job) => { readonly kind: "changed"; readonly job: Job; readonly event: JobEvent } | Other,
     nowMs: number,
   ) => Promise<
     { readonly kind: "changed"; readonly job: Job; readonly event: JobEvent } | Other | { readonly kind: "notFound" }
   >;
-  readonly requestCancel: (
-    which: { namespace: string; name: string },
-    reason: string,
-    nowMs: number,
-  ) => Promise<CancelOutcome>;
-  readonly requestDelete: (which: { namespace: string; name: string }, nowMs: number) => Promise<CancelOutcome>;
+  readonly requestCancel: (name: JobName, reason: string, nowMs: number) => Promise<EndOutcome>;
+  readonly requestDelete: (name: JobName, nowMs: number) => Promise<EndOutcome>;
 };
+
+/** The rules that jobs are checked against and made by. */
+export type IntakeRules = { readonly kinds: Registry; readonly podConfig: PodConfig };
 
 export type IntakePorts = {
   readonly clock: Clock;
+  readonly kinds: Registry;
   readonly store: IntakeStore;
-  /** What the platform gives to pods at that moment; absent: nothing. */
+  /** Returns the platform's current settings for pods. Omitted: there are none. */
   readonly podConfig?: () => PodConfig;
-  /** Random bytes for uids and generated names. */
+  /** Returns random bytes for uids and generated names. */
   readonly randomBytes: (count: number) => Uint8Array;
-  /** The trace context that a new job is joined to; absent without tracing. */
+  /** Returns the trace context of a new job. Omitted: without tracing. */
   readonly traceParent?: () => string | undefined;
   readonly wakePlanner: () => void;
   readonly wakeJob: (jobUid: string) => void;

@@ -1,7 +1,7 @@
 export type PathStep = string | number;
 
 /**
- * Where something of a `SentJob` stands in a CreateJobRequest, in the proto's field names:
+ * Converts a path within a `SentJob` to the path of the field in a CreateJobRequest, such as
  * `job.spec.replica_specs[Worker].template.spec.containers[0].image`.
  */
 export function requestPath(steps: readonly PathStep[]): string {
@@ -27,7 +27,7 @@ function specPath(steps: readonly PathStep[]): string {
   }
 }
 
-/** Within a template the names are Kubernetes' own. */
+/** Within a template, fields keep their Kubernetes names. */
 function replicaPath(steps: readonly PathStep[]): string {
   return steps[0] === "template" ? `.template${jsonSteps(steps.slice(1))}` : snakeSteps(steps);
 }

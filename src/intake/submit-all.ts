@@ -1,32 +1,35 @@
 import type { Job } from "../core/job/job.ts";
+import type { BatchSubmitOutcome, Submission } from "../core/job/requests.ts";
 import { invariant } from "../runtime/assert.ts";
 import { UnavailableError } from "../runtime/unavailable-error.ts";
 import type { IntakePorts, IntakeStore } from "./ports.ts";
-import { finish, makeJob, prepare, type Ready, type Submission, type Submitted } from "./submit.ts";
+import { finish, makeJob, prepare, type Ready } from "./submit.ts";
 
-/** How one of many submissions ended; `failed`: what a single one would have thrown. */
-export type BatchSubmitted = Submitted | { readonly kind: "failed"; readonly error: unknown };
-
-/** So many jobs share a transaction: enough that its commit costs little, and few enough that nobody waits long for its rows. */
-const GROUP_MAX = 200;
+/**
+ * The number of jobs that share a transaction: enough to make the commit cheap, and few enough to hold row locks
+ * briefly.
+ */
+export const GROUP_MAX = 200;
 
 type Item = { readonly submission: Submission; readonly ready: Ready };
 
 /**
- * Validates jobs and makes them durable, each as if it were submitted alone after those before it: none hinders another. What nothing stands
- * in the way of shares transactions; what something does is then tried by itself.
+ * Validates jobs and makes them durable, each as if it were submitted alone after the jobs before it. Jobs whose names
+ * and request ids are free share transactions. The others are then submitted one by one.
  */
 export async function submitAll(
   ports: IntakePorts,
   submissions: readonly Submission[],
-): Promise<readonly BatchSubmitted[]> {
+): Promise<readonly BatchSubmitOutcome[]> {
   const remembering = { ...ports, store: rememberingFacts(ports.store) };
-  const answers: BatchSubmitted[] = [];
+  const answers: BatchSubmitOutcome[] = [];
   for (const group of groupsOf(submissions)) answers.push(...(await submitGroup(remembering, group)));
   return answers;
 }
 
-/** A dry run is answered as things are after those before it, and none after it: it shares no group with what is carried out. */
+/**
+ * Groups neighbors. A dry run and a real submission never share a group: a dry run must see exactly the jobs before it.
+ */
 function groupsOf(submissions: readonly Submission[]): readonly (readonly Submission[])[] {
   const groups: Submission[][] = [];
   for (const submission of submissions) {
@@ -38,7 +41,10 @@ function groupsOf(submissions: readonly Submission[]): readonly (readonly Submis
   return groups;
 }
 
-async function submitGroup(ports: IntakePorts, submissions: readonly Submission[]): Promise<readonly BatchSubmitted[]> {
+async function submitGroup(
+  ports: IntakePorts,
+  submissions: readonly Submission[],
+): Promise<readonly BatchSubmitOutcome[]> {
   const prepared = [];
   for (const submission of submissions) prepared.push(await orFailed(prepare(ports, submission)));
   const items = prepared.flatMap((one, at): Item[] => {
@@ -46,7 +52,7 @@ async function submitGroup(ports: IntakePorts, submissions: readonly Submission[
     return one.kind === "ready" && submission !== undefined ? [{ submission, ready: one }] : [];
   });
   const finished = (await createGroup(ports, items)).values();
-  const answers: BatchSubmitted[] = [];
+  const answers: BatchSubmitOutcome[] = [];
   for (const one of prepared) {
     const answer = one.kind === "ready" ? finished.next().value : one.kind === "refused" ? one.answer : one;
     invariant(answer !== undefined, "every submission has an answer");
@@ -55,13 +61,13 @@ async function submitGroup(ports: IntakePorts, submissions: readonly Submission[
   return answers;
 }
 
-/** Makes what is free in one transaction, then tries the rest one by one, in their order. */
-async function createGroup(ports: IntakePorts, items: readonly Item[]): Promise<readonly BatchSubmitted[]> {
+/** Creates the jobs whose names are free in one transaction, then submits the rest one by one, in their order. */
+async function createGroup(ports: IntakePorts, items: readonly Item[]): Promise<readonly BatchSubmitOutcome[]> {
   const made = await createFree(ports, items);
   const isNew = (outcome: Made, at: number) =>
     outcome?.kind === "created" && items[at]?.submission.validateOnly === false;
   if (made.some(isNew)) ports.wakePlanner();
-  const answers: BatchSubmitted[] = [];
+  const answers: BatchSubmitOutcome[] = [];
   for (const [at, { submission, ready }] of items.entries()) {
     const outcome = made[at] ?? null;
     if (outcome === null) answers.push(await orFailed(finish(ports, submission, ready)));
@@ -74,7 +80,7 @@ async function createGroup(ports: IntakePorts, items: readonly Item[]): Promise<
 
 type Made = { readonly kind: "created"; readonly job: Job } | Failed | null;
 
-/** Null for what is to be tried by itself: also all of a group that the database refused for the sake of one. */
+/** Null: submit this job by itself. If the database refuses the transaction because of one job, that is all of them. */
 async function createFree(ports: IntakePorts, items: readonly Item[]): Promise<readonly Made[]> {
   if (items.length === 1) return [null];
   const jobs = items.map(({ submission, ready }) => ({
@@ -100,7 +106,9 @@ async function orFailed<T>(work: Promise<T>): Promise<T | Failed> {
   }
 }
 
-/** Asks the store for each namespace and queue once; also what was in the way of asking is remembered, for the length of one batch. */
+/**
+ * Wraps the store so that one batch reads each namespace and each queue once. Also remembers failed reads.
+ */
 function rememberingFacts(store: IntakeStore): IntakeStore {
   const facts = remembering(async (namespace) => {
     const found = await store.facts(namespace);

@@ -1,84 +1,63 @@
 import type { Job } from "../core/job/job.ts";
+import type { CreateOutcome, Submission, SubmitOutcome } from "../core/job/requests.ts";
 import type { FieldNote, SentJob } from "../core/job/sent.ts";
-import { kindOf } from "../core/kinds/registry.ts";
 import { PLAIN_POD_CONFIG, type PodConfig } from "../core/pods/pod-config.ts";
 import { invariant } from "../runtime/assert.ts";
 import { uuidV7 } from "../runtime/uuid-v7.ts";
 import { isDnsLabel } from "./check-metadata.ts";
 import { describeDifference } from "./describe-difference.ts";
 import { generatedName, newJob, SUFFIX_LENGTH } from "./new-job.ts";
-import type { CreateOutcome, IntakeFacts, IntakePorts } from "./ports.ts";
-import { type Findings, namespaceQueueOf, validate } from "./validate.ts";
+import type { IntakeFacts, IntakePorts, IntakeRules } from "./ports.ts";
+import { type JobFindings, namespaceQueueOf, validate } from "./validate.ts";
 
-export type Submission = {
-  readonly job: SentJob;
-  /** Empty: none. */
-  readonly requestId: string;
-  /** Answers as it would, and changes nothing. */
-  readonly validateOnly: boolean;
-  /** Warnings become errors. */
-  readonly strict: boolean;
-  readonly createdBy: string;
-};
-
-/** How a submission ended; violations and warnings name fields as the request does. */
-export type Submitted =
-  | {
-      readonly kind: "created" | "replayed" | "unchanged" | "valid";
-      readonly job: Job;
-      readonly warnings: readonly FieldNote[];
-    }
-  | { readonly kind: "invalid"; readonly violations: readonly FieldNote[]; readonly warnings: readonly FieldNote[] }
-  | { readonly kind: "unknownNamespace"; readonly namespace: string }
-  | { readonly kind: "nameTaken" | "requestIdReused"; readonly difference: string }
-  | { readonly kind: "madeAndDeleted"; readonly uid: string }
-  | { readonly kind: "beingDeleted" };
-
-/** 27^6 suffixes: five collisions in a row mean that something else is wrong. */
+/** There are 27^6 suffixes: five collisions in a row have another cause. */
 const NAMES_TRIED_MAX = 5;
 const UUID_BYTES = 10;
 const PROJECT_DEFAULT = "default";
 
-/** A submission that nothing is wrong with, or the answer of one that goes no further. */
+/** A valid submission, or the answer to a refused one. */
 export type Prepared =
   | {
       readonly kind: "ready";
       readonly facts: IntakeFacts;
       readonly warnings: readonly FieldNote[];
-      /** What it was checked against, and is made by, whatever the platform changes meanwhile. */
+      /** The settings that the job was checked with. It is also made with them, even if they change meanwhile. */
       readonly podConfig: PodConfig;
     }
-  | { readonly kind: "refused"; readonly answer: Submitted };
+  | { readonly kind: "refused"; readonly answer: SubmitOutcome };
 export type Ready = Extract<Prepared, { kind: "ready" }>;
 
-/** Validates a job; nothing changes. */
+/** Validates a job. Changes nothing. */
 export async function prepare(ports: IntakePorts, submission: Submission): Promise<Prepared> {
   const { job: sent, strict } = submission;
   const facts = await factsOf(ports, sent);
-  const podConfig = podConfigOf(ports);
-  const { violations, warnings } = await findings({ sent, facts, strict, podConfig });
+  const rules = rulesOf(ports);
+  const { violations, warnings } = await findings({ sent, facts, strict, rules });
   if (violations.length > 0) {
     const earlier = await earlierOf(ports, submission, facts);
     if (earlier === null) return { kind: "refused", answer: { kind: "invalid", violations, warnings } };
-    return { kind: "refused", answer: toSubmitted(earlier, sent, warnings) };
+    return { kind: "refused", answer: submitOutcome(earlier, sent, warnings) };
   }
   if (facts === null || facts.namespace === null) {
     return { kind: "refused", answer: { kind: "unknownNamespace", namespace: sent.namespace } };
   }
-  return { kind: "ready", facts, warnings, podConfig };
+  return { kind: "ready", facts, warnings, podConfig: rules.podConfig };
 }
 
-/** Makes a validated job durable, or with `validateOnly` says how that would end. */
-export async function finish(ports: IntakePorts, submission: Submission, ready: Ready): Promise<Submitted> {
+/** Makes a validated job durable. With `validateOnly`: only returns how that would end. */
+export async function finish(ports: IntakePorts, submission: Submission, ready: Ready): Promise<SubmitOutcome> {
   const outcome = await create(ports, submission, ready);
   if (outcome.kind === "created" && submission.validateOnly) {
     return { kind: "valid", job: outcome.job, warnings: ready.warnings };
   }
   if (outcome.kind === "created") ports.wakePlanner();
-  return toSubmitted(outcome, submission.job, ready.warnings);
+  return submitOutcome(outcome, submission.job, ready.warnings);
 }
 
-/** A call that is repeated gets its first answer, whatever has changed since that it is checked against: a queue may be gone. */
+/**
+ * Returns the outcome of an earlier call with the same request id. A repeated call gets its first answer even if it
+ * would be refused now, for example because its queue was deleted.
+ */
 async function earlierOf(
   { store }: IntakePorts,
   { job: sent, requestId }: Submission,
@@ -88,33 +67,35 @@ async function earlierOf(
   return await store.earlierRequest({ namespace: sent.namespace, requestId, sent });
 }
 
-/** Everything that is wrong or odd with a job that is refused anyway; the store is only asked what its namespace and queues are. */
+/**
+ * Returns all errors and warnings of a job that is refused anyway. Reads only its namespace and queues from the store.
+ */
 export async function check(ports: IntakePorts, sent: SentJob): Promise<readonly FieldNote[]> {
   const facts = await factsOf(ports, sent);
-  return (await findings({ sent, facts, strict: true, podConfig: podConfigOf(ports) })).violations;
+  return (await findings({ sent, facts, strict: true, rules: rulesOf(ports) })).violations;
 }
 
-/** Null where the namespace's name cannot be one: the store is not asked with it. */
+/** Returns facts of the namespace. Null: its name is invalid, so the store is not asked. */
 async function factsOf(ports: IntakePorts, { namespace }: SentJob): Promise<IntakeFacts | null> {
   return isDnsLabel(namespace) ? await ports.store.facts(namespace) : null;
 }
 
-function podConfigOf({ podConfig }: IntakePorts): PodConfig {
-  return podConfig === undefined ? PLAIN_POD_CONFIG : podConfig();
+function rulesOf({ kinds, podConfig }: IntakePorts): IntakeRules {
+  return { kinds, podConfig: podConfig === undefined ? PLAIN_POD_CONFIG : podConfig() };
 }
 
 async function findings(of: {
   readonly sent: SentJob;
   readonly facts: IntakeFacts | null;
   readonly strict: boolean;
-  readonly podConfig: PodConfig;
-}): Promise<Findings> {
-  const { sent, facts, strict, podConfig } = of;
-  const { violations, warnings } = await validate(sent, facts, podConfig);
+  readonly rules: IntakeRules;
+}): Promise<JobFindings> {
+  const { sent, facts, strict, rules } = of;
+  const { violations, warnings } = await validate(sent, facts, rules);
   return strict ? { violations: [...violations, ...warnings], warnings: [] } : { violations, warnings };
 }
 
-/** A generated name that is taken says nothing to the caller: another one is tried. */
+/** Creates the job. If a generated name is taken, tries another one. */
 async function create(ports: IntakePorts, submission: Submission, ready: Ready): Promise<CreateOutcome> {
   const { job: sent, requestId, validateOnly: dryRun } = submission;
   for (let tried = 1; ; tried++) {
@@ -124,10 +105,10 @@ async function create(ports: IntakePorts, submission: Submission, ready: Ready):
   }
 }
 
-/** The record of a validated job, with a uid and, where that is asked for, a name of its own. */
+/** Makes the record of a validated job, with a new uid and, if requested, a generated name. */
 export function makeJob(ports: IntakePorts, { job: sent, createdBy }: Submission, ready: Ready): Job {
   const { facts, podConfig } = ready;
-  const kind = kindOf(sent.spec.kind);
+  const kind = ports.kinds.kindOf(sent.spec.kind);
   invariant(kind !== undefined, "a validated job has a kind that is served");
   const nowMs = ports.clock.nowMs();
   const { namespace } = facts;
@@ -144,7 +125,7 @@ export function makeJob(ports: IntakePorts, { job: sent, createdBy }: Submission
   });
 }
 
-function toSubmitted(outcome: CreateOutcome, sent: SentJob, warnings: readonly FieldNote[]): Submitted {
+function submitOutcome(outcome: CreateOutcome, sent: SentJob, warnings: readonly FieldNote[]): SubmitOutcome {
   switch (outcome.kind) {
     case "created":
     case "replayed":

@@ -1,49 +1,36 @@
-import type { PlannedAdmission, Refusal } from "../core/plan/plan-types.ts";
+import type { Registry } from "../core/kinds/registry.ts";
+import type { AdmissionRecord, AdmitOutcome, Refusal } from "../core/plan/plan-types.ts";
 import type { PlanSnapshot } from "../core/plan/snapshot.ts";
-import type { AllocationLine, Counters, LineRef } from "../core/quota/counters.ts";
+import type { Counters, LineRef } from "../core/quota/counters.ts";
 import type { Clock } from "../runtime/clock.ts";
 
-export type AdmitOutcome =
-  | "recorded"
-  /** The job, the planner's lease, the cluster's counter or the epoch moved on: plan again. */
-  | "stale"
-  /** The ledger's own limits refused the lines: they were never granted. */
-  | "refusedByLedger";
-
-/** What the planner needs of the store. */
+/** The functions of the store that the planner needs. */
 export type PlannerStore = {
   readonly snapshot: () => Promise<PlanSnapshot>;
-  /** Admission, its ledger rows and sums, the job's new status and the event in one transaction, guarded as the outcome says. */
-  readonly recordAdmission: (record: {
-    readonly planned: PlannedAdmission;
-    readonly lines: readonly AllocationLine[];
-    /** Null where there are no lines. */
-    readonly fence: bigint | null;
-    readonly quotaEpoch: number;
-    readonly plannerEpoch: number;
-    readonly nowMs: number;
-  }) => Promise<AdmitOutcome>;
-  /** Keeps the refusals for Explain; a job's record changes (and its version) only where the dominant reason did. */
+  /** Records the admission, its allocations and sums, the job's new status and the event in one transaction. */
+  readonly recordAdmission: (record: AdmissionRecord) => Promise<AdmitOutcome>;
+  /** Keeps the refusals for ExplainJob. A job's own record and version change only if the dominant reason did. */
   readonly recordRefusals: (refusals: readonly Refusal[], plannerEpoch: number, nowMs: number) => Promise<void>;
 };
 
 /**
- * The quota domain that gangs are charged in. It opens by itself; calls throw `UnavailableError` while it is closed or what they need is away.
- * A grant that is neither confirmed nor given back goes back by itself after a while, unless the ledger has it.
+ * The quota domain that gangs are charged in. It opens by itself. Calls throw `UnavailableError` while it is closed,
+ * and while Redis or the database cannot be reached. A grant that is neither confirmed nor given back is freed after a
+ * while, unless the ledger has it.
  */
 export type PlannerQuota = {
-  /** The epoch that it is open under; waits a moment for one that is being opened. */
+  /** The epoch under which the domain is open. If it is being opened, waits for that for a moment. */
   readonly open: () => Promise<number>;
-  /** Trusts that epoch no more. */
+  /** Closes that epoch, which can no longer be trusted. */
   readonly lost: (epoch: number, why: string) => void;
-  /** The same, since the counters have answered that they are closed for it. */
+  /** Closes that epoch, because the counters have answered that they are not open for it. */
   readonly notOpened: (epoch: number) => void;
-  /** Tells the counters what the ledger has released, and what its limits are. */
+  /** Passes the ledger's releases and limits on to the counters. */
   readonly catchUp: (epoch: number) => Promise<void>;
   readonly counters: Pick<Counters, "grant" | "stand" | "leave" | "onOffer">;
-  /** Tells the counters, by and by, that the ledger has these. */
+  /** Tells the counters, some time later, that the ledger has these grants. */
   readonly confirm: (epoch: number, lines: readonly LineRef[]) => void;
-  /** Frees those that the ledger does not have, and makes sure that it never will. */
+  /** Frees those tokens that the ledger does not have, and makes sure that it never takes them. */
   readonly giveBack: (
     epoch: number,
     tokens: readonly { readonly pool: string; readonly token: string }[],
@@ -52,12 +39,13 @@ export type PlannerQuota = {
 
 export type PlannerPorts = {
   readonly clock: Clock;
+  readonly kinds: Registry;
   readonly store: PlannerStore;
   readonly quota: PlannerQuota;
-  /** Hears how long a plan took to make. */
+  /** Called with the time that a plan took. */
   readonly onPlanned?: (facts: { readonly planMs: number }) => void;
-  /** The planner's lease: its epoch while this planner holds it for sure, null while another leads. */
+  /** The planner's lease: its epoch while this planner surely holds it, else null. */
   readonly lease: { readonly epoch: () => number | null };
-  /** Tells the worker that owns a job to look at it now. A hint: a lost one only costs time. */
+  /** A hint to the worker that owns a job to look at it now. A lost hint only costs time. */
   readonly wakeJob: (jobUid: string) => void;
 };

@@ -1,42 +1,45 @@
 import type { GrantOutcome, Violation } from "../core/quota/counters.ts";
-import { type PlannerLine, type Wanted, waiterOf } from "./line.ts";
 import type { PlannerQuota } from "./ports.ts";
+import { type GangTokenRequest, type WaitingPlace, waiterOf } from "./waiting-place.ts";
 
-/** `exhausted`: others hold what the ledger's sums left, or it is kept for whoever is before the gang in the line. */
-export type Reserved =
+export type ReserveOutcome =
   | { readonly kind: "granted"; readonly fence: bigint }
+  /** Others hold the tokens that the ledger's sums left, or the counters keep them for those before it in the line. */
   | { readonly kind: "exhausted"; readonly violation: Violation; readonly inLine: boolean }
   | { readonly kind: "notGranted" };
 
 /**
- * Asks the counters for lines that the ledger's sums leave room for. Where they do not give them now, callers may hold tokens that the ledger
- * does not know yet or stand before the gang: then the planner stands in the line for it, if it is the first of the round.
+ * Requests tokens that the ledger's sums leave room for. The counters may refuse them still: callers may hold tokens
+ * that the ledger does not know yet, or may be before the gang in the waiting line. Then the planner takes its place in
+ * the line for this gang, if the gang is the first of the round.
  */
 export async function reserve(
   quota: Pick<PlannerQuota, "counters" | "catchUp" | "notOpened" | "giveBack">,
-  line: PlannerLine,
-  wanted: Wanted,
-): Promise<Reserved> {
-  const { planned, epoch, holder, lines, priority } = wanted;
-  const ask = async (waiter: string | null) => {
+  place: WaitingPlace,
+  request: GangTokenRequest,
+): Promise<ReserveOutcome> {
+  const { planned, epoch, holder, lines, priority } = request;
+  const grantAs = async (waiter: string | null) => {
     const outcome = await quota.counters.grant({ epoch, holder, lines, priority, waiter });
-    if (outcome.kind === "granted") line.taken(waiter);
+    if (outcome.kind === "granted") place.used(waiter);
     return outcome;
   };
   const own = waiterOf(planned);
-  const mine = () => (line.waiter === own ? own : null);
-  let outcome = await ask(mine());
+  const ownPlace = () => (place.waiter === own ? own : null);
+  let outcome = await grantAs(ownPlace());
   if (outcome.kind === "exhausted") {
-    // They may not have heard of a release yet.
+    // The counters may not know a release yet.
     await quota.catchUp(epoch);
-    outcome = await ask(mine());
+    outcome = await grantAs(ownPlace());
   }
-  if (isReserved(outcome) && line.standsBehind(planned)) outcome = await ask(line.waiter);
-  if (lacksTokens(outcome) && planned.kind === "admit" && (await line.stand(wanted))) outcome = await ask(mine());
-  if (lacksTokens(outcome)) return { ...outcome, inLine: line.waiter === own };
+  if (isReserved(outcome) && place.isBehind(planned)) outcome = await grantAs(place.waiter);
+  if (lacksTokens(outcome) && planned.kind === "admit" && (await place.take(request))) {
+    outcome = await grantAs(ownPlace());
+  }
+  if (lacksTokens(outcome)) return { ...outcome, inLine: place.waiter === own };
   if (outcome.kind === "granted") return { kind: "granted", fence: outcome.fence };
   if (outcome.kind === "closed") quota.notOpened(epoch);
-  // Held since an earlier round, with other lines, and never recorded.
+  // An earlier round was granted other amounts under these tokens, and never recorded them.
   if (outcome.kind === "conflict") await quota.giveBack(epoch, lines);
   return { kind: "notGranted" };
 }

@@ -1,9 +1,9 @@
-/** Marks a branch that the types have ruled out; throws if a value got there all the same. */
+/** Marks a branch that the types exclude. Throws if it is reached. */
 export function unreachable(value: never): never {
   throw new Error(`unreachable: ${JSON.stringify(value)}`);
 }
 
-/** Throws when a condition that the code around it guarantees does not hold: a bug, never bad input. */
+/** Throws if a condition that the code guarantees does not hold: a bug, never bad input. */
 export function invariant(condition: unknown, what: string): asserts condition {
   if (!condition) throw new Error(`invariant broken: ${what}`);
 }

@@ -1,4 +1,4 @@
-/** Time as the shells see it; core takes `nowMs` as an argument instead. Simulations pass a virtual one. */
+/** The time for everything outside core, which takes `nowMs` as an argument. Simulations pass a virtual clock. */
 export type Clock = {
   /** Milliseconds since 1970 as the database counts them: shown, stored and ordered. */
   readonly nowMs: () => number;

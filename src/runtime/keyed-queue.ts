@@ -1,15 +1,15 @@
 type Task = (key: string) => Promise<void>;
 
 /**
- * Runs one task at a time for each key and a bounded number over all keys. Keys that are asked for again while they
- * wait run once; keys that are asked for while they run, run once more afterwards.
+ * Runs one task at a time for each key, and a bounded number of tasks for all keys. A key that is woken several times
+ * while it waits runs once. A key that is woken while it runs, runs once more afterwards.
  */
 export class KeyedQueue {
   readonly #task: Task;
   readonly #concurrency: number;
   readonly #onError: (error: unknown, key: string) => void;
   readonly #waiting = new Set<string>();
-  /** The keys that run; true where one has been asked for again. */
+  /** The keys that run. True: the key was woken again. */
   readonly #running = new Map<string, boolean>();
   #idle: (() => void)[] = [];
   #closed = false;
@@ -20,7 +20,7 @@ export class KeyedQueue {
     this.#onError = options.onError;
   }
 
-  /** Runs the key soon; if it runs now, once more after that. */
+  /** Runs the key soon; if it runs now, once more afterwards. */
   wake(key: string): void {
     if (this.#closed) return;
     if (this.#running.has(key)) this.#running.set(key, true);
@@ -28,7 +28,7 @@ export class KeyedQueue {
     this.#fill();
   }
 
-  /** Runs the key soon unless it runs already; false if it does. */
+  /** Runs the key soon. Returns false, without effect, if it runs now. */
   offer(key: string): boolean {
     if (this.#closed || this.#running.has(key)) return false;
     this.wake(key);
@@ -42,7 +42,7 @@ export class KeyedQueue {
     }
   }
 
-  /** Forgets what waits, takes nothing more, and resolves once what runs has ended. */
+  /** Drops the waiting keys, ignores new ones, and resolves once the running tasks have ended. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#waiting.clear();

@@ -6,18 +6,18 @@ const LOOPBACK = new BlockList();
 LOOPBACK.addSubnet("127.0.0.0", 8, "ipv4");
 LOOPBACK.addAddress("::1", "ipv6");
 
-/** Reads `HOST:PORT`, `[IPV6]:PORT` or `localhost:PORT`; throws, naming what is wrong. */
+/** Reads `HOST:PORT`, `[IPV6]:PORT` or `localhost:PORT`. Throws an error that names the text. */
 export function parseListenAddress(listen: string): ListenAddress {
   const match = /^(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/.exec(listen);
   const host = match?.[1] ?? match?.[2];
   const port = Number(match?.[3]);
   if (host === undefined || port > 65_535) {
-    throw new Error(`cannot listen on "${listen}": not HOST:PORT with a port of 0 to 65535`);
+    throw new Error(`cannot listen on "${listen}": it must be HOST:PORT with a port of 0 to 65535`);
   }
   return { host, port };
 }
 
-/** True if nothing outside this machine can connect to the host. */
+/** True if only this machine can connect to the host. */
 export function isLoopback(host: string): boolean {
   if (host === "localhost") return true;
   const family = isIP(host);

@@ -1,7 +1,10 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 
-/** Makes a directory and those above it that are missing. Node's own recursive way tries for ever where a file system takes none, as /proc. */
+/**
+ * Creates a directory and its missing parents. Node's own `recursive` option never returns on a file system that takes
+ * no directories, such as /proc.
+ */
 export function makeDirectory(path: string): void {
   const directory = resolve(path);
   if (existsSync(directory)) return;
@@ -9,7 +12,7 @@ export function makeDirectory(path: string): void {
   try {
     mkdirSync(directory);
   } catch (error) {
-    // Somebody else has just made it.
+    // Another process may have created it just now.
     if (!existsSync(directory)) throw error;
   }
 }

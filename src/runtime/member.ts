@@ -1,68 +1,69 @@
+/** Serves operators who run several processes: membership and leases, without comparing two machines' clocks. */
 import type { Clock } from "./clock.ts";
 
-/** Another member, as it was at the moment. */
-type Other = { readonly name: string; readonly counter: number; readonly leaseMs: number };
+/** Another member, as the last read showed it. */
+type OtherMember = { readonly name: string; readonly counter: number; readonly leaseMs: number };
 
-/** What a member asks of the store that all members share. */
+/** The store that all members share. */
 export type MemberStore = {
-  /** Makes this name a member; it was never one before. Others may take it for dead when its counter stands still for `leaseMs`. */
+  /** Makes a new name a member. Others may declare it dead if its counter stands still for `leaseMs`. */
   readonly join: (member: {
     readonly name: string;
     readonly takesBuckets: boolean;
     readonly leaseMs: number;
   }) => Promise<void>;
-  /** Raises the member's counter; `alive` is false where others took it for dead and it holds nothing any more. */
+  /** Raises the member's counter. `alive` is false if others have declared it dead: then it holds nothing any more. */
   readonly renew: (name: string) => Promise<{
     readonly alive: boolean;
-    readonly others: readonly Other[];
+    readonly others: readonly OtherMember[];
     readonly leases: readonly { readonly name: string; readonly epoch: number }[];
   }>;
-  /** Takes another for dead unless its counter has moved on. */
+  /** Declares another member dead unless its counter has moved. */
   readonly declareDead: (seen: { readonly name: string; readonly counter: number }) => Promise<void>;
   readonly leave: (name: string) => Promise<void>;
-  /** The lease's new epoch; null where a member that lives holds it. */
+  /** The lease's new epoch; null if a live member holds it. */
   readonly takeLease: (lease: string, holder: string) => Promise<number | null>;
 };
 
 export type MemberOptions = {
-  /** Begins the member's names; no other process's may begin with it. */
+  /** The beginning of the member's names. No name of another process begins with it. */
   readonly name: string;
-  /** Whether it takes a share of the buckets. */
+  /** Takes a share of the buckets. */
   readonly takesBuckets: boolean;
-  /** Others take a member for dead whose counter has not moved for so long on their own monotonic clock. */
+  /** Others declare a member dead if its counter has not moved for this long on their own monotonic clock. */
   readonly leaseMs: number;
-  /** Told of what goes wrong; nothing stops for it. */
+  /** Reports an error. The member continues. */
   readonly onError: (error: unknown) => void;
 };
 
-/** A time during which the member was sure of what it holds; `signal` is aborted when it ends. */
+/** A time in which the member is sure of what it holds. `signal` is aborted when it ends. */
 export type Term = { readonly name: string; readonly signal: AbortSignal };
 
 /** A lease that this member wants. */
-export type Lease = {
-  /** Null while it is another's, or this member is not sure of it. */
+export type MemberLease = {
+  /** Null while another member holds the lease, or while this member is not sure. */
   readonly epoch: () => number | null;
 };
 
-/** This process among those that share a database: it renews one row, and holds leases as long as it does. */
+/** This process among the processes that share a database. It renews one row, and holds leases while it does so. */
 export type Member = {
-  /** The same object for as long as nothing was lost in between; null while this member is not sure that others hold it alive. */
+  /** The same object until something may have been lost. Null while others may have declared this member dead. */
   readonly term: () => Term | null;
-  /** Wants a lease from now on; `onTaken` is called each time that it was taken, or is sure again. */
-  readonly lease: (name: string, onTaken?: () => void) => Lease;
-  /** Renews, judges the others and takes what is free; for the start, for hints and for simulations. Throws what the store throws. */
+  /** Tries to take and keep a lease from now on. Calls `onTaken` each time that it is taken, or sure again. */
+  readonly lease: (name: string, onTaken?: () => void) => MemberLease;
+  /** Renews, declares dead members dead, and takes free leases, once. Throws what the store throws. */
   readonly look: () => Promise<void>;
-  /** Looks again and again until the signal is aborted. Never rejects. */
+  /** Looks repeatedly until the signal is aborted. Never rejects. */
   readonly run: (signal: AbortSignal) => Promise<void>;
-  /** Hands over at once what it holds, and is no member any more. Whoever works under its leases must have stopped. */
+  /** Hands over everything at once and ends the membership. Work under its leases must have stopped before. */
   readonly leave: () => Promise<void>;
 };
 
-/** So many renewals fit into a lease: a few may fail. */
-const RENEWALS = 10;
-/** A member stops by its own clock after this part of the lease: clocks may run at rates that differ by half. */
-const OWN_PART = 2 / 3;
-/** Where a member's own looks were further apart than this part of the lease, the silence may have been its own or the store's. */
+/** Renewals in the time of a lease, so that a few may fail. */
+const RENEWALS_PER_LEASE = 10;
+/** A member stops after this part of the lease on its own clock: the rates of two clocks may differ by half. */
+const OWN_LEASE_PART = 2 / 3;
+/** If its own looks are further apart than this part of the lease, the silence may be this member's or the store's. */
 const SILENCE_PART = 1 / 2;
 
 export function createMember(
@@ -79,7 +80,7 @@ export function createMember(
   };
 }
 
-type Seen = { readonly counter: number; readonly sinceMs: number };
+type SeenCounter = { readonly counter: number; readonly sinceMs: number };
 
 class MemberLoop {
   readonly #clock: Clock;
@@ -88,11 +89,11 @@ class MemberLoop {
   readonly #wanted = new Map<string, () => void>();
   /** Epochs of the leases that are held, by name. */
   #held = new Map<string, number>();
-  #others = new Map<string, Seen>();
+  #others = new Map<string, SeenCounter>();
   #judgedAtMs = Number.NEGATIVE_INFINITY;
   #incarnation = 0;
   #name: string | null = null;
-  /** When the last renewal that succeeded began. */
+  /** When the last successful renewal began. */
   #renewedAtMs = Number.NEGATIVE_INFINITY;
   #term: { readonly name: string; readonly signal: AbortSignal; readonly end: () => void } | null = null;
   #looking: Promise<void> = Promise.resolve();
@@ -109,7 +110,7 @@ class MemberLoop {
     return this.#term;
   }
 
-  lease(name: string, onTaken: () => void = () => {}): Lease {
+  lease(name: string, onTaken: () => void = () => {}): MemberLease {
     this.#wanted.set(name, onTaken);
     return { epoch: () => (this.term() === null ? null : (this.#held.get(name) ?? null)) };
   }
@@ -136,16 +137,16 @@ class MemberLoop {
   async #renewing(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await this.look().catch((error: unknown) => this.#options.onError(error));
-      await this.#clock.sleep(this.#options.leaseMs / RENEWALS, signal);
+      await this.#clock.sleep(this.#options.leaseMs / RENEWALS_PER_LEASE, signal);
     }
   }
 
-  /** Ends the term in time also while a renewal gets no answer. */
+  /** Ends the term in time, even while a renewal gets no answer. */
   async #watching(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       this.term();
       const leftMs = this.#sureUntilMs() - this.#clock.monotonicMs();
-      const mostMs = this.#options.leaseMs / RENEWALS;
+      const mostMs = this.#options.leaseMs / RENEWALS_PER_LEASE;
       await this.#clock.sleep(leftMs > 0 ? Math.min(leftMs, mostMs) : mostMs, signal);
     }
   }
@@ -156,7 +157,7 @@ class MemberLoop {
     const name = this.#name ?? (await this.#join());
     const { alive, others, leases } = await this.#store.renew(name);
     if (!alive) {
-      // The next look joins under another name: what this one held is not taken up again by mistake.
+      // The next look joins under a new name: it must not continue what the old name held.
       this.#lose();
       return;
     }
@@ -177,11 +178,11 @@ class MemberLoop {
     return name;
   }
 
-  /** Takes those for dead whose counters have stood still for a whole lease while this member was looking. */
-  async #judge(others: readonly Other[]): Promise<void> {
+  /** Declares members dead whose counters stood still for a whole lease while this member was looking. */
+  async #judge(others: readonly OtherMember[]): Promise<void> {
     const nowMs = this.#clock.monotonicMs();
     const { leaseMs: ownMs } = this.#options;
-    const before = nowMs - this.#judgedAtMs > ownMs * SILENCE_PART ? new Map<string, Seen>() : this.#others;
+    const before = nowMs - this.#judgedAtMs > ownMs * SILENCE_PART ? new Map<string, SeenCounter>() : this.#others;
     this.#judgedAtMs = nowMs;
     this.#others = new Map();
     for (const { name, counter, leaseMs } of others) {
@@ -203,7 +204,7 @@ class MemberLoop {
   }
 
   #sureUntilMs(): number {
-    return this.#renewedAtMs + this.#options.leaseMs * OWN_PART;
+    return this.#renewedAtMs + this.#options.leaseMs * OWN_LEASE_PART;
   }
 
   #beginTerm(name: string): void {

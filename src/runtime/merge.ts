@@ -1,7 +1,7 @@
 /**
- * What several sources yield, as it comes; in the order of its source within each. Holds at most one item of each source that was not taken
- * yet: a reader that is slow slows all of them. Ends when all have ended, throws what the first of them throws. A reader that leaves early
- * must end sources that wait, by a signal of its own.
+ * Yields the items of several sources as they come, in order within each source. Holds at most one item of each source,
+ * so that a slow reader slows all sources. Ends when all sources have ended; throws what the first of them throws. A
+ * reader that leaves early must end waiting sources by a signal of its own.
  */
 export async function* merge<T>(sources: readonly AsyncIterable<T>[]): AsyncGenerator<T> {
   const ready: { readonly value: T; readonly taken: () => void }[] = [];

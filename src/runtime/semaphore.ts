@@ -1,4 +1,4 @@
-/** Lets at most `limit` tasks run at a time; the others wait in the order in which they came. */
+/** Runs at most `limit` tasks at a time. Others wait in the order in which they came. */
 export class Semaphore {
   readonly #waiting: (() => void)[] = [];
   #free: number;
@@ -7,7 +7,7 @@ export class Semaphore {
     this.#free = limit;
   }
 
-  /** Runs a task once there is room for it; its result or error is the caller's. */
+  /** Runs a task once there is room for it, and returns its result or throws its error. */
   async run<T>(task: () => Promise<T>): Promise<T> {
     if (this.#free > 0) this.#free -= 1;
     else await new Promise<void>((resolve) => this.#waiting.push(resolve));

@@ -1,4 +1,4 @@
-/** Something that a request needs is away for now (closed, stopping, not connected): asking again later may succeed. */
+/** A part that a request needs is closed, stopping or not connected. A later attempt may succeed. */
 export class UnavailableError extends Error {
   override readonly name = "UnavailableError";
 }

@@ -1,7 +1,4 @@
-/**
- * A UUIDv7 (RFC 9562): 48 bits of milliseconds, then `random` but for version and variant, so that later ones sort after earlier ones.
- * Takes 10 random bytes.
- */
+/** A UUIDv7 (RFC 9562): 48 bits of milliseconds, then 10 random bytes. Later ones sort after earlier ones. */
 export function uuidV7(timeMs: number, random: Uint8Array): string {
   const time = Math.floor(timeMs).toString(16).padStart(12, "0");
   const bytes = [...random.subarray(0, 10)];

@@ -1,13 +1,16 @@
 import type { Job } from "../core/job/job.ts";
 import type { JobPhase } from "../core/job/status.ts";
-import { servedName } from "../core/kinds/registry.ts";
+import { type Registry, servedName } from "../core/kinds/registry.ts";
 import type { Action, Decision } from "../core/reconcile/decision.ts";
 import type { Telemetry } from "./events.ts";
+
+/** The telemetry that counts, and the kinds that name its series. */
+export type CountPorts = { readonly telemetry: Telemetry; readonly kinds: Registry };
 
 /** An action and how it ended. */
 export type ActedLike = { readonly action: Action; readonly outcome: { readonly kind: string } };
 
-type Intakes = {
+type IntakeLike = {
   submit(submission: unknown): Promise<unknown>;
   submitAll(submissions: readonly unknown[]): Promise<readonly unknown[]>;
 };
@@ -20,8 +23,8 @@ const CHANGES: Readonly<Partial<Record<JobPhase, string>>> = {
   CANCELLED: "cancelled",
 };
 
-/** Counts the objects that actions made and took away, and those that they could not. What was so already is no news. */
-export function countActions(telemetry: Telemetry, job: Job, acted: readonly ActedLike[]): void {
+/** Counts created and deleted objects, and failed attempts to do so. Actions that found nothing to do do not count. */
+export function countActions({ telemetry, kinds }: CountPorts, job: Job, acted: readonly ActedLike[]): void {
   const counts = new Map<string, { object: string; change: string; cluster: string; count: number }>();
   for (const { action, outcome } of acted) {
     const [, verb = "", what = ""] = /^(create|delete)(.+)$/.exec(action.kind) ?? [];
@@ -32,13 +35,13 @@ export function countActions(telemetry: Telemetry, job: Job, acted: readonly Act
     const known = counts.get(`${cluster} ${object} ${change}`) ?? { object, change, cluster, count: 0 };
     counts.set(`${cluster} ${object} ${change}`, { ...known, count: known.count + 1 });
   }
-  for (const count of counts.values()) telemetry.objectsChanged({ kind: servedName(job), ...count });
+  for (const count of counts.values()) telemetry.objectsChanged({ kind: servedName(kinds, job), ...count });
 }
 
-/** Counts what a record changes: jobs that restart, end or are gone, and pods whose failure was counted. */
-export function countRecord(telemetry: Telemetry, job: Job, decision: Decision): void {
-  const kind = servedName(job);
-  const cluster = job.admissions.at(-1)?.cluster ?? "";
+/** Counts the changes of a record: jobs that restart, end or are deleted, and pods whose failure it counts. */
+export function countRecord({ telemetry, kinds }: CountPorts, job: Job, decision: Decision): void {
+  const kind = servedName(kinds, job);
+  const cluster = job.admissions.at(-1)?.cluster ?? null;
   if (decision.forget) telemetry.jobChanged({ kind, cluster, change: "deleted" });
   if (decision.record === null) return;
   const { phase, attempts, replicaStatuses, info } = decision.record.status;
@@ -54,12 +57,12 @@ export function countRecord(telemetry: Telemetry, job: Job, decision: Decision):
   if (failed > 0) telemetry.objectsChanged({ kind, cluster, object: "pod", change: "failed", count: failed });
 }
 
-/** Counts the jobs that an intake has made. */
-export function countCreated<Intake extends Intakes>(telemetry: Telemetry, intake: Intake): Intake {
+/** Counts the jobs that an intake creates. */
+export function countCreated<Intake extends IntakeLike>({ telemetry, kinds }: CountPorts, intake: Intake): Intake {
   const count = (outcome: unknown) => {
     const { kind, job } = outcome as { readonly kind?: string; readonly job?: Job };
     if (kind === "created" && job !== undefined) {
-      telemetry.jobChanged({ kind: servedName(job), cluster: "", change: "created" });
+      telemetry.jobChanged({ kind: servedName(kinds, job), cluster: null, change: "created" });
     }
   };
   return {

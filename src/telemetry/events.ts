@@ -1,27 +1,33 @@
+/** Serves on-call engineers: the log lines and the measurements of every event that the service reports. */
 import pino, { type Logger } from "pino";
 import type { Meter } from "./metrics.ts";
 import { type QuotaTelemetry, quotaTelemetry } from "./quota-telemetry.ts";
 
-/** Everything that the service tells its operator, one function per event; some write one structured line, some measure, some both. */
+/** Reports to the operator, one function for each event. An event writes a log line, measures, or both. */
 export type Telemetry = {
   readonly serviceStarted: (facts: { readonly address: string; readonly directory: string }) => void;
-  /** A process of a service that may have several; `address` where it serves the API. */
+  /** A process of `gangway serve` has started. A null address: it does not serve the API. */
   readonly processStarted: (facts: { readonly roles: readonly string[]; readonly address: string | null }) => void;
   readonly serviceStopped: () => void;
-  /** What the platform gives to pods has changed, and is in force for jobs that are made from now on. */
+  /** The platform's settings for pods have changed. They apply to jobs that are created from now on. */
   readonly podConfigRead: (facts: { readonly file: string }) => void;
-  /** A stage's loop failed and goes on after a pause. */
+  /** A round of a stage's loop failed. The loop continues after a pause. */
   readonly loopFailed: (facts: { readonly loop: string; readonly error: unknown }) => void;
-  /** A call was answered INTERNAL; `reference` is what its caller was told. */
+  /** A call was answered with INTERNAL and this reference. */
   readonly callFailed: (facts: { readonly reference: string; readonly error: unknown }) => void;
-  readonly clusterFailed: (facts: { readonly cluster: string; readonly what: string; readonly error: unknown }) => void;
-  /** A unary call was answered; `code` as gRPC names it, `NOT_FOUND`. */
+  /** `cluster` null: the failure concerns all clusters. */
+  readonly clusterFailed: (facts: {
+    readonly cluster: string | null;
+    readonly what: string;
+    readonly error: unknown;
+  }) => void;
+  /** A unary call was answered. `code` is gRPC's name, such as `NOT_FOUND`. */
   readonly callEnded: (facts: { readonly method: string; readonly code: string; readonly tookMs: number }) => void;
-  /** The planner has read who waits: how many jobs in each queue, also where none does. */
+  /** The planner has read the number of jobs that wait in each queue, queues without any included. */
   readonly queuesRead: (waiting: ReadonlyMap<string, number>) => void;
   readonly planned: (facts: { readonly planMs: number }) => void;
   readonly gangAdmitted: (facts: { readonly queue: string; readonly waitedMs: number }) => void;
-  /** A transaction on the ledger of tokens has ended, or thrown: then the outcome is `failed`. */
+  /** A transaction on the ledger of tokens has ended. If it threw, the outcome is `failed`. */
   readonly ledgerCommitted: (facts: {
     readonly kind: "grant" | "release" | "confirm";
     readonly outcome: string;
@@ -29,7 +35,7 @@ export type Telemetry = {
   }) => void;
   readonly stepEnded: (facts: { readonly result: string; readonly tookMs: number; readonly lagMs: number }) => void;
   readonly bucketsHeld: (held: number) => void;
-  /** A call to an API server was answered; `code` is `2xx`, the status of a refusal, or `unreachable`. */
+  /** A call to a Kubernetes API server has ended. `code` is `2xx`, the status of a refusal, or `unreachable`. */
   readonly kubernetesCalled: (facts: {
     readonly cluster: string;
     readonly verb: string;
@@ -37,45 +43,49 @@ export type Telemetry = {
     readonly code: string;
     readonly tookMs: number;
   }) => void;
-  /** A job was created, restarted, has ended or was deleted; `cluster` is empty for one that is in none. */
-  readonly jobChanged: (facts: { readonly kind: string; readonly cluster: string; readonly change: string }) => void;
-  /** Something of a job was created or deleted, or could not be; or a pod has failed. */
+  /** A job was created, restarted, has ended or was deleted; `cluster` is null for one that is in none. */
+  readonly jobChanged: (facts: {
+    readonly kind: string;
+    readonly cluster: string | null;
+    readonly change: string;
+  }) => void;
+  /** Objects of a job were created or deleted, attempts to do so failed, or pods failed. */
   readonly objectsChanged: (facts: {
     readonly kind: string;
-    readonly cluster: string;
+    readonly cluster: string | null;
     readonly object: string;
     readonly change: string;
     readonly count: number;
   }) => void;
-  /** A plugin was called; `outcome` is `answered`, `failed` (rubbish, too) or `cut_off`. */
+  /** A call of a plugin has ended: `answered`, `failed` (also for an invalid answer) or `cut_off`. */
   readonly pluginCalled: (facts: {
     readonly kind: string;
     readonly call: string;
     readonly outcome: string;
     readonly tookMs: number;
   }) => void;
-  /** A job without pods has come to another phase, as plugins name them. */
+  /** A job without pods has entered a phase of its plugin. */
   readonly taskPhaseReached: (facts: { readonly kind: string; readonly phase: string }) => void;
-  /** A plugin has asked for tokens; `outcome` as it was told, or `failed`. */
+  /** A plugin's request for tokens was answered with this outcome, or has `failed`. */
   readonly pluginAsked: (facts: { readonly kind: string; readonly pool: string; readonly outcome: string }) => void;
-  /** So many jobs of this worker lack tokens of a pool. */
+  /** The number of this worker's jobs that lack tokens of a pool. */
   readonly pluginsWait: (facts: { readonly kind: string; readonly pool: string; readonly jobs: number }) => void;
-  /** Changes got their places in the event log; the oldest of them waited so long. */
+  /** Changes got their positions in the event log. `lagMs` is how long the oldest of them waited. */
   readonly changesSequenced: (facts: { readonly lagMs: number }) => void;
   readonly quota: QuotaTelemetry;
 };
 
 export type TelemetryOptions = {
   readonly level: string;
-  /** Where lines go: a file, which is made if it is not there, or standard output for null. */
+  /** The file of the log, which is created if it does not exist. Null: standard output. */
   readonly file: string | null;
-  /** Null: nothing is measured. */
+  /** Omitted or null: nothing is measured. */
   readonly meter?: Meter | null;
-  /** What each line is joined to its trace by; absent: nothing is traced. */
+  /** Fields that join a line to its trace. Omitted: nothing is traced. */
   readonly traceIds?: (() => Readonly<Record<string, string>>) | undefined;
 };
 
-/** Lines are written before the call returns, so that a kill loses none. */
+/** Each line is written before the call returns, so that a killed process loses none. */
 export function createTelemetry({ level, file, meter = null, traceIds }: TelemetryOptions): Telemetry {
   const log = pino(
     {
@@ -89,29 +99,29 @@ export function createTelemetry({ level, file, meter = null, traceIds }: Telemet
   return telemetryOn(log, meter);
 }
 
-const NOBODY_MEASURES: Meter = { record: () => {}, read: () => {} };
+const NO_METER: Meter = { record: () => {}, read: () => {} };
 
 function telemetryOn(log: Logger, measuring: Meter | null): Telemetry {
-  const meter = measuring ?? NOBODY_MEASURES;
+  const meter = measuring ?? NO_METER;
   const loopFailed: Telemetry["loopFailed"] = (facts) => {
-    log.error(facts, "loop failed, goes on");
-    // What follows names one job, which would make a series of its own.
+    log.error(facts, "loop failed and continues");
+    // The rest of the name is a job's uid: each would be a series of its own.
     meter.record("loopFailures", 1, { loop: facts.loop.split(" of job ")[0] ?? facts.loop });
   };
   return {
     serviceStarted: (facts) => log.info(facts, "service started"),
     processStarted: (facts) => log.info(facts, "process started"),
     serviceStopped: () => log.info("service stopped"),
-    podConfigRead: (facts) => log.info(facts, "pod config read"),
+    podConfigRead: (facts) => log.info(facts, "pod settings read again"),
     loopFailed,
     quota: quotaTelemetry(log, meter, { monotonicMs: () => performance.now(), loopFailed }),
     callFailed: (facts) => {
-      log.error(facts, "call failed");
+      log.error(facts, "call answered with INTERNAL");
       meter.record("internalErrors", 1);
     },
     clusterFailed: (facts) => {
       log.warn(facts, "cluster call failed");
-      meter.record("clusterFailures", 1, { cluster: facts.cluster });
+      meter.record("clusterFailures", 1, { cluster: facts.cluster ?? "" });
     },
     ...measurements(meter),
   };
@@ -141,8 +151,9 @@ function measurements(meter: Meter) {
       meter.record("kubernetesCalls", 1, { cluster, verb, resource, code });
       meter.record("kubernetesCallDuration", seconds(tookMs), { cluster, verb });
     },
-    jobChanged: ({ kind, cluster, change }) => meter.record("jobChanges", 1, { kind, cluster, change }),
-    objectsChanged: ({ count, ...labels }) => meter.record("objectChanges", count, labels),
+    jobChanged: ({ kind, cluster, change }) => meter.record("jobChanges", 1, { kind, cluster: cluster ?? "", change }),
+    objectsChanged: ({ count, cluster, ...labels }) =>
+      meter.record("objectChanges", count, { ...labels, cluster: cluster ?? "" }),
     pluginCalled: ({ tookMs, ...labels }) => meter.record("pluginCallDuration", seconds(tookMs), labels),
     taskPhaseReached: (labels) => meter.record("pluginPhases", 1, labels),
     pluginAsked: (labels) => meter.record("pluginAllocations", 1, labels),
@@ -151,7 +162,7 @@ function measurements(meter: Meter) {
   } satisfies Partial<Telemetry>;
 }
 
-/** A clock of another machine may be ahead: no duration is below 0. */
+/** Never below 0, although another machine's clock may be ahead. */
 function seconds(durationMs: number): number {
   return Math.max(0, durationMs) / 1000;
 }

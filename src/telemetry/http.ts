@@ -4,13 +4,13 @@ import type { AddressInfo } from "node:net";
 import type { Clock } from "../runtime/clock.ts";
 import { formatAddress, parseListenAddress } from "../runtime/listen-address.ts";
 
-/** One thing that must hold before this process is sent work. A throw, and no answer in time, are a no. */
+/** A condition for readiness. It fails if `ready` returns false, throws, or does not answer in time. */
 export type ReadyCheck = { readonly name: string; readonly ready: () => boolean | Promise<boolean> };
 
 export type HttpOptions = {
-  /** HOST:PORT for `/livez` and `/readyz`; null: not served. */
+  /** HOST:PORT of `/livez` and `/readyz`. Null: not served. */
   readonly health: string | null;
-  /** HOST:PORT for `/metrics`; null: not served. May be the same. */
+  /** HOST:PORT of `/metrics`, which may be the same. Null: not served. */
   readonly metrics: string | null;
 };
 
@@ -20,30 +20,31 @@ export type HttpPorts = {
   readonly scrape: (() => Promise<{ readonly contentType: string; readonly body: string }>) | null;
 };
 
-export type HttpFace = {
-  /** HOST:PORT with the ports that were got; null where not served. */
+export type HealthServer = {
+  /** HOST:PORT with the real port; null if not served. */
   readonly health: string | null;
   readonly metrics: string | null;
-  /** From now on not ready: what sends work should send it elsewhere. */
+  /** Answers "not ready" from now on, so that load balancers send work elsewhere. */
   readonly drain: () => void;
   readonly close: () => Promise<void>;
 };
 
-type Answer = { readonly status: number; readonly contentType: string; readonly body: string };
-type Routes = Record<string, () => Promise<Answer>>;
+type HttpAnswer = { readonly status: number; readonly contentType: string; readonly body: string };
+type RoutesByPath = Record<string, () => Promise<HttpAnswer>>;
 
-/** A kubelet gives up after a second by default: its question should not outlive that by much. */
+/** Shorter than the second after which a kubelet gives up by default. */
 const CHECK_MS_MAX = 900;
 const TEXT = "text/plain; charset=utf-8";
 
 /**
- * Serves health and metrics over plain HTTP: they name no job and take no input. Live means that the process answers; a store that is away
- * makes it unready, since a restart would not bring the store back.
+ * Serves health and metrics over plain HTTP: they name no job and take no input. A process that answers is live. If the
+ * database does not answer, the process is not ready but still live: a restart would not bring the database back.
  */
-export async function startHttp(ports: HttpPorts, { health, metrics }: HttpOptions): Promise<HttpFace> {
+export async function startHttp(ports: HttpPorts, { health, metrics }: HttpOptions): Promise<HealthServer> {
   let draining = false;
-  const faces = new Map<string, Routes>();
-  const serveAt = (listen: string, routes: Routes) => faces.set(listen, { ...faces.get(listen), ...routes });
+  const routesByAddress = new Map<string, RoutesByPath>();
+  const serveAt = (listen: string, routes: RoutesByPath) =>
+    routesByAddress.set(listen, { ...routesByAddress.get(listen), ...routes });
   if (health !== null) {
     serveAt(health, { "/livez": async () => text(200, "ok\n"), "/readyz": () => readiness(ports, draining) });
   }
@@ -53,10 +54,10 @@ export async function startHttp(ports: HttpPorts, { health, metrics }: HttpOptio
   }
   const servers = new Map<string, { readonly server: Server; readonly address: string }>();
   const close = async () => {
-    await Promise.all([...servers.values()].map(({ server }) => shut(server)));
+    await Promise.all([...servers.values()].map(({ server }) => closeServer(server)));
   };
   try {
-    for (const [listen, routes] of faces) servers.set(listen, await listenAt(listen, routes));
+    for (const [listen, routes] of routesByAddress) servers.set(listen, await listenAt(listen, routes));
   } catch (error) {
     await close();
     throw error;
@@ -72,16 +73,16 @@ export async function startHttp(ports: HttpPorts, { health, metrics }: HttpOptio
   };
 }
 
-async function readiness({ checks, clock }: HttpPorts, draining: boolean): Promise<Answer> {
+async function readiness({ checks, clock }: HttpPorts, draining: boolean): Promise<HttpAnswer> {
   const results = await Promise.all(
-    checks.map(async (check) => ({ name: check.name, ready: await asked(check, clock) })),
+    checks.map(async (check) => ({ name: check.name, ready: await isReady(check, clock) })),
   );
   const all = draining ? [...results, { name: "not draining", ready: false }] : results;
   const lines = all.map(({ name, ready }) => `[${ready ? "+" : "-"}] ${name}\n`);
   return text(all.every(({ ready }) => ready) ? 200 : 503, lines.join(""));
 }
 
-async function asked({ ready }: ReadyCheck, clock: HttpPorts["clock"]): Promise<boolean> {
+async function isReady({ ready }: ReadyCheck, clock: HttpPorts["clock"]): Promise<boolean> {
   const answered = new AbortController();
   const late = clock.sleep(CHECK_MS_MAX, answered.signal).then(() => false);
   try {
@@ -95,7 +96,7 @@ async function asked({ ready }: ReadyCheck, clock: HttpPorts["clock"]): Promise<
 
 async function listenAt(
   listen: string,
-  routes: Routes,
+  routes: RoutesByPath,
 ): Promise<{ readonly server: Server; readonly address: string }> {
   const { host, port } = parseListenAddress(listen);
   const server = createServer((request, response) => {
@@ -113,15 +114,15 @@ async function listenAt(
   return { server, address: formatAddress({ host, port: bound }) };
 }
 
-function send(response: ServerResponse, { status, contentType, body }: Answer): void {
+function send(response: ServerResponse, { status, contentType, body }: HttpAnswer): void {
   response.writeHead(status, { "content-type": contentType }).end(body);
 }
 
-function text(status: number, body: string): Answer {
+function text(status: number, body: string): HttpAnswer {
   return { status, contentType: TEXT, body };
 }
 
-async function shut(server: Server): Promise<void> {
+async function closeServer(server: Server): Promise<void> {
   const closed = once(server, "close");
   server.close();
   server.closeAllConnections();

@@ -2,7 +2,7 @@ import type { ObservePorts } from "./observe-stores.ts";
 
 type RequestLike = { readonly method: string; readonly path: string };
 type ResultLike = { readonly kind: string; readonly status?: number };
-/** Methods, whose parameters may be more precise in the clients that are wrapped. */
+/** Methods, so that parameters of the wrapped client may be narrower. */
 type ClientLike = {
   request(request: RequestLike, signal?: unknown): Promise<ResultLike>;
   watch(request: { readonly path: string }, signal: unknown): Promise<ResultLike>;
@@ -10,7 +10,7 @@ type ClientLike = {
 
 const VERBS: Readonly<Record<string, string>> = { POST: "create", PUT: "update", PATCH: "patch", DELETE: "delete" };
 
-/** Names a call as Kubernetes' own RBAC and metrics do: verb and resource, `list pods`, `get pods/log`. */
+/** Names a call like Kubernetes' own RBAC and metrics, by verb and resource: `list pods`, `get pods/log`. */
 export function nameCall({ method, path }: RequestLike): { readonly verb: string; readonly resource: string } {
   const [, inside = ""] = /^\/(?:api\/[^/]+|apis\/[^/]+\/[^/]+)\/(.*)$/.exec(path.split("?")[0] ?? "") ?? [];
   const parts = inside.split("/").filter((part) => part !== "");
@@ -20,7 +20,7 @@ export function nameCall({ method, path }: RequestLike): { readonly verb: string
   return { verb, resource: subresource === undefined ? resource : `${resource}/${subresource}` };
 }
 
-/** A client of an API server that tells of every call, and makes spans of those that belong to a traced step. */
+/** Reports every call to an API server, and makes a span of each call within a traced step. */
 export function observeKubeClient<Client extends ClientLike>(client: Client, cluster: string, ports: ObservePorts) {
   const { clock, telemetry, tracing } = ports;
 
@@ -32,7 +32,7 @@ export function observeKubeClient<Client extends ClientLike>(client: Client, clu
   }
 
   function traced(call: ReturnType<typeof nameCall>, run: () => Promise<ResultLike>): Promise<ResultLike> {
-    // What reflectors ask belongs to no job.
+    // Calls of reflectors belong to no job.
     if (tracing?.traceParent() === undefined) return observed(call, run);
     const attributes = { "gangway.cluster": cluster };
     return tracing.span(

@@ -1,4 +1,6 @@
+/** Serves on-call engineers: measures and traces the calls of the stages to the store. */
 import { isDraining, type Job } from "../core/job/job.ts";
+import type { Registry } from "../core/kinds/registry.ts";
 import type { PlannedAdmission } from "../core/plan/plan-types.ts";
 import type { PlanSnapshot } from "../core/plan/snapshot.ts";
 import type { Decision } from "../core/reconcile/decision.ts";
@@ -7,20 +9,21 @@ import { countRecord } from "./count-changes.ts";
 import type { Telemetry } from "./events.ts";
 import type { Tracing } from "./tracing.ts";
 
-/** What observing needs; `tracing` is null where spans are not wanted. */
+/** Null tracing: no spans. */
 export type ObservePorts = {
   readonly clock: Pick<Clock, "nowMs" | "monotonicMs">;
   readonly telemetry: Telemetry;
+  readonly kinds: Registry;
   readonly tracing: Tracing | null;
 };
 
-// Methods, whose parameters may be wider in the real stores: what is not named here passes through as it is.
+// Methods, so that parameters of the real stores may be wider. Every other method passes through unchanged.
 type PlannerStoreLike = {
   snapshot(): Promise<PlanSnapshot>;
   recordAdmission(record: { readonly planned: PlannedAdmission }): Promise<string>;
 };
 
-/** A planner's store that tells of what passes through: queue depth, admissions and how long they waited, the ledger's transactions. */
+/** Reports the depth of queues, admissions with their waiting times, and transactions on the ledger. */
 export function observePlannerStore<Store>(store: Store & PlannerStoreLike, ports: ObservePorts): Store {
   const { clock, telemetry, tracing } = ports;
   let waiting: ReadonlyMap<string, Job> = new Map();
@@ -52,7 +55,7 @@ type LedgerLike = {
   confirmReleases(lines: readonly unknown[]): Promise<void>;
 };
 
-/** A ledger that tells of the transactions of callers' tokens; the planner's are its store's. */
+/** Reports the transactions of callers' tokens. The planner's store reports those of the planner. */
 export function observeLedger<Ledger>(ledger: Ledger & LedgerLike, ports: ObservePorts): Ledger {
   const recorded = () => "recorded";
   const observed: LedgerLike = {
@@ -67,13 +70,13 @@ type WorkerStoreLike = {
   record(job: Job, decision: Decision, lease: unknown, nowMs: number): Promise<string>;
 };
 
-/** A worker's store that tells of the records that give tokens back. */
+/** Reports what records change, and the records that release tokens. */
 export function observeWorkerStore<Store>(store: Store & WorkerStoreLike, ports: ObservePorts): Store {
   const observed: WorkerStoreLike = {
     record: (job, decision, lease, nowMs) => {
       const run = async () => {
         const outcome = await store.record(job, decision, lease, nowMs);
-        if (outcome === "recorded") countRecord(ports.telemetry, job, decision);
+        if (outcome === "recorded") countRecord(ports, job, decision);
         return outcome;
       };
       const counted = releases(job, decision) ? () => commit(ports, "release", run) : run;
@@ -89,7 +92,7 @@ type WatchStoreLike = {
   ) => Promise<{ readonly head: number; readonly given: number; readonly oldestMs?: number | null }>;
 };
 
-/** A watch's store that tells how long changes waited for their place in the event log. */
+/** Reports how long changes waited for their positions in the event log. */
 export function observeWatchStore<Store>(store: Store & WatchStoreLike, { clock, telemetry }: ObservePorts): Store {
   const observed: WatchStoreLike = {
     sequence: async (nowMs) => {
@@ -126,7 +129,7 @@ function admissionSpan(
 ): Promise<string> {
   const attributes = {
     "gangway.job.uid": planned.jobUid,
-    "gangway.cluster": planned.cluster,
+    "gangway.cluster": planned.cluster ?? "",
     "gangway.admission": planned.admission,
   };
   return tracing.span(
@@ -143,7 +146,7 @@ function queueOf(job: Job): string {
   return job.spec.runPolicy.schedulingPolicy.queue;
 }
 
-/** Its creation, or when its last admission was undone. */
+/** The time of its creation, or of the end of its last admission. */
 function waitsSinceMs(job: Job): number {
   const admitted = job.status.conditions.find(({ type }) => type === "Admitted");
   return admitted?.lastTransitionMs ?? job.createTimeMs;

@@ -1,4 +1,4 @@
-/** What is used of OpenTelemetry's SDK for Node, which reads every OTEL_* variable itself. */
+/** The used part of OpenTelemetry's SDK for Node, which reads all OTEL_* variables itself. */
 type Sdk = { readonly start: () => void; readonly shutdown: () => Promise<void> };
 type SdkModule = {
   readonly NodeSDK: new (options: { readonly instrumentations: readonly []; readonly serviceName?: string }) => Sdk;
@@ -7,9 +7,9 @@ type SdkModule = {
 const SDK = "@opentelemetry/sdk-node";
 
 /**
- * Starts the SDK as the environment's OTEL_* variables say: providers, exporters, sampling, resource. Nothing is instrumented by it; spans
- * and metrics are made by hand. `serviceName` null: the environment names the service.
- * @throws Error where the package is not installed.
+ * Starts the SDK, whose providers, exporters, sampling and resource OTEL_* variables set. It instruments nothing: spans
+ * and metrics are made by hand. Null `serviceName`: the environment names the service.
+ * @throws Error if the package is not installed.
  */
 export async function startOtelSdk({
   serviceName,

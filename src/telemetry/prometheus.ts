@@ -1,20 +1,27 @@
 import type { Counter, Gauge, Histogram } from "prom-client";
-import { HISTOGRAM_BOUNDS, type Labels, METRICS, type Meter, type MetricKey, type Reading } from "./metrics.ts";
+import {
+  type GaugeReading,
+  HISTOGRAM_BOUNDS,
+  METRICS,
+  type Meter,
+  type MetricKey,
+  type MetricLabels,
+} from "./metrics.ts";
 
 export type Prometheus = Meter & {
-  /** Everything as Prometheus reads it. */
+  /** All metrics in Prometheus' format. */
   readonly scrape: () => Promise<{ readonly contentType: string; readonly body: string }>;
 };
 
-type Instrument = (value: number, labels: Labels) => void;
+type RecordValue = (value: number, labels: MetricLabels) => void;
 
-/** Keeps every metric, and those of the process itself, for a scrape. Loads prom-client, which nothing else does. */
+/** Keeps every metric, and metrics of the process, for scrapes. Only this function loads prom-client. */
 export async function createPrometheus(): Promise<Prometheus> {
   const prom = await import("prom-client");
   const registry = new prom.Registry();
   prom.collectDefaultMetrics({ register: registry });
-  const readers = new Map<string, () => readonly Reading[]>();
-  const instruments = new Map<string, Instrument>();
+  const readers = new Map<string, () => readonly GaugeReading[]>();
+  const instruments = new Map<string, RecordValue>();
   for (const [key, { kind, name, help, labels }] of Object.entries(METRICS)) {
     const options = { name, help, labelNames: [...labels], registers: [registry] };
     if (kind === "counter") instruments.set(key, onCounter(new prom.Counter(options)));
@@ -33,20 +40,20 @@ export async function createPrometheus(): Promise<Prometheus> {
   };
 }
 
-function onCounter(counter: Counter): Instrument {
+function onCounter(counter: Counter): RecordValue {
   return (value, labels) => counter.inc(labels, value);
 }
 
-function onHistogram(histogram: Histogram): Instrument {
+function onHistogram(histogram: Histogram): RecordValue {
   return (value, labels) => histogram.observe(labels, value);
 }
 
-function onGauge(gauge: Gauge): Instrument {
+function onGauge(gauge: Gauge): RecordValue {
   return (value, labels) => gauge.set(labels, value);
 }
 
-/** A gauge that is asked for shows what is said now and nothing of what was said before. */
-function collect(gauge: Gauge, readings: (() => readonly Reading[]) | undefined): void {
+/** Replaces all values of a gauge by those that are read now. */
+function collect(gauge: Gauge, readings: (() => readonly GaugeReading[]) | undefined): void {
   if (readings === undefined) return;
   gauge.reset();
   for (const { value, labels } of readings()) gauge.set(labels, value);

@@ -1,56 +1,15 @@
 import type { Logger } from "pino";
-import type { Meter, Reading } from "./metrics.ts";
+import type { QuotaEvents } from "../core/quota/events.ts";
+import type { GaugeReading, Meter } from "./metrics.ts";
 
-/** What the operator hears of tokens; each returns at once. */
-export type QuotaTelemetry = {
-  /** Counters and ledger may differ, or the counters are gone: nothing is granted until the domain is open again. */
-  readonly domainClosed: (facts: { readonly domain: string; readonly epoch: number; readonly why: string }) => void;
-  /** `rebuilt`: by this process, from the ledger; otherwise it was found open. */
-  readonly domainOpened: (facts: {
-    readonly domain: string;
-    readonly epoch: number;
-    readonly rebuilt: boolean;
-    readonly why: string;
-    readonly tookMs: number;
-  }) => void;
-  /** An attempt to open a domain failed and is repeated. */
-  readonly domainFailed: (facts: { readonly domain: string; readonly error: unknown }) => void;
-  /** A call that asked for tokens was answered; `scope` is what was in the way, or empty. */
-  readonly granted: (facts: {
-    readonly pool: string;
-    readonly outcome: string;
-    readonly scope: string;
-    readonly tookMs: number;
-  }) => void;
-  /** A call that stood in a line has ended. */
-  readonly waited: (facts: { readonly pool: string; readonly outcome: string; readonly tookMs: number }) => void;
-  readonly expired: (facts: { readonly pool: string; readonly tokens: number }) => void;
-  /** Grants that were never acknowledged: taken back, or found in the ledger. */
-  readonly doubted: (facts: { readonly domain: string; readonly voided: number; readonly found: number }) => void;
-  readonly reconciled: (facts: {
-    readonly pool: string | null;
-    readonly differences: number;
-    readonly repaired: boolean;
-  }) => void;
-  /** A round of a domain's reaper. */
-  readonly ticked: (facts: { readonly domain: string; readonly clockMs: number; readonly advanced: boolean }) => void;
-  /** The pools of a domain as its reaper sees them; null: no limit. */
-  readonly poolsSeen: (facts: {
-    readonly domain: string;
-    readonly pools: readonly {
-      readonly pool: string;
-      readonly used: number;
-      readonly limit: number | null;
-      readonly waiters: number;
-    }[];
-  }) => void;
-  /** A call to the counters was answered, or failed. */
+/** Reports events of tokens, and how long calls to the counters take. */
+export type QuotaTelemetry = QuotaEvents & {
+  /** A call to the counters has ended. */
   readonly scriptRan: (facts: { readonly verb: string; readonly tookMs: number }) => void;
-  readonly loopFailed: (facts: { readonly loop: string; readonly error: unknown }) => void;
 };
 
-/** What a reaper saw is shown for so long: then another one sees to the domain, or none does. */
-const SEEN_MS = 30_000;
+/** Numbers of a reaper are shown for this long. Later, another process' reaper may have newer ones. */
+const FRESH_MS = 30_000;
 
 export function quotaTelemetry(
   log: Logger,
@@ -78,7 +37,7 @@ export function quotaTelemetry(
     },
     waited: ({ pool, outcome, tookMs }) => meter.record("quotaWait", tookMs / 1000, { pool, outcome }),
     expired: ({ pool, tokens }) => {
-      log.info({ pool, tokens }, "leases lapsed");
+      log.info({ pool, tokens }, "leases expired");
       meter.record("quotaExpired", tokens, { pool });
     },
     doubted: ({ domain, voided, found }) => {
@@ -96,14 +55,14 @@ export function quotaTelemetry(
   };
 }
 
-type Seen = Parameters<QuotaTelemetry["poolsSeen"]>[0]["pools"];
+type SeenPools = Parameters<QuotaTelemetry["poolsSeen"]>[0]["pools"];
 
-/** Gauges of what was seen last, for as long as it is fresh. */
+/** Gauges of the numbers that reapers reported last, while they are fresh. */
 function seenPools(meter: Meter, monotonicMs: () => number): QuotaTelemetry["poolsSeen"] {
-  const seen = new Map<string, { readonly pools: Seen; readonly atMs: number }>();
-  const readings = (numberIn: (pool: Seen[number]) => number | null) => (): readonly Reading[] =>
+  const seen = new Map<string, { readonly pools: SeenPools; readonly atMs: number }>();
+  const readings = (numberIn: (pool: SeenPools[number]) => number | null) => (): readonly GaugeReading[] =>
     [...seen.values()]
-      .filter(({ atMs }) => monotonicMs() - atMs < SEEN_MS)
+      .filter(({ atMs }) => monotonicMs() - atMs < FRESH_MS)
       .flatMap(({ pools }) =>
         pools.flatMap((one) => {
           const value = numberIn(one);

@@ -1,38 +1,41 @@
+import type { Registry } from "../core/kinds/registry.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { createTelemetry, type Telemetry } from "./events.ts";
+import { createInstrumentation, type Instrumentation } from "./instrumentation.ts";
 import { allMeters, type Meter } from "./metrics.ts";
-import { createObserver, type Observer } from "./observer.ts";
 import type { Prometheus } from "./prometheus.ts";
 import type { Tracing } from "./tracing.ts";
 
-export type TelemetryWanted = {
+export type TelemetrySettings = {
   readonly level: string;
-  /** A file for log lines; null: standard output. */
+  /** The file of the log. Null: standard output. */
   readonly file: string | null;
   readonly clock: Clock;
-  /** Whether metrics are kept for Prometheus. */
+  readonly kinds: Registry;
+  /** Keeps metrics for Prometheus. */
   readonly metrics: boolean;
-  /** Null: OpenTelemetry is not asked for. */
+  /** Null: OpenTelemetry is off. */
   readonly otel: { readonly serviceName: string | null } | null;
 };
 
 export type StartedTelemetry = {
   readonly telemetry: Telemetry;
-  readonly observer: Observer;
-  /** Null where metrics are not kept for Prometheus. */
+  readonly instrumentation: Instrumentation;
+  /** Null: no metrics are kept for Prometheus. */
   readonly scrape: Prometheus["scrape"] | null;
-  /** Sends what is not sent yet. */
+  /** Sends the remaining traces and metrics. */
   readonly close: () => Promise<void>;
 };
 
-/** Starts what is wanted, and loads nothing beside it: by default that is a log alone. */
+/** Starts the log, and metrics and traces if the settings ask for them. Loads only the packages that it needs. */
 export async function startTelemetry({
   level,
   file,
   clock,
+  kinds,
   metrics,
   otel,
-}: TelemetryWanted): Promise<StartedTelemetry> {
+}: TelemetrySettings): Promise<StartedTelemetry> {
   const prometheus = metrics ? await (await import("./prometheus.ts")).createPrometheus() : null;
   const exported = otel === null ? null : await startOtel(otel);
   const meters = [prometheus, exported?.meter].filter((meter) => meter !== null && meter !== undefined);
@@ -41,18 +44,18 @@ export async function startTelemetry({
   const telemetry = createTelemetry({ level, file, meter, traceIds: tracing?.ids });
   return {
     telemetry,
-    observer: createObserver({ clock, telemetry, tracing, meter }),
+    instrumentation: createInstrumentation({ clock, telemetry, kinds, tracing, meter }),
     scrape: prometheus?.scrape ?? null,
     close: exported?.close ?? (async () => {}),
   };
 }
 
 async function startOtel(
-  otel: NonNullable<TelemetryWanted["otel"]>,
+  otel: NonNullable<TelemetrySettings["otel"]>,
 ): Promise<{ readonly meter: Meter; readonly tracing: Tracing; readonly close: () => Promise<void> }> {
   const { startOtelSdk } = await import("./otel-sdk.ts");
   const close = await startOtelSdk(otel);
-  // Instruments belong to the provider that is registered when they are made.
+  // Instruments belong to the provider that is registered when they are created.
   const [{ createOtelMeter }, { createTracing }] = await Promise.all([
     import("./otel-meter.ts"),
     import("./tracing.ts"),

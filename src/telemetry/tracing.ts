@@ -11,22 +11,22 @@ import {
 } from "@opentelemetry/api";
 import { formatTraceParent, parseTraceParent } from "./trace-parent.ts";
 
-/** Makes spans by hand with whatever provider is registered with OpenTelemetry. Where nothing is traced there is none of these at all. */
+/** Makes spans with the provider that is registered with OpenTelemetry. A process that traces nothing has none. */
 export type Tracing = {
-  /** Runs something within a span, which ends with it; what it throws is recorded and thrown on. */
+  /** Runs a function within a span. An error of it is recorded in the span, and thrown again. */
   readonly span: <T>(of: SpanFacts, run: (span: Span) => Promise<T>) => Promise<T>;
-  /** The active span as a `traceparent`; undefined outside of any. */
+  /** The active span as a `traceparent`. Undefined: no span is active. */
   readonly traceParent: () => string | undefined;
-  /** What a log line is joined to its trace by; empty outside of any. */
+  /** The ids that join a log line to its trace. Empty: no span is active. */
   readonly ids: () => Readonly<Record<string, string>>;
 };
 
 export type SpanFacts = {
-  /** Of few different values: `worker step`, not one with a job's name. */
+  /** One of few names, such as `worker step`; never one with a job's name. */
   readonly name: string;
   readonly kind?: "server" | "client";
   readonly attributes?: Attributes;
-  /** Whose child it is: the job's stored `traceparent`, or what a caller's headers say; absent: the active span's. */
+  /** The parent: the stored `traceparent` of a job, or a caller's headers. Omitted: the active span. */
   readonly parent?: { readonly traceParent?: string | undefined; readonly headers?: Readonly<Record<string, unknown>> };
 };
 

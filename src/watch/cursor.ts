@@ -1,11 +1,11 @@
 const PREFIX = "p1.";
 
-/** A position of the log as clients hold it: opaque text. */
+/** The text of a position that clients keep. They must not interpret it. */
 export function encodeCursor(position: number): string {
   return Buffer.from(`${PREFIX}${position}`).toString("base64url");
 }
 
-/** The position of a cursor; null where the text is none of ours. */
+/** The position of a cursor; null for any text that `encodeCursor` did not make. */
 export function parseCursor(cursor: string): number | null {
   if (!/^[\w-]{1,40}$/.test(cursor)) return null;
   const text = Buffer.from(cursor, "base64url").toString("latin1");

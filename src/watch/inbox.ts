@@ -1,14 +1,14 @@
 import type { Clock } from "../runtime/clock.ts";
 
-/** What one stream has not passed on yet: bounded, filled by the tail, emptied by the stream. */
+/** The items that one stream has not sent yet, of a bounded number. The tail adds them; the stream takes them. */
 export type Inbox<T> = {
-  /** Drops everything and stays `overflowed` once more than `capacity` items wait. */
+  /** Drops all items and stays `overflowed` if more than `capacity` of them wait. */
   readonly push: (item: T) => void;
-  /** Lets a waiting stream look without an item. */
+  /** Ends the stream's wait without an item. */
   readonly nudge: () => void;
   readonly takeAll: () => readonly T[];
   readonly overflowed: () => boolean;
-  /** Resolves true when something is there or was nudged, false after `delayMs` of silence. */
+  /** Resolves to true at an item or a nudge, and to false after `delayMs` without one. */
   readonly wait: (delayMs: number) => Promise<boolean>;
 };
 

@@ -1,27 +1,28 @@
 import type { Telemetry } from "../telemetry/events.ts";
 import type { WatchPorts } from "./ports.ts";
 
-/** Looked at so often even if no hint came: hints may be lost. */
+/** How often the sequencer looks without a hint: hints may be lost. */
 const POLL_MS = 500;
-/** Hints that come this close together are one. */
+/** Hints within this time cause one look. */
 const COLLECT_MS = 5;
 /** Events are kept for 14 days. */
 const RETENTION_MS = 14 * 24 * 3_600_000;
 const PRUNE_EVERY_MS = 3_600_000;
 
 export type Sequencer = {
-  /** Something was committed: positions may be wanted. */
+  /** Says that events may have been committed. */
   readonly hint: () => void;
-  /** Gives positions to everything that is committed now, and passes the log's head on. */
+  /** Gives positions to everything that is committed now, and passes on the log's head. */
   readonly runOnce: () => Promise<void>;
-  /** Runs until `signal` is aborted; a failure is told and tried again. */
+  /** Runs until `signal` is aborted. A failed look is reported and repeated. */
   readonly run: (signal: AbortSignal) => Promise<void>;
 };
 
 /**
- * Gives committed changes their positions; `advance` is told the log's head after each look. Where several could, the one with the lease
- * does so as they come and the others follow. A reader that waits for a position gets it from whomever it asks: the log's own row keeps two
- * from giving at once, so that readers never depend on the lease.
+ * Gives positions to committed changes, and calls `advance` with the log's head after each look. Of several processes,
+ * the one with the lease gives positions as changes come; the others only follow the head. Any process may also give
+ * positions for a reader that waits for one: a row lock keeps two from doing so at a time, so that readers never depend
+ * on the lease.
  */
 export function createSequencer(
   { clock, store, lease, onGiven }: WatchPorts,

@@ -1,56 +1,53 @@
+/** Serves clients that watch jobs: a snapshot, then every change of the jobs that match, with bounded buffers. */
+import type { LoggedChange, WatchItem, WatchRequest } from "../core/job/event-log.ts";
 import { type JobFilter, matchesFilter } from "../core/job/filter.ts";
 import type { Job } from "../core/job/job.ts";
 import { bareReplica, type JobSpec } from "../core/job/spec.ts";
 import { encodeCursor, parseCursor } from "./cursor.ts";
 import { createInbox, type Inbox } from "./inbox.ts";
-import type { LogEntry, WatchPorts } from "./ports.ts";
+import type { WatchPorts } from "./ports.ts";
 import type { Tail } from "./tail.ts";
 
-export type WatchRequest = { readonly filter: JobFilter; readonly cursor: string; readonly full: boolean };
-
-export type WatchItem =
-  | { readonly type: "ADDED" | "MODIFIED" | "DELETED"; readonly job: Job; readonly cursor: string }
-  | { readonly type: "BOOKMARK" | "GAP" | "TOO_SLOW"; readonly cursor: string };
-
 export type StreamOptions = {
-  /** So many entries may wait for a reader before it is told that it is too slow. */
+  /** A reader that is more entries behind gets TOO_SLOW. */
   readonly bufferMax: number;
-  /** A stream that has nothing to say says at least this often where it is. */
+  /** A stream without entries sends a bookmark this often. */
   readonly bookmarkMs: number;
-  /** A stream that passes over entries says where it is after this many. */
+  /** A stream whose filter drops entries sends a bookmark after this many. */
   readonly bookmarkEntries: number;
 };
 
-/** What `stream` stands on, beside its request. */
+/** Shared by all streams: the ports, the tail of the log, and the bounds. */
 export type StreamParts = {
   readonly ports: WatchPorts;
   readonly tail: Tail;
-  /** Gives everything that is committed now its position, so that a snapshot is hardly ever ahead of the log. */
+  /** Gives positions to everything that is committed now, so that a snapshot is rarely ahead of the log. */
   readonly settle: () => Promise<void>;
   readonly options: StreamOptions;
 };
 
 const PAGE = 500;
-/** So many full records are loaded at once: each may be megabytes of templates. */
+/** The most full records that are loaded at a time: the templates of each may be megabytes. */
 const RECORDS = 50;
 
-/** Where a stream is, and which entries its snapshot has told already. */
-type Place = {
+/** Where a stream is in the log, and which entries its snapshot already contains. */
+type StreamPlace = {
   position: number;
-  /** The position of the last cursor that the reader has. */
-  told: number;
-  /** By job uid: entries at or below this version are in the snapshot; they got their positions after it. */
+  /** The position of the last cursor that was sent. */
+  sent: number;
+  /** By job uid: the snapshot contains entries up to this version, although they got their positions after it. */
   readonly ahead: Map<string, number>;
-  /** The snapshot's bookmark is still owed: it waits until the entries that are ahead have passed, so that no resume repeats them. */
-  owed: boolean;
+  /** The snapshot's bookmark waits until the entries in `ahead` have passed: a resume must not repeat them. */
+  owesBookmark: boolean;
 };
 
-type Passed = { readonly position: number; readonly item: { type: "ADDED" | "MODIFIED" | "DELETED"; job: Job } };
+type PassedChange = { readonly position: number; readonly item: { type: "ADDED" | "MODIFIED" | "DELETED"; job: Job } };
 
 /**
- * One reader's view of the jobs that pass a filter: ADDED for each, a BOOKMARK, then every change in the order of the log. With a cursor it goes
- * on after it; GAP and a fresh snapshot where the log no longer reaches back that far. Leaving the filter is DELETED, entering it ADDED. An
- * entry's cursor is its own place; those of a snapshot are empty, because half of one is no place to go on from.
+ * One reader's view of the jobs that pass a filter: ADDED for each job, a BOOKMARK, then every change in the order of
+ * the log. With a cursor, the stream continues after it, or sends GAP and a new snapshot if the log no longer reaches
+ * back that far. A job that leaves the filter is DELETED; one that enters it is ADDED. Entries of a snapshot have no
+ * cursor, because a stream cannot continue from a part of a snapshot.
  */
 export async function* stream(
   parts: StreamParts,
@@ -58,10 +55,12 @@ export async function* stream(
   signal: AbortSignal,
 ): AsyncGenerator<WatchItem, void, undefined> {
   let from = request.cursor === "" ? null : parseCursor(request.cursor);
-  if (from === null && request.cursor !== "") throw new Error("a cursor that was not checked");
+  if (from === null && request.cursor !== "") throw new Error("the cursor was not checked");
   while (!signal.aborted) {
-    const place: Place =
-      from === null ? yield* snapshot(parts, request) : { position: from, told: from, ahead: new Map(), owed: false };
+    const place: StreamPlace =
+      from === null
+        ? yield* snapshot(parts, request)
+        : { position: from, sent: from, ahead: new Map(), owesBookmark: false };
     const end = yield* follow(parts, request, place, signal);
     if (end === "over") return;
     yield { type: "GAP", cursor: "" };
@@ -72,26 +71,26 @@ export async function* stream(
 async function* snapshot(
   { ports, settle }: StreamParts,
   { filter, full }: WatchRequest,
-): AsyncGenerator<WatchItem, Place, undefined> {
+): AsyncGenerator<WatchItem, StreamPlace, undefined> {
   await settle();
   const { jobs, head, ahead } = await ports.store.snapshot(filter);
   for (const job of jobs) yield { type: "ADDED", job: full ? job : withoutTemplates(job), cursor: "" };
-  const place = { position: head, told: head, ahead: new Map(ahead), owed: ahead.size > 0 };
-  if (!place.owed) yield { type: "BOOKMARK", cursor: encodeCursor(head) };
+  const place = { position: head, sent: head, ahead: new Map(ahead), owesBookmark: ahead.size > 0 };
+  if (!place.owesBookmark) yield { type: "BOOKMARK", cursor: encodeCursor(head) };
   return place;
 }
 
-/** Reads pages of the log until the tail takes over; ends with a gap, or with the stream. */
+/** Reads pages of the log until the tail can take over. Ends at a gap, or with the stream. */
 async function* follow(
   parts: StreamParts,
   request: WatchRequest,
-  place: Place,
+  place: StreamPlace,
   signal: AbortSignal,
 ): AsyncGenerator<WatchItem, "gap" | "over", undefined> {
   while (!signal.aborted) {
-    const inbox = createInbox<Passed | "jump">(parts.ports.clock, parts.options.bufferMax);
+    const inbox = createInbox<PassedChange | "jump">(parts.ports.clock, parts.options.bufferMax);
     const behind = { position: place.position };
-    const listener = (entry: LogEntry | null) => hear(entry, request.filter, place, behind, inbox, parts);
+    const listener = (entry: LoggedChange | null) => hear(entry, request.filter, place, behind, inbox, parts);
     const leave = parts.tail.follow(place.position, parts.options.bufferMax / 2, listener);
     if (leave !== null) {
       signal.addEventListener("abort", inbox.nudge, { once: true });
@@ -107,20 +106,20 @@ async function* follow(
     const passed = entries.flatMap((entry) => pass(entry, request.filter, place) ?? []);
     yield* deliver(parts, request, place, passed);
     place.position = entries.at(-1)?.position ?? place.position;
-    if (place.position > place.told) yield bookmark(place);
-    // The log is ahead of the tail only until the tail's next look.
+    if (place.position > place.sent) yield bookmark(place);
+    // The log is ahead of the tail only until the tail reads again.
     if (entries.length === 0) await parts.settle();
   }
   return "over";
 }
 
-/** An entry for the reader; null where it is in the snapshot already or does not concern the filter. */
-function pass(entry: LogEntry, filter: JobFilter, place: Place): Passed | null {
+/** An entry for the reader; null if the snapshot contains it or if the filter drops it. */
+function pass(entry: LoggedChange, filter: JobFilter, place: StreamPlace): PassedChange | null {
   const { uid, version } = entry.job;
-  const told = place.ahead.get(uid);
-  if (told !== undefined) {
-    if (version >= told) place.ahead.delete(uid);
-    if (version <= told) return null;
+  const snapshotVersion = place.ahead.get(uid);
+  if (snapshotVersion !== undefined) {
+    if (version >= snapshotVersion) place.ahead.delete(uid);
+    if (version <= snapshotVersion) return null;
   }
   const was = entry.previous !== null && matchesFilter(filter, entry.job, entry.previous);
   const is = entry.type !== "DELETED" && matchesFilter(filter, entry.job);
@@ -130,11 +129,11 @@ function pass(entry: LogEntry, filter: JobFilter, place: Place): Passed | null {
 }
 
 function hear(
-  entry: LogEntry | null,
+  entry: LoggedChange | null,
   filter: JobFilter,
-  place: Place,
+  place: StreamPlace,
   behind: { position: number },
-  inbox: Inbox<Passed | "jump">,
+  inbox: Inbox<PassedChange | "jump">,
   { options }: StreamParts,
 ): void {
   if (entry === null) {
@@ -144,18 +143,18 @@ function hear(
   const passed = pass(entry, filter, place);
   behind.position = entry.position;
   if (passed !== null) inbox.push(passed);
-  else if (entry.position - place.told >= options.bookmarkEntries || (place.owed && place.ahead.size === 0)) {
+  else if (entry.position - place.sent >= options.bookmarkEntries || (place.owesBookmark && place.ahead.size === 0)) {
     inbox.nudge();
   }
 }
 
-/** Passes on what the tail tells, in order; a bookmark when there is nothing to tell, or nothing but what the filter holds back. */
+/** Sends the tail's entries in order, and bookmarks while there is no entry or the filter drops all of them. */
 async function* live(
   parts: StreamParts,
   request: WatchRequest,
-  place: Place,
+  place: StreamPlace,
   behind: { readonly position: number },
-  inbox: Inbox<Passed | "jump">,
+  inbox: Inbox<PassedChange | "jump">,
   signal: AbortSignal,
 ): AsyncGenerator<WatchItem, "gap" | "over", undefined> {
   while (!signal.aborted) {
@@ -164,31 +163,31 @@ async function* live(
     const passed = items.filter((item) => item !== "jump");
     yield* deliver(parts, request, place, passed, () => inbox.overflowed());
     if (inbox.overflowed()) {
-      yield { type: "TOO_SLOW", cursor: encodeCursor(place.told) };
+      yield { type: "TOO_SLOW", cursor: encodeCursor(place.sent) };
       return "over";
     }
     if (items.length > passed.length) return "gap";
     place.position = heard;
-    const settled = place.owed && place.ahead.size === 0;
-    if (settled || place.position - place.told >= parts.options.bookmarkEntries) yield bookmark(place);
+    const settled = place.owesBookmark && place.ahead.size === 0;
+    if (settled || place.position - place.sent >= parts.options.bookmarkEntries) yield bookmark(place);
     const woken = await inbox.wait(parts.options.bookmarkMs);
     if (!woken && !signal.aborted) yield bookmark(place);
   }
   return "over";
 }
 
-function bookmark(place: Place): WatchItem {
-  place.told = place.position;
-  place.owed = false;
+function bookmark(place: StreamPlace): WatchItem {
+  place.sent = place.position;
+  place.owesBookmark = false;
   return { type: "BOOKMARK", cursor: encodeCursor(place.position) };
 }
 
-/** Passes entries on; a full view takes the templates, which alone never change, from the records that still exist. */
+/** Sends entries. A full view takes the templates, which never change, from the records that still exist. */
 async function* deliver(
   { ports }: StreamParts,
   { full }: WatchRequest,
-  place: Place,
-  passed: readonly Passed[],
+  place: StreamPlace,
+  passed: readonly PassedChange[],
   stopped: () => boolean = () => false,
 ): AsyncGenerator<WatchItem, void, undefined> {
   for (let at = 0; at < passed.length; at += RECORDS) {
@@ -199,7 +198,7 @@ async function* deliver(
       if (stopped()) return;
       const spec = withTemplates(item.job.spec, records.get(item.job.uid)?.spec);
       place.position = position;
-      place.told = position;
+      place.sent = position;
       yield { type: item.type, job: { ...item.job, spec }, cursor: encodeCursor(position) };
     }
   }

@@ -1,31 +1,33 @@
-import type { LogEntry, WatchStore } from "./ports.ts";
+import type { LoggedChange } from "../core/job/event-log.ts";
+import type { WatchStore } from "./ports.ts";
 
-/** So many entries are kept for streams that are a little behind; the others read the log themselves. */
+/** Entries that are kept for streams that are a little behind. Streams further behind read the log themselves. */
 const RING = 1_000;
 const PAGE = 1_000;
 
-/** Hears every entry after the position at which it began; `null`: the log has jumped, begin again. */
-export type Listener = (entry: LogEntry | null) => void;
+/** Gets every entry after the position at which it began. Null: the log has a gap, and the stream begins again. */
+export type TailListener = (entry: LoggedChange | null) => void;
 
-/** The end of the log, read once for all streams. */
+/** Reads the end of the log once for all streams of this process. */
 export type Tail = {
-  /** Reads what is new up to `head`; calls that overlap share the work. */
+  /** Reads new entries up to `head`. Calls that overlap share the work. */
   readonly advance: (head: number) => Promise<void>;
   /**
-   * From now on the listener hears every entry after `position`, those that are kept at once. Null where these are more than `backlogMax` or
-   * not kept any more, or the tail is not there yet; the caller then reads the log itself. The function that comes back ends it.
+   * Gives the listener every entry after `position`: kept entries at once, new ones when they come. Returns the
+   * function that ends this. Null if the entries are more than `backlogMax` or no longer kept, or if the tail has not
+   * come to the position yet: then the caller reads the log itself.
    */
-  readonly follow: (position: number, backlogMax: number, listener: Listener) => (() => void) | null;
+  readonly follow: (position: number, backlogMax: number, listener: TailListener) => (() => void) | null;
 };
 
 export function createTail(store: Pick<WatchStore, "entriesAfter">): Tail {
-  const listeners = new Set<Listener>();
-  let ring: LogEntry[] = [];
-  /** Null until the first head is known: what came before it is nobody's news. */
+  const listeners = new Set<TailListener>();
+  let ring: LoggedChange[] = [];
+  /** Null until the first head is known. Entries before it are not new to any stream. */
   let position: number | null = null;
   let reading: Promise<void> | null = null;
 
-  function take(entries: readonly LogEntry[]): void {
+  function take(entries: readonly LoggedChange[]): void {
     for (const entry of entries) {
       ring.push(entry);
       position = entry.position;

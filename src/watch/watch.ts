@@ -1,15 +1,16 @@
+import type { WatchItem, WatchRequest } from "../core/job/event-log.ts";
 import type { Telemetry } from "../telemetry/events.ts";
 import { parseCursor } from "./cursor.ts";
 import type { WatchPorts } from "./ports.ts";
 import { createSequencer, type Sequencer } from "./sequencer.ts";
-import { type StreamOptions, stream, type WatchItem, type WatchRequest } from "./stream.ts";
+import { type StreamOptions, stream } from "./stream.ts";
 import { createTail } from "./tail.ts";
 
-/** The watch stage: positions for what is committed, and streams of it. */
+/** The watch stage: gives positions to committed changes and streams them. */
 export type Watch = Sequencer & {
-  /** Entries for one reader; ends when `signal` is aborted, or with TOO_SLOW. The cursor must have been checked. */
+  /** Entries for one reader. Ends when `signal` is aborted, or with TOO_SLOW. The caller has checked the cursor. */
   readonly watch: (request: WatchRequest, signal: AbortSignal) => AsyncIterable<WatchItem>;
-  /** True for the empty cursor and for those that a stream has given. */
+  /** True for the empty cursor and for cursors that a stream has sent. */
   readonly checkCursor: (cursor: string) => boolean;
 };
 

@@ -1,14 +1,15 @@
-import type { Action, JobEvent } from "../core/reconcile/decision.ts";
+import type { JobEvent } from "../core/job/event.ts";
+import type { Action, ActOutcome } from "../core/reconcile/decision.ts";
 import { objectAt, stringAt } from "../runtime/json.ts";
-import type { ActOutcome } from "./ports.ts";
 
 export type Acted = { readonly action: Action; readonly outcome: ActOutcome };
 type Act = (action: Action, signal: AbortSignal) => Promise<ActOutcome>;
 
 /**
- * Carries out a decision's actions: anchors, then PodGroups and what else pods need, config maps last since they tell that the rest was done, then
- * services and pods in growing groups of 1, 2, 4, 8 …, where a failure keeps the next group from starting (a quota that is used up
- * should refuse one pod, not a thousand). Deletes run beside that, anchors last. Answers what was tried.
+ * Carries out a decision's actions: anchors first, then PodGroups and parts, and config maps after the other parts,
+ * since they show that the parts are complete. Services and pods follow in growing groups of 1, 2, 4, 8 …: after a
+ * failure no further group starts, so that an exhausted quota refuses one pod and not a thousand. Deletes run at the
+ * same time, anchors last. Returns the actions that were tried.
  */
 export async function carryOut(act: Act, actions: readonly Action[], signal: AbortSignal): Promise<readonly Acted[]> {
   const of = (...kinds: readonly Action["kind"][]) => actions.filter(({ kind }) => kinds.includes(kind));
@@ -54,14 +55,15 @@ export function hasFailed({ outcome }: Acted): boolean {
   return outcome.kind === "failed";
 }
 
-/** True for actions that make something, which are held back for a while after a failure; deletes never are. */
+/**
+ * True for actions that create or change an object. They are held back for a while after a failure; deletes are not.
+ */
 export function isCreate({ kind }: Action): boolean {
   return !kind.startsWith("delete");
 }
 
 /**
- * What users are told of an action, in the words that Kubernetes' controllers use; null where there is nothing to
- * tell.
+ * The event of an action, in the words of Kubernetes' controllers. Null: the action has no event.
  */
 export function eventOf({ action, outcome }: Acted): JobEvent | null {
   const [, lowerVerb = "", object = ""] = /^(create|update|delete)(.*)$/.exec(action.kind) ?? [];

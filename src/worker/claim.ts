@@ -1,32 +1,38 @@
+/**
+ * Adopts and releases pods and services by their labels. It serves users who take a pod out of a job to debug it, and
+ * whose orphaned pods must find their job again.
+ */
+import type { JobEvent } from "../core/job/event.ts";
 import type { Job } from "../core/job/job.ts";
 import type { Admission } from "../core/job/status.ts";
-import { kindOf } from "../core/kinds/registry.ts";
 import { admissionLabels } from "../core/pods/build-labels.ts";
-import { anchoredMaps } from "../core/reconcile/anchored.ts";
+import { anchoredMaps } from "../core/reconcile/anchored-objects.ts";
 import { type Claimable, type Claimant, type ClaimVerdict, claimVerdict } from "../core/reconcile/claim.ts";
-import type { JobEvent, ObjectView, Observed, ObservedCluster } from "../core/reconcile/decision.ts";
-import type { ReconcileConfig } from "../core/reconcile/draft.ts";
-import type { ActOutcome, WorkerClusters } from "./ports.ts";
+import type { ActOutcome } from "../core/reconcile/decision.ts";
+import type { ReconcileConfig } from "../core/reconcile/decision-draft.ts";
+import type { ObjectView, Observed, ObservedCluster } from "../core/reconcile/observed.ts";
+import type { WorkerClusters } from "./ports.ts";
 
-/** How one admission's claims reach its cluster. */
-export type ClaimPorts<T> = {
-  /** Asks the cluster itself whether the anchor is still there and stays; false also where it does not answer. */
+/** The calls by which one admission claims objects in its cluster. */
+type ClaimPorts<T> = {
+  /** Asks the API server whether the anchor exists and is not being deleted. False also if it does not answer. */
   readonly anchorLives: () => Promise<boolean>;
   readonly adopt: (object: T) => Promise<ActOutcome>;
   readonly release: (object: T) => Promise<ActOutcome>;
 };
 
-export type Claimed<T> = {
-  /** Those that are ours now. */
+type Claimed<T> = {
+  /** Objects that are ours now. */
   readonly claimed: readonly T[];
-  /** Those that turned out not to be: controlled by another, released, or not to be had. */
+  /** Objects that are not ours: controlled by another owner, released, or not adopted. */
   readonly lost: readonly T[];
   readonly failures: readonly { readonly object: T; readonly what: "Adopt" | "Release"; readonly message: string }[];
 };
 
 /**
- * Adopts and releases until every object is ours or is not. Before the first adoption the anchor is looked at once, since what was heard of
- * it may be old. An object that went in the meantime, or has another uid, is no failure. Source: Kubernetes' `ClaimPods`.
+ * Adopts and releases objects until it is known for each whether it is ours. The anchor is read once before the first
+ * adoption, since the watch may lag. An object that is gone by then, or has another uid, is not a failure. Source:
+ * Kubernetes' `ClaimPods`.
  */
 export async function claimObjects<T extends Claimable>(
   ports: ClaimPorts<T>,
@@ -38,17 +44,17 @@ export async function claimObjects<T extends Claimable>(
     lives ??= await ports.anchorLives();
     return lives ? ports.adopt(object) : ANCHOR_GONE;
   };
-  const all: { readonly object: T; readonly fate: Fate }[] = [];
+  const all: { readonly object: T; readonly fate: ClaimResult }[] = [];
   for (const object of objects) {
     all.push({ object, fate: await claimOne({ ...ports, adopt }, object, claimVerdict(object, claimant)) });
   }
   const failures = all.flatMap(({ object, fate }) => (fate.failure === null ? [] : [{ object, ...fate.failure }]));
-  const having = (has: Fate["has"]) => all.filter(({ fate }) => fate.has === has).map(({ object }) => object);
+  const having = (has: ClaimResult["has"]) => all.filter(({ fate }) => fate.has === has).map(({ object }) => object);
   return { claimed: having("claimed"), lost: having("lost"), failures };
 }
 
-type Fate = {
-  /** `neither`: on its way out, or none of anybody's business. */
+type ClaimResult = {
+  /** `neither`: it is being deleted, or it has no controller and not our labels. */
   readonly has: "claimed" | "lost" | "neither";
   readonly failure: { readonly what: "Adopt" | "Release"; readonly message: string } | null;
 };
@@ -57,7 +63,7 @@ async function claimOne<T extends Claimable>(
   { adopt, release }: Pick<ClaimPorts<T>, "adopt" | "release">,
   object: T,
   verdict: ClaimVerdict,
-): Promise<Fate> {
+): Promise<ClaimResult> {
   switch (verdict) {
     case "owned":
       return { has: "claimed", failure: null };
@@ -72,18 +78,19 @@ async function claimOne<T extends Claimable>(
   }
 }
 
-function failureOf(what: "Adopt" | "Release", outcome: ActOutcome): Fate["failure"] {
+function failureOf(what: "Adopt" | "Release", outcome: ActOutcome): ClaimResult["failure"] {
   if (outcome.kind !== "failed" || outcome.reason === "NotFound" || outcome.reason === "Invalid") return null;
   return { what, message: outcome.message };
 }
 
-const ANCHOR_GONE: ActOutcome = { kind: "failed", reason: "AnchorGone", message: "the anchor is not there any more" };
+const ANCHOR_GONE: ActOutcome = { kind: "failed", reason: "AnchorGone", message: "the anchor no longer exists" };
 
-export type ClaimedJob = { readonly observed: Observed; readonly events: readonly JobEvent[] };
+type ClaimedJob = { readonly observed: Observed; readonly events: readonly JobEvent[] };
 
 /**
- * Settles what of a job's live admissions is ours, and answers what is seen after that. A pod that is not ours any more stays in view without
- * the job's uid: it still holds its name. Nothing is claimed for admissions that are not live, whose anchors are on their way out.
+ * Claims the objects of a job's live admissions, and returns the observed objects afterwards. A pod that is no longer
+ * ours stays among them without the job's uid, since it still has its name. Nothing is claimed for admissions that are
+ * not live: their anchors are being deleted.
  */
 export async function claimAll(
   {
@@ -105,7 +112,7 @@ export async function claimAll(
   return { observed: after, events };
 }
 
-type Claim = {
+type AdmissionClaim = {
   readonly clusters: Pick<WorkerClusters, "claim" | "anchorLives">;
   readonly config: ReconcileConfig;
   readonly job: Job;
@@ -115,7 +122,7 @@ type Claim = {
   readonly events: JobEvent[];
 };
 
-async function claimSeen(claim: Claim, signal: AbortSignal): Promise<ObservedCluster> {
+async function claimSeen(claim: AdmissionClaim, signal: AbortSignal): Promise<ObservedCluster> {
   const { clusters, job, live, anchor, seen } = claim;
   const isOurs = (object: Pick<ObjectView, "admission" | "controllerUid">) =>
     object.admission === live.number || object.controllerUid === anchor.uid;
@@ -151,9 +158,9 @@ async function claimSeen(claim: Claim, signal: AbortSignal): Promise<ObservedClu
   };
 }
 
-/** What every object of the admission is made with, and nobody has reason to change. */
-function selectorOf({ job, live, config }: Claim): Readonly<Record<string, string>> {
-  const operatorName = kindOf(job.spec.kind)?.operatorName ?? "";
+/** The labels with which every object of the admission is created, and which users have no reason to change. */
+function selectorOf({ job, live, config }: AdmissionClaim): Readonly<Record<string, string>> {
+  const operatorName = config.kinds.kindOf(job.spec.kind)?.operatorName ?? "";
   return admissionLabels({ job, operatorName, admission: live.number, config: config.build });
 }
 

@@ -2,12 +2,15 @@ import { LABEL } from "../core/job/labels.ts";
 import type { Action } from "../core/reconcile/decision.ts";
 import { canonicalJson, objectAt, stringAt, stringMapAt } from "../runtime/json.ts";
 
-/** So long what was asked of a cluster may stay unseen before it is asked again: shorter than the look that follows an action. */
+/**
+ * How long a requested change may stay unseen before it is requested again. It is shorter than the time until the next
+ * look after an action.
+ */
 const UNSEEN_MS_MAX = 4_000;
 
 /**
- * What was asked of clusters for one job and has not been seen to happen: additions and deletions alike, each on its own. Nothing of it is
- * asked again until it is seen, has failed, or has been awaited too long. That only saves calls: each would be harmless.
+ * The changes of one job that were requested of clusters and are not seen yet. A change is not requested again until it
+ * is seen, has failed, or has been awaited for too long. This only saves calls: repeating one would be harmless.
  */
 export class Expectations {
   readonly #sinceMs = new Map<string, number>();
@@ -16,7 +19,7 @@ export class Expectations {
     return this.#sinceMs.size;
   }
 
-  /** The actions that are not awaited. Whatever a decision does not want any more has been seen. */
+  /** The wanted actions that are not awaited yet. An awaited action that is no longer wanted has been seen. */
   due(wanted: readonly Action[], monotonicMs: number): readonly Action[] {
     const keys = new Set(wanted.map(keyOf));
     for (const [key, sinceMs] of this.#sinceMs) {
@@ -25,20 +28,20 @@ export class Expectations {
     return wanted.filter((action) => !this.#sinceMs.has(keyOf(action)));
   }
 
-  /** To be called before the cluster is: what a watch tells meanwhile must not come too early. */
+  /** Notes that these are awaited. Call it before the cluster is called: the watch may show the change at once. */
   raise(actions: readonly Action[], monotonicMs: number): void {
     for (const action of actions) this.#sinceMs.set(keyOf(action), monotonicMs);
   }
 
-  /** These have failed or were not tried. */
+  /** Notes that these have failed or were not tried. */
   lower(actions: readonly Action[]): void {
     for (const action of actions) this.#sinceMs.delete(keyOf(action));
   }
 }
 
 /**
- * An object that is made is known by its kind, name and attempt, one that is changed or deleted by its uid. A part that changes is known by what
- * it is to hold: another content is another wish, which does not wait for the first.
+ * Identifies an action: a create by the object's kind, name and attempt, a change or deletion by its uid. An update of
+ * a part is identified by its content too, so that an update with other content does not wait for the first.
  */
 function keyOf(action: Action): string {
   const { cluster, kind } = action;

@@ -1,46 +1,44 @@
 import type { Action } from "../core/reconcile/decision.ts";
-import type { RefusedPod } from "../core/reconcile/draft.ts";
+import type { RefusedPod } from "../core/reconcile/decision-draft.ts";
 import { doublingMs } from "../runtime/doubling.ts";
 import { Expectations } from "./expectations.ts";
 
-/** Failed actions of a job are tried again after 1 s, 2 s, 4 s … up to this. */
+/** The wait before failed actions of a job are tried again: 1 s, 2 s, 4 s … up to the longest. */
 const RETRY = { firstMs: 1_000, longestMs: 30_000 };
-/** The same complaint about a job is not written down again within this time. */
+/** How long the same warning about a job is not stored again. */
 const NOTE_AGAIN_MS = 60_000;
 
 type Memory = {
   failuresInRow: number;
   retryAtMs: number;
-  /** When each complaint was last written down, by its text. */
+  /** When each warning was last stored, by its text. */
   readonly noted: Map<string, number>;
-  /** What the record says of when to look again, as far as this worker knows; null: no time. */
+  /** The recorded time to look again, as far as this worker knows. Null: none. */
   recheckAtMs: number | null;
   readonly expected: Expectations;
-  /** The pod that its cluster has refused for good. */
+  /** A pod that its cluster has refused for good. */
   refused: RefusedPod | null;
 };
 
 /**
- * What a worker remembers of jobs between steps. Losing it costs only a retry that comes early, a complaint written
- * twice, or a look that was not needed. Times of `retry` and `noted` are monotonic, those of `recheck` the
- * database's.
+ * A worker's memory of jobs between steps. Losing it costs only an early retry, a warning that is stored twice, or a
+ * look that was not needed. Times of `retry` and `noted` are monotonic; those of `recheck` are the database's.
  */
 export class JobMemory {
   readonly #jobs = new Map<string, Memory>();
 
-  /** How many jobs are remembered: for bounds, not for decisions. */
+  /** How many jobs are remembered. For bounds in tests, not for decisions. */
   get size(): number {
     return this.#jobs.size;
   }
 
-  /** True while what failed must not be tried again yet. */
+  /** True while failed actions must not be tried again yet. */
   holdsBack(jobUid: string, monotonicMs: number): boolean {
     return monotonicMs < (this.#jobs.get(jobUid)?.retryAtMs ?? 0);
   }
 
   /**
-   * Remembers a failure and answers how long to wait; where something else went well, no longer than after a first
-   * failure.
+   * Remembers a failure and returns how long to wait. If another action succeeded, the wait is that of a first failure.
    */
   failed(jobUid: string, monotonicMs: number, { progress }: { readonly progress: boolean }): number {
     const memory = this.#of(jobUid);
@@ -59,7 +57,7 @@ export class JobMemory {
     this.#forgetIfEmpty(jobUid, memory);
   }
 
-  /** True once a minute for the same complaint about the same job. */
+  /** True once a minute for the same warning about the same job. */
   mayNote(jobUid: string, complaint: string, monotonicMs: number): boolean {
     const { noted } = this.#of(jobUid);
     for (const [text, atMs] of noted) if (monotonicMs - atMs >= NOTE_AGAIN_MS) noted.delete(text);
@@ -68,7 +66,7 @@ export class JobMemory {
     return true;
   }
 
-  /** Remembers that a pod is refused for good, until that is on record. */
+  /** Remembers that a pod is refused for good, until that is recorded. */
   refuse(jobUid: string, refused: RefusedPod): void {
     this.#of(jobUid).refused = refused;
   }
@@ -77,7 +75,7 @@ export class JobMemory {
     return this.#jobs.get(jobUid)?.refused ?? null;
   }
 
-  /** Those of the wanted actions that are not awaited already; they are from now on. */
+  /** The wanted actions that are not awaited yet. From now on they are. */
   expect(jobUid: string, wanted: readonly Action[], monotonicMs: number): readonly Action[] {
     if (wanted.length === 0 && !this.#jobs.has(jobUid)) return wanted;
     const memory = this.#of(jobUid);
@@ -87,7 +85,7 @@ export class JobMemory {
     return due;
   }
 
-  /** These have failed or were not tried: nothing of them is to be seen. */
+  /** Notes that these have failed or were not tried, so that no change is awaited. */
   expectNot(jobUid: string, actions: readonly Action[]): void {
     this.#jobs.get(jobUid)?.expected.lower(actions);
   }
@@ -102,8 +100,8 @@ export class JobMemory {
   }
 
   /**
-   * True if the wanted time has to be written: the recorded one has come, or is later than wanted. An earlier one is
-   * left alone, since a look that comes early costs less than a write for each.
+   * True if the wanted time must be written: the recorded time has passed, or is later than wanted. An earlier recorded
+   * time stays, since an early look costs less than a write.
    */
   mustWriteRecheck(jobUid: string, wantedMs: number | null, nowMs: number): boolean {
     const recordedMs = this.#jobs.get(jobUid)?.recheckAtMs ?? null;
@@ -115,7 +113,7 @@ export class JobMemory {
     this.#jobs.delete(jobUid);
   }
 
-  /** For jobs that are another worker's now: what it has written since is not known here. */
+  /** Forgets jobs that belong to another worker now: what it writes is not known here. */
   forgetWhere(isOthers: (jobUid: string) => boolean): void {
     for (const jobUid of this.#jobs.keys()) if (isOthers(jobUid)) this.#jobs.delete(jobUid);
   }

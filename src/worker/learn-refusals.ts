@@ -1,25 +1,25 @@
 import type { Job } from "../core/job/job.ts";
 import { LABEL } from "../core/job/labels.ts";
-import { type Refusal, readRefusal } from "../core/pods/refusal.ts";
+import { type PodRefusal, readRefusal } from "../core/pods/refusal.ts";
 import type { Action } from "../core/reconcile/decision.ts";
 import { objectAt, stringAt, stringMapAt } from "../runtime/json.ts";
 import type { Acted } from "./carry-out.ts";
 import type { JobMemory } from "./job-memory.ts";
 import type { QuotaMemory } from "./quota-memory.ts";
 
-/** What a round of actions came to: the worst of it counts. */
-export type Learned =
+/** The outcome of a round of actions: the worst one counts. */
+type Learned =
   | { readonly kind: "fine" }
-  /** A pod will never be made: the next step puts that on record. */
+  /** A pod is refused for good: the next step records that. */
   | { readonly kind: "refused" }
-  /** To be tried again, no sooner than the server has asked for. */
+  /** To be tried again, no sooner than the server has asked. */
   | { readonly kind: "failed"; readonly waitMs: number }
-  /** Nobody is asked for what a quota would refuse, or a server has asked to be spared, for so long. */
+  /** Held back for this long, since a quota would refuse it or a server has asked us to wait. */
   | { readonly kind: "held"; readonly waitMs: number };
 
 type Memories = { readonly memory: JobMemory; readonly quotas: QuotaMemory };
 
-/** Remembers what API servers have said against pods of a job; `held` are those that nobody was asked for. */
+/** Remembers why API servers refused pods of a job. `held` are the actions that were not tried. */
 export function learnRefusals(
   { memory, quotas }: Memories,
   job: Job,
@@ -38,9 +38,9 @@ export function learnRefusals(
   return worstOf(told, { quotas, held, monotonicMs });
 }
 
-/** What the job does next for all of that. */
+/** Decides from all outcomes what the job does next. */
 function worstOf(
-  told: readonly Told[],
+  told: readonly RefusedAction[],
   of: { readonly quotas: QuotaMemory; readonly held: readonly Action[]; readonly monotonicMs: number },
 ): Learned {
   const { quotas, held, monotonicMs } = of;
@@ -51,12 +51,12 @@ function worstOf(
   return waiting === undefined ? { kind: "fine" } : { kind: "held", waitMs: quotas.waitMs(waiting, monotonicMs) };
 }
 
-type Told = ReturnType<typeof refusalOf>[number];
+type RefusedAction = ReturnType<typeof refusalOf>[number];
 
-/** Why an action was refused; only of pods more is known than that it failed. */
+/** Why an action was refused. Refusals are told apart only for pods; any other failure is transient. */
 function refusalOf({ action, outcome }: Acted) {
   if (outcome.kind !== "failed") return [];
-  const refusal: Refusal = action.kind === "createPod" ? readRefusal(outcome) : { kind: "transient" };
+  const refusal: PodRefusal = action.kind === "createPod" ? readRefusal(outcome) : { kind: "transient" };
   return [{ action, refusal, message: outcome.message, retryAfterMs: outcome.retryAfterMs ?? null }];
 }
 

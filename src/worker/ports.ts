@@ -1,124 +1,79 @@
+import type { BucketLease, BucketView } from "../core/job/bucket.ts";
+import type { JobEvent } from "../core/job/event.ts";
 import type { Job } from "../core/job/job.ts";
 import type { Plugin, ResourceManager, SecretManager } from "../core/kinds/plugin.ts";
+import type { TaskHolder } from "../core/quota/calls.ts";
 import type { ClaimAction } from "../core/reconcile/claim.ts";
-import type { Action, Decision, JobEvent, Observed } from "../core/reconcile/decision.ts";
+import type { Action, ActOutcome, AnchorEvents, Decision, RecordOutcome } from "../core/reconcile/decision.ts";
+import type { JobToObserve, Observed } from "../core/reconcile/observed.ts";
 import type { Clock } from "../runtime/clock.ts";
+import type { Term } from "../runtime/member.ts";
 
-/** A bucket that this worker holds, and the epoch under which it may record. */
-export type BucketLease = { readonly bucket: number; readonly epoch: number };
-
-export type BucketView = {
-  readonly workers: readonly string[];
-  readonly mine: readonly BucketLease[];
-  readonly free: readonly number[];
-};
-
-/** This worker among those that share the jobs. */
+/** This worker's membership among the workers that share the jobs. */
 export type WorkerMember = {
-  /** Its name for as long as it may be sure of what it holds, the same object all that time; null while it may not. */
-  readonly term: () => { readonly name: string; readonly signal: AbortSignal } | null;
+  /** The present term: the same object until it ends. Null: this worker is not sure that others still see it alive. */
+  readonly term: () => Term | null;
 };
-
-export type RecordOutcome = "recorded" | "stale" | "leaseLost";
-
-/** How an action ended. Only `failed` wants a look again soon. */
-export type ActOutcome =
-  | { readonly kind: "done" }
-  /** Already so: it exists and is ours, or it is gone. */
-  | { readonly kind: "already" }
-  /**
-   * `reason` as Kubernetes says it: `AlreadyExists`, `Forbidden`, `Invalid`, `TooManyRequests`, `Conflict`, …; or `Unreachable`.
-   * `retryAfterMs`: how long the server asks to be left alone, if it does.
-   */
-  | {
-      readonly kind: "failed";
-      readonly reason: string;
-      readonly message: string;
-      readonly retryAfterMs?: number | null;
-    };
 
 export type WorkerStore = {
-  /** Every worker that lives, what this one holds, and what nobody who lives holds. */
+  /** All live workers, the buckets that this worker holds, and the buckets that no live worker holds. */
   readonly bucketsOf: (worker: string) => Promise<BucketView>;
-  /** Takes those of these buckets that nobody who lives holds: whoever held one cannot record any more. */
+  /** Takes those of the buckets that no live worker holds. Their previous holders can no longer record. */
   readonly takeBuckets: (worker: string, buckets: readonly number[]) => Promise<readonly BucketLease[]>;
-  /** Leaves buckets of this worker to others. */
+  /** Gives up buckets of this worker, so that others can take them. */
   readonly giveBuckets: (worker: string, buckets: readonly number[]) => Promise<void>;
-  /** Jobs of these buckets of which something may be in a cluster, by uid, after that one; null for the first page. */
+  /**
+   * Uids of jobs of these buckets that may have objects in a cluster, in order, after the given uid. Null: from the
+   * first.
+   */
   readonly openJobs: (
     buckets: readonly number[],
     page: { readonly after: string | null; readonly limit: number },
   ) => Promise<readonly string[]>;
-  /** Jobs of these buckets whose time to look again has come, most overdue first. */
+  /** Jobs of these buckets that are due to be looked at again, most overdue first. */
   readonly dueJobs: (buckets: readonly number[], nowMs: number, limit: number) => Promise<readonly string[]>;
   readonly loadJob: (jobUid: string) => Promise<{ readonly job: Job; readonly bucket: number } | null>;
-  /** Jobs that may have the result that a job asks for, or make it. */
+  /** Jobs that have or may produce the result that this job needs. */
   readonly findAlike: (job: Job) => Promise<readonly Job[]>;
   /**
-   * One transaction guarded by the job's version and the bucket's epoch: status, admissions, released tokens (ledger rows and sums), events,
-   * or the end of the record where the decision forgets it; and when to look again.
+   * Writes a decision in one transaction, guarded by the job's version and the bucket's epoch: status, admissions,
+   * released tokens (ledger rows and sums), events, and when to look again. Removes the record if the decision forgets
+   * the job.
    */
   readonly record: (job: Job, decision: Decision, lease: BucketLease, nowMs: number) => Promise<RecordOutcome>;
-  /** Moves only the time to look again, guarded by the bucket's epoch and the job's version: who changed the job has said when to look. */
+  /**
+   * Writes only when to look again, guarded by the bucket's epoch and the job's version. Any change of the job has
+   * written that time itself.
+   */
   readonly recheckAt: (jobUid: string, atMs: number | null, lease: BucketLease, version: number) => Promise<void>;
-  /** Appends events that change nothing of the job, such as SuccessfulCreatePod. */
+  /** Appends events that do not change the job, such as SuccessfulCreatePod. */
   readonly note: (job: Job, events: readonly JobEvent[], nowMs: number) => Promise<void>;
 };
 
-/** What is asked about a job. */
-export type JobPlace = {
-  readonly uid: string;
-  /** Clusters that its admissions name. */
-  readonly clusters: readonly string[];
-  /** Names of its pods: whatever holds one is seen too, without a job's uid where it is a stranger's. Absent: not looked for. */
-  readonly names?: { readonly namespace: string; readonly pods: readonly string[] };
-};
-
 export type WorkerClusters = {
-  /** Null until the reflectors of every cluster that the job's admissions name have completed a list. */
-  readonly observe: (job: JobPlace) => Observed | null;
-  /** The same, asked of the clusters themselves and not of what was heard of them; null where one does not answer. */
-  readonly look: (job: JobPlace, signal: AbortSignal) => Promise<Observed | null>;
+  /** The job's objects as the watches show them. Null until every cluster that its admissions name has been listed. */
+  readonly observe: (job: JobToObserve) => Observed | null;
+  /** The job's objects, listed anew from the clusters' API servers. Null: one of them does not answer. */
+  readonly listJob: (job: JobToObserve, signal: AbortSignal) => Promise<Observed | null>;
   readonly act: (action: Action, signal: AbortSignal) => Promise<ActOutcome>;
-  /** Fails as Kubernetes says it: `NotFound` or `Invalid` where the object is gone or another of its name is there. */
+  /** Adopts or releases an object. Fails with `NotFound` or `Invalid` if it is gone or another object has its name. */
   readonly claim: (action: ClaimAction, signal: AbortSignal) => Promise<ActOutcome>;
-  /** Asks the cluster itself whether an anchor is there and stays; false also where it does not answer. */
+  /** Asks the API server whether an anchor exists and is not being deleted. False also if it does not answer. */
   readonly anchorLives: (
     of: Pick<ClaimAction, "cluster" | "namespace" | "anchor">,
     signal: AbortSignal,
   ) => Promise<boolean>;
-  /** Uids of all jobs of this installation of which anything is seen in any cluster. */
+  /** Uids of all jobs of this installation that have an object in any cluster. */
   readonly seenJobs: () => readonly string[];
-  /** The namespace in which something of a job is seen; null where nothing is. */
+  /** The namespace of a job's objects. Null: none is seen. */
   readonly namespaceOf: (jobUid: string) => string | null;
 };
 
-/** Events about an admission, by its anchor. */
-export type ToldEvents = {
-  readonly cluster: string;
-  readonly namespace: string;
-  readonly anchor: string;
-  readonly jobUid: string;
-  readonly events: readonly JobEvent[];
-};
-
-/** Who holds the tokens that a plugin asks for, and whose they are counted as. */
-export type TaskHolder = {
-  /** Tokens come and go only as long as this worker may record for the job. */
-  readonly lease: BucketLease;
-  readonly jobUid: string;
-  readonly admission: number;
-  readonly taskName: string;
-  readonly project: string;
-  readonly namespace: string;
-  readonly priority: number;
-};
-
-/** What jobs without pods are run by. */
+/** The host of the plugins that run jobs without pods. */
 export type PluginHost = {
   /**
-   * The plugin that runs jobs of that kind, loaded at the first call. Fails where it cannot be loaded; the next call tries again, also after one
-   * that was aborted while it still waited.
+   * The plugin that runs jobs of that kind, loaded by the first call. Fails if it cannot be loaded. The next call tries
+   * again, also after a call that was aborted while it waited.
    */
   readonly pluginOf: (kind: string, signal: AbortSignal) => Promise<Plugin>;
   readonly resources: (holder: TaskHolder) => ResourceManager;
@@ -129,15 +84,18 @@ export type WorkerPorts = {
   readonly clock: Clock;
   readonly store: WorkerStore;
   readonly clusters: WorkerClusters;
-  /** Runs what changes a job or its clusters, in a span that is joined to the job; absent: not traced. */
+  /** Runs a step that changes a job or its clusters in a trace span that is linked to the job. Omitted: not traced. */
   readonly traceStep?: <T>(job: Job, run: () => Promise<T>) => Promise<T>;
-  /** Tells of a job's events in the cluster of its last admission too. Nobody waits for it, and it may be lost; absent: not wanted. */
-  readonly tellCluster?: (told: ToldEvents) => void;
-  /** Told what a job's actions came to; absent: nobody asks. */
+  /**
+   * Writes a job's events to the cluster of its last admission too. No step waits for it, and events may be lost.
+   * Omitted: events are not written to clusters.
+   */
+  readonly writeClusterEvents?: (events: AnchorEvents) => void;
+  /** Called with the outcomes of a job's actions. Omitted: outcomes are not reported. */
   readonly onActed?: (job: Job, acted: readonly { readonly action: Action; readonly outcome: ActOutcome }[]) => void;
-  /** Absent: jobs without pods fail for want of their plugins. */
+  /** Omitted: jobs without pods fail, since their plugins are missing. */
   readonly plugins?: PluginHost;
   readonly member: WorkerMember;
-  /** Tells the planner that something may have become free. A hint. */
+  /** A hint for the planner that tokens or room may have become free. */
   readonly wakePlanner: () => void;
 };

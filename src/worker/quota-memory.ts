@@ -4,16 +4,16 @@ import type { Action } from "../core/reconcile/decision.ts";
 import { objectAt } from "../runtime/json.ts";
 import { isCreate } from "./carry-out.ts";
 
-/** So many namespaces are remembered at most; who is not remembered is asked again. */
+/** The most namespaces that are remembered. A namespace that is not remembered is simply asked again. */
 const NAMESPACES_MAX = 10_000;
 
 /**
- * What this worker has learned of quotas, and of servers that asked for patience, by cluster and namespace, from every job's refused actions.
+ * This worker's memory, by cluster and namespace, of quotas that refused pods and of servers that asked it to wait.
  * Losing it costs a call that is refused. Times are monotonic.
  */
 export class QuotaMemory {
   readonly #known = new Map<string, QuotaBackoff>();
-  /** Until when each is left alone. */
+  /** Until when each cluster and namespace is not called. */
   readonly #aloneUntilMs = new Map<string, number>();
 
   get size(): number {
@@ -21,25 +21,25 @@ export class QuotaMemory {
   }
 
   /**
-   * False for a pod that its namespace's quota would refuse, as far as is known, and for anything that is made while its server is left
-   * alone. Deletes wait for nothing.
+   * False for a pod that its namespace's quota would refuse, as far as is known, and for every create while its server
+   * has asked us to wait. Deletes are never held back.
    */
   mayAsk(action: Action, monotonicMs: number): boolean {
     return !isCreate(action) || (this.aloneMs(action, monotonicMs) === 0 && this.#hasRoom(action, monotonicMs));
   }
 
-  /** How long an action's server is to be left alone yet. */
+  /** How much longer an action's server has asked us to wait. */
   aloneMs(action: Action, monotonicMs: number): number {
     return Math.max(0, (this.#aloneUntilMs.get(keyOf(action)) ?? monotonicMs) - monotonicMs);
   }
 
-  /** How long until an action that may not be asked for now may be. */
+  /** How long until an action that is held back now may be tried. */
   waitMs(action: Action, monotonicMs: number): number {
     const lapsesAtMs = this.#hasRoom(action, monotonicMs) ? monotonicMs : (this.#of(action)?.lapsesAtMs ?? monotonicMs);
     return Math.max(lapsesAtMs - monotonicMs, this.aloneMs(action, monotonicMs));
   }
 
-  /** The server has refused an action and asks for so much patience. */
+  /** Notes that the server has refused an action and asks us to wait. */
   askedToWait(action: Action, retryAfterMs: number, monotonicMs: number): void {
     const key = keyOf(action);
     const untilMs = leaveAlone(this.#aloneUntilMs.get(key) ?? 0, retryAfterMs, monotonicMs);
@@ -53,7 +53,7 @@ export class QuotaMemory {
     this.#known.set(key, learn(this.#known.get(key) ?? null, ceilings, monotonicMs));
   }
 
-  /** A pod was made after everything had lapsed: there is room again. */
+  /** Notes that a pod was created after the backoff had lapsed: the quota has room again. */
   made(action: Action, monotonicMs: number): void {
     const known = this.#of(action);
     if (known !== null && monotonicMs >= known.lapsesAtMs) this.#known.delete(keyOf(action));

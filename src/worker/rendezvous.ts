@@ -1,6 +1,7 @@
 /**
- * The worker that a bucket belongs to: the one for which bucket and name together hash highest. Whoever comes takes an equal part of
- * everybody's, whoever goes leaves an equal part to everybody; nothing else moves. Null where there are no workers.
+ * The worker that a bucket belongs to: the one for which bucket and name together hash highest. A worker that joins
+ * takes an equal part of the buckets of each other worker, and one that leaves hands an equal part to each; no other
+ * bucket moves. Null: there are no workers.
  */
 export function ownerOf(bucket: number, workers: readonly string[]): string | null {
   let owner: string | null = null;
@@ -15,7 +16,9 @@ export function ownerOf(bucket: number, workers: readonly string[]): string | nu
   return owner;
 }
 
-/** FNV-1a of the name, then the bucket, mixed as in murmur3: names that differ in one digit must not weigh alike. */
+/**
+ * FNV-1a of the name, then the bucket, mixed as in murmur3: names that differ in one digit must get different weights.
+ */
 function weightOf(bucket: number, worker: string): number {
   let hash = 0x811c9dc5;
   for (let at = 0; at < worker.length; at += 1) hash = Math.imul(hash ^ worker.charCodeAt(at), 0x01000193);

@@ -1,60 +1,56 @@
-import { bucketOf } from "../core/job/bucket.ts";
-import { awaitsResult } from "../core/job/cached.ts";
+/**
+ * One step of one job: decide, record, then act. It serves users whose jobs must survive a crash at any point: a
+ * cluster is changed only after the decision is durable.
+ */
+import { type BucketLease, bucketOf } from "../core/job/bucket.ts";
 import type { Job } from "../core/job/job.ts";
-import { anchorName } from "../core/job/names.ts";
-import { memberCount } from "../core/job/roles.ts";
 import { isTerminal } from "../core/job/status.ts";
-import { isService } from "../core/kinds/kind.ts";
-import { podName } from "../core/kinds/pod-name.ts";
-import { kindOf } from "../core/kinds/registry.ts";
-import type { Decision, JobEvent, Observed } from "../core/reconcile/decision.ts";
-import type { ReconcileConfig } from "../core/reconcile/draft.ts";
-import { reconcileGuarded, sweep } from "../core/reconcile/reconcile.ts";
-import { decideCached } from "./cached.ts";
+import type { Decision, RecordOutcome } from "../core/reconcile/decision.ts";
+import { sweep } from "../core/reconcile/reconcile.ts";
 import { type Acted, carryOut, eventOf, hasFailed, isCreate } from "./carry-out.ts";
-import { claimAll } from "./claim.ts";
+import { type DecisionContext, decideStep, givesBack } from "./decide-step.ts";
 import type { JobMemory } from "./job-memory.ts";
 import { learnRefusals } from "./learn-refusals.ts";
-import type { BucketLease, JobPlace, RecordOutcome, WorkerPorts } from "./ports.ts";
+import { noteEvents, writeClusterEvents } from "./note-events.ts";
+import type { WorkerPorts } from "./ports.ts";
 import type { QuotaMemory } from "./quota-memory.ts";
-import { decideService, type PluginCalls } from "./service.ts";
 
-/** What a step works with beside its ports. */
-export type StepContext = {
-  readonly config: ReconcileConfig;
-  readonly memory: JobMemory;
+/** What a step needs beside its ports. */
+export type StepContext = DecisionContext & {
   readonly quotas: QuotaMemory;
-  readonly calls: PluginCalls;
-  /** The lease under which a bucket's jobs may be recorded; null for a bucket that is not ours. */
+  /** The lease under which jobs of a bucket may be recorded. Null: this worker does not hold the bucket. */
   readonly leaseOf: (bucket: number) => BucketLease | null;
   readonly onLeaseLost: (bucket: number) => void;
 };
 
 /**
  * How a step ended.
- * `settled`: nothing is left to do for this job until something is heard of it.
- * `again`: look again after so long, besides what the record says; `unseen` where its clusters have not been listed yet.
+ * `settled`: nothing is left to do for this job until an event.
+ * `again`: look again after `afterMs`, whatever the record says.
+ * `unseen`: the job's clusters have not been listed yet, or a plugin cannot be called now.
  */
 export type StepResult =
   | { readonly kind: "settled" | "waiting" | "notOurs" }
   | { readonly kind: "again"; readonly afterMs: number }
   | { readonly kind: "unseen" };
 
-/** A record that others keep changing is left alone for a moment after so many tries. */
+/** How often a step tries again when others change the record, before it pauses. */
 const STALE_MAX = 5;
 const STALE_PAUSE_MS = 50;
 
-type Look = { readonly jobUid: string; readonly due: boolean };
+type StepRequest = { readonly jobUid: string; readonly due: boolean };
 
-/** One step of one job: load, observe, claim, decide, record, act. `due`: the recorded time to look again has come. */
+/**
+ * One step of one job: load, observe, claim, decide, record, act. `due`: its recorded time to look again has passed.
+ */
 export async function step(
   ports: WorkerPorts,
   context: StepContext,
-  look: Look,
+  request: StepRequest,
   signal: AbortSignal,
 ): Promise<StepResult> {
   for (let tries = 0; tries < STALE_MAX && !signal.aborted; tries++) {
-    const result = await attempt(ports, context, look, signal);
+    const result = await attempt(ports, context, request, signal);
     if (result !== "stale") return result;
   }
   return { kind: "again", afterMs: STALE_PAUSE_MS };
@@ -63,7 +59,7 @@ export async function step(
 async function attempt(
   ports: WorkerPorts,
   context: StepContext,
-  { jobUid, due }: Look,
+  { jobUid, due }: StepRequest,
   signal: AbortSignal,
 ): Promise<StepResult | "stale"> {
   const loaded = await ports.store.loadJob(jobUid);
@@ -71,28 +67,12 @@ async function attempt(
   const { job, bucket } = loaded;
   const lease = context.leaseOf(bucket);
   if (lease === null) return { kind: "notOurs" };
-  const decision = await decideAny(ports, context, { job, lease }, signal);
+  const decision = await decideStep(ports, context, { job, lease }, signal);
   if (decision === null) return { kind: "unseen" };
   const decided = { job, decision, lease, due };
   const { traceStep } = ports;
   if (traceStep === undefined || !changesAnything(decision)) return apply(ports, context, decided, signal);
   return traceStep(job, () => apply(ports, context, decided, signal));
-}
-
-async function decideAny(
-  ports: WorkerPorts,
-  context: StepContext,
-  { job, lease }: { readonly job: Job; readonly lease: BucketLease },
-  signal: AbortSignal,
-): Promise<Decision | null> {
-  if (awaitsResult(job) && isClear(job)) return decideCached(ports, context, job, signal);
-  if (isService(kindOf(job.spec.kind))) return decideService(ports, context, { job, lease }, signal);
-  return decide(ports, context, job, signal);
-}
-
-/** True where nothing of an earlier admission is to be seen to before. */
-function isClear({ admissions }: Job): boolean {
-  return admissions.every(({ goneMs }) => goneMs !== null);
 }
 
 function changesAnything({ record, forget, actions }: Decision): boolean {
@@ -115,70 +95,12 @@ async function apply(
     return { kind: "notOurs" };
   }
   const result = await act(ports, context, decided, signal);
-  // What was cut short is still to be done: the record keeps saying so.
+  // An interrupted step is still to be done, so the recorded time stays.
   if (!signal.aborted) await moveRecheck(ports, context, decided);
   return result;
 }
 
-/**
- * Decides by what was heard of the clusters. What gives tokens back, or says that nothing is left, is decided again by what the clusters
- * themselves say: a watch that lags may not have told of a pod yet, and the gang may board elsewhere then. Null where that cannot be known.
- */
-async function decide(
-  ports: WorkerPorts,
-  context: StepContext,
-  job: Job,
-  signal: AbortSignal,
-): Promise<Decision | null> {
-  const where = placeOf(job);
-  const claimAndDecide = async (observed: Observed) => {
-    const claimed = await claimAll({ clusters: ports.clusters, config: context.config }, job, observed, signal);
-    await note(ports, context, { job, events: claimed.events });
-    const refused = context.memory.refusedPod(job.uid);
-    return reconcileGuarded(job, claimed.observed, ports.clock.nowMs(), context.config, refused);
-  };
-  const heard = ports.clusters.observe(where);
-  if (heard === null) return null;
-  const decision = await claimAndDecide(heard);
-  if (!givesBack(job, decision)) return decision;
-  const seen = await ports.clusters.look(where, signal);
-  return seen === null ? null : claimAndDecide(seen);
-}
-
-function placeOf(job: Job): JobPlace {
-  const clusters = [...new Set(job.admissions.map(({ cluster }) => cluster))];
-  const live = job.admissions.find(({ state }) => state === "live");
-  const pods = Object.entries(live?.members ?? {}).flatMap(([role, members]) =>
-    Array.from({ length: members }, (_, index) => podName({ job, role, index })),
-  );
-  return { uid: job.uid, clusters, names: { namespace: job.namespace, pods } };
-}
-
-/** Tells of events in the cluster that they are about, where that is wanted. */
-function tellCluster({ tellCluster: tell }: WorkerPorts, job: Job, events: readonly JobEvent[]): void {
-  const admission = job.admissions.at(-1);
-  if (tell === undefined || admission === undefined || admission.cluster === "" || events.length === 0) return;
-  const anchor = anchorName(job.name, admission.number);
-  tell({ cluster: admission.cluster, namespace: job.namespace, anchor, jobUid: job.uid, events });
-}
-
-/** Tells users what was done and what failed; the same complaint only now and then. */
-async function note(
-  ports: WorkerPorts,
-  { memory }: StepContext,
-  { job, events }: { readonly job: Job; readonly events: readonly JobEvent[] },
-): Promise<void> {
-  const { store, clock } = ports;
-  const told = events.filter(
-    ({ type, reason, message }) =>
-      type === "Normal" || memory.mayNote(job.uid, `${reason} ${message}`, clock.monotonicMs()),
-  );
-  if (told.length === 0) return;
-  await store.note(job, told, clock.nowMs());
-  tellCluster(ports, job, told);
-}
-
-/** Makes a decision durable before anything is touched; a decision that changes nothing is not written. */
+/** Makes a decision durable before any cluster is changed. A decision that changes nothing is not written. */
 async function record(
   ports: WorkerPorts,
   { memory }: StepContext,
@@ -190,32 +112,21 @@ async function record(
   if (outcome !== "recorded") return outcome;
   if (decision.forget) memory.forget(job.uid);
   else memory.recorded(job.uid, decision.recheckAtMs);
-  tellCluster(ports, job, decision.record?.events ?? []);
+  writeClusterEvents(ports, job, decision.record?.events ?? []);
   if (frees(job, decision)) wakePlanner();
   return outcome;
 }
 
-/** True if the record frees anything that others may wait for, or sends the job back to the line. */
+/** True if the record frees tokens or room, or puts the job back into its queue. */
 function frees(job: Job, decision: Decision): boolean {
   const isMiss = decision.record?.status.cache?.state === "miss" && job.status.cache?.state !== "miss";
   const sentBack = decision.record?.status.phase === "WAITING" && job.status.phase !== "WAITING";
   return isMiss || sentBack || givesBack(job, decision);
 }
 
-/** True if the record gives tokens back, or notes that nothing is left of an admission. */
-function givesBack(job: Job, decision: Decision): boolean {
-  const was = new Map(job.admissions.map((admission) => [admission.number, admission]));
-  return (decision.record?.admissions ?? []).some((admission) => {
-    const before = was.get(admission.number);
-    const released = admission.tokensReleasedMs !== null && before?.tokensReleasedMs === null;
-    const fewer = before !== undefined && memberCount(admission.members) < memberCount(before.members);
-    return released || fewer || (admission.goneMs !== null && before?.goneMs === null);
-  });
-}
-
 /**
- * Changes the clusters, tells users what was done, and remembers failures. Creates are held back while a failure is
- * fresh.
+ * Changes the clusters, stores events about it, and remembers failures. Creates are held back for a while after a
+ * failure.
  */
 async function act(
   ports: WorkerPorts,
@@ -237,7 +148,7 @@ async function act(
     actions.filter((action) => !happened.has(action)),
   );
   if (signal.aborted) return { kind: "waiting" };
-  await note(ports, context, { job, events: acted.flatMap((one) => eventOf(one) ?? []) });
+  await noteEvents(ports, context.memory, { job, events: acted.flatMap((one) => eventOf(one) ?? []) });
   const learned = learnRefusals(
     context,
     job,
@@ -264,7 +175,7 @@ function tryAgain(
   return { kind: "again", afterMs: Math.max(of.waitMs ?? 0, memory.failed(jobUid, of.monotonicMs, { progress })) };
 }
 
-/** Writes when to look again where the record does not say so already. */
+/** Writes when to look again, unless the record says so already. */
 async function moveRecheck(
   { store, clock }: WorkerPorts,
   { memory }: StepContext,
@@ -276,7 +187,7 @@ async function moveRecheck(
   memory.recorded(job.uid, decision.recheckAtMs);
 }
 
-/** Deletes whatever is seen of a job that has no record, if its bucket is ours. */
+/** Deletes all objects that are seen of a job without a record, if its bucket is ours. */
 async function sweepRemains(
   { clusters, clock }: WorkerPorts,
   { memory, leaseOf }: StepContext,

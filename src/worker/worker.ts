@@ -1,67 +1,71 @@
+/**
+ * The worker's loop: it takes its buckets, and steps every job that is due or that an event has woken. It serves users
+ * whose jobs must go on without anybody asking, also after a crash or a hand-over.
+ */
 import { bucketOf } from "../core/job/bucket.ts";
-import type { ReconcileConfig } from "../core/reconcile/draft.ts";
+import type { ReconcileConfig } from "../core/reconcile/decision-draft.ts";
 import { doublingMs } from "../runtime/doubling.ts";
 import { KeyedQueue } from "../runtime/keyed-queue.ts";
+import { BucketShare } from "./bucket-share.ts";
 import { JobMemory } from "./job-memory.ts";
-import type { PluginEvents } from "./lacking.ts";
+import { PluginCalls } from "./plugin-calls.ts";
 import type { WorkerPorts } from "./ports.ts";
 import { QuotaMemory } from "./quota-memory.ts";
-import { PluginCalls } from "./service.ts";
-import { Share } from "./share.ts";
 import { type StepContext, type StepResult, step } from "./step.ts";
+import type { PluginEvents } from "./token-shortage.ts";
 
-/** How often the store is asked which jobs are due. */
+/** How often the worker asks the store which jobs are due. */
 const POLL_MS = 200;
-/** How often it is asked how the buckets are shared out. */
+/** How often the worker asks the store how the buckets are divided. */
 const SHARE_MS = 500;
-/** Jobs of buckets that have come are asked for in pages. */
+/** The page size when reading the jobs of buckets that were just taken. */
 const OPEN_PAGE = 1_000;
-/** Wakes are collected for so long: a thousand pods of one gang change within moments. */
+/** How long wakes are collected: a thousand pods of one gang change within moments. */
 const COLLECT_MS = 20;
 const DUE_PAGE = 500;
-/** How often everything that is seen in clusters and not settled is looked at, whatever was heard of it. */
+/** How often all jobs with objects in clusters that are not settled are looked at, without any event. */
 const SEEN_MS = 10_000;
 /**
- * What could not be tried at all (clusters not listed yet, a store that is away) is tried again after this, doubling
- * up to the other.
+ * The wait before a step that could not run (its clusters are not listed, the store is away) is tried again, doubling
+ * up to the longest.
  */
 const PATIENCE = { firstMs: 200, longestMs: 2_000 };
 
 export type WorkerOptions = {
   readonly config: ReconcileConfig;
-  /** A plugin's call is cut off after so long; 30 s if absent. */
+  /** The longest time of a plugin call, after which it is cut off. Omitted: 30 s. */
   readonly pluginCallMsMax?: number | undefined;
-  /** Told of calls of plugins and of the tokens that they ask for; absent: nobody asks. */
+  /** Called with plugin calls and the tokens that they request. Omitted: not reported. */
   readonly pluginEvents?: PluginEvents;
-  /** How many jobs are stepped at a time; 32 if absent. */
+  /** How many steps run at a time. Omitted: 32. */
   readonly concurrency?: number;
-  /** Told of what goes wrong; nothing stops for it. */
+  /** Called with errors. The worker goes on. */
   readonly onError: (error: unknown, what: string) => void;
-  /** Told of every step that ended; absent: nobody asks, and nothing is measured. */
+  /** Called after every step. Omitted: steps are not measured. */
   readonly onStep?: (facts: StepFacts) => void;
-  /** Told how many buckets are held whenever that has changed. */
+  /** Called with the number of buckets that are held, whenever it changes. */
   readonly onBuckets?: (held: number) => void;
 };
 
-export type StepFacts = {
+type StepFacts = {
   readonly result: StepResult["kind"] | "failed";
   readonly tookMs: number;
-  /** From the first wake, or the poll that found it due, to the beginning of the step. */
+  /** From the first wake, or the poll that found the job due, to the start of the step. */
   readonly lagMs: number;
 };
 
 export type Worker = {
-  /** Works until the signal is aborted; resolves once every step has ended, promptly. Never rejects. */
+  /** Works until the signal is aborted. Resolves promptly, once every running step has ended. Never rejects. */
   readonly run: (signal: AbortSignal) => Promise<void>;
   /**
-   * Looks how the buckets are shared out, then steps every job that is due or woken, once; for tests and simulations.
+   * Refreshes the buckets, then steps every job that is due or woken once. For tests and simulations.
    */
   readonly runOnce: () => Promise<void>;
-  /** Tells it that something of a job has changed. A hint. */
+  /** A hint that a job or an object of it has changed. */
   readonly wake: (jobUid: string) => void;
 };
 
-/** Keeps jobs going: each step observes, decides, records and acts, one at a time for each job. */
+/** Moves jobs forward. Each step observes, decides, records and acts; the steps of one job run one at a time. */
 export function createWorker(ports: WorkerPorts, options: WorkerOptions): Worker {
   const loop = new WorkerLoop(ports, options);
   return {
@@ -76,25 +80,26 @@ class WorkerLoop {
   readonly #options: WorkerOptions;
   readonly #context: StepContext;
   readonly #queue: KeyedQueue;
-  readonly #share: Share;
-  /** How many steps run of each bucket. */
+  readonly #share: BucketShare;
+  /** How many steps run in each bucket. */
   readonly #busy = new Map<number, number>();
-  /** Buckets that have come and whose jobs have not been asked for. */
+  /** Buckets that were taken and whose jobs have not been read. */
   #taken: number[] = [];
   readonly #woken = new Set<string>();
-  /** Jobs whose recorded time has come. */
+  /** Jobs whose recorded time to look again has passed. */
   readonly #due = new Set<string>();
   /**
-   * Looks that this worker has promised itself, on the monotonic clock; `holds` keeps the due job from being looked
-   * at before.
+   * Steps that this worker has planned for later, on the monotonic clock. With `holds` a due job is not stepped before.
    */
   readonly #later = new Map<string, { readonly atMs: number; readonly holds: boolean }>();
-  /** How often in a row a job could not be stepped at all. */
-  readonly #inVain = new Map<string, number>();
-  /** Jobs with nothing left to do until something is heard of them. */
+  /** How often in a row a step of a job could not run. */
+  readonly #failedTries = new Map<string, number>();
+  /** Jobs with nothing left to do until an event. */
   #settled = new Set<string>();
-  /** When each job that waits for a step was first asked for, on the monotonic clock; kept only where steps are told of. */
-  readonly #askedAtMs = new Map<string, number>();
+  /**
+   * When a step of each waiting job was first requested, on the monotonic clock. Kept only if steps are reported.
+   */
+  readonly #requestedAtMs = new Map<string, number>();
   #sharedAtMs: number | null = null;
   #collecting = false;
   #seenAtMs: number | null = null;
@@ -109,6 +114,7 @@ class WorkerLoop {
       memory: new JobMemory(),
       quotas: new QuotaMemory(),
       calls: new PluginCalls(ports, {
+        kinds: options.config.kinds,
         callMsMax: options.pluginCallMsMax,
         events: options.pluginEvents,
         onError: options.onError,
@@ -116,7 +122,7 @@ class WorkerLoop {
       leaseOf: (bucket) => this.#share.leaseOf(bucket),
       onLeaseLost: (bucket) => this.#share.lose(bucket),
     };
-    this.#share = new Share({
+    this.#share = new BucketShare({
       store: ports.store,
       member: ports.member,
       isBusy: (bucket) => this.#busy.has(bucket),
@@ -160,11 +166,11 @@ class WorkerLoop {
   }
 
   wake(jobUid: string): void {
-    // Whoever takes its bucket looks at it anyway.
+    // The worker that takes the job's bucket looks at it anyway.
     if (!this.#share.holdsJob(jobUid)) return;
     this.#settled.delete(jobUid);
     this.#woken.add(jobUid);
-    this.#asked(jobUid);
+    this.#noteRequest(jobUid);
     if (this.#collecting) return;
     this.#collecting = true;
     void this.#ports.clock.sleep(COLLECT_MS, this.#signal).then(() => {
@@ -181,7 +187,7 @@ class WorkerLoop {
   async #poll(): Promise<void> {
     const { clock } = this.#ports;
     const monotonicMs = clock.monotonicMs();
-    await this.#lookAtShare(monotonicMs);
+    await this.#refreshShare(monotonicMs);
     await this.#offerOpen();
     for (const [jobUid, { atMs }] of this.#later) {
       if (atMs > monotonicMs) continue;
@@ -192,14 +198,17 @@ class WorkerLoop {
     this.#offerSeen(monotonicMs);
   }
 
-  async #lookAtShare(monotonicMs: number): Promise<void> {
+  async #refreshShare(monotonicMs: number): Promise<void> {
     const isDue = this.#sharedAtMs === null || monotonicMs - this.#sharedAtMs >= SHARE_MS;
     if (!isDue && !this.#share.isStale()) return;
-    await this.#share.look();
+    await this.#share.refresh();
     this.#sharedAtMs = monotonicMs;
   }
 
-  /** What happened to the jobs of a bucket before it came was not heard here: each that may have anything in a cluster is looked at. */
+  /**
+   * Queues a step for each job of newly taken buckets that may have objects in a cluster: this worker has missed their
+   * events.
+   */
   async #offerOpen(): Promise<void> {
     if (this.#taken.length === 0) return;
     const buckets = this.#taken.filter((bucket) => this.#share.leaseOf(bucket) !== null);
@@ -213,12 +222,12 @@ class WorkerLoop {
     this.#seenAtMs = null;
   }
 
-  /** What is remembered of jobs that are another worker's now. */
+  /** Forgets jobs that belong to another worker now. */
   #forget(buckets: ReadonlySet<number>): void {
     const isTheirs = (jobUid: string) => buckets.has(bucketOf(jobUid));
     this.#context.memory.forgetWhere(isTheirs);
     this.#context.calls.forget(buckets);
-    for (const known of [this.#settled, this.#due, this.#woken, this.#later, this.#inVain]) {
+    for (const known of [this.#settled, this.#due, this.#woken, this.#later, this.#failedTries]) {
       for (const jobUid of known.keys()) if (isTheirs(jobUid)) known.delete(jobUid);
     }
   }
@@ -226,17 +235,17 @@ class WorkerLoop {
   async #offerDue(nowMs: number): Promise<void> {
     const buckets = this.#share.buckets();
     if (buckets.length === 0) return;
-    // What is held would otherwise fill the page and hide what comes after it.
+    // Held jobs would otherwise fill the page and hide the jobs after them.
     const limit = DUE_PAGE + this.#later.size;
     const due = await this.#ports.store.dueJobs(buckets, nowMs, limit);
     for (const jobUid of due) {
       if (this.#later.get(jobUid)?.holds === true) continue;
-      // Known before the step begins, which may be at once; one that runs already moves the time itself.
+      // Noted before the step begins, which may be at once. A step that runs already moves the time itself.
       this.#due.add(jobUid);
-      const first = this.#asked(jobUid);
+      const first = this.#noteRequest(jobUid);
       if (this.#queue.offer(jobUid)) continue;
       this.#due.delete(jobUid);
-      if (first) this.#askedAtMs.delete(jobUid);
+      if (first) this.#requestedAtMs.delete(jobUid);
     }
   }
 
@@ -252,7 +261,7 @@ class WorkerLoop {
     const due = this.#due.delete(jobUid);
     const sure = this.#share.signal();
     if (sure === null) return;
-    // Marked before the step, so that what is heard during it unmarks.
+    // Marked before the step, so that an event during the step can unmark it.
     this.#settled.add(jobUid);
     const bucket = bucketOf(jobUid);
     this.#busy.set(bucket, (this.#busy.get(bucket) ?? 0) + 1);
@@ -273,8 +282,8 @@ class WorkerLoop {
     run: () => Promise<StepResult>,
   ): Promise<StepResult> {
     const startedMs = this.#ports.clock.monotonicMs();
-    const lagMs = startedMs - (this.#askedAtMs.get(jobUid) ?? startedMs);
-    this.#askedAtMs.delete(jobUid);
+    const lagMs = startedMs - (this.#requestedAtMs.get(jobUid) ?? startedMs);
+    this.#requestedAtMs.delete(jobUid);
     let kind: StepFacts["result"] = "failed";
     try {
       const result = await run();
@@ -285,14 +294,14 @@ class WorkerLoop {
     }
   }
 
-  /** Remembers when a step of a job was asked for; true where nobody has before. */
-  #asked(jobUid: string): boolean {
-    if (this.#options.onStep === undefined || this.#askedAtMs.has(jobUid)) return false;
-    this.#askedAtMs.set(jobUid, this.#ports.clock.monotonicMs());
+  /** Remembers when a step of a job was first requested. True if this is the first request. */
+  #noteRequest(jobUid: string): boolean {
+    if (this.#options.onStep === undefined || this.#requestedAtMs.has(jobUid)) return false;
+    this.#requestedAtMs.set(jobUid, this.#ports.clock.monotonicMs());
     return true;
   }
 
-  /** Aborted when this worker is to stop, or may not be sure of its buckets any more. */
+  /** Aborted when this worker stops, or is no longer sure of its buckets. */
   #untilEither(sure: AbortSignal): AbortSignal {
     if (this.#until?.sure !== sure) this.#until = { sure, signal: AbortSignal.any([this.#signal, sure]) };
     return this.#until.signal;
@@ -302,7 +311,7 @@ class WorkerLoop {
     if (result.kind !== "settled") this.#settled.delete(jobUid);
     if (result.kind === "notOurs") this.#sharedAtMs = null;
     if (result.kind === "unseen") this.#tryLater(jobUid);
-    else this.#inVain.delete(jobUid);
+    else this.#failedTries.delete(jobUid);
     if (result.kind === "settled") this.#later.delete(jobUid);
     if (result.kind === "again") {
       const atMs = this.#ports.clock.monotonicMs() + result.afterMs;
@@ -317,8 +326,8 @@ class WorkerLoop {
   }
 
   #tryLater(jobUid: string): void {
-    const times = (this.#inVain.get(jobUid) ?? 0) + 1;
-    this.#inVain.set(jobUid, times);
+    const times = (this.#failedTries.get(jobUid) ?? 0) + 1;
+    this.#failedTries.set(jobUid, times);
     this.#later.set(jobUid, { atMs: this.#ports.clock.monotonicMs() + doublingMs(PATIENCE, times - 1), holds: true });
   }
 }

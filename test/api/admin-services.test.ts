@@ -12,7 +12,7 @@ const queues = QueueService.method;
 const namespaces = NamespaceService.method;
 const clusters = ClusterService.method;
 
-test("a queue is created, read, changed from the version that was read, and deleted", async (t) => {
+test("a queue is created, read, updated from the version that was read, and deleted", async (t) => {
   const { call, woken } = await startFixture(t);
   const created = await call(queues.createQueue, { queue: { name: "team-a", quotas: [quota] } });
   assert.equal(created.ok?.queue?.strategy, QueueStrategy.BEST_EFFORT_FIFO);
@@ -35,7 +35,7 @@ test("a queue is created, read, changed from the version that was read, and dele
   );
 });
 
-test("a queue that exists, is in use, or counts a flavor twice is refused precisely", async (t) => {
+test("a queue that exists, is in use, or names a flavor twice is refused with the exact reason", async (t) => {
   const { call, store } = await startFixture(t);
   const exists = await call(queues.createQueue, { queue: { name: "default" } });
   assert.deepEqual([exists.error?.code, exists.error?.reason], ["ALREADY_EXISTS", "QUEUE_EXISTS"]);
@@ -61,7 +61,7 @@ test("a queue that exists, is in use, or counts a flavor twice is refused precis
   assert.deepEqual([...store.queues.keys()], ["default"]);
 });
 
-test("a queue stands below its parent, and says what it borrows and lends", async (t) => {
+test("a queue is below its parent, and its borrowing and lending limits are shown", async (t) => {
   const { call, store } = await startFixture(t);
   const shares = { ...quota, borrowingLimit: 4n, lendingLimit: 0n };
   await call(queues.createQueue, { queue: { name: "all" } });
@@ -70,10 +70,10 @@ test("a queue stands below its parent, and says what it borrows and lends", asyn
   const [kept] = made.ok?.queue?.quotas ?? [];
   assert.deepEqual([kept?.borrowingLimit, kept?.lendingLimit], [4n, 0n]);
   const cases = [
-    [{ name: "team-b", parent: "nowhere" }, "queue.parent", /no queue nowhere/],
+    [{ name: "team-b", parent: "nowhere" }, "queue.parent", /queue nowhere does not exist/],
     [{ name: "team-b", parent: "team-b" }, "queue.parent", /team-b is below team-b/],
-    [{ name: "team-b", quotas: [shares] }, "queue.quotas[0].borrowing_limit", /needs a parent/],
-    [{ name: "team-b", quotas: [{ ...quota, lendingLimit: 3n }] }, "queue.quotas[0].lending_limit", /needs a parent/],
+    [{ name: "team-b", quotas: [shares] }, "queue.quotas[0].borrowing_limit", /without a parent/],
+    [{ name: "team-b", quotas: [{ ...quota, lendingLimit: 3n }] }, "queue.quotas[0].lending_limit", /without a parent/],
     [
       { name: "team-b", parent: "all", quotas: [{ ...quota, lendingLimit: -1n }] },
       "queue.quotas[0].lending_limit",
@@ -118,7 +118,7 @@ test("a namespace gives its jobs a project and a queue", async (t) => {
   assert.equal((await call(namespaces.getNamespace, { name: "research" })).error?.reason, "NAMESPACE_NOT_FOUND");
 });
 
-test("a cluster shows what its schedulable nodes have and have free, as Kubernetes quantities", async (t) => {
+test("a cluster shows allocatable and free resources of its schedulable nodes, as Kubernetes quantities", async (t) => {
   const { call, store, woken } = await startFixture(t);
   const node = {
     name: "n1",

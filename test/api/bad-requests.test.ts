@@ -27,11 +27,11 @@ const container = { name: "pytorch", image: "x" };
 
 const cases: Record<string, Case> = {
   "an empty request": { request: {}, fields: ["job"] },
-  "a job without anything": {
+  "a job without metadata and spec": {
     request: { job: {} },
     fields: ["job.metadata", "job.spec"],
   },
-  "a kind that nobody knows": {
+  "an unknown kind": {
     request: withSpec({ kind: "NoJob" }),
     fields: ["job.spec.kind"],
     says: /unknown kind NoJob/,
@@ -66,43 +66,43 @@ const cases: Record<string, Case> = {
     request: withSpec({ replicaSpecs: { Worker: worker(1), worker: worker(1) } }),
     fields: ["job.spec.replica_specs[worker]"],
   },
-  "a role that is a name every object has": {
+  "a role with a name that every object inherits": {
     request: withSpec({ kind: "Job", replicaSpecs: { Worker: worker(1), valueOf: worker(1) } }),
     fields: ["job.spec.replica_specs[valueOf]"],
   },
-  "a kind spec member that every object has": {
+  "a kind spec field with a name that every object inherits": {
     request: withSpec({ kindSpec: { valueOf: 1 } }),
     fields: ["job.spec.kind_spec.valueOf"],
   },
-  "inputs that no command can have": {
+  "inputs that a command cannot use": {
     request: withSpec({ inputs: { fine: { a: null }, none: null, "a b": 1, toString: 1 } }),
     fields: ["job.spec.inputs.none", "job.spec.inputs.a b"],
-    says: /not null.*must be named/s,
+    says: /null is not allowed.*must have a name/s,
   },
-  "members within a kind spec, each at its place": {
+  "wrong fields within a kind spec, each by its path": {
     request: withSpec({ kindSpec: { elasticPolicy: { minReplicas: 0, rdzvConf: [{ value: "1" }], on: true } } }),
     fields: [
       "job.spec.kind_spec.elasticPolicy.minReplicas",
       "job.spec.kind_spec.elasticPolicy.rdzvConf[0].key",
       "job.spec.kind_spec.elasticPolicy.on",
     ],
-    says: /at least 1.*is required.*is no field of elasticPolicy/s,
+    says: /at least 1.*is required.*is not a field of elasticPolicy/s,
   },
-  "more than all replicas asked for together": {
+  "min_available above the number of replicas": {
     request: withSpec({ runPolicy: { schedulingPolicy: { minAvailable: 4 } } }),
     fields: [`${SCHEDULING}.min_available`],
     says: /3/,
   },
-  "nobody asked for together": {
+  "min_available 0": {
     request: withSpec({ runPolicy: { schedulingPolicy: { minAvailable: 0 } } }),
     fields: [`${SCHEDULING}.min_available`],
   },
   "a queue that does not exist": {
     request: withSpec({ runPolicy: { schedulingPolicy: { queue: "nope" } } }),
     fields: [`${SCHEDULING}.queue`],
-    says: /there is no queue nope/,
+    says: /queue nope does not exist/,
   },
-  "a queue label that names none": {
+  "a queue label that names an unknown queue": {
     request: withMetadata({ name: "mnist", labels: { "kueue.x-k8s.io/queue-name": "nope" } }),
     fields: ["job.metadata.labels[kueue.x-k8s.io/queue-name]"],
   },
@@ -113,22 +113,22 @@ const cases: Record<string, Case> = {
     }),
     fields: ["job.spec.run_policy.clean_pod_policy", "job.spec.run_policy.restart_scope", `${WORKER}.restart_policy`],
   },
-  "a name that is no DNS label": { request: withMetadata({ name: "My_Job" }), fields: ["job.metadata.name"] },
-  "a name with which pods' names grow too long": {
+  "a name that is not a DNS label": { request: withMetadata({ name: "My_Job" }), fields: ["job.metadata.name"] },
+  "a name that makes the names of pods too long": {
     request: withMetadata({ name: "a".repeat(60) }),
     fields: ["job.metadata.name"],
     says: /69 characters/,
   },
-  "a name and a prefix for one": {
+  "both name and generate_name": {
     request: withMetadata({ name: "mnist", generateName: "run-" }),
     fields: ["job.metadata.generate_name"],
   },
   "no name": { request: withMetadata({ namespace: "default" }), fields: ["job.metadata.name"] },
-  "a namespace that is no DNS label": {
+  "a namespace that is not a DNS label": {
     request: withMetadata({ name: "mnist", namespace: "a/b" }),
     fields: ["job.metadata.namespace"],
   },
-  "labels that would pass for ours": {
+  "reserved labels": {
     request: withMetadata({ name: "mnist", labels: { "gangway.dev/admission": "1" } }),
     fields: ["job.metadata.labels[gangway.dev/admission]"],
   },
@@ -136,7 +136,7 @@ const cases: Record<string, Case> = {
     request: withMetadata({ name: "mnist", annotations: { a: "x".repeat(200_000), b: "y".repeat(80_000) } }),
     fields: ["job.metadata.annotations"],
   },
-  "a NUL character, which no database takes": {
+  "a NUL character, which the database cannot store": {
     request: withMetadata({ name: "mnist", annotations: { note: "a\0b" } }),
     fields: ["job.metadata.annotations[note]"],
   },
@@ -157,15 +157,15 @@ const cases: Record<string, Case> = {
     request: withPod({ spec: { containers: [{ name: "main", image: "x" }] } }),
     fields: [`${WORKER}.template.spec.containers`],
   },
-  "a template whose labels would pass for ours": {
+  "a template with reserved labels": {
     request: withPod({ metadata: { labels: { "gangway.dev/job-uid": "x" } }, spec: { containers: [container] } }),
     fields: [`${WORKER}.template.metadata.labels.gangway.dev/job-uid`],
   },
-  "a template that chooses its node": {
+  "a template with a node name": {
     request: withPod({ spec: { nodeName: "node-1", containers: [container] } }),
     fields: [`${WORKER}.template.spec.nodeName`],
   },
-  "a quantity that is none": {
+  "an invalid quantity": {
     request: withPod({ spec: { containers: [{ ...container, resources: { limits: { cpu: "lots" } } }] } }),
     fields: [`${WORKER}.template.spec.containers[0].resources.limits.cpu`],
   },
@@ -173,16 +173,16 @@ const cases: Record<string, Case> = {
     request: withPod({ spec: { containers: [container], terminationGracePeriodSeconds: Number.NaN } }),
     fields: [`${WORKER}.template.spec.terminationGracePeriodSeconds`],
   },
-  "a typo in a template, if asked to be strict": {
+  "a typo in a template, with strict": {
     request: withPod({ spec: { containers: [{ ...container, resorces: {} }] } }, true),
     fields: [`${WORKER}.template.spec.containers[0].resorces`],
     says: /resources/,
   },
-  "clusters and GPU models that cannot be any": {
+  "invalid names of clusters and GPU models": {
     request: withSpec({ placement: { clusters: ["ok", "No!"], gpuModels: ["H100 SXM"] } }),
     fields: ["job.spec.placement.clusters[1]", "job.spec.placement.gpu_models[0]"],
   },
-  "limits beyond what their fields hold": {
+  "limits outside their bounds": {
     request: withSpec({
       runPolicy: {
         activeDeadlineSeconds: 3_153_600_001n,
@@ -206,7 +206,7 @@ const cases: Record<string, Case> = {
       "job.spec.run_policy.ttl_seconds_after_finished",
     ],
   },
-  "several wrong fields at once, of the proto's rules and of ours": {
+  "several wrong fields at once, by rules of the proto and of intake": {
     request: {
       requestId: "x".repeat(129),
       job: {
@@ -232,7 +232,7 @@ const cases: Record<string, Case> = {
   },
 };
 
-test("a bad request is refused with every field that is wrong, and changes nothing", async (t) => {
+test("a bad request is refused with every wrong field, and changes nothing", async (t) => {
   const { call, store, internal, woken } = await startFixture(t);
   const check = async (c: Case) => {
     const { error } = await call(method.createJob, c.request);
@@ -249,7 +249,7 @@ test("a bad request is refused with every field that is wrong, and changes nothi
   for (const [name, c] of Object.entries(cases)) await t.test(name, () => check(c));
 });
 
-test("a typo in a template is a warning that names what was meant", async (t) => {
+test("a typo in a template is a warning that names the intended field", async (t) => {
   const { call, store } = await startFixture(t);
   const { ok } = await call(
     method.createJob,
@@ -264,15 +264,15 @@ test("a typo in a template is a warning that names what was meant", async (t) =>
   assert.equal(store.jobs.size, 1);
 });
 
-test("bytes that are no protobuf are an invalid argument that says so", async (t) => {
+test("bytes that are not protobuf are refused as INVALID_ARGUMENT", async (t) => {
   const { sendBytes, store, internal } = await startFixture(t);
   const { error } = await sendBytes(method.createJob, new Uint8Array([0x0a, 0xff, 0x01]));
   assert.deepEqual([error?.code, error?.reason], ["INVALID_ARGUMENT", "UNDECODABLE_REQUEST"]);
-  assert.match(error!.message, /^request is not a valid gangway\.v1\.CreateJobRequest message: /);
+  assert.match(error!.message, /^the request is not a valid gangway\.v1\.CreateJobRequest message: /);
   assert.deepEqual([store.jobs.size, internal], [0, []]);
 });
 
-test("hundreds of violations fit into 4 KiB of details that say how many more there are", async (t) => {
+test("hundreds of violations fit into 4 KiB of details, which say how many more there are", async (t) => {
   const { call } = await startFixture(t);
   const containers = Array.from({ length: 800 }, (_, at) => ({ name: `c${at}`, image: "", ["é".repeat(300)]: at }));
   const { error } = await call(method.createJob, withPod({ spec: { containers } }, true));
@@ -283,7 +283,7 @@ test("hundreds of violations fit into 4 KiB of details that say how many more th
   assert.equal(error.reason, "INVALID_FIELDS");
 });
 
-test("pages, tokens, cursors and views that cannot be are refused by field", async (t) => {
+test("invalid page sizes, page tokens, cursors and views are refused by field", async (t) => {
   const { call, stream } = await startFixture(t);
   const large = await call(method.listJobs, { pageSize: 1001, orderBy: "size", view: 9 as never });
   assert.deepEqual(large.error?.fields.map(({ field }) => field).sort(), ["order_by", "page_size", "view"]);
@@ -292,9 +292,9 @@ test("pages, tokens, cursors and views that cannot be are refused by field", asy
   const both = await call(method.getJob, { name: "a", uid: "01890a5d-ac96-774b-bcce-b302099a8057" });
   assert.equal(both.error?.code, "INVALID_ARGUMENT");
   const neither = await call(method.getJob, {});
-  assert.match(neither.error?.message ?? "", /name or uid must be set/);
+  assert.match(neither.error?.message ?? "", /set either name or uid/);
   const nul = await call(method.listJobs, { filter: { names: ["a", "b\0"] } });
   assert.equal(nul.error?.fields[0]?.field, "filter.names[1]");
   const watch = stream(method.watchJobs, { cursor: "x" });
-  await assert.rejects(watch.toArray(), /3 INVALID_ARGUMENT: cursor: is not a cursor/);
+  await assert.rejects(watch.toArray(), /3 INVALID_ARGUMENT: cursor: must be a cursor/);
 });

@@ -8,7 +8,7 @@ import { pytorchJob } from "./jobs.ts";
 
 const { method } = JobService;
 
-test("each request of a batch has its own result, errors with the details that CreateJob gives", async (t) => {
+test("each request of a batch has its own result; errors have the details of CreateJob", async (t) => {
   const { call, woken } = await startFixture(t);
   await call(method.createJob, { job: pytorchJob("taken") });
   const wrong = pytorchJob("Wrong_Name", { kind: "Nonsense" });
@@ -49,7 +49,7 @@ test("each request of a batch has its own result, errors with the details that C
   assert.ok(woken.planner >= 2);
 });
 
-test("a batch shows jobs without templates unless asked", async (t) => {
+test("a batch shows jobs without templates by default", async (t) => {
   const { call } = await startFixture(t);
   const templateOf = async (view: JobView) => {
     const answer = await call(method.batchCreateJobs, { requests: [{ job: pytorchJob("a") }], view });
@@ -61,7 +61,7 @@ test("a batch shows jobs without templates unless asked", async (t) => {
   assert.notEqual(await templateOf(JobView.FULL), undefined);
 });
 
-test("a batch of none, or of more than a thousand, is refused as a whole", async (t) => {
+test("a batch of 0 or more than 1,000 requests is refused as a whole", async (t) => {
   const { call, store } = await startFixture(t);
   const none = await call(method.batchCreateJobs, { requests: [] });
   assert.deepEqual([none.error?.code, none.error?.fields[0]?.field], ["INVALID_ARGUMENT", "requests"]);

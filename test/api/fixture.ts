@@ -24,10 +24,11 @@ import {
 import { StatusSchema } from "../../src/gen/google/rpc/status_pb.ts";
 import { createIntake } from "../../src/intake/intake.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
+import { OWN_KINDS } from "../support/kinds.ts";
 import { MemoryResources } from "./memory-resources.ts";
 import { MemoryStore } from "./memory-store.ts";
 
-/** What a client can read of an error: the standard details, and how large they were. */
+/** An error as a client reads it: the standard details, and their size. */
 export type Refusal = {
   readonly code: string;
   readonly message: string;
@@ -45,7 +46,7 @@ export type Outcome<T> = { readonly ok: T; readonly error: null } | { readonly o
 
 type MethodOf<Input extends DescMessage, Output extends DescMessage> = DescMethod & { input: Input; output: Output };
 
-/** A served API over memory, a client of it, and what reached neither. */
+/** A served API over stores in memory, a client, and the internal errors that the client does not see. */
 export async function startFixture(t: TestContext, overrides: Partial<ApiPorts> = {}) {
   const store = new MemoryStore();
   const clock = systemClock();
@@ -55,12 +56,13 @@ export async function startFixture(t: TestContext, overrides: Partial<ApiPorts> 
     woken.planner++;
   };
   const wakeJob = (uid: string) => void woken.jobs.push(uid);
-  const intake = createIntake({ clock, store: store.intakeStore, randomBytes, wakePlanner, wakeJob });
+  const intake = createIntake({ clock, kinds: OWN_KINDS, store: store.intakeStore, randomBytes, wakePlanner, wakeJob });
   const { reads, watch, admin, clusterAdmin: clusters } = store;
   const onInternalError = (_reference: string, cause: unknown) => void internal.push(cause);
   const logs: JobLogs = { look: async () => ({ kind: "absent" }), open: () => Promise.reject(new Error("no log")) };
-  const resources = new MemoryResources();
+  const resources = new MemoryResources(wakePlanner);
   const ports = {
+    kinds: OWN_KINDS,
     resources,
     intake,
     reads,
@@ -68,6 +70,7 @@ export async function startFixture(t: TestContext, overrides: Partial<ApiPorts> 
     admin,
     clusters,
     logs,
+    limitsChanged: async () => wakePlanner(),
     wakePlanner,
     clock,
     onInternalError,
@@ -83,7 +86,7 @@ export async function startFixture(t: TestContext, overrides: Partial<ApiPorts> 
 }
 
 export function callsOf(client: Client) {
-  /** Sends bytes that may be no message at all. */
+  /** Sends bytes that need not be a valid message. */
   const sendBytes = <I extends DescMessage, O extends DescMessage>(
     method: MethodOf<I, O>,
     bytes: Uint8Array,

@@ -1,6 +1,7 @@
 /**
- * Plays what Flyte's plugins ask of their resource manager (`RegisterResourceQuota`, `AllocateResource`, `ReleaseResource`) through this
- * API: the same answers, except where Flyte's own implementation, which reads and adds in separate commands, answers wrongly.
+ * Plays what Flyte's plugins ask of their resource manager (`RegisterResourceQuota`, `AllocateResource`,
+ * `ReleaseResource`) through this API: the same answers, except where Flyte's own implementation, which reads and adds
+ * in separate commands, answers wrongly.
  */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -113,7 +114,7 @@ function suite(flyte: (t: TestContext) => Promise<Flyte>): void {
     assert.equal(await allocate("default_cluster", run("c"), UNCONSTRAINED), GRANTED);
   });
 
-  test("allocating again what is held is granted, also in a full pool, and releasing what is not held is fine", async (t) => {
+  test("grants a held token again, also in a full pool, and answers the release of a token not held", async (t) => {
     const { register, allocate, release, used } = await flyte(t);
     await register("default_cluster", 1);
     for (let round = 0; round < 3; round++)

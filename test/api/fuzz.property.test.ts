@@ -16,7 +16,7 @@ const unary: readonly UnaryMethod[] = [JobService, QueueService, ResourceManager
   .flatMap((service) => service.methods)
   .filter((method) => method.methodKind === "unary");
 
-/** Text that resembles what each field wants, so that some requests get past the first check. */
+/** Text that resembles valid values of fields, so that some requests pass the first check. */
 const word = fc.oneof(
   fc.constantFrom(
     "default",
@@ -93,7 +93,7 @@ const request = fc.record({
   ),
 });
 
-/** A job of which one part at most is odd. */
+/** A job with at most one odd part. */
 const nearlyValid = fc
   .record({
     name: fc.constantFrom("a", "b", "c"),
@@ -116,7 +116,7 @@ const nearlyValid = fc
 
 const RUNS = { numRuns: 300 };
 
-test("no bytes make any call answer INTERNAL", async (t) => {
+test("no bytes make a call answer INTERNAL", async (t) => {
   const { sendBytes, internal } = await startFixture(t);
   await fc.assert(
     fc.asyncProperty(fc.constantFrom(...unary), fc.uint8Array({ maxLength: 200 }), async (method, bytes) => {
@@ -148,7 +148,7 @@ test("no valid message with a byte changed makes CreateJob answer INTERNAL", asy
   );
 });
 
-test("no job, however odd, makes CreateJob answer INTERNAL, and a refused one leaves nothing behind", async (t) => {
+test("no odd job makes CreateJob answer INTERNAL, and a refused job leaves no record", async (t) => {
   const { call, internal, store } = await startFixture(t);
   const seen = new Set<string>();
   await fc.assert(
@@ -209,7 +209,7 @@ const line = fc.record(
   },
   { requiredKeys: ["resourceNamespace", "allocationToken"] },
 );
-/** With nothing wrong but, now and then, what is asked for. */
+/** A valid request whose amounts are sometimes invalid. */
 const fineLine = fc.record({
   resourceNamespace: fc.constantFrom("pool", "ex:pool", "nowhere"),
   allocationToken: fc.constantFrom("a", "b", "c", "d", "e"),
@@ -233,7 +233,7 @@ const tokenCall = fc.oneof(
   batch.map((sent) => [method.renewAllocations, sent] as const),
   fc.tuple(someLine, text).map(([sent, reason]) => [method.forceRelease, { ...sent, reason }] as const),
 );
-/** What a caller may meet that is meant. */
+/** The codes that a caller may get. */
 const MEANT = [
   "OK",
   "INVALID_ARGUMENT",
@@ -245,10 +245,10 @@ const MEANT = [
   "RESOURCE_EXHAUSTED",
 ];
 
-test("no call about tokens, however odd, answers INTERNAL or lets more be used than a pool has", async (t) => {
+test("no odd call about tokens answers INTERNAL or exceeds the quota of a pool", async (t) => {
   const { call, internal, resources } = await startFixture(t);
   const seen = new Set<string>();
-  /** The highest quota that each pool ever had: a lower one takes nothing away. */
+  /** The highest quota that each pool ever had: a lower quota takes no token away. */
   const highest = new Map<string, number>();
   for (const resourceNamespace of ["pool", "ex:pool"]) {
     await call(method.registerResourceQuota, { resourceNamespace, quota: 3n });

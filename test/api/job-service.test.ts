@@ -14,7 +14,7 @@ import { pytorchJob, template } from "./jobs.ts";
 
 const { method } = JobService;
 
-test("a created job comes back with everything that its kind defaults to, and is found by name and by uid", async (t) => {
+test("a created job has the defaults of its kind, and is found by name and by uid", async (t) => {
   const { call, woken } = await startFixture(t);
   const created = await call(method.createJob, { job: pytorchJob() });
   assert.equal(created.error, null);
@@ -41,7 +41,7 @@ test("a created job comes back with everything that its kind defaults to, and is
   assert.equal(byUid.ok?.job?.spec?.replicaSpecs["Worker"]?.template, undefined);
 });
 
-test("a request id makes a job exactly once, and names what differs when it is used for another", async (t) => {
+test("a request id creates a job exactly once; used for another job, the error names the difference", async (t) => {
   const { call, store } = await startFixture(t);
   const first = await call(method.createJob, { job: pytorchJob(), requestId: "r1" });
   const again = await call(method.createJob, { job: pytorchJob(), requestId: "r1" });
@@ -52,27 +52,30 @@ test("a request id makes a job exactly once, and names what differs when it is u
   });
   const reused = await call(method.createJob, { job: other, requestId: "r1" });
   assert.deepEqual([reused.error?.code, reused.error?.reason], ["ALREADY_EXISTS", "REQUEST_ID_REUSED"]);
-  assert.match(reused.error!.message, /job\.spec\.replica_specs\[Worker\]\.replicas is 2 there and 3 here/);
+  assert.match(
+    reused.error!.message,
+    /job\.spec\.replica_specs\[Worker\]\.replicas is 2 in the existing job and 3 in this one/,
+  );
   store.forget(store.jobs.get("default/mnist")!.job);
   const gone = await call(method.createJob, { job: pytorchJob(), requestId: "r1" });
   assert.equal(gone.error?.reason, "JOB_MADE_AND_DELETED");
 });
 
-test("the same name with the same spec is unchanged, with another spec it is taken", async (t) => {
+test("the same name with the same spec is UNCHANGED, with another spec it is taken", async (t) => {
   const { call, store } = await startFixture(t);
   await call(method.createJob, { job: pytorchJob() });
   const same = await call(method.createJob, { job: pytorchJob() });
   assert.equal(same.ok?.outcome, CreateJobResponse_Outcome.UNCHANGED);
   const taken = await call(method.createJob, { job: pytorchJob("mnist", { priority: 7 }) });
   assert.deepEqual([taken.error?.code, taken.error?.reason], ["ALREADY_EXISTS", "JOB_NAME_TAKEN"]);
-  assert.match(taken.error!.message, /job\.spec\.priority is absent there and 7 here/);
+  assert.match(taken.error!.message, /job\.spec\.priority is not set in the existing job and 7 in this one/);
   await call(method.deleteJob, { name: "mnist" });
   const deleting = await call(method.createJob, { job: pytorchJob() });
   assert.deepEqual([deleting.error?.reason, deleting.error?.retries], ["JOB_BEING_DELETED", true]);
   assert.equal(store.jobs.size, 1);
 });
 
-test("a dry run answers with the job that would be, and makes none", async (t) => {
+test("a dry run answers with the job, and creates none", async (t) => {
   const { call, store, woken } = await startFixture(t);
   const valid = await call(method.createJob, { job: pytorchJob(), validateOnly: true });
   assert.equal(valid.ok?.outcome, CreateJobResponse_Outcome.VALID);
@@ -80,7 +83,7 @@ test("a dry run answers with the job that would be, and makes none", async (t) =
   assert.deepEqual([store.jobs.size, woken.planner], [0, 0]);
 });
 
-test("a dry run answers as the create would where the name or the request id is taken", async (t) => {
+test("a dry run answers like the real call if the name or the request id is taken", async (t) => {
   const { call, store } = await startFixture(t);
   await call(method.createJob, { job: pytorchJob(), requestId: "r1" });
   const dry = { validateOnly: true };
@@ -111,7 +114,7 @@ test("a closed namespace that does not exist is not found", async (t) => {
   assert.deepEqual([error?.code, error?.reason, error?.resource], ["NOT_FOUND", "NAMESPACE_NOT_FOUND", "nowhere"]);
 });
 
-test("lists page through every job once, in the order asked for", async (t) => {
+test("pages list every job once, in the requested order", async (t) => {
   const { call } = await startFixture(t);
   for (const name of ["c", "a", "d", "b"]) await call(method.createJob, { job: pytorchJob(name) });
   const names: string[] = [];
@@ -127,7 +130,7 @@ test("lists page through every job once, in the order asked for", async (t) => {
   assert.deepEqual(none.ok?.jobs, []);
 });
 
-test("a page with large templates is cut so that any client can receive it", async (t) => {
+test("a page with large templates is shortened so that every client can receive it", async (t) => {
   const { call } = await startFixture(t);
   const large = { spec: { containers: [{ name: "main", image: "x", args: ["y".repeat(900_000)] }] } };
   const spec = { kind: "Job", replicaSpecs: { Worker: { replicas: 1, template: large } } };
@@ -143,7 +146,7 @@ test("a page with large templates is cut so that any client can receive it", asy
   assert.deepEqual(names, ["a", "b", "c", "d", "e"]);
 });
 
-test("cancelling wakes the worker, again is the same, and a job that ended by itself is not cancelled", async (t) => {
+test("cancelling wakes the worker, may be repeated, and is refused for a job that has ended", async (t) => {
   const { call, store, woken } = await startFixture(t);
   const created = await call(method.createJob, { job: pytorchJob() });
   const uid = created.ok!.job!.metadata!.uid;
@@ -161,14 +164,14 @@ test("cancelling wakes the worker, again is the same, and a job that ended by it
   assert.deepEqual([missing.error?.code, missing.error?.resource], ["NOT_FOUND", "default/other"]);
 });
 
-test("explain says in one sentence why a job waits, and in detail what is in the way", async (t) => {
+test("explain says in one sentence why a job waits, and lists the refusals", async (t) => {
   const { call, store } = await startFixture(t);
   const created = await call(method.createJob, { job: pytorchJob() });
   const uid = created.ok!.job!.metadata!.uid;
   const unseen = await call(method.explainJob, { name: "mnist" });
   assert.equal(
     unseen.ok?.summary,
-    "default/mnist waits in queue default, number 1 in line: the planner has not looked at it yet",
+    "default/mnist waits in queue default, number 1 in line: the planner has not evaluated it yet",
   );
   assert.equal(unseen.ok?.evaluatedAt, undefined);
   const message = "queue default has 2 of gpu/h100 left and the gang needs 3";
@@ -206,7 +209,7 @@ test("explain says in one sentence why a job waits, and in detail what is in the
   assert.deepEqual([ok?.evaluatedAt?.seconds, ok?.retryAt?.seconds], [5n, 9n]);
 });
 
-test("explain says where a job runs, why it failed, and what is still cleaned up", async (t) => {
+test("explain says where a job runs, why it failed, and which admissions are still cleaned up", async (t) => {
   const { call, store } = await startFixture(t);
   await call(method.createJob, { job: pytorchJob() });
   const { job } = store.jobs.get("default/mnist")!;
@@ -250,14 +253,16 @@ test("explain says where a job runs, why it failed, and what is still cleaned up
   store.put(ended);
   assert.equal(
     (await call(method.explainJob, { name: "mnist" })).ok?.summary,
-    "default/mnist failed: OOMKilled (the program's failure): Worker/1 ran out of memory; pods of it are left to end by themselves on west (clean-pod policy None), and hold its tokens until then",
+    "default/mnist failed: OOMKilled (the program's failure): Worker/1 ran out of memory; " +
+      "its pods on west run until they end by themselves (clean-pod policy None) and hold its tokens until then",
   );
   const runPolicy = { ...job.spec.runPolicy, cleanPodPolicy: "Running" as const };
   store.put({ ...ended, spec: { ...job.spec, runPolicy } });
   const failed = await call(method.explainJob, { name: "mnist" });
   assert.equal(
     failed.ok?.summary,
-    "default/mnist failed: OOMKilled (the program's failure): Worker/1 ran out of memory; pods of it are still being cleaned up on west",
+    "default/mnist failed: OOMKilled (the program's failure): Worker/1 ran out of memory; " +
+      "its pods on west are still being removed",
   );
   assert.deepEqual(
     [failed.ok?.reason, failed.ok?.failure?.exitCode, failed.ok?.draining.length],
@@ -286,7 +291,7 @@ test("events of a job come in pages, oldest first", async (t) => {
   assert.equal((await call(method.listJobEvents, { name: "none" })).error?.code, "NOT_FOUND");
 });
 
-test("the kinds that are served are listed with roles, defaults and an example that can be submitted", async (t) => {
+test("ListKinds returns roles, defaults and an example that can be submitted", async (t) => {
   const { call } = await startFixture(t);
   const { ok } = await call(method.listKinds, {});
   assert.deepEqual(
@@ -317,7 +322,7 @@ test("the kinds that are served are listed with roles, defaults and an example t
   );
 });
 
-test("a job tells where the logs of its pods are once it is admitted, and whether it may be interrupted", async (t) => {
+test("a job shows links to the logs of its pods once it is admitted, and whether it is interruptible", async (t) => {
   const logTemplates = [{ name: "archive", uri: "https://logs/{{ .cluster }}/{{ .podName }}?c={{ .containerName }}" }];
   const { call, store } = await startFixture(t, { logTemplates: () => logTemplates });
   await call(method.createJob, { job: pytorchJob("mnist", { runPolicy: { interruptible: true } as never }) });
@@ -345,7 +350,7 @@ test("a job tells where the logs of its pods are once it is admitted, and whethe
   assert.equal(listed.ok?.jobs[0]?.status?.info, undefined, "only who asks for one job is told of its pods");
 });
 
-test("where a plugin stands, and what it keeps, is told to who asks for its job", async (t) => {
+test("GetJob shows the state of a plugin, and lists do not", async (t) => {
   const { call, store } = await startFixture(t);
   await call(method.createJob, { job: pytorchJob("mnist") });
   const { job } = store.jobs.get("default/mnist")!;

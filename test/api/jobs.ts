@@ -9,7 +9,7 @@ export function template(container = "pytorch"): JsonObject {
   return { spec: { containers: [{ name: container, image: "example.com/train:1", command: ["train"] }] } };
 }
 
-/** A PyTorchJob of one master and two workers that nothing is wrong with. */
+/** A valid PyTorchJob of one master and two workers. */
 export function pytorchJob(name = "mnist", spec: Partial<NonNullable<JobInit["spec"]>> = {}): JobInit {
   return {
     metadata: { name },

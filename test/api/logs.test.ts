@@ -23,7 +23,9 @@ import { pytorchJob } from "./jobs.ts";
 
 const { method } = JobService;
 
-/** A served job `mnist` (one master, two workers) that is admitted to a simulated cluster, whose pods the test makes. */
+/**
+ * A served job `mnist` (one master, two workers) that is admitted to a simulated cluster, whose pods the test makes.
+ */
 async function start(t: TestContext) {
   const sim = await startSim(gpuNodes(2), 1, fastClock(20));
   const proxy = await startProxy(sim.url, () => "pass");
@@ -130,7 +132,7 @@ test("a log is read replica by replica, each line with its replica, container an
   );
 });
 
-test("what cannot be read is refused precisely", async (t) => {
+test("a log that cannot be read is refused with the exact reason", async (t) => {
   const { read, move, startPod, sim } = await start(t);
   const code = async (request: Partial<StreamJobLogsRequest>) => {
     const { refusal } = await read(request);
@@ -155,7 +157,7 @@ test("what cannot be read is refused precisely", async (t) => {
   assert.deepEqual(await code({ replica: "Master/0" }), ["FAILED_PRECONDITION", "PODS_GONE"]);
 });
 
-test("a stream that follows waits for the start, goes on with the next pod, and ends with the job", async (t) => {
+test("a stream that follows waits for the start, continues with the next pod, and ends with the job", async (t) => {
   const { read, move, startPod, sim } = await start(t);
   const seen: string[] = [];
   const done = read({ replica: "Worker", follow: true }, ({ replica, text }) => void seen.push(`${replica} ${text}`));
@@ -187,7 +189,7 @@ test("a stream that follows waits for the start, goes on with the next pod, and 
   ]);
 });
 
-test("a connection that breaks costs no line and doubles none", async (t) => {
+test("a broken connection loses no line and repeats none", async (t) => {
   const { read, move, startPod, proxy } = await start(t);
   move("RUNNING");
   const name = startPod("Master", 0, { run: "100s", "log-every": "1s", "exit-code": "0" });
@@ -214,7 +216,7 @@ function cutEvery(proxy: TestProxy, lines: number) {
   return { seen, onLine, count: () => cut };
 }
 
-test("the command line shows lines with their replica and time where asked", async (t) => {
+test("the command line shows lines with their replica, and with their time on request", async (t) => {
   const { api, sim, move, startPod } = await start(t);
   move("RUNNING");
   const name = startPod("Master", 0, { run: "1s", "log-every": "never", "exit-code": "0" });

@@ -1,18 +1,22 @@
+import type { TokenOperations } from "../../src/api/resource-manager/quota-ports.ts";
+import type {
+  AllocationQuery,
+  AuditEntry,
+  AuditQuery,
+  ForcedRelease,
+  PageRequest,
+  ReconcileRequest,
+} from "../../src/core/quota/admin.ts";
 import type {
   AllocateAnswer,
   AllocateRequest,
-  AuditEntry,
-  Page,
-  PoolRecord,
-  PoolSettings,
-  RegisterOutcome,
   ReleaseAnswer,
   ReleaseLine,
   RenewAnswer,
-  ResourceManager,
-  TokenRef,
+  RenewRequest,
+  TokenName,
   WaitAnswer,
-} from "../../src/api/quota-ports.ts";
+} from "../../src/core/quota/calls.ts";
 import { CounterState } from "../../src/core/quota/counter-state.ts";
 import type {
   AllocationLine,
@@ -24,20 +28,24 @@ import type {
 } from "../../src/core/quota/counters.ts";
 import { TICK_MS_MAX } from "../../src/core/quota/lease-clock.ts";
 import { AMOUNT_MAX } from "../../src/core/quota/lines.ts";
+import type { PoolRegistration, RegisterOutcome, ShownPool } from "../../src/core/quota/pools.ts";
 
 const EPOCH = 1;
 const HOUR_MS = 3_600_000;
 const POOLS_MAX = 50;
 
-type Pool = Omit<PoolRecord, "used" | "tokens" | "waiters">;
+type Pool = Omit<ShownPool, "used" | "tokens" | "waiters">;
 
-/** Pools over the counters' specification, under the contract of `ResourceManager`: no ledger, no failures, leases that a test lets pass. */
-export class MemoryResources implements ResourceManager {
+/**
+ * Pools over the counters' specification, with the contract of `TokenOperations`, without ledger and failures. Leases
+ * run only while a test lets time pass.
+ */
+export class MemoryResources implements TokenOperations {
   readonly pools = new Map<string, Pool>();
-  /** Queues that may be charged, and what they may use. */
+  /** Queues that may be charged, with their limits. */
   readonly queues: QueueLimit[] = [];
   readonly audit: AuditEntry[] = [];
-  /** Jobs whose admissions hold tokens, as `namespace/name`, by uid. */
+  /** Names of jobs whose admissions hold tokens, as `namespace/name`, by uid. */
   readonly jobs = new Map<string, string>();
   tokensMax = 1000;
   waitersMax = 100;
@@ -45,13 +53,15 @@ export class MemoryResources implements ResourceManager {
   readonly #state = new CounterState(() => this.#changed());
   readonly #listeners = new Set<() => void>();
   #limitsVersion = 0;
+  readonly #limitsChanged: () => void;
   #waiters = 0;
 
-  constructor() {
+  constructor(limitsChanged: () => void = () => {}) {
+    this.#limitsChanged = limitsChanged;
     this.#state.open(EPOCH, { rows: [], limits: this.#limits() });
   }
 
-  /** Lets leases lapse, as the reaper would find them. */
+  /** Lets time pass, and ends leases that lapse, as the reaper does. */
   pass(spanMs: number): void {
     for (let left = spanMs; left > 0; left -= TICK_MS_MAX) {
       this.#state.report(EPOCH);
@@ -62,13 +72,13 @@ export class MemoryResources implements ResourceManager {
     this.#changed();
   }
 
-  /** Takes the queues, pools and bounds as they are now. */
+  /** Loads the present queues, pools and bounds into the counters. */
   refresh(): void {
     this.#state.setLimits(EPOCH, this.#limits());
     this.#changed();
   }
 
-  /** What the admission of a job holds, as the planner would have it. */
+  /** Grants tokens to the admission of a job, as the planner does. */
   admit(line: Omit<AllocationLine, "caps" | "leaseMs">, holder: Extract<Holder, { kind: "admission" }>): void {
     const lines = [{ ...line, caps: { project: null, namespace: null }, leaseMs: null }];
     this.#state.grant({ epoch: EPOCH, holder, lines, priority: 0, waiter: null });
@@ -83,7 +93,7 @@ export class MemoryResources implements ResourceManager {
     return this.#state.waiting().length;
   }
 
-  async registerPool(settings: PoolSettings, version: number, actor: string): Promise<RegisterOutcome> {
+  async registerPool(settings: PoolRegistration, version: number, actor: string): Promise<RegisterOutcome<ShownPool>> {
     const { name } = settings;
     const before = this.pools.get(name);
     if (version !== 0 && before === undefined) return { kind: "notFound" };
@@ -98,11 +108,12 @@ export class MemoryResources implements ResourceManager {
     const pool = this.#merged(settings, before);
     this.pools.set(name, pool);
     this.refresh();
+    this.#limitsChanged();
     this.#note({ actor, action: "RegisterResourceQuota", subject: name, reason: "", details: { quota: pool.quota } });
     return { kind: "done", record: this.#shown(pool) };
   }
 
-  #merged(settings: PoolSettings, before: Pool | undefined): Pool {
+  #merged(settings: PoolRegistration, before: Pool | undefined): Pool {
     const nowMs = Date.now();
     const limit = (asked: number | null, is: number | null | undefined) =>
       asked === null ? (is ?? null) : asked === AMOUNT_MAX ? null : asked;
@@ -131,7 +142,7 @@ export class MemoryResources implements ResourceManager {
     return this.#answer(outcome, request);
   }
 
-  /** The lines as the counters take them, or why not. */
+  /** Converts lines for the counters, or refuses them. */
   #check({ lines, holder }: AllocateRequest): { lines: AllocationLine[]; holder: Holder } | AllocateAnswer {
     const checked: AllocationLine[] = [];
     for (const [line, { lease, ...asked }] of lines.entries()) {
@@ -177,7 +188,7 @@ export class MemoryResources implements ResourceManager {
         return { kind: usedUp(violation), violation, line };
       }
       case "conflict": {
-        // Where lines are held apart, the one that is named may be one that nobody holds.
+        // If the lines are held by different grants, the named line may not be held at all.
         const held = [outcome, ...lines].map((line) => this.#find(line)).find((line) => line !== null);
         if (held === undefined) throw new Error("a conflict is with a token that is held");
         const { amount, fence } = held;
@@ -206,7 +217,7 @@ export class MemoryResources implements ResourceManager {
     return answers;
   }
 
-  async renew(of: Parameters<ResourceManager["renew"]>[0]): ReturnType<ResourceManager["renew"]> {
+  async renew(of: RenewRequest): ReturnType<TokenOperations["renew"]> {
     const holder: Holder = { kind: "caller", name: of.holder };
     for (const [line, { pool }] of of.lines.entries()) {
       const maxLeaseMs = this.pools.get(pool)?.maxLeaseMs ?? null;
@@ -254,13 +265,13 @@ export class MemoryResources implements ResourceManager {
     return pool === undefined ? null : this.#shown(pool);
   }
 
-  async listPools({ prefix, ...page }: Parameters<ResourceManager["listPools"]>[0]) {
+  async listPools({ prefix, ...page }: PageRequest & { readonly prefix: string }) {
     const all = [...this.pools.values()].filter(({ name }) => name.startsWith(prefix)).map((pool) => this.#shown(pool));
     const cut = pageOf(all, page);
     return cut === "badCursor" ? cut : { pools: cut.items, next: cut.next };
   }
 
-  async listAllocations({ filter, ...page }: Parameters<ResourceManager["listAllocations"]>[0]) {
+  async listAllocations({ filter, ...page }: AllocationQuery) {
     const all = this.held
       .map((held) => ({ held, holder: this.#nameOf(held.holder), grantTimeMs: this.#granted.get(keyOf(held)) ?? 0 }))
       .filter(({ held, holder, grantTimeMs }) => {
@@ -278,7 +289,7 @@ export class MemoryResources implements ResourceManager {
     return cut === "badCursor" ? cut : { allocations: cut.items, next: cut.next };
   }
 
-  async forceRelease(of: Parameters<ResourceManager["forceRelease"]>[0]) {
+  async forceRelease(of: ForcedRelease) {
     if (!this.pools.has(of.pool)) return { kind: "unknownPool" } as const;
     const held = this.#find(of);
     if (held === null) return { kind: "notHeld" } as const;
@@ -291,7 +302,7 @@ export class MemoryResources implements ResourceManager {
     return { kind: "released" } as const;
   }
 
-  async reconcile({ pool, dryRun, actor }: Parameters<ResourceManager["reconcile"]>[0]) {
+  async reconcile({ pool, dryRun, actor }: ReconcileRequest) {
     if (pool !== null && !this.pools.has(pool)) return { kind: "unknownPool" } as const;
     const gone = this.held.filter(({ holder }) => holder.kind === "admission" && !this.jobs.has(holder.jobUid));
     const of = gone.filter((held) => pool === null || held.pool === pool);
@@ -305,7 +316,7 @@ export class MemoryResources implements ResourceManager {
     return { differences, repaired: !dryRun && of.length > 0, epoch: EPOCH };
   }
 
-  async listAudit({ filter, ...page }: Parameters<ResourceManager["listAudit"]>[0]) {
+  async listAudit({ filter, ...page }: AuditQuery) {
     const keys = ["action", "actor", "subject"] as const;
     const all = this.audit.filter((entry) => keys.every((key) => filter[key] === null || filter[key] === entry[key]));
     const cut = pageOf(all.toReversed(), page);
@@ -316,7 +327,7 @@ export class MemoryResources implements ResourceManager {
     this.audit.push({ timeMs: Date.now(), ...entry });
   }
 
-  #find({ pool, token }: TokenRef): HeldToken | null {
+  #find({ pool, token }: TokenName): HeldToken | null {
     return this.held.find((held) => held.pool === pool && held.token === token) ?? null;
   }
 
@@ -329,7 +340,7 @@ export class MemoryResources implements ResourceManager {
     return this.queues.some(({ queue }) => queue === name);
   }
 
-  #shown(pool: Pool): PoolRecord {
+  #shown(pool: Pool): ShownPool {
     const tokens = this.held.filter((held) => held.pool === pool.name);
     const waiters = this.#state.waiting().filter((waiter) => waiter.pool === pool.name).length;
     return { ...pool, used: tokens.reduce((sum, { amount }) => sum + amount, 0), tokens: tokens.length, waiters };
@@ -347,7 +358,7 @@ export class MemoryResources implements ResourceManager {
     for (const listener of [...this.#listeners]) listener();
   }
 
-  /** From now on, not from when it is awaited. */
+  /** Resolves at the next change after this call, also if it comes before the result is awaited. */
   #nextChange(signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       const done = () => {
@@ -366,15 +377,15 @@ function usedUp({ scope }: Violation) {
   return scope.kind === "pool" || scope.kind === "queue" ? "exhausted" : "namespaceQuotaExceeded";
 }
 
-function keyOf({ pool, token }: TokenRef): string {
+function keyOf({ pool, token }: TokenName): string {
   return JSON.stringify([pool, token]);
 }
 
-function refOf({ pool, token }: TokenRef): TokenRef {
+function refOf({ pool, token }: TokenName): TokenName {
   return { pool, token };
 }
 
-function pageOf<T>(all: readonly T[], { pageSize, after }: Page) {
+function pageOf<T>(all: readonly T[], { pageSize, after }: PageRequest) {
   if (after !== null && !/^\d{1,9}$/.test(after)) return "badCursor" as const;
   const from = Number(after ?? 0);
   const next = from + pageSize < all.length ? String(from + pageSize) : null;

@@ -1,23 +1,17 @@
-import type {
-  Admin,
-  ChangeOutcome,
-  ClusterAdmin,
-  ClusterCheck,
-  ClusterRecord,
-  JobReads,
-  JobWatch,
-  NamespaceRecord,
-  QueueRecord,
-  SentCluster,
-  ShownEvent,
-} from "../../src/api/ports.ts";
+import type { Admin, ClusterAdmin, JobReads, JobWatch } from "../../src/api/ports.ts";
+import type { ChangeOutcome } from "../../src/core/admin/change-outcome.ts";
+import type { ClusterCheck, ClusterRecord, SentCluster } from "../../src/core/admin/cluster.ts";
+import type { NamespaceRecord } from "../../src/core/admin/namespace.ts";
+import type { QueueRecord } from "../../src/core/admin/queue.ts";
+import type { ShownEvent } from "../../src/core/job/event.ts";
 import { type JobFilter, matchesFilter } from "../../src/core/job/filter.ts";
 import type { Job } from "../../src/core/job/job.ts";
+import type { CreateOutcome, EndOutcome, NewJob } from "../../src/core/job/requests.ts";
 import type { SentJob } from "../../src/core/job/sent.ts";
 import { isTerminal } from "../../src/core/job/status.ts";
 import type { Refusal } from "../../src/core/plan/plan-types.ts";
 import { treeProblem } from "../../src/core/quota/check-tree.ts";
-import type { CancelOutcome, CreateOutcome, IntakeStore, NewJob } from "../../src/intake/ports.ts";
+import type { IntakeStore } from "../../src/intake/ports.ts";
 import { canonicalJson } from "../../src/runtime/json.ts";
 
 type Entry = { readonly type: "ADDED" | "MODIFIED" | "DELETED"; readonly job: Job; readonly cursor: string };
@@ -34,7 +28,7 @@ function clusterRecord(cluster: SentCluster): ClusterRecord {
   return { gangScheduler: "none", ...cluster, ...flags, observedMs: null, version: 1, createTimeMs: 0, capacity: null };
 }
 
-/** Jobs, queues, namespaces and clusters in memory, under the contracts of the ports of `api` and `intake`. */
+/** Jobs, queues, namespaces and clusters in memory, with the contracts of the ports of `api` and `intake`. */
 export class MemoryStore {
   readonly jobs = new Map<string, { job: Job; sent: SentJob }>();
   readonly requestIds = new Map<string, { sent: SentJob; uid: string }>();
@@ -131,7 +125,7 @@ export class MemoryStore {
     return made ? { kind: "replayed", job: made.job } : { kind: "madeAndDeleted", uid: earlier.uid };
   }
 
-  /** Records a job as it is now, and tells watchers. */
+  /** Records a job, and sends the change to watches. */
   put(job: Job, sent?: SentJob): void {
     const key = `${job.namespace}/${job.name}`;
     const before = this.jobs.get(key);
@@ -150,7 +144,7 @@ export class MemoryStore {
     for (const watcher of this.#watchers) watcher(entry);
   }
 
-  #cancel(which: { namespace: string; name: string }, change: (job: Job) => Job): CancelOutcome {
+  #cancel(which: { namespace: string; name: string }, change: (job: Job) => Job): EndOutcome {
     const found = this.jobs.get(`${which.namespace}/${which.name}`)?.job;
     if (found === undefined) return { kind: "notFound" };
     if (isTerminal(found.status)) return { kind: "terminal", job: found };
@@ -160,7 +154,7 @@ export class MemoryStore {
     return { kind: "cancelled", job };
   }
 
-  #delete(which: { namespace: string; name: string }, deleteTimeMs: number): CancelOutcome {
+  #delete(which: { namespace: string; name: string }, deleteTimeMs: number): EndOutcome {
     const found = this.jobs.get(`${which.namespace}/${which.name}`)?.job;
     if (found === undefined) return { kind: "notFound" };
     if (found.deleteTimeMs !== null) return { kind: "already", job: found };
@@ -259,12 +253,14 @@ export class MemoryStore {
   }
 
   readonly admin: Admin = {
-    createQueue: async (queue) => {
+    createQueue: async ({ parent = null, ...settings }) => {
+      const queue = { ...settings, parent };
       if (this.queues.has(queue.name)) return { kind: "exists" };
       const problem = treeProblem(queue, [...this.queues.values()]);
       return problem ? { kind: "misplaced", problem } : keep(this.queues, { ...queueRecord(queue.name), ...queue });
     },
-    updateQueue: async (queue) => {
+    updateQueue: async ({ parent = null, ...settings }) => {
+      const queue = { ...settings, parent };
       const there = this.queues.get(queue.name);
       if (there === undefined) return { kind: "notFound" };
       if (queue.version !== 0 && queue.version !== there.version) return { kind: "stale" };
@@ -303,7 +299,7 @@ export class MemoryStore {
   };
 }
 
-const ANY: JobFilter = { namespace: "", names: [], kinds: [], phases: [], queue: "", cluster: "", labels: {} };
+const ANY: JobFilter = { namespace: "", names: [], kinds: [], phases: [], queue: "", cluster: null, labels: {} };
 
 function keep<T extends { readonly name: string }>(map: Map<string, T>, record: T): ChangeOutcome<T> {
   map.set(record.name, record);

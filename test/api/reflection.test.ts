@@ -72,7 +72,7 @@ for (const [symbol, file] of Object.entries(symbols)) {
   });
 }
 
-test("a file that was sent on the stream is not sent again, but for the one asked for", async (t) => {
+test("a file that was sent on the stream is sent again only if it is requested itself", async (t) => {
   const { askFiles } = await startReflection(t);
   const first = await askFiles({ case: "fileByFilename", value: "gangway/v1/job_service.proto" });
   assert.ok(first.length > 3);
@@ -83,7 +83,7 @@ test("a file that was sent on the stream is not sent again, but for the one aske
   );
 });
 
-test("extensions are found by what they extend", async (t) => {
+test("extensions are found by the message that they extend", async (t) => {
   const { ask, askFiles } = await startReflection(t);
   const numbers = await ask({ case: "allExtensionNumbersOfType", value: "google.protobuf.FieldOptions" });
   assert.equal(numbers.case, "allExtensionNumbersResponse");
@@ -100,7 +100,7 @@ test("extensions are found by what they extend", async (t) => {
   assert.deepEqual(none.case === "allExtensionNumbersResponse" && none.value.extensionNumber, []);
 });
 
-test("a client that has asked enough is answered to the end, and with OK", async (t) => {
+test("a client that stops asking gets all its answers, then OK", async (t) => {
   const { bidi } = await startFixture(t);
   const stream = bidi(ServerReflection.method.serverReflectionInfo);
   const ended = new Promise<number>((resolve) => stream.on("status", ({ code }) => resolve(code)));
@@ -112,7 +112,7 @@ test("a client that has asked enough is answered to the end, and with OK", async
   assert.equal(await ended, 0);
 });
 
-test("what does not exist is answered as not found, and the stream goes on", async (t) => {
+test("an unknown symbol is answered as not found, and the stream continues", async (t) => {
   const { ask } = await startReflection(t);
   const asks: Ask[] = [
     { case: "fileByFilename", value: "nothing.proto" },

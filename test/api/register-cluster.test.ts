@@ -8,7 +8,7 @@ const flavors = [{ name: "gpu/h100", resource: "nvidia.com/gpu", nodeLabels: { p
 const credentials = { kubeconfig: { case: "text", value: "kind: Config" } } as const;
 const cluster = { name: "east", labels: { zone: "a" }, flavors };
 
-test("a cluster is registered with what a check found, updated, checked and deleted", async (t) => {
+test("a cluster is registered with the findings of a check, updated, checked and deleted", async (t) => {
   const { call, woken } = await startFixture(t);
   const made = await call(registerCluster, { cluster, credentials });
   assert.equal(made.ok?.cluster?.flavors[0]?.nodeLabels["product"], "h100");
@@ -25,7 +25,7 @@ test("a cluster is registered with what a check found, updated, checked and dele
   assert.equal((await call(checkCluster, { name: "east" })).error?.reason, "CLUSTER_NOT_FOUND");
 });
 
-test("a cluster's gang scheduler is kept until another is named, and one that nobody knows is refused", async (t) => {
+test("a cluster's gang scheduler stays until another is named, and an unknown one is refused", async (t) => {
   const { call } = await startFixture(t);
   const made = await call(registerCluster, {
     cluster: { ...cluster, gangScheduler: GangScheduler.VOLCANO },
@@ -43,7 +43,7 @@ test("a cluster's gang scheduler is kept until another is named, and one that no
   );
 });
 
-test("only validating registers nothing", async (t) => {
+test("validate_only registers nothing", async (t) => {
   const { call } = await startFixture(t);
   const tried = await call(registerCluster, { cluster, credentials, validateOnly: true });
   assert.equal(tried.ok?.cluster, undefined);
@@ -51,7 +51,7 @@ test("only validating registers nothing", async (t) => {
   assert.equal((await call(getCluster, { name: "east" })).error?.code, "NOT_FOUND");
 });
 
-test("what is in use, exists, has no key or bad credentials is refused precisely", async (t) => {
+test("refuses a cluster in use, a taken name, a missing key and bad credentials, with the exact reason", async (t) => {
   const { call } = await startFixture(t);
   await call(registerCluster, { cluster: { ...cluster, name: "busy" }, credentials });
   const again = await call(registerCluster, { cluster: { ...cluster, name: "busy" }, credentials });
@@ -71,7 +71,7 @@ test("what is in use, exists, has no key or bad credentials is refused precisely
   );
 });
 
-test("every field that is wrong is named at once", async (t) => {
+test("all wrong fields are named at once", async (t) => {
   const { call } = await startFixture(t);
   const nothing = await call(registerCluster, {});
   assert.deepEqual(nothing.error?.fields.map(({ field }) => field).sort(), ["cluster", "credentials"]);

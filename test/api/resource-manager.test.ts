@@ -51,7 +51,7 @@ test("a pool has its defaults when it is new, and keeps what a change does not n
   assert.equal((await call(method.registerResourceQuota, lifted)).ok?.pool?.projectDefault, undefined);
 });
 
-test("a change of a pool is refused from a stale version, of what is fixed, and with a queue that is not there", async (t) => {
+test("refuses a change of a pool from a stale version, of a fixed field, and with an unknown queue", async (t) => {
   const { call } = await withPool(t);
   const change = (more: object) => call(method.registerResourceQuota, { resourceNamespace: POOL, quota: 1n, ...more });
   const stale = await change({ version: 7n });
@@ -138,7 +138,7 @@ test("only its holder renews and releases a token, with the amount that it has",
   assert.deepEqual([release.error?.code, release.error?.reason], ["PERMISSION_DENIED", "OTHER_HOLDER"]);
   const elsewhere = await call(method.releaseResource, ask("a", { holder: "ann", project: "cv" }));
   assert.deepEqual([elsewhere.error?.code, elsewhere.error?.precondition], ["FAILED_PRECONDITION", "OTHER_SCOPE"]);
-  assert.match(elsewhere.error!.message, /held under project nlp and namespace default/);
+  assert.match(elsewhere.error!.message, /held in project nlp and namespace default/);
   const mine = await call(method.releaseResource, ask("a", { holder: "ann", project: "nlp" }));
   assert.equal(mine.ok?.outcome, ReleaseOutcome.RELEASED);
 });
@@ -303,7 +303,7 @@ test("who asks for more than there will ever be is told so, and does not wait", 
   const failed = await read(stream(method.waitForResource, ask("a", { amount: 5n }))).failure();
   const { code, precondition, message } = readRefusal(failed);
   assert.deepEqual([code, precondition], ["FAILED_PRECONDITION", "NEVER_FITS"]);
-  assert.match(message, /would need 5 of pool ex:warehouse, which may use 4 at most/);
+  assert.match(message, /needs 5 of pool ex:warehouse, whose limit is 4/);
 });
 
 test("a server that stops ends waits as unavailable, to be called again, and they leave the line", async (t) => {

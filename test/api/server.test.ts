@@ -12,6 +12,7 @@ import {
 } from "../../src/gen/grpc/health/v1/health_pb.ts";
 import { isLoopback, parseListenAddress } from "../../src/runtime/listen-address.ts";
 import { UnavailableError } from "../../src/runtime/unavailable-error.ts";
+import { OWN_KINDS } from "../support/kinds.ts";
 import { noResources } from "../support/no-resources.ts";
 import { readRefusal, startFixture } from "./fixture.ts";
 import { pytorchJob } from "./jobs.ts";
@@ -19,7 +20,7 @@ import { MemoryStore } from "./memory-store.ts";
 
 const { method } = JobService;
 
-test("an internal error reaches the client as a reference alone, and the cause reaches us", async (t) => {
+test("a client sees only the reference of an internal error; the operator gets the cause", async (t) => {
   const cause = new Error("password in a connection string");
   const store = new MemoryStore();
   const reads = { ...store.reads, getJob: () => Promise.reject(cause) };
@@ -37,7 +38,7 @@ test("an internal error reaches the client as a reference alone, and the cause r
   assert.doesNotMatch(JSON.stringify(error), /password/);
 });
 
-test("a response that cannot be encoded is an internal error that we hear of", async (t) => {
+test("a response that cannot be encoded is an internal error that the operator gets", async (t) => {
   const store = new MemoryStore();
   const reads = { ...store.reads, listJobs: async () => ({ jobs: [], next: null, total: 2 ** 40 }) };
   const { call, internal } = await startFixture(t, { reads });
@@ -45,7 +46,7 @@ test("a response that cannot be encoded is an internal error that we hear of", a
   assert.equal(internal.length, 1);
 });
 
-test("a store that is away is unavailable, and worth asking again", async (t) => {
+test("a store that is away is UNAVAILABLE with RetryInfo", async (t) => {
   const store = new MemoryStore();
   const reads = { ...store.reads, listJobs: () => Promise.reject(new UnavailableError("the database is closed")) };
   const { call, internal } = await startFixture(t, { reads });
@@ -54,7 +55,7 @@ test("a store that is away is unavailable, and worth asking again", async (t) =>
   assert.deepEqual(internal, []);
 });
 
-test("a call whose deadline passes is answered so while its work goes on", async (t) => {
+test("a call whose deadline passes ends, although its handler still runs", async (t) => {
   const store = new MemoryStore();
   const started = Promise.withResolvers<void>();
   const finish = Promise.withResolvers<null>();
@@ -78,7 +79,7 @@ test("a message over 16 MiB is refused before it is read", async (t) => {
   assert.equal(error?.code, "RESOURCE_EXHAUSTED");
 });
 
-test("health is told per service and for the whole, and turns when the server drains", async (t) => {
+test("health is reported per service and for the server, and changes when the server drains", async (t) => {
   const { call, stream, api } = await startFixture(t);
   for (const service of ["", "gangway.v1.JobService", "gangway.v1.QueueService"]) {
     assert.equal((await call(Health.method.check, { service })).ok?.status, Serving.SERVING, service);
@@ -93,7 +94,7 @@ test("health is told per service and for the whole, and turns when the server dr
   assert.equal((await call(Health.method.check, {})).ok?.status, Serving.NOT_SERVING);
 });
 
-test("closing ends open streams as unavailable, lets a running call finish, and ends although a health watch is open", async (t) => {
+test("closing ends streams with UNAVAILABLE, lets a call finish, and does not wait for a health watch", async (t) => {
   const store = new MemoryStore();
   const asked = Promise.withResolvers<void>();
   const finish = Promise.withResolvers<void>();
@@ -125,10 +126,11 @@ test("closing ends open streams as unavailable, lets a running call finish, and 
   assert.equal(late.error?.code, "UNAVAILABLE");
 });
 
-test("an address that other machines reach is refused unless that is meant", async (t) => {
+test("an address that other machines can reach is refused without --insecure", async (t) => {
   const store = new MemoryStore();
   const { api } = await startFixture(t);
   const ports = {
+    kinds: OWN_KINDS,
     intake: {
       submit: () => assert.fail(),
       submitAll: () => assert.fail(),
@@ -143,6 +145,7 @@ test("an address that other machines reach is refused unless that is meant", asy
     admin: store.admin,
     clusters: store.clusterAdmin,
     resources: noResources(),
+    limitsChanged: async () => {},
     wakePlanner: () => {},
     clock: (await import("../../src/runtime/clock.ts")).systemClock(),
     onInternalError: () => {},
@@ -153,14 +156,14 @@ test("an address that other machines reach is refused unless that is meant", asy
   );
   const open = await startApi(ports, { listen: "0.0.0.0:0", insecure: true });
   await open.close();
-  await assert.rejects(startApi(ports, { listen: "nonsense", insecure: false }), /not HOST:PORT/);
+  await assert.rejects(startApi(ports, { listen: "nonsense", insecure: false }), /it must be HOST:PORT/);
   await assert.rejects(
     startApi(ports, { listen: api.address, insecure: false }),
     /cannot listen on 127\.0\.0\.1:\d+: .*(in use|EADDRINUSE)/i,
   );
 });
 
-test("addresses are read with their brackets, and known as loopback or not", () => {
+test("addresses are read with their brackets, and recognized as loopback or not", () => {
   assert.deepEqual(parseListenAddress("[::1]:50051"), { host: "::1", port: 50051 });
   assert.deepEqual(parseListenAddress("localhost:0"), { host: "localhost", port: 0 });
   for (const wrong of ["", "1234", "host:", "host:70000", "::1:50"])
@@ -169,7 +172,7 @@ test("addresses are read with their brackets, and known as loopback or not", () 
   for (const host of ["0.0.0.0", "10.0.0.1", "::", "example.com"]) assert.equal(isLoopback(host), false, host);
 });
 
-test("the server listens on IPv6 where the machine has it", async (t) => {
+test("the server listens on IPv6 if the machine has it", async (t) => {
   const hasIpv6 = await new Promise<boolean>((resolve) => {
     const probe = createServer().once("error", () => resolve(false));
     probe.listen(0, "::1", () => probe.close(() => resolve(true)));
@@ -187,8 +190,9 @@ test("the server listens on IPv6 where the machine has it", async (t) => {
   };
   const { reads, watch, admin, clusterAdmin: clusters } = store;
   const logs = { look: () => assert.fail(), open: () => assert.fail() };
-  const rest = { resources: noResources(), wakePlanner: () => {}, clock: systemClock(), onInternalError: () => {} };
-  const ports = { intake, reads, watch, logs, admin, clusters, ...rest };
+  const hooks = { limitsChanged: async () => {}, wakePlanner: () => {}, onInternalError: () => {} };
+  const rest = { resources: noResources(), clock: systemClock(), ...hooks };
+  const ports = { kinds: OWN_KINDS, intake, reads, watch, logs, admin, clusters, ...rest };
   const api = await startApi(ports, { listen: "[::1]:0", insecure: false });
   assert.match(api.address, /^\[::1\]:\d+$/);
   const client = new Client(api.address, credentials.createInsecure());
@@ -199,7 +203,7 @@ test("the server listens on IPv6 where the machine has it", async (t) => {
   await api.close();
 });
 
-test("a method that is not served is unimplemented", async (t) => {
+test("a method that is not served is UNIMPLEMENTED", async (t) => {
   const { client } = await startFixture(t);
   const error = await new Promise<ServiceError | null>((resolve) => {
     const raw = (bytes: Buffer) => bytes;

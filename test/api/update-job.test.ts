@@ -29,7 +29,7 @@ const live: Admission = {
   belowMinSinceMs: null,
 };
 
-test("what the mask names changes, in one step, and nothing else", async (t) => {
+test("the fields that the mask names change in one step, and no others", async (t) => {
   const { call, woken } = await startFixture(t);
   const created = await call(method.createJob, { job: pytorchJob() });
   const job = {
@@ -52,7 +52,7 @@ test("what the mask names changes, in one step, and nothing else", async (t) => 
   assert.deepEqual([woken.planner, woken.jobs], [2, [created.ok!.job!.metadata!.uid]]);
 });
 
-test("doing it again changes nothing, a stale version is told, and masked fields that are absent get their defaults", async (t) => {
+test("a repeated update changes nothing, a stale version is refused, masked fields default", async (t) => {
   const { call, woken } = await startFixture(t);
   await call(method.createJob, { job: pytorchJob("mnist", { priority: 4 }) });
   const once = await call(method.updateJob, update(workers(3), "spec.replica_specs.Worker.replicas"));
@@ -69,7 +69,7 @@ test("doing it again changes nothing, a stale version is told, and masked fields
   assert.deepEqual([cleared.ok?.job?.spec?.priority, cleared.ok?.job?.metadata?.labels], [0, {}]);
 });
 
-test("a job that has ended, is ending, or cannot be resized on board is left as it is", async (t) => {
+test("a job that has ended, is ending, or cannot be resized while it is admitted stays unchanged", async (t) => {
   const { call, store } = await startFixture(t);
   await call(method.createJob, { job: pytorchJob() });
   const { job } = store.jobs.get("default/mnist")!;
@@ -94,19 +94,19 @@ const cases: Record<string, Case> = {
   "an empty request": { request: {}, fields: ["update_mask"] },
   "no job": { request: { updateMask: { paths: ["spec.priority"] } }, fields: ["job"] },
   "no mask": { request: { job: named() }, fields: ["update_mask"] },
-  "a mask of nothing": { request: update(named()), fields: ["update_mask"], says: /spec\.run_policy\.suspend/ },
+  "an empty mask": { request: update(named()), fields: ["update_mask"], says: /spec\.run_policy\.suspend/ },
   "no name": { request: update({ metadata: {} }, "spec.priority"), fields: ["job.metadata.name"] },
-  "a name that is none": { request: update(named({ name: "My_Job" }), "spec.priority"), fields: ["job.metadata.name"] },
-  "a version that is no number": {
+  "an invalid name": { request: update(named({ name: "My_Job" }), "spec.priority"), fields: ["job.metadata.name"] },
+  "a version that is not a number": {
     request: update(named({ resourceVersion: "one" }), "spec.priority"),
     fields: ["job.metadata.resource_version"],
   },
-  "paths that are no field of a job": {
+  "paths that are not fields of a job": {
     request: update(named(), "spec.colour", "", "*", "spec.priority.more", "spec..priority"),
     fields: [0, 1, 2, 3, 4].map((at) => `update_mask.paths[${at}]`),
-    says: /spec\.colour is no field of a job/,
+    says: /spec\.colour is not a field of a job/,
   },
-  "fields that cannot be changed": {
+  "immutable fields": {
     request: update(
       named(),
       "metadata.name",
@@ -119,10 +119,10 @@ const cases: Record<string, Case> = {
       "status.phase",
     ),
     fields: [0, 1, 2, 3, 4, 5, 6, 7].map((at) => `update_mask.paths[${at}]`),
-    says: /spec\.kind cannot be changed once the job is made/,
+    says: /spec\.kind cannot change after the job was created/,
   },
-  "replicas that are not said": { request: update(named(), REPLICAS), fields: ["job.spec.replica_specs"] },
-  "replicas of a masked type that are not said": {
+  "omitted replica specs": { request: update(named(), REPLICAS), fields: ["job.spec.replica_specs"] },
+  "an omitted replica spec of a masked type": {
     request: update(workers(3), "spec.replica_specs.Master.replicas"),
     fields: ["job.spec.replica_specs[Master].replicas"],
   },
@@ -152,7 +152,7 @@ const cases: Record<string, Case> = {
   "a replica type that the job does not have": {
     request: update({ ...named(), spec: { replicaSpecs: { PS: { replicas: 1 } } } }, REPLICAS),
     fields: ["job.spec.replica_specs[PS]"],
-    says: /these are: Master, Worker/,
+    says: /types are: Master, Worker/,
   },
   "a replica type twice, in different case": {
     request: update(
@@ -161,15 +161,15 @@ const cases: Record<string, Case> = {
     ),
     fields: ["job.spec.replica_specs[worker]"],
   },
-  "labels that are none, or ours, or move the job": {
+  "invalid labels": {
     request: update(named({ labels: { "a b": "x", "gangway.dev/attempt": "1" } }), "metadata.labels"),
     fields: ["job.metadata.labels[a b]"],
   },
-  "labels that are ours": {
+  "reserved labels": {
     request: update(named({ labels: { "gangway.dev/attempt": "1" } }), "metadata.labels"),
     fields: ["job.metadata.labels[gangway.dev/attempt]"],
   },
-  "a label that seems to move the job to another queue": {
+  "a label that names another queue": {
     request: update(named({ labels: { "kueue.x-k8s.io/queue-name": "other" } }), "metadata.labels"),
     fields: ["job.metadata.labels[kueue.x-k8s.io/queue-name]"],
     says: /cannot change/,
@@ -177,7 +177,7 @@ const cases: Record<string, Case> = {
 };
 
 for (const [name, { request, fields, says }] of Object.entries(cases)) {
-  test(`${name}: refused, and nothing is changed`, async (t) => {
+  test(`${name}: refused, and nothing changes`, async (t) => {
     const { call, store } = await startFixture(t);
     await call(method.createJob, { job: pytorchJob() });
     const { error } = await call(method.updateJob, request);
@@ -188,13 +188,13 @@ for (const [name, { request, fields, says }] of Object.entries(cases)) {
   });
 }
 
-test("a job that is not there is not found", async (t) => {
+test("an unknown job is not found", async (t) => {
   const { call } = await startFixture(t);
   const { error } = await call(method.updateJob, update(named(), "spec.priority"));
   assert.deepEqual([error?.code, error?.resource], ["NOT_FOUND", "default/mnist"]);
 });
 
-test("a job may be made suspended: it stands in no line, and says why", async (t) => {
+test("a job may be created suspended: it has no position in its queue, and explain says why", async (t) => {
   const { call } = await startFixture(t);
   const { ok } = await call(method.createJob, { job: pytorchJob("mnist", { runPolicy: { suspend: true } }) });
   assert.equal(ok?.job?.status?.phase, JobPhase.SUSPENDED);

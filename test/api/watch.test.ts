@@ -14,7 +14,7 @@ import { pytorchJob } from "./jobs.ts";
 
 const { method } = JobService;
 
-/** Reads a stream response by response, and at last its status. */
+/** Reads the responses of a stream one by one, then its status. */
 function reader(stream: ClientReadableStream<WatchJobsResponse>) {
   const responses = stream[Symbol.asyncIterator]();
   const next = async () => (await responses.next()).value as WatchJobsResponse;
@@ -26,7 +26,7 @@ async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await new Promise((resolve) => setImmediate(resolve));
 }
 
-test("a watch begins with what is there, then says every change and where to continue", async (t) => {
+test("a watch starts with all jobs, then sends every change with its cursor", async (t) => {
   const { call, stream, store } = await startFixture(t);
   await call(method.createJob, { job: pytorchJob("one") });
   const { next } = reader(stream(method.watchJobs, {}));
@@ -49,7 +49,7 @@ test("a watch begins with what is there, then says every change and where to con
   assert.notEqual(modified.job?.spec?.replicaSpecs["Worker"]?.template, undefined);
 });
 
-test("a watch that its client leaves ends, and leaves nothing behind", async (t) => {
+test("a watch ends when its client leaves, and leaves nothing behind", async (t) => {
   const { stream, store } = await startFixture(t);
   const watching = stream(method.watchJobs, {});
   const { next, end } = reader(watching);
@@ -61,7 +61,7 @@ test("a watch that its client leaves ends, and leaves nothing behind", async (t)
   await until(() => store.watching === 0);
 });
 
-test("a watch whose deadline passes ends as such, and leaves nothing behind", async (t) => {
+test("a watch whose deadline passes ends with DEADLINE_EXCEEDED, and leaves nothing behind", async (t) => {
   const { client, store } = await startFixture(t);
   const path = "/gangway.v1.JobService/WatchJobs";
   const empty = () => Buffer.alloc(0);
@@ -76,7 +76,7 @@ async function startScripted(t: TestContext, entries: ReturnType<JobWatch["watch
   return startFixture(t, { watch });
 }
 
-test("a reader that is too slow is told so, with the cursor to continue from", async (t) => {
+test("a slow reader gets RESOURCE_EXHAUSTED, with the cursor to resume from", async (t) => {
   async function* entries() {
     yield { type: "BOOKMARK" as const, cursor: "41" };
     yield { type: "TOO_SLOW" as const, cursor: "41" };
@@ -88,7 +88,7 @@ test("a reader that is too slow is told so, with the cursor to continue from", a
   assert.deepEqual([refusal.metadata, refusal.retries], [{ cursor: "41" }, true]);
 });
 
-test("a cursor older than the log is answered with a gap", async (t) => {
+test("a cursor older than the log is answered with GAP", async (t) => {
   async function* entries() {
     yield { type: "GAP" as const, cursor: "90" };
   }
@@ -98,7 +98,7 @@ test("a cursor older than the log is answered with a gap", async (t) => {
   assert.deepEqual([gap.type, gap.cursor], [Type.GAP, "90"]);
 });
 
-test("nothing is taken from the log while the client does not read", async (t) => {
+test("nothing is read from the log while the client does not read", async (t) => {
   let taken = 0;
   const entryCount = 2000;
   async function* entries() {
@@ -122,7 +122,7 @@ test("nothing is taken from the log while the client does not read", async (t) =
   assert.ok(Buffer.concat(chunks).length > entryCount * 1024);
 });
 
-test("an error in the middle of a watch becomes a status like any other", async (t) => {
+test("an error in the middle of a watch becomes a status", async (t) => {
   async function* entries(): AsyncGenerator<{ type: "BOOKMARK"; cursor: string }> {
     yield { type: "BOOKMARK", cursor: "1" };
     throw new Error("secret of the store");

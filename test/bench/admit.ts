@@ -1,8 +1,9 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
-import type { Db } from "../../src/adapters/store/db.ts";
+import type { Db } from "../../src/adapters/store/db/db.ts";
 import type { SentJob } from "../../src/core/job/sent.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
+import { waitForCount } from "../support/bounded.ts";
 import { BenchCluster } from "./bench-cluster.ts";
 import { benchJob } from "./bench-jobs.ts";
 import { simulatedKubeconfigs } from "./cluster-servers.ts";
@@ -12,19 +13,18 @@ import { startScheduling } from "./scheduling.ts";
 import { scratchDb } from "./scratch-db.ts";
 
 export type AdmitBench = {
-  /** Files; none: two simulated clusters. */
+  /** Files of kubeconfigs. An empty list: two simulated clusters. */
   readonly kubeconfig: readonly string[];
-  /** Jobs of one pod, and gangs of four. */
+  /** The numbers of jobs of one pod, and of gangs of four. */
   readonly singles: number;
   readonly gangs: number;
-  /** Of each cluster. */
+  /** The nodes of each cluster. */
   readonly nodes: number;
   readonly profile: boolean;
 };
 
 const GANG = 4;
 const GPUS_PER_NODE = 64;
-const POLL_MS = 50;
 const clock = systemClock();
 
 /** Measures how fast waiting jobs are admitted and their pods created. Returns the ratios by name. */
@@ -51,8 +51,10 @@ export async function benchAdmit(
   const startMs = clock.monotonicMs();
   service.start();
   const jobs = bench.singles + bench.gangs;
-  const admittedMs = await reached(() => admittedJobs(db), jobs, startMs);
-  const createdMs = await reached(() => countPods(clusters), pods, startMs);
+  await waitForCount("admitted jobs", () => admittedJobs(db), { wanted: jobs });
+  const admittedMs = clock.monotonicMs() - startMs;
+  await waitForCount("created pods", () => countPods(clusters), { wanted: pods });
+  const createdMs = clock.monotonicMs() - startMs;
   const times = (await stop?.()) ?? null;
   const ratios: Record<string, number> = {};
   const report = (name: string, count: number, tookMs: number) => {
@@ -69,11 +71,6 @@ export async function benchAdmit(
 async function kubeconfigsOf(bench: AdmitBench, parts: AsyncDisposableStack): Promise<readonly string[]> {
   if (bench.kubeconfig.length > 0) return bench.kubeconfig.map((file) => readFileSync(file, "utf8"));
   return simulatedKubeconfigs(parts);
-}
-
-async function reached(count: () => Promise<number>, wanted: number, startMs: number): Promise<number> {
-  while ((await count()) < wanted) await clock.sleep(POLL_MS);
-  return clock.monotonicMs() - startMs;
 }
 
 async function admittedJobs(db: Db): Promise<number> {

@@ -3,14 +3,15 @@ import { createKubeClient, type KubeClient } from "../../src/adapters/cluster/cl
 import type { JsonObject } from "../../src/runtime/json.ts";
 import { arrayAt, numberAt, objectAt } from "../../src/runtime/json.ts";
 import { Semaphore } from "../../src/runtime/semaphore.ts";
+import { waitUntil } from "../support/bounded.ts";
 
 export const GPU = "nvidia.com/gpu";
-/** Only nodes of this run are taken, and only its pods counted. */
+/** The bench uses only nodes of this run, and counts only its pods. */
 export const RUN_LABEL = "bench.gangway.dev/run";
-/** As many calls at a time as the service allows itself for writes. */
+/** The most calls at a time: as many writes as the service sends at a time. */
 const CALLS_MAX = 50;
 
-/** A pod that runs until it is deleted, on a GPU of a node of the bench. */
+/** A pod that uses one GPU and runs until it is deleted. */
 export function podTemplate(): JsonObject & { readonly spec: JsonObject } {
   const resources = { limits: { [GPU]: "1" } };
   return {
@@ -19,7 +20,7 @@ export function podTemplate(): JsonObject & { readonly spec: JsonObject } {
   };
 }
 
-/** One cluster as the bench sees it: its nodes, a bare way to create pods, and a count of what is there. */
+/** One cluster of the bench: adds its nodes, creates bare pods and counts pods. */
 export class BenchCluster {
   readonly name: string;
   readonly kubeconfig: string;
@@ -35,7 +36,7 @@ export class BenchCluster {
     this.#client = createKubeClient({ kubeconfig, connectionsMax: CALLS_MAX, requestTimeoutMs: 30_000 });
   }
 
-  /** Nodes that KWOK takes for its own, as the simulated cluster takes any. */
+  /** Adds nodes that KWOK runs. A simulated cluster runs any node. */
   async addNodes({ count, gpus }: { readonly count: number; readonly gpus: number }): Promise<void> {
     this.#nodes = Array.from({ length: count }, (_, at) => `${this.run}-${at}`);
     const allocatable = { cpu: "512", memory: "4Ti", pods: "500", [GPU]: String(gpus) };
@@ -56,8 +57,8 @@ export class BenchCluster {
     );
     await this.#send("POST", "/api/v1/namespaces", { metadata: { name: this.run } });
     const account = { method: "GET", path: `/api/v1/namespaces/${this.run}/serviceaccounts/default` } as const;
-    while ((await this.#client.request(account)).kind === "failed")
-      await new Promise((resolve) => setTimeout(resolve, 20));
+    const exists = async () => (await this.#client.request(account)).kind !== "failed";
+    await waitUntil(`namespace ${this.run} has its service account`, exists, { pollMs: 20 });
   }
 
   async createPods(count: number): Promise<void> {
@@ -84,7 +85,7 @@ export class BenchCluster {
     return arrayAt(object, "items").length + (numberAt(objectAt(object, "metadata"), "remainingItemCount") ?? 0);
   }
 
-  /** Removes everything that the run made. */
+  /** Removes everything that the run created. */
   async close(): Promise<void> {
     await this.removePods();
     await this.#send("DELETE", `/api/v1/namespaces/${this.run}`, {});

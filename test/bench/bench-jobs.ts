@@ -1,7 +1,10 @@
 import type { SentJob } from "../../src/core/job/sent.ts";
 import { podTemplate } from "./bench-cluster.ts";
 
-/** A gang of so many pods, which waits for room as long as it takes; `clusters` are all that it may go to, if any are named. */
+/**
+ * A gang of this many pods, without a limit of the time that it waits for room. It may run only on `clusters`, if any
+ * are named.
+ */
 export function benchJob(of: {
   readonly namespace: string;
   readonly name: string;

@@ -22,7 +22,7 @@ test("the bench of admissions admits and creates everything, and cleans up", asy
   assert.equal(lines.length, 2);
 });
 
-test("the bench of a gang creates it with one write a pod beside its anchor's, and finished jobs are left alone", async () => {
+test("the gang bench counts one write for each pod beside its anchor's, and none for finished jobs", async () => {
   const lines: string[] = [];
   const tiny = { kubeconfig: null, simulated: true, replicas: 40, finished: 30, idleSeconds: 0.3, profile: false };
   const figures = await benchGang(tiny, (line) => void lines.push(line));

@@ -1,4 +1,4 @@
-/** Simulated clusters without nodes, in a process of their own: sends their kubeconfigs, and serves until it is disconnected. */
+/** Serves simulated clusters without nodes, in a separate process. Sends their kubeconfigs; ends when disconnected. */
 import { startSimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 

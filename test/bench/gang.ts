@@ -1,11 +1,12 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { KubeClient } from "../../src/adapters/cluster/client.ts";
-import type { Db, Executor } from "../../src/adapters/store/db.ts";
+import type { Db, Executor } from "../../src/adapters/store/db/db.ts";
 import type { SentJob } from "../../src/core/job/sent.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { controlPlaneBuilt } from "../kube/build.ts";
 import { startControlPlane } from "../kube/control-plane.ts";
+import { waitForCount, waitUntil } from "../support/bounded.ts";
 import { BenchCluster } from "./bench-cluster.ts";
 import { benchJob } from "./bench-jobs.ts";
 import { simulatedKubeconfigs } from "./cluster-servers.ts";
@@ -15,14 +16,14 @@ import { startScheduling } from "./scheduling.ts";
 import { scratchDb } from "./scratch-db.ts";
 
 export type GangBench = {
-  /** A file; null: a real API server of the bench's own where its control plane is built, else a simulated cluster. */
+  /** The file of a cluster. Null: an API server of the bench's own if one is built, otherwise a simulated cluster. */
   readonly kubeconfig: string | null;
-  /** Prefer a simulated cluster to a real API server of the bench's own. */
+  /** Uses a simulated cluster even if an API server is built. */
   readonly simulated: boolean;
   readonly replicas: number;
-  /** Jobs that have ended, whose cost is measured. */
+  /** The number of finished jobs whose cost is measured. */
   readonly finished: number;
-  /** How long an idle service is watched, each time. */
+  /** How long each look at the idle service takes. */
   readonly idleSeconds: number;
   readonly profile: boolean;
 };
@@ -35,7 +36,10 @@ const SETTLED_STATEMENTS = 100;
 const SETTLE_LOOKS_MAX = 30;
 const clock = systemClock();
 
-/** Measures how fast one large gang's pods come to be, what that writes, and what jobs cost that have ended. Returns the figures by name. */
+/**
+ * Measures how fast the pods of one large gang are created, how many writes that takes, and what finished jobs cost.
+ * Returns the figures by name.
+ */
 export async function benchGang(
   bench: GangBench,
   print: (line: string) => void,
@@ -68,12 +72,13 @@ export async function benchGang(
   print(`Kubernetes writes per pod            ${perPod.toFixed(3)}   floor 1`);
   if (stop !== null) for (const line of profileLines("planner, workers and cluster", await stop())) print(line);
   await service.cancel({ namespace: run, name: "gang" });
-  await until(async () => (await cluster.countPods()) === 0);
+  await waitUntil("the gang's pods are gone", async () => (await cluster.countPods()) === 0, { pollMs: POLL_MS });
   await finish(service, db, { count: bench.finished, namespace: run });
   const after = await idle(db, bench.idleSeconds);
   print(
-    `idle with ${bench.finished} finished jobs        ${after.statements.toFixed(1)} statements/s, of them ${after.changes} changes of jobs in all, ` +
-      `${after.cpuMs.toFixed(1)} ms of CPU/s   with none ${before.statements.toFixed(1)} statements/s, ${before.cpuMs.toFixed(1)} ms of CPU/s`,
+    `idle with ${bench.finished} finished jobs        ${after.statements.toFixed(1)} statements/s, ` +
+      `of them ${after.changes} changes of jobs in all, ${after.cpuMs.toFixed(1)} ms of CPU/s   ` +
+      `with none ${before.statements.toFixed(1)} statements/s, ${before.cpuMs.toFixed(1)} ms of CPU/s`,
   );
   return {
     "gang pods created": gang.perSecond / floor.perSecond,
@@ -99,13 +104,13 @@ async function measureGang(of: {
   const { replicas } = of.bench;
   const startMs = clock.monotonicMs();
   await of.submit([benchJob({ namespace: of.run, name: "gang", replicas })]);
-  await until(async () => (await of.cluster.countPods()) >= replicas);
+  await waitForCount("pods of the gang", () => of.cluster.countPods(), { wanted: replicas, pollMs: POLL_MS });
   return { name: `gang of ${replicas}, from submit`, perSecond: (replicas * 1000) / (clock.monotonicMs() - startMs) };
 }
 
 type Service = Awaited<ReturnType<typeof startScheduling>>;
 
-/** Jobs that ask for what nobody has, cancelled while they wait: they have ended as any others. */
+/** Adds finished jobs: each names a cluster that does not exist, and is cancelled while it waits. */
 async function finish(
   service: Service,
   db: Db,
@@ -116,38 +121,36 @@ async function finish(
     await service.submit(names.map((name) => benchJob({ namespace, name, replicas: 1, clusters: ["nowhere"] })));
     await Promise.all(names.map((name) => service.cancel({ namespace, name })));
   }
-  await until(async () => (await db.query<{ count: number }>(OPEN))[0]?.count === 0);
+  const left = async () => (await db.query<{ count: number }>(OPEN))[0]?.count ?? 0;
+  await waitForCount("finished jobs", async () => count - (await left()), { wanted: count, pollMs: POLL_MS });
 }
 
-/** Jobs that have not ended, and admissions of which anything may be left. */
+/** Counts jobs that have not ended, and admissions that may still have objects in a cluster. */
 const OPEN = `
 select (select count(*) from jobs where completion_ms is null)::int
      + (select count(*) from admissions where gone_ms is null)::int as count`;
 
 type CountingDb = Db & { readonly statements: () => number };
 
-/** What a service does by itself in a second, once what it was told before has been looked at: a lasting cost is still seen after that. */
+/** The statements and CPU time of an idle service, by second. It first lets the service finish its earlier work. */
 async function idle(db: CountingDb, seconds: number) {
   const changes = async () =>
     (await db.query<{ count: number }>("select count(*)::int as count from job_changes"))[0]?.count ?? 0;
   let looks = 0;
   let counted = db.statements();
-  await until(async () => {
+  const settled = () => {
     const perLook = db.statements() - counted;
     counted += perLook;
     looks += 1;
     return (looks > 1 && perLook < SETTLED_STATEMENTS) || looks > SETTLE_LOOKS_MAX;
-  }, SETTLE_MS);
+  };
+  await waitUntil("the service is idle", settled, { pollMs: SETTLE_MS });
   const seen = await changes();
   const from = { statements: db.statements(), cpu: process.cpuUsage() };
   await clock.sleep(seconds * 1000);
   const used = process.cpuUsage(from.cpu);
   const statements = (db.statements() - from.statements) / seconds;
   return { statements, cpuMs: (used.user + used.system) / 1000 / seconds, changes: (await changes()) - seen };
-}
-
-async function until(condition: () => Promise<boolean>, pollMs = POLL_MS): Promise<void> {
-  while (!(await condition())) await clock.sleep(pollMs);
 }
 
 function countingDb(db: Db): CountingDb {

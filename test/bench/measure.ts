@@ -1,16 +1,18 @@
 import { Session } from "node:inspector/promises";
+import { WAIT_MS_MAX, within } from "../support/bounded.ts";
 
 /** Calls or rows a second. */
 export type Rate = { readonly name: string; readonly perSecond: number };
 
-/** One measurement beside the floor of the same run. */
+/** One line with a measurement, the floor of the same run, and their ratio. */
 export function reportLine(measured: Rate, floor: Rate): string {
   const ratio = measured.perSecond / floor.perSecond;
   const rate = (rate_: Rate) => `${Math.round(rate_.perSecond).toString().padStart(7)}/s`;
-  return `${measured.name.padEnd(34)} ${rate(measured)}   ${floor.name.padEnd(26)} ${rate(floor)}   ratio ${ratio.toFixed(3)}`;
+  const measuredText = `${measured.name.padEnd(34)} ${rate(measured)}`;
+  return `${measuredText}   ${floor.name.padEnd(26)} ${rate(floor)}   ratio ${ratio.toFixed(3)}`;
 }
 
-/** Runs a task again and again by so many callers at a time, for so long; the first part, while everything warms up, does not count. */
+/** Runs a task repeatedly by several callers at a time. Calls of the first part, the warm-up, do not count. */
 export async function callRate(
   name: string,
   task: (call: number) => Promise<unknown>,
@@ -23,7 +25,7 @@ export async function callRate(
   let counted = 0;
   let lastMs = endMs;
   const caller = async () => {
-    // On a machine that is busy elsewhere not one call may end in time: then the first that does counts, with the time it took.
+    // On a busy machine, no call may end in time. Then the first call that ends counts, with the time that it took.
     while (performance.now() < endMs || counted === 0) {
       call += 1;
       await task(call);
@@ -33,11 +35,15 @@ export async function callRate(
       lastMs = Math.max(endMs, nowMs);
     }
   };
-  await Promise.all(Array.from({ length: of.callers }, caller));
+  await within(
+    name || "a call",
+    of.seconds * 1000 + WAIT_MS_MAX,
+    Promise.all(Array.from({ length: of.callers }, caller)),
+  );
   return { name, perSecond: (counted * 1000) / (lastMs - fromMs) };
 }
 
-/** Where the CPU time went, by function: those that took most themselves. */
+/** A function, and its share of the CPU time. */
 export type SelfTime = { readonly place: string; readonly share: number };
 
 export async function startProfile(): Promise<() => Promise<readonly SelfTime[]>> {

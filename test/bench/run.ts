@@ -1,4 +1,4 @@
-/** `npm run bench -- NAME`: measures something beside a floor of the same run, and prints ratios. */
+/** `npm run bench -- NAME`: measures something and a floor in the same run, and prints their ratio. */
 import { parseArgs } from "node:util";
 import { benchAdmit } from "./admit.ts";
 import { benchGang } from "./gang.ts";
@@ -6,7 +6,8 @@ import { benchSubmit } from "./submit.ts";
 
 const HELP = `npm run bench -- NAME [options]
 
-Every figure is one of a pair: what was measured, and a floor on the same machine in the same run. Read the ratio.
+Every line has a measurement and a floor, both of the same machine and run. Compare ratios, not rates. A bench that
+waits for 240 s without progress ends with status 1.
 
   submit   durable submits, one a call by 1, 64 and 256 callers, beside a bare grpc-js echo of messages as large;
            and batches of 1,000, beside bare inserts of rows as large in transactions of 200
@@ -16,8 +17,9 @@ Every figure is one of a pair: what was measured, and a floor on the same machin
            that creates the same pods there
              --kubeconfig FILE  a cluster; twice for two (default: two simulated ones in a process of their own)
              --singles N --gangs N --nodes N  other numbers of jobs, and of nodes of 64 GPUs for each cluster
-  gang     one gang of 1,000 replicas on a real API server with KWOK: from its submit until its last pod exists, beside a bare
-           loop that creates the same pods there; writes per pod; and what 10,000 finished jobs cost an idle service
+  gang     one gang of 1,000 replicas on a real API server with KWOK: from its submit until its last pod exists, beside
+           a bare loop that creates the same pods there; writes per pod; and what 10,000 finished jobs cost an idle
+           service
              --kubeconfig FILE  that cluster (default: a control plane of the bench's own, see npm run kube:build)
              --simulated        a simulated cluster instead
              --replicas N --finished N --seconds N  other numbers, and how long the idle service is watched
@@ -43,21 +45,34 @@ const { values, positionals } = parseArgs({
   },
 });
 const print = (line: string) => console.log(line);
-const [name] = positionals;
-if (values.help || name === undefined) process.stdout.write(HELP);
-else if (name === "submit") {
-  const { profile, database } = values;
-  await benchSubmit({ seconds: Number(values.seconds), profile, database: database ?? null }, print);
-} else if (name === "admit") {
-  const { kubeconfig, profile } = values;
-  const numbers = { singles: Number(values.singles), gangs: Number(values.gangs), nodes: Number(values.nodes) };
-  await benchAdmit({ ...numbers, kubeconfig, profile }, print);
-} else if (name === "gang") {
-  const { simulated, profile } = values;
-  const numbers = { replicas: Number(values.replicas), finished: Number(values.finished) };
-  const [kubeconfig = null] = values.kubeconfig;
-  await benchGang({ ...numbers, kubeconfig, simulated, idleSeconds: Number(values.seconds), profile }, print);
-} else {
-  console.error(`there is no bench ${name}\n\n${HELP}`);
-  process.exitCode = 2;
+
+async function run(name: string | undefined): Promise<void> {
+  if (values.help || name === undefined) {
+    process.stdout.write(HELP);
+    return;
+  }
+  if (name === "submit") {
+    const { profile, database } = values;
+    await benchSubmit({ seconds: Number(values.seconds), profile, database: database ?? null }, print);
+  } else if (name === "admit") {
+    const { kubeconfig, profile } = values;
+    const numbers = { singles: Number(values.singles), gangs: Number(values.gangs), nodes: Number(values.nodes) };
+    await benchAdmit({ ...numbers, kubeconfig, profile }, print);
+  } else if (name === "gang") {
+    const { simulated, profile } = values;
+    const numbers = { replicas: Number(values.replicas), finished: Number(values.finished) };
+    const [kubeconfig = null] = values.kubeconfig;
+    await benchGang({ ...numbers, kubeconfig, simulated, idleSeconds: Number(values.seconds), profile }, print);
+  } else {
+    console.error(`there is no bench ${name}\n\n${HELP}`);
+    process.exitCode = 2;
+  }
+}
+
+try {
+  await run(positionals[0]);
+} catch (error) {
+  // A process that still waits for something must end too.
+  console.error(`the bench failed: ${error instanceof Error ? error.message : String(error)}`);
+  process.exit(1);
 }

@@ -2,27 +2,29 @@ import assert from "node:assert/strict";
 import type { KubeClient } from "../../src/adapters/cluster/client.ts";
 import { connectCluster } from "../../src/adapters/cluster/cluster.ts";
 import { createClusters } from "../../src/adapters/cluster/clusters.ts";
-import type { Db } from "../../src/adapters/store/db.ts";
-import { installationId } from "../../src/adapters/store/installation.ts";
+import type { Db } from "../../src/adapters/store/db/db.ts";
+import { installationId } from "../../src/adapters/store/db/installation.ts";
 import { createStore } from "../../src/adapters/store/store.ts";
 import type { SentJob } from "../../src/core/job/sent.ts";
 import { createIntake } from "../../src/intake/intake.ts";
 import { createPlanner } from "../../src/planner/planner.ts";
 import type { Clock } from "../../src/runtime/clock.ts";
 import { createWorker } from "../../src/worker/worker.ts";
+import { waitUntil } from "../support/bounded.ts";
+import { OWN_KINDS } from "../support/kinds.ts";
 import { soleMember } from "../support/sole-member.ts";
 import { soleQuota } from "../support/sole-quota.ts";
 import { type BenchCluster, GPU, RUN_LABEL } from "./bench-cluster.ts";
 
 const FLAVOR = "gpu/bench";
 
-/** Planner, workers and clusters, which wait for `start`; without an API. */
+/** Planner, workers and clusters, without an API. They begin with `start`. */
 export async function startScheduling(of: {
   readonly db: Db;
   readonly clusters: readonly BenchCluster[];
   readonly clock: Clock;
   readonly random: (count: number) => Uint8Array;
-  /** Tokens of the queue. */
+  /** The tokens of the queue. */
   readonly quota: number;
   readonly wrapClient?: (client: KubeClient) => KubeClient;
 }) {
@@ -58,22 +60,26 @@ export async function startScheduling(of: {
   );
   const clusters = createClusters(connected);
   for (const cluster of connected) cluster.start();
-  while (!connected.every((cluster) => cluster.synced())) await clock.sleep(20);
+  await waitUntil("every cluster is listed", () => connected.every((cluster) => cluster.synced()), { pollMs: 20 });
   const quota = soleQuota({ clock, ledger: store.ledger });
   const sole = await soleMember({ clock, store, onError });
   const planner = createPlanner(
-    { clock, store: store.planner, quota, lease: sole.plannerLease, wakeJob: (uid) => wakeJob(uid) },
+    { clock, kinds: OWN_KINDS, store: store.planner, quota, lease: sole.plannerLease, wakeJob: (uid) => wakeJob(uid) },
     { onError },
   );
   const worker = createWorker(
     { clock, store: store.worker, clusters, member: sole.member, wakePlanner: () => wakePlanner() },
     {
-      config: { build: { installation, clusterDomain: "", initImage: "busybox", kubectlImage: "kubectl:1" } },
+      config: {
+        kinds: OWN_KINDS,
+        build: { installation, clusterDomain: "", initImage: "busybox", kubectlImage: "kubectl:1" },
+      },
       onError,
     },
   );
   const intake = createIntake({
     clock,
+    kinds: OWN_KINDS,
     store: store.intake,
     randomBytes: of.random,
     wakePlanner: () => wakePlanner(),

@@ -1,6 +1,6 @@
 import type { SelfTime } from "./measure.ts";
 
-/** What the bench asks for, and what it gets. */
+/** The orders of the bench to its server, and the results. */
 export type Order =
   | { readonly kind: "insert"; readonly rows: number; readonly bytes: number; readonly perTransaction: number }
   | { readonly kind: "profile" | "profiled" | "end" };

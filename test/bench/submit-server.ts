@@ -1,18 +1,20 @@
-/** The service's way in, on a database, beside a bare echo; in a process of its own, told what to do by messages. */
+/** The API and intake on a database, and a bare echo, in a process of their own. Messages tell it what to do. */
+
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Server, ServerCredentials } from "@grpc/grpc-js";
-import type { Db } from "../../src/adapters/store/db.ts";
-import { openPglite } from "../../src/adapters/store/pglite.ts";
+import type { Db } from "../../src/adapters/store/db/db.ts";
+import { openPglite } from "../../src/adapters/store/db/pglite.ts";
 import { createStore } from "../../src/adapters/store/store.ts";
 import { startApi } from "../../src/api/server.ts";
-import { createClusterAdmin } from "../../src/cluster-admin.ts";
+import { connectClusterAdmin } from "../../src/compose/cluster-admin.ts";
 import { createIntake } from "../../src/intake/intake.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { createTelemetry } from "../../src/telemetry/events.ts";
 import { createWatch } from "../../src/watch/watch.ts";
+import { OWN_KINDS } from "../support/kinds.ts";
 import { noResources } from "../support/no-resources.ts";
 import { startProfile } from "./measure.ts";
 import { type Answer, ECHO, type Order } from "./submit-orders.ts";
@@ -50,6 +52,8 @@ async function serve(where: string): Promise<void> {
       process.disconnect();
     });
   });
+  // A bench that fails leaves without an order to end.
+  process.on("disconnect", () => process.exit());
   process.send?.({ kind: "ready", api: api.address, echo: `127.0.0.1:${port}` } satisfies Answer);
 }
 
@@ -61,7 +65,7 @@ const identity = {
   responseDeserialize: pass,
 };
 
-/** With the sequencer, which every submit gives work to; without planner and worker, which have benches of their own. */
+/** Has the sequencer, because every submit gives it work. Planner and worker have benches of their own. */
 async function startService(db: Db, signal: AbortSignal) {
   const clock = systemClock();
   let appended = () => {};
@@ -72,13 +76,14 @@ async function startService(db: Db, signal: AbortSignal) {
   const watch = createWatch({ clock, store: store.watch }, createTelemetry({ level: "silent", file: "/dev/null" }));
   appended = watch.hint;
   const wakes = { wakePlanner: () => {}, wakeJob: () => {} };
-  const intake = createIntake({ clock, store: store.intake, randomBytes, ...wakes });
+  const intake = createIntake({ clock, kinds: OWN_KINDS, store: store.intake, randomBytes, ...wakes });
   const { reads, admin } = store;
   const none = () => Promise.reject(new Error("there are no clusters"));
   const onInternalError = (_reference: string, cause: unknown) => console.error(cause);
   const registry = { refresh: async () => {} };
-  const clusters = createClusterAdmin({ store, registry, clock, key: null, allowLocal: false, simulated: () => null });
+  const clusters = connectClusterAdmin({ store, registry, clock, key: null, allowLocal: false, simulated: () => null });
   const ports = {
+    kinds: OWN_KINDS,
     intake,
     reads,
     watch,
@@ -88,13 +93,14 @@ async function startService(db: Db, signal: AbortSignal) {
     clock,
     logs: { look: none, open: none },
     onInternalError,
+    limitsChanged: async () => {},
     ...wakes,
   };
   const api = await startApi(ports, { listen: "127.0.0.1:0", insecure: false });
   return { api, watching: watch.run(signal) };
 }
 
-/** Rows a second that the database takes with nothing about them. */
+/** The rows in a second that bare inserts reach. */
 async function insertRate(
   db: Db,
   { rows, bytes, perTransaction }: Extract<Order, { kind: "insert" }>,

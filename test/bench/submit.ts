@@ -3,8 +3,9 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { Client, credentials } from "@grpc/grpc-js";
-import { connect } from "../../src/cli/client.ts";
+import { connect } from "../../src/cli/rpc/client.ts";
 import { CreateJobRequestSchema, JobService } from "../../src/gen/gangway/v1/job_service_pb.ts";
+import { WAIT_MS_MAX, within } from "../support/bounded.ts";
 import { callRate, profileLines, type Rate, reportLine } from "./measure.ts";
 import { type Answer, ECHO, type Order } from "./submit-orders.ts";
 
@@ -13,16 +14,16 @@ export type SubmitBench = {
   readonly profile: boolean;
   /** `memory` or a folder; null: a temporary folder. */
   readonly database: string | null;
-  /** 1, 64 and 256 if absent. */
+  /** Omitted: 1, 64 and 256. */
   readonly callers?: readonly number[];
-  /** 1,000 if absent. */
+  /** Omitted: 1,000. */
   readonly batch?: number;
 };
 
 /** As many rows as intake puts into one transaction. */
 const ROWS_PER_TRANSACTION = 200;
 
-/** Measures how fast jobs become durable, one a call and in batches. Returns the ratios by name. */
+/** Measures how fast jobs are stored, one in each call and in batches. Returns the ratios by name. */
 export async function benchSubmit(
   { seconds, profile, database, callers = [1, 64, 256], batch = 1000 }: SubmitBench,
   print: (line: string) => void,
@@ -70,7 +71,7 @@ export async function benchSubmit(
     echo.close();
     const ended = once(child, "exit");
     child.send({ kind: "end" } satisfies Order);
-    await ended;
+    await within("the end of the server", WAIT_MS_MAX, ended);
   }
   return ratios;
 }
@@ -87,7 +88,7 @@ function echoOnce(client: Client, payload: Buffer): Promise<void> {
   });
 }
 
-/** A job of a master and three workers, as a small manifest has it. */
+/** A job of a master and three workers, like a small manifest. */
 function requestOf(name: string) {
   const container = {
     name: "pytorch",
@@ -112,7 +113,8 @@ async function answerOf<Kind extends Answer["kind"]>(child: ChildProcess, kind: 
   const exited = () => failed.abort();
   child.once("exit", exited);
   try {
-    const [answer] = (await once(child, "message", { signal: failed.signal })) as [Answer];
+    const message = once(child, "message", { signal: failed.signal }) as Promise<[Answer]>;
+    const [answer] = await within(`the server's answer ${kind}`, WAIT_MS_MAX, message);
     if (answer.kind !== kind) throw new Error(`the server answered ${answer.kind}, not ${kind}`);
     return answer as Extract<Answer, { kind: Kind }>;
   } finally {

@@ -1,6 +1,6 @@
 /**
- * Kills the whole process group of `npm start` at random moments, each kill followed by a new start, while jobs are submitted; then lets it
- * finish and counts what is left. `node test/chaos/kills.ts [--kills N] [--seed S]`.
+ * Kills the whole process group of `npm start` at random moments while jobs are submitted, and starts it again each
+ * time. Then lets it finish and counts what is left. `node test/chaos/kills.ts [--kills N] [--seed S]`.
  */
 import assert from "node:assert/strict";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
@@ -8,15 +8,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { startSimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
-import type { GangwayClient } from "../../src/cli/client.ts";
+import type { GangwayClient } from "../../src/cli/rpc/client.ts";
 import { CleanPodPolicy, type Job, JobPhase } from "../../src/gen/gangway/v1/job_pb.ts";
 import { JobService } from "../../src/gen/gangway/v1/job_service_pb.ts";
 import { QueueService } from "../../src/gen/gangway/v1/queue_service_pb.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
+import { WAIT_MS_MAX, waitUntil, within } from "../support/bounded.ts";
 import { seededRandom } from "../support/random.ts";
 import { ServiceProcess } from "../support/service.ts";
 
-/** Some kills come while the process starts, the others while it serves. */
+/** The share of kills that hit a process while it starts. The others hit one that serves. */
 const STARTING_SHARE = 0.3;
 const KILL_AFTER_MS_MAX = 5_000;
 
@@ -39,11 +40,13 @@ export async function killAndCount(options: {
       await service.kill();
       await submitting;
       options.log(
-        `kill ${kill} ${afterMs} ms after ${whileStarting ? "its start" : "listening"}, ${acknowledged.length} jobs acknowledged so far`,
+        `kill ${kill} ${afterMs} ms after ${whileStarting ? "its start" : "listening"}, ` +
+          `${acknowledged.length} jobs acknowledged so far`,
       );
     }
     const last = new ServiceProcess(["--data", directory, "--listen", "127.0.0.1:0", "--exit"]);
-    assert.equal(await last.exited(), 0, `the examples end as expected after the kills:\n${last.output}`);
+    const status = await within("the last run of the examples", WAIT_MS_MAX, last.exited());
+    assert.equal(status, 0, `the examples end as expected after the kills:\n${last.output}`);
     await countWhatIsLeft(directory, acknowledged);
     options.log(`${options.kills} kills, ${acknowledged.length} jobs besides the examples: nothing lost, nothing left`);
   } finally {
@@ -51,7 +54,7 @@ export async function killAndCount(options: {
   }
 }
 
-/** Submits small gangs for as long as the service answers; what it acknowledged must never be lost. */
+/** Submits small gangs while the service answers. A job that it acknowledged must never be lost. */
 async function submitUntilGone(service: ServiceProcess, of: { prefix: string; acknowledged: string[] }): Promise<void> {
   if ((await service.listening()) === null) return;
   await using client = await service.client();
@@ -108,14 +111,16 @@ async function countWhatIsLeft(directory: string, acknowledged: readonly string[
   await checkClustersAreEmpty(directory);
 }
 
-/** Every job, once all have ended and hold nothing any more. */
+/** Every job, once all have ended and hold no tokens. */
 async function whenQuiet(client: GangwayClient): Promise<readonly Job[]> {
-  for (;;) {
+  let all: readonly Job[] = [];
+  const ended = (job: Job) => (job.status?.phase ?? 0) >= JobPhase.SUCCEEDED && job.status?.draining !== true;
+  await waitUntil("all jobs have ended and hold no tokens", async () => {
     const { jobs } = await client.call(JobService.method.listJobs, { pageSize: 1000 });
-    const ended = (job: Job) => (job.status?.phase ?? 0) >= JobPhase.SUCCEEDED && job.status?.draining !== true;
-    if (jobs.every(ended)) return jobs;
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
+    all = jobs;
+    return jobs.every(ended);
+  });
+  return all;
 }
 
 async function checkEndedOnce(client: GangwayClient, job: Job): Promise<void> {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import type { ResourceManager } from "../../src/api/quota-ports.ts";
-import type { Program, TakenSignal } from "../../src/cli/deps.ts";
+import type { TokenOperations } from "../../src/api/resource-manager/quota-ports.ts";
+import type { ChildProgram, TakenSignal } from "../../src/cli/deps.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { UnavailableError } from "../../src/runtime/unavailable-error.ts";
 import { startFixture } from "../api/fixture.ts";
@@ -10,7 +10,7 @@ import { run, type World } from "./harness.ts";
 
 const POOL = "ex:warehouse";
 
-/** A service with one pool of 4, and a command line of it. */
+/** Starts a service with one pool of 4, and returns a command line for it. */
 async function served(t: TestContext, resources = new MemoryResources(), leaseMs = 3_600_000) {
   const { api } = await startFixture(t, { resources });
   const settings = { projectDefault: null, namespaceDefault: null, queue: null, domain: null, maxLeaseMs: null };
@@ -23,8 +23,8 @@ async function served(t: TestContext, resources = new MemoryResources(), leaseMs
   return { resources, gangway, api };
 }
 
-/** A program that the test ends, or that a signal ends if it wants to. */
-class Running implements Program {
+/** A program that the test ends, or that one of the signals in `ends` ends. */
+class Running implements ChildProgram {
   readonly signals: NodeJS.Signals[] = [];
   readonly #end = Promise.withResolvers<number>();
   readonly ended = this.#end.promise;
@@ -45,10 +45,10 @@ class Running implements Program {
   }
 }
 
-test("a token is granted, held and released, and each answer says so", async (t) => {
+test("a token is granted, held and released, and each command prints the result", async (t) => {
   const { gangway } = await served(t);
   const granted = await gangway(`alloc ${POOL} q1 --amount 3 --project nlp --lease 10m`);
-  assert.match(granted.stdout, /^ex:warehouse q1 granted, fence \d+, lapses in (10m|9m5\ds)\n$/);
+  assert.match(granted.stdout, /^ex:warehouse q1 granted, fence \d+, expires in (10m|9m5\ds)\n$/);
   assert.deepEqual([granted.exitCode, granted.stderr], [0, ""]);
   const again = await gangway(`alloc ${POOL} q1 --amount 3 --project nlp -o json`);
   assert.equal(JSON.parse(again.stdout).held, true);
@@ -59,16 +59,16 @@ test("a token is granted, held and released, and each answer says so", async (t)
   assert.deepEqual(JSON.parse(shown.stdout), { outcome: "RELEASE_OUTCOME_NOT_HELD" });
 });
 
-test("what is used up is refused with status 3 and what is in the way", async (t) => {
+test("an exhausted pool refuses with status 3, and the message names the limit", async (t) => {
   const { gangway } = await served(t);
   await gangway(`alloc ${POOL} q1 --amount 3 --project nlp`);
   const exhausted = await gangway(`alloc ${POOL} q2 --amount 2`);
   assert.deepEqual(
     [exhausted.exitCode, exhausted.stdout, exhausted.stderr],
-    [3, "", "error: exhausted: pool ex:warehouse uses 3 of 4, 2 asked for\n"],
+    [3, "", "error: exhausted: pool ex:warehouse uses 3 of 4, 2 requested\n"],
   );
   const capped = await gangway(`alloc ${POOL} q2 --project nlp --project-cap 3 -o json`);
-  const why = "project nlp uses 3 of 3 of pool ex:warehouse, 1 asked for";
+  const why = "project nlp uses 3 of 3 of pool ex:warehouse, 1 requested";
   assert.deepEqual([capped.exitCode, capped.stderr], [3, `error: namespace quota exceeded: ${why}\n`]);
   assert.equal(JSON.parse(capped.stdout).status, "ALLOCATION_STATUS_NAMESPACE_QUOTA_EXCEEDED");
   const other = await gangway(`alloc ${POOL} q1 --holder bob`);
@@ -77,25 +77,25 @@ test("what is used up is refused with status 3 and what is in the way", async (t
 });
 
 const mistakes: Record<string, { line: string; says: RegExp }> = {
-  "a program without --exec": { line: `alloc ${POOL} a -- true`, says: /only run with --exec/ },
+  "a program without --exec": { line: `alloc ${POOL} a -- true`, says: /a program needs --exec/ },
   "--exec without a program": { line: `alloc ${POOL} a --exec`, says: /--exec needs a program/ },
   "a lease without a unit": { line: `alloc ${POOL} a --lease 10`, says: /duration with its unit/ },
   "an amount that is none": { line: `alloc ${POOL} a --amount some`, says: /whole number/ },
 };
 for (const [name, { line, says }] of Object.entries(mistakes)) {
-  test(`${name} is a mistake that is said before anything is sent`, async () => {
+  test(`${name} is a usage error, and nothing is sent`, async () => {
     const { exitCode, stderr } = await run(line.split(" "), { address: "127.0.0.1:1" });
     assert.equal(exitCode, 2);
     assert.match(stderr, says);
   });
 }
 
-test("a service that is away is status 4", async () => {
+test("an unavailable service gives status 4", async () => {
   const { exitCode } = await run(["alloc", POOL, "a"], { address: "127.0.0.1:1" });
   assert.equal(exitCode, 4);
 });
 
-test("--wait stands in the line until there is room, and says where", async (t) => {
+test("--wait waits in the waiting line until the pool has room, and prints the position", async (t) => {
   const { gangway, resources } = await served(t);
   await gangway(`alloc ${POOL} all --amount 4`);
   const onOutput = (text: string) => {
@@ -103,28 +103,28 @@ test("--wait stands in the line until there is room, and says where", async (t) 
   };
   const waited = await gangway(`alloc ${POOL} q1 --wait`, { onOutput });
   assert.equal(waited.exitCode, 0);
-  assert.match(waited.stderr, /^waiting at position 1: pool ex:warehouse uses 4 of 4, 1 asked for\n/);
+  assert.match(waited.stderr, /^waiting at position 1: pool ex:warehouse uses 4 of 4, 1 requested\n/);
   assert.match(waited.stdout, /q1 granted/);
   assert.equal(resources.held.length, 1);
 });
 
-test("--wait ends with status 124 when its time is over, and leaves the line", async (t) => {
+test("--wait leaves the waiting line after its timeout, with status 124", async (t) => {
   const { gangway, resources } = await served(t);
   await gangway(`alloc ${POOL} all --amount 4`);
   const late = await gangway(`alloc ${POOL} q1 --wait=50ms`);
   assert.equal(late.exitCode, 124);
-  assert.match(late.stderr, /error: waited too long/);
+  assert.match(late.stderr, /error: timed out/);
   assert.deepEqual([resources.waiting, resources.held.length], [0, 1]);
   const never = await gangway(`alloc ${POOL} q1 --amount 5 --wait`);
   assert.equal(never.exitCode, 3);
-  assert.match(never.stderr, /would need 5 of pool ex:warehouse, which may use 4 at most/);
+  assert.match(never.stderr, /needs 5 of pool ex:warehouse, whose limit is 4/);
 });
 
-test("a service that goes away while one waits is stood for again", async (t) => {
+test("--wait joins the waiting line again after the service was unavailable", async (t) => {
   class Faltering extends MemoryResources {
     falters = 2;
 
-    override async *wait(...of: Parameters<ResourceManager["wait"]>) {
+    override async *wait(...of: Parameters<TokenOperations["wait"]>) {
       for await (const answer of super.wait(...of)) {
         yield answer;
         if (this.falters-- > 0) throw new UnavailableError("the quota domain default is being rebuilt");
@@ -143,13 +143,13 @@ test("a service that goes away while one waits is stood for again", async (t) =>
   );
 });
 
-/** A clock on which every pause is short. */
+/** A clock whose sleeps take at most 20 ms. */
 function hurried() {
   const clock = systemClock();
   return { ...clock, sleep: (ms: number, signal?: AbortSignal) => clock.sleep(Math.min(ms, 20), signal) };
 }
 
-test("--exec holds the token while a program runs, tells it of its grant, and ends as it does", async (t) => {
+test("--exec holds the token while a program runs, sets the grant's variables, returns its status", async (t) => {
   const { gangway, resources } = await served(t);
   const started: unknown[] = [];
   const startProgram = (argv: readonly string[], variables: Readonly<Record<string, string>>) => {
@@ -166,7 +166,7 @@ test("--exec holds the token while a program runs, tells it of its grant, and en
   assert.equal(resources.held.length, 0);
 });
 
-test("--exec runs a single argument with white space by the shell, and says why a program does not start", async (t) => {
+test("--exec runs one argument with white space in the shell, and prints why a program cannot start", async (t) => {
   const { gangway, api } = await served(t);
   const started: (readonly string[])[] = [];
   const startProgram: NonNullable<World["startProgram"]> = (argv, _variables, onFailure) => {
@@ -183,26 +183,26 @@ test("--exec runs a single argument with white space by the shell, and says why 
   assert.deepEqual(started, [["sh", "-c", "./prepare.sh && ./nightly.sh"], ["./nightly.sh"]]);
 });
 
-test("--exec does not start the program where the token is refused", async (t) => {
+test("--exec does not start the program if the token is refused", async (t) => {
   const { gangway } = await served(t);
   await gangway(`alloc ${POOL} all --amount 4`);
   const startProgram = () => assert.fail("it starts");
   assert.equal((await gangway(`alloc ${POOL} q1 --exec -- true`, { startProgram })).exitCode, 3);
 });
 
-test("--exec renews in time, also where the service is away for a while, and releases in the end", async (t) => {
+test("--exec renews in time, retries while the service is unavailable, and releases at the end", async (t) => {
   const program = new Running();
   class Counting extends MemoryResources {
     renewals = 0;
     refusals = 2;
 
-    override async renew(of: Parameters<ResourceManager["renew"]>[0]) {
+    override async renew(of: Parameters<TokenOperations["renew"]>[0]) {
       if (++this.renewals === 2) throw new UnavailableError("the database is away");
       if (this.renewals === 4) program.exit(0);
       return super.renew(of);
     }
 
-    override async release(lines: Parameters<ResourceManager["release"]>[0]) {
+    override async release(lines: Parameters<TokenOperations["release"]>[0]) {
       if (this.refusals-- > 0) throw new UnavailableError("the database is away");
       return super.release(lines);
     }
@@ -210,11 +210,11 @@ test("--exec renews in time, also where the service is away for a while, and rel
   const { gangway, resources } = await served(t, new Counting(), 300);
   const ran = await gangway(`alloc ${POOL} q1 --exec -- work`, { startProgram: () => program, clock: hurried() });
   assert.equal(ran.exitCode, 0);
-  assert.match(ran.stderr, /^warning: token q1 cannot be renewed for now: the database is away\n$/);
+  assert.match(ran.stderr, /^warning: cannot renew token q1, retrying: the database is away\n$/);
   assert.deepEqual(resources.held, []);
 });
 
-test("--exec ends the program when its token is lost, and by force if it does not listen", async (t) => {
+test("--exec stops the program when its token is lost, with SIGKILL if SIGTERM does not end it", async (t) => {
   for (const [ends, exitCode, signals] of [
     [{ SIGTERM: 143 }, 143, ["SIGTERM"]],
     [{ SIGKILL: 137 }, 137, ["SIGTERM", "SIGKILL"]],
@@ -228,11 +228,11 @@ test("--exec ends the program when its token is lost, and by force if it does no
     };
     const ran = await gangway(`alloc ${POOL} q1 --exec -- work`, { startProgram, clock: hurried() });
     assert.deepEqual([ran.exitCode, program.signals], [exitCode, signals]);
-    assert.match(ran.stderr, /^error: lost token q1 of pool ex:warehouse: the program is ended\n$/);
+    assert.match(ran.stderr, /^error: lost token q1 of pool ex:warehouse: stopping the program\n$/);
   }
 });
 
-test("--exec passes signals on, but for those that the terminal has sent to the program itself", async (t) => {
+test("--exec passes signals on, except those that the terminal has sent to the program itself", async (t) => {
   const { gangway, resources } = await served(t);
   const program = new Running({ SIGTERM: 143 });
   let signal: (taken: TakenSignal) => void = () => assert.fail("nobody takes signals");
@@ -258,7 +258,7 @@ test("--exec passes signals on, but for those that the terminal has sent to the 
   assert.deepEqual(resources.held, []);
 });
 
-test("a signal before the program runs leaves the line, and no token behind", async (t) => {
+test("a signal before the program starts leaves the waiting line, and no token is held", async (t) => {
   const { gangway, resources } = await served(t);
   await gangway(`alloc ${POOL} all --amount 4`);
   let signal: (taken: TakenSignal) => void = () => assert.fail("nobody takes signals");

@@ -8,7 +8,10 @@ import { type TestContext, test } from "node:test";
 
 const ROOT = join(import.meta.dirname, "../..");
 
-/** The main module of a package that holds nothing else: says what it got, in syntax that only a Node that strips types can read. */
+/**
+ * The main module of a package without other files. It prints its arguments, in syntax that only a Node that strips
+ * types can read.
+ */
 const MAIN = `
 const said: string = JSON.stringify({ major: Number.parseInt(process.versions.node, 10), args: process.argv.slice(2) });
 if (process.argv[2] === "hang") {
@@ -18,7 +21,7 @@ if (process.argv[2] === "hang") {
 process.stdout.write(said + "\\n");
 `;
 
-/** A copy of bin/ with a small main beside it, in a folder where only the given Node is in reach. */
+/** A copy of bin/ with a small main beside it, in a folder from which only the given Node is found. */
 function packageWith(t: TestContext, options: { node: string | null; above?: boolean }): string {
   const top = mkdtempSync(join(tmpdir(), "gangway-bin-"));
   t.after(() => rmSync(top, { recursive: true }));
@@ -94,7 +97,7 @@ for (const [name, node] of [
   ["without one", null],
   ["with one that is too old as well", old],
 ] as const) {
-  test(`an older Node ${name} says in one sentence what is needed`, { skip }, async (t) => {
+  test(`an older Node ${name} prints one sentence that says what is needed`, { skip }, async (t) => {
     const bin = packageWith(t, { node });
     const ran = await start(old ?? "", [bin, "list"]);
     assert.equal(ran.code, 2);

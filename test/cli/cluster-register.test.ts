@@ -5,27 +5,27 @@ import { run } from "./harness.ts";
 const files = { "east.yaml": "kind: Config" };
 
 const mistakes: Record<string, { argv: readonly string[]; says: RegExp }> = {
-  "no kubeconfig": { argv: ["east"], says: /either a --kubeconfig to send or a --server-file/ },
+  "no kubeconfig": { argv: ["east"], says: /give either --kubeconfig or --server-file/ },
   "two kubeconfigs": {
     argv: ["east", "--kubeconfig", "east.yaml", "--server-file", "/etc/east.yaml"],
-    says: /either a --kubeconfig to send or a --server-file/,
+    says: /give either --kubeconfig or --server-file/,
   },
-  "a file that is not there": { argv: ["east", "--kubeconfig", "west.yaml"], says: /west\.yaml does not exist/ },
+  "a missing file": { argv: ["east", "--kubeconfig", "west.yaml"], says: /west\.yaml does not exist/ },
   "a flavor without a resource": {
     argv: ["east", "--kubeconfig", "east.yaml", "--flavor", "gpu/h100"],
     says: /POOL=RESOURCE:LABEL=VALUE/,
   },
-  "a flavor with a label that is none": {
+  "a flavor with an invalid label": {
     argv: ["east", "--kubeconfig", "east.yaml", "--flavor", "gpu/h100=nvidia.com/gpu:h100"],
     says: /KEY=VALUE, not h100/,
   },
-  "a label that is none": {
+  "an invalid label": {
     argv: ["east", "--kubeconfig", "east.yaml", "--label", "zone"],
     says: /KEY=VALUE, not zone/,
   },
 };
 for (const [name, { argv, says }] of Object.entries(mistakes)) {
-  test(`adding a cluster with ${name} is a mistake that is said before anything is sent`, async () => {
+  test(`adding a cluster with ${name} is a usage error, and nothing is sent`, async () => {
     const { exitCode, stderr } = await run(["cluster", "add", ...argv], { files, address: "127.0.0.1:1" });
     assert.equal(exitCode, 2);
     assert.match(stderr, says);

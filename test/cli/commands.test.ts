@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:net";
 import { type TestContext, test } from "node:test";
-import type { MigrateOutcome, UpOptions } from "../../src/cli/deps.ts";
+import type { MigrationResult, UpOptions } from "../../src/cli/deps.ts";
 import { startFixture } from "../api/fixture.ts";
 import { pytorchManifest, type Ran, run, type World } from "./harness.ts";
 
@@ -28,7 +28,7 @@ async function served(t: TestContext) {
   return { ...fixture, gangway };
 }
 
-/** Lines of commands with what each must answer; they share one service. */
+/** One command line and its expected result. The steps of a story share one service. */
 type Step = { run: string; exit: number; out?: RegExp; err?: RegExp };
 
 async function play(t: TestContext, steps: readonly Step[]): Promise<Awaited<ReturnType<typeof served>>> {
@@ -58,15 +58,15 @@ const stories: Record<string, readonly Step[]> = {
     { run: "submit -f job.yaml", exit: 0, out: /^pytorchjob\/mnist unchanged\n$/ },
     { run: "submit -f changed.yaml", exit: 3, err: /^changed.yaml, document 1:\nerror: already exists: / },
   ],
-  "a job is suspended, resumed, scaled and relabelled, and what it has not is refused": [
+  "a job is suspended, resumed, scaled and relabelled, and an unknown replica type is refused": [
     { run: "submit -f job.yaml", exit: 0, out: /created/ },
     { run: "suspend tfjob/mnist", exit: 3, err: /^error: there is no tfjob\/mnist: mnist is a PyTorchJob\n$/ },
     { run: "suspend pytorchjob/mnist", exit: 0, out: /^pytorchjob\/mnist suspended\n$/ },
     { run: "suspend mnist", exit: 0, out: /^pytorchjob\/mnist suspended\n$/ },
     { run: "resume mnist", exit: 0, out: /^pytorchjob\/mnist resumed\n$/ },
     { run: "scale mnist Worker=5", exit: 0, out: /^pytorchjob\/mnist scaled\n$/ },
-    { run: "scale mnist Worker=five", exit: 2, err: /ROLE=NUMBER/ },
-    { run: "scale mnist PS=1", exit: 3, err: /job\.spec\.replica_specs\[PS\]: is no replica type of this job/ },
+    { run: "scale mnist Worker=five", exit: 2, err: /TYPE=NUMBER/ },
+    { run: "scale mnist PS=1", exit: 3, err: /job\.spec\.replica_specs\[PS\]: is not a replica type of this job/ },
     { run: "update mnist --priority 7 --label team=nlp", exit: 0, out: /^pytorchjob\/mnist updated\n$/ },
     { run: "update mnist --label team- --label tier=gold", exit: 0, out: /updated/ },
     { run: "update mnist", exit: 2, err: /nothing to change/ },
@@ -79,11 +79,11 @@ const stories: Record<string, readonly Step[]> = {
     },
     { run: "scale nobody Worker=1", exit: 3, err: /not found/ },
   ],
-  "every manifest of a folder is submitted by name": [
+  "the manifests of a folder are submitted in the order of their names": [
     { run: "submit -f jobs/", exit: 0, out: /^pytorchjob\/a created\npytorchjob\/b created\n$/ },
     { run: "list -o name --order-by name", exit: 0, out: /^pytorchjob\/a\npytorchjob\/b\n$/ },
   ],
-  "of several manifests those that the service refuses hinder no other": [
+  "a refused manifest does not stop the others": [
     { run: "submit -f job.yaml", exit: 0, out: /^pytorchjob\/mnist created\n$/ },
     {
       run: "submit -f jobs/ -f changed.yaml",
@@ -110,10 +110,10 @@ const stories: Record<string, readonly Step[]> = {
     },
     { run: "list", exit: 0, err: /^no jobs\n$/ },
   ],
-  "the service's refusal names each field on a line of its own": [
+  "a refusal lists each wrong field on its own line": [
     { run: "submit -f wrong.yaml", exit: 3, err: /error: invalid argument\n( {2}job\.[^\n]+: [^\n]+\n){2,}$/ },
   ],
-  "an odd field is a warning, and an error if strict": [
+  "an unknown field is a warning, and an error with --strict": [
     {
       run: "submit -f typo.yaml --dry-run",
       exit: 0,
@@ -122,7 +122,7 @@ const stories: Record<string, readonly Step[]> = {
     },
     { run: "submit -f typo.yaml --strict", exit: 3, err: /did you mean imagePullPolicy/ },
   ],
-  "a job is found by what it is": [
+  "list selects jobs by their properties": [
     { run: "submit -f job.yaml -n nlp", exit: 0, out: /created/ },
     { run: "list", exit: 0, err: /no jobs/ },
     {
@@ -139,7 +139,7 @@ const stories: Record<string, readonly Step[]> = {
     { run: "cancel mnist -n nlp", exit: 0, out: /cancelled/ },
     { run: "delete mnist -n nlp", exit: 0, out: /^pytorchjob\/mnist deleted\n$/ },
   ],
-  "a queue is made, changed in part, and deleted": [
+  "a queue is created, changed in part, and deleted": [
     {
       run: "queue create nlp --quota gpu/h100=nvidia.com/gpu:8 --strategy strict",
       exit: 0,
@@ -152,7 +152,7 @@ const stories: Record<string, readonly Step[]> = {
     { run: "queue update nlp --quota 8", exit: 2, err: /FLAVOR=RESOURCE:COUNT/ },
     { run: "queue update nlp --quota a=b:1,steal=2", exit: 2, err: /\[,borrow=COUNT\]\[,lend=COUNT\]/ },
     { run: "queue create dev --parent nlp --quota gpu/h100=nvidia.com/gpu:4,borrow=2,lend=0", exit: 0, out: /created/ },
-    { run: "queue create dev2 --parent nowhere", exit: 3, err: /queue.parent: there is no queue nowhere/ },
+    { run: "queue create dev2 --parent nowhere", exit: 3, err: /queue.parent: queue nowhere does not exist/ },
     { run: "queue update dev --strategy strict", exit: 0, out: /updated/ },
     { run: "queue get dev", exit: 0, out: /dev +strict +0 +0 +gpu\/h100 0\/4 \(borrows 2, lends 0\) +nlp/ },
     { run: "queue list", exit: 0, out: /nlp .*\n└ dev / },
@@ -161,7 +161,7 @@ const stories: Record<string, readonly Step[]> = {
     { run: "queue delete nlp", exit: 0, out: /deleted/ },
     { run: "queue get nlp", exit: 3, err: /not found/ },
   ],
-  "a namespace keeps what an update does not name": [
+  "an update of a namespace keeps omitted settings": [
     { run: "namespace create nlp --project text", exit: 0, out: /created/ },
     { run: "queue create research", exit: 0, out: /created/ },
     { run: "namespace update nlp --default-queue research", exit: 0, out: /updated/ },
@@ -169,15 +169,15 @@ const stories: Record<string, readonly Step[]> = {
     { run: "namespace delete nlp", exit: 0, out: /deleted/ },
     { run: "namespace list -o name", exit: 0, out: /^namespace\/default\n$/ },
   ],
-  "a command line that cannot be meant is a matter of usage": [
+  "a wrong command line is a usage error": [
     { run: "sumbit", exit: 2, err: /unknown command 'sumbit'/ },
     { run: "submit", exit: 2, err: /required option '-f, --filename <path\.\.\.>'/ },
     { run: "submit -f nowhere.yaml", exit: 2, err: /nowhere.yaml does not exist/ },
     { run: "submit -f empty.yaml", exit: 2, err: /no manifest in empty.yaml/ },
     { run: "submit -f job.yaml --wait --timeout 5", exit: 2, err: /a duration with its unit/ },
     { run: "submit -f job.yaml --wait --dry-run", exit: 2, err: /nothing to wait for/ },
-    { run: "submit -f job.yaml --timeout 5s", exit: 2, err: /--timeout is for --wait/ },
-    { run: "delete mnist --timeout 5s", exit: 2, err: /--timeout is for --wait/ },
+    { run: "submit -f job.yaml --timeout 5s", exit: 2, err: /--timeout needs --wait/ },
+    { run: "delete mnist --timeout 5s", exit: 2, err: /--timeout needs --wait/ },
     { run: "get a/b/c", exit: 2, err: /a job must be NAME or KIND\/NAME, not a\/b\/c/ },
     { run: "cancel pytorchjob/", exit: 2, err: /a job must be NAME or KIND\/NAME, not pytorchjob\// },
     { run: "cluster add east --kubeconfig nowhere.yaml", exit: 2, err: /nowhere.yaml does not exist/ },
@@ -186,13 +186,14 @@ const stories: Record<string, readonly Step[]> = {
     { run: "--address nowhere list", exit: 2, err: /--address must be HOST:PORT/ },
     { run: "--address 127.0.0.1:65536 list", exit: 2, err: /--address must be HOST:PORT/ },
     { run: "up --listen 127.0.0.1:65536", exit: 2, err: /--listen must be HOST:PORT/ },
+    { run: "serve --listen 127.0.0.1:99999", exit: 2, err: /--listen must be HOST:PORT, not 127\.0\.0\.1:99999/ },
     { run: "up --exit --no-examples", exit: 2, err: /--exit waits for the examples/ },
   ],
   "kinds are listed, and an example can be submitted": [
     { run: "kinds", exit: 0, out: /PyTorchJob +kubeflow.org\/v1 +Master \(at most 1\), Worker/ },
     { run: "kinds --example tfjob", exit: 0, out: /^apiVersion: kubeflow.org\/v1\nkind: TFJob/ },
   ],
-  "a cluster that is not there is not found": [
+  "an unknown cluster is not found": [
     { run: "cluster list", exit: 0, err: /no clusters/ },
     { run: "cluster capacity h100-east", exit: 3, err: /not found/ },
     { run: "cluster cordon h100-east", exit: 3, err: /not found/ },
@@ -205,14 +206,14 @@ for (const [name, steps] of Object.entries(stories)) {
   });
 }
 
-test("a manifest comes from stdin, and --address goes before the environment's", async (t) => {
+test("a manifest can come from stdin, and --address overrides the environment", async (t) => {
   const { api } = await served(t);
   const world = { stdin: pytorchManifest("piped"), address: "127.0.0.1:1" };
   const ran = await run(["submit", "-f", "-", "--address", api.address, "-o", "name"], world);
   assert.deepEqual(ran, { exitCode: 0, stdout: "pytorchjob/piped\n", stderr: "" });
 });
 
-test("a service that is away is said with the address that was tried", async () => {
+test("an unavailable service is an error with the address that was tried", async () => {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
   const address = server.address();
@@ -225,7 +226,7 @@ test("a service that is away is said with the address that was tried", async () 
   }
 });
 
-test("cordoning a cluster is one word", async (t) => {
+test("a cluster is cordoned and uncordoned", async (t) => {
   const { store, gangway } = await served(t);
   const capacity = { labels: {}, flavors: [], cordoned: false, simulated: true, reachable: true };
   const times = { observedMs: null, version: 1, createTimeMs: 1000, capacity: null, gangScheduler: "none" } as const;
@@ -235,7 +236,7 @@ test("cordoning a cluster is one word", async (t) => {
   assert.equal((await gangway("cluster uncordon h100-east")).stdout, "cluster/h100-east uncordoned\n");
 });
 
-test("a cluster's gang scheduler is changed by its name, and what is not named stays", async (t) => {
+test("cluster update changes the gang scheduler, and keeps omitted settings", async (t) => {
   const { store, gangway } = await served(t);
   const labels = { zone: "a" };
   const shown = {
@@ -264,19 +265,23 @@ test("a cluster's gang scheduler is changed by its name, and what is not named s
   assert.equal((await gangway("cluster update east --gang-scheduler slurm")).exitCode, 2);
 });
 
-const migrations: Record<string, { outcome: MigrateOutcome; exit: number; out?: RegExp; err?: RegExp }> = {
-  "what was run": {
+const migrations: Record<string, { outcome: MigrationResult; exit: number; out?: RegExp; err?: RegExp }> = {
+  "the migrations that it ran": {
     outcome: { kind: "migrated", ran: ["0002_x"] },
     exit: 0,
-    out: /^ran 0002_x\nthe schema is current now\n$/,
+    out: /^ran 0002_x\nthe schema is up to date now\n$/,
   },
-  "that nothing was due": { outcome: { kind: "migrated", ran: [] }, exit: 0, out: /^the schema was current\n$/ },
+  "that the schema was current": {
+    outcome: { kind: "migrated", ran: [] },
+    exit: 0,
+    out: /^the schema was up to date\n$/,
+  },
   "a refusal": { outcome: { kind: "refused", message: "too new" }, exit: 3, err: /^error: too new\n$/ },
-  "a server that is away": { outcome: { kind: "unavailable", message: "away" }, exit: 4, err: /^error: away\n$/ },
+  "an unavailable server": { outcome: { kind: "unavailable", message: "away" }, exit: 4, err: /^error: away\n$/ },
   "a missing setting": { outcome: { kind: "notConfigured" }, exit: 2, err: /DATABASE_URL is not set/ },
 };
 for (const [name, { outcome, exit, out, err }] of Object.entries(migrations)) {
-  test(`migrate says ${name}`, async () => {
+  test(`migrate prints ${name}`, async () => {
     const asked: boolean[] = [];
     const migrate = async ({ offline }: { readonly offline: boolean }) => {
       asked.push(offline);
@@ -290,7 +295,7 @@ for (const [name, { outcome, exit, out, err }] of Object.entries(migrations)) {
   });
 }
 
-test("up gets its options, and its exit status is the command's", async () => {
+test("up gets its options, and the command returns its exit status", async () => {
   const asked: UpOptions[] = [];
   const up = async (options: UpOptions) => asked.push(options) && 7;
   assert.equal((await run(["up"], { up })).exitCode, 7);
@@ -301,7 +306,7 @@ test("up gets its options, and its exit status is the command's", async () => {
   ]);
 });
 
-test("the version is this program's", async () => {
+test("--version prints the version of this program", async () => {
   assert.deepEqual(await run(["--version"]), { exitCode: 0, stdout: "1.2.3\n", stderr: "" });
 });
 
@@ -319,7 +324,7 @@ test("every command has help with examples", async () => {
   }
 });
 
-test("a job that has ended cannot be cancelled, which is said once", async (t) => {
+test("a job that has ended cannot be cancelled, and the error is printed once", async (t) => {
   const { store, gangway } = await served(t);
   await gangway("submit -f job.yaml");
   const { job } = store.jobs.get("default/mnist") ?? assert.fail("no job mnist");

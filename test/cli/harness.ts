@@ -1,18 +1,19 @@
 import { runCli } from "../../src/cli/cli.ts";
 import type { CliDeps, PathEntry, UpOptions } from "../../src/cli/deps.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
+import { OWN_KINDS } from "../support/kinds.ts";
 
 export type Ran = { readonly exitCode: number; readonly stdout: string; readonly stderr: string };
 
 export type World = Partial<Omit<CliDeps, "stdout" | "stderr">> & {
-  /** Text by path; folders are what their paths say. */
+  /** Text by path. Paths with slashes are in folders. */
   readonly files?: Readonly<Record<string, string>>;
   readonly stdin?: string;
-  /** Told of everything that is written, as it is written. */
+  /** Called with each text that the command writes. */
   readonly onOutput?: (text: string) => void;
 };
 
-/** Runs a command line in a world of its own, and returns what it wrote. */
+/** Runs a command line with fake streams and files, and returns its output. */
 export async function run(argv: readonly string[], world: World = {}): Promise<Ran> {
   const { files = {}, stdin = "", onOutput = () => {}, ...overrides } = world;
   const written = { stdout: "", stderr: "" };
@@ -30,6 +31,7 @@ export async function run(argv: readonly string[], world: World = {}): Promise<R
     columns: 80,
     color: false,
     clock: systemClock(),
+    kinds: OWN_KINDS,
     version: "1.2.3",
     address: undefined,
     signal: new AbortController().signal,
@@ -52,7 +54,7 @@ function lookUp(files: Readonly<Record<string, string>>, path: string): PathEntr
   return names.length === 0 ? null : { kind: "directory", names };
 }
 
-/** A manifest that nothing is wrong with, as YAML. */
+/** A valid manifest, as YAML. */
 export function pytorchManifest(name: string, members = ""): string {
   return `apiVersion: kubeflow.org/v1
 kind: PyTorchJob

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { create } from "@bufbuild/protobuf";
-import { reasonCell } from "../../src/cli/job-text.ts";
+import { reasonCell } from "../../src/cli/output/job-text.ts";
 import { JobPhase, JobSchema, TaskPhase } from "../../src/gen/gangway/v1/job_pb.ts";
 
 const cases: Record<string, { readonly phase: JobPhase; readonly says: string }> = {
@@ -10,7 +10,7 @@ const cases: Record<string, { readonly phase: JobPhase; readonly says: string }>
   "not shown while it is suspended": { phase: JobPhase.SUSPENDED, says: "" },
 };
 for (const [name, { phase, says }] of Object.entries(cases)) {
-  test(`what a plugin last said of its job is ${name}`, () => {
+  test(`the last report of a job's plugin is ${name}`, () => {
     const info = { phase: TaskPhase.RUNNING, reason: "3 rows" };
     assert.equal(reasonCell(create(JobSchema, { status: { phase, info } })), says);
   });

@@ -8,16 +8,17 @@ import { promisify } from "node:util";
 import { readManifests } from "../../src/cli/manifest/read-manifests.ts";
 import { processIo } from "../../src/cli/process-io.ts";
 import { KINDS } from "../../src/core/kinds/registry.ts";
+import { OWN_KINDS } from "../support/kinds.ts";
 import { ServiceProcess } from "../support/service.ts";
 
 const root = join(import.meta.dirname, "../..");
 const own = join(root, "examples/kinds");
-/** A folder of manifests from elsewhere, which are to be taken as they are. */
+/** A folder of manifests of other projects, which must be accepted unchanged. */
 const wild = process.env["GANGWAY_MANIFESTS"];
 const folders = wild === undefined ? [own] : [own, wild];
 
 test("there is an example of every kind, and all are read as they are", async () => {
-  const options = { io: processIo(process), namespace: { name: "default", isExplicit: false } };
+  const options = { io: processIo(process), kinds: OWN_KINDS, namespace: { name: "default", isExplicit: false } };
   const read = await readManifests(folders, options);
   assert.deepEqual(read.errors, []);
   const shown = new Set((await readManifests([own], options)).ready.map(({ job }) => job.spec?.kind));

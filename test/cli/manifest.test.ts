@@ -10,18 +10,19 @@ import { readManifests } from "../../src/cli/manifest/read-manifests.ts";
 import { processIo } from "../../src/cli/process-io.ts";
 import { JobSchema } from "../../src/gen/gangway/v1/job_pb.ts";
 import { type Json, objectAt } from "../../src/runtime/json.ts";
+import { OWN_KINDS } from "../support/kinds.ts";
 import { pytorchManifest } from "./harness.ts";
 
 const EXAMPLES = join(import.meta.dirname, "../../examples");
 
-/** What one manifest file says: `field: message` of every error, or of every warning of what can be sent. */
+/** The errors of one manifest file as `field: message`. If it can be sent, its warnings. */
 function judge(text: string, namespace = { name: "default", isExplicit: false }) {
   const { documents, errors } = parseDocuments({ name: "job.yaml", text });
   const jobs: unknown[] = [];
   const warnings: string[] = [];
   const refused = [...errors];
   for (const { where, value } of documents) {
-    const outcome = readManifest(value, namespace);
+    const outcome = readManifest(value, { kinds: OWN_KINDS, namespace });
     if (outcome.kind === "invalid")
       refused.push(...outcome.errors.map((note) => `${where}: ${note.field}: ${note.message}`));
     else {
@@ -33,7 +34,8 @@ function judge(text: string, namespace = { name: "default", isExplicit: false })
 }
 
 const ours = (spec: string, kind = "Job") =>
-  `apiVersion: gangway.dev/v1\nkind: ${kind}\nmetadata: {name: a}\nspec:\n  replicaSpecs: {Worker: {template: {spec: {containers: [{name: pytorch, image: i}]}}}}\n${spec}`;
+  `apiVersion: gangway.dev/v1\nkind: ${kind}\nmetadata: {name: a}\nspec:\n` +
+  `  replicaSpecs: {Worker: {template: {spec: {containers: [{name: pytorch, image: i}]}}}}\n${spec}`;
 
 const refused: Record<string, { text: string; errors: RegExp[] }> = {
   "a kind that is not served is refused by its name": {
@@ -46,7 +48,7 @@ const refused: Record<string, { text: string; errors: RegExp[] }> = {
   },
   "an unknown kind is refused with those that are served": {
     text: "apiVersion: kubeflow.org/v1\nkind: NoJob\nmetadata: {name: a}\nspec: {}",
-    errors: [/unknown kind NoJob; served are PyTorchJob, TFJob, .*, Job/],
+    errors: [/unknown kind NoJob; the served kinds are PyTorchJob, TFJob, .*, Job/],
   },
   "another API is refused": {
     text: "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\nspec: {}",
@@ -137,7 +139,8 @@ spec:
 `;
 const elasticManifest = pytorchManifest(
   "a",
-  "  elasticPolicy: {minReplicas: 1, maxReplicas: 3, rdzvBackend: c10d, metrics: [{type: Resource, resource: {name: cpu}}]}",
+  "  elasticPolicy: {minReplicas: 1, maxReplicas: 3, rdzvBackend: c10d, " +
+    "metrics: [{type: Resource, resource: {name: cpu}}]}",
 );
 
 const accepted: Record<string, { text: string; warnings?: string[]; spec: object }> = {
@@ -197,7 +200,8 @@ spec:
   },
   "enum values of our own form are taken in both forms": {
     text: ours(
-      "  runPolicy: {cleanPodPolicy: CLEAN_POD_POLICY_ALL, restartScope: GANG}\n  priority: 7\n  placement: {gpuModels: [h100]}",
+      "  runPolicy: {cleanPodPolicy: CLEAN_POD_POLICY_ALL, restartScope: GANG}\n" +
+        "  priority: 7\n  placement: {gpuModels: [h100]}",
     ),
     spec: {
       kind: "Job",
@@ -219,7 +223,7 @@ for (const [name, { text, warnings = [], spec }] of Object.entries(accepted)) {
   });
 }
 
-test("several documents in a file are read in their order, empty ones are passed over", () => {
+test("the documents of a file are read in order, and empty ones are skipped", () => {
   const { jobs } = judge(`${pytorchManifest("a")}---\n# nothing\n---\n${pytorchManifest("b")}`);
   assert.deepEqual(
     jobs.map((job) => objectAt(job, "metadata")["name"]),
@@ -227,24 +231,24 @@ test("several documents in a file are read in their order, empty ones are passed
   );
 });
 
-test("a manifest's namespace goes before the default, and conflicts with one that was asked for", () => {
+test("a manifest's namespace overrides the default, and must equal --namespace", () => {
   const text = pytorchManifest("a").replace("{name: a}", "{name: a, namespace: nlp}");
   assert.equal(objectAt(judge(text).jobs[0], "metadata")["namespace"], "nlp");
   assert.deepEqual(judge(text, { name: "nlp", isExplicit: true }).refused, []);
   assert.match(
     judge(text, { name: "other", isExplicit: true }).refused[0] ?? "",
-    /metadata.namespace: is nlp, but --namespace says other/,
+    /metadata.namespace: is nlp, but --namespace is other/,
   );
 });
 
-test("no JSON is too strange to be judged", () => {
+test("any JSON value gets a result or an error", () => {
   fc.assert(
     fc.property(fc.jsonValue(), fc.jsonValue(), (spec, metadata) => {
       for (const kind of ["PyTorchJob", "TFJob", "Job"]) {
         const apiVersion = kind === "Job" ? "gangway.dev/v1" : "kubeflow.org/v1";
         const outcome = readManifest({ apiVersion, kind, metadata, spec } as Json, {
-          name: "default",
-          isExplicit: false,
+          kinds: OWN_KINDS,
+          namespace: { name: "default", isExplicit: false },
         });
         assert.ok(outcome.kind === "job" || outcome.errors.length > 0);
       }
@@ -255,6 +259,7 @@ test("no JSON is too strange to be judged", () => {
 test("every example can be sent and says how it should end", async () => {
   const read = await readManifests([EXAMPLES], {
     io: processIo(process),
+    kinds: OWN_KINDS,
     namespace: { name: "default", isExplicit: true },
   });
   assert.deepEqual({ errors: read.errors, warnings: read.warnings }, { errors: [], warnings: [] });

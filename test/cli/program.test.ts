@@ -7,14 +7,14 @@ import { PassThrough, Readable } from "node:stream";
 import { test } from "node:test";
 import type { TakenSignal } from "../../src/cli/deps.ts";
 import { type ProcessStreams, processIo } from "../../src/cli/process-io.ts";
-import { startProgram } from "../../src/cli/program.ts";
 import { listenToSignals, type SignalledProcess } from "../../src/cli/signals.ts";
+import { startProgram } from "../../src/cli/tokens/child-program.ts";
 
 const PATH = { PATH: process.env["PATH"] };
 
 const starts = (why: string) => assert.fail(why);
 
-test("a program's exit status is that of a shell, and one that does not start says why", async () => {
+test("a program's exit status is the one of a shell, and a failed start has a reason", async () => {
   assert.equal(await startProgram(["sh", "-c", "exit 7"], PATH, starts).ended, 7);
   const fenced = startProgram(["sh", "-c", 'test "$GANGWAY_FENCE" = 12'], { ...PATH, GANGWAY_FENCE: "12" }, starts);
   assert.equal(await fenced.ended, 0);
@@ -23,10 +23,10 @@ test("a program's exit status is that of a shell, and one that does not start sa
   const say = (why: string) => void said.push(why);
   assert.equal(await startProgram(["there-is-no-such-program"], PATH, say).ended, 127);
   assert.equal(await startProgram([import.meta.dirname], PATH, say).ended, 126);
-  assert.match(said.join("\n"), /^there-is-no-such-program: not found\n.*cli does not start: .*EACCES$/);
+  assert.match(said.join("\n"), /^there-is-no-such-program: not found\n.*cli cannot be started: .*EACCES$/);
 });
 
-test("a program gets the signals that are passed on, and none once it has ended", async (t) => {
+test("a program gets passed signals, and none after its end", async (t) => {
   const folder = mkdtempSync(join(tmpdir(), "gangway-program-"));
   t.after(() => rmSync(folder, { recursive: true }));
   const watcher = watch(folder);
@@ -50,7 +50,7 @@ class FakeProcess extends EventEmitter {
   }
 }
 
-test("the first signal interrupts; while signals are taken, they go to whoever takes them, and nothing is interrupted", () => {
+test("the first signal interrupts; signals that a listener takes interrupt nothing", () => {
   const fake = new FakeProcess();
   const { interrupted, takeSignals } = listenToSignals(fake as unknown as SignalledProcess);
   const taken: TakenSignal[] = [];
@@ -68,7 +68,7 @@ test("the first signal interrupts; while signals are taken, they go to whoever t
   assert.deepEqual([interrupted.aborted, taken.length, fake.exits], [true, 3, []]);
 });
 
-test("what is read as text must be text", async (t) => {
+test("input must be UTF-8", async (t) => {
   const folder = mkdtempSync(join(tmpdir(), "gangway-text-"));
   t.after(() => rmSync(folder, { recursive: true }));
   const written = { good: "größer\n", bad: Buffer.from([0x61, 0xff, 0xfe]) };

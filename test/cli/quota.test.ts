@@ -5,7 +5,7 @@ import { run } from "./harness.ts";
 
 type Step = { run: string | readonly string[]; exit: number; out?: RegExp; err?: RegExp };
 
-/** Lines of commands with what each must answer; they share one service. */
+/** Runs the commands of a story against one service, and checks their results. */
 async function play(t: TestContext, steps: readonly Step[]) {
   const { api, resources } = await startFixture(t);
   for (const step of steps) {
@@ -22,7 +22,7 @@ async function play(t: TestContext, steps: readonly Step[]) {
 }
 
 const stories: Record<string, readonly Step[]> = {
-  "a pool is registered, changed from its version, and shown with what is used of it": [
+  "a pool is registered, changed from its version, and shown with its use": [
     { run: "quota list", exit: 0, err: /^no pools\n$/ },
     {
       run: "quota register ex:warehouse --quota 4 --project-default 3 --default-lease 10m --max-lease 2h",
@@ -30,23 +30,30 @@ const stories: Record<string, readonly Step[]> = {
       out: /^pool\/ex:warehouse registered, version 1\n$/,
     },
     { run: "quota register ex:warehouse --quota 8 --if-version 7", exit: 3, err: /^error: aborted: / },
-    { run: "quota register ex:warehouse --quota 8 --domain other", exit: 3, err: /domain default, which is fixed/ },
+    {
+      run: "quota register ex:warehouse --quota 8 --domain other",
+      exit: 3,
+      err: /has domain default; the first registration fixed it/,
+    },
     { run: "quota register ex:warehouse --quota 8 --if-version 1", exit: 0, out: /version 2/ },
     { run: "alloc ex:warehouse q1 --amount 2", exit: 0, out: /granted/ },
     {
       run: "quota list",
       exit: 0,
-      out: /^POOL +USED +QUOTA +TOKENS +WAITING +PER PROJECT +PER NAMESPACE +LEASE +QUEUE\nex:warehouse +2 +8 +1 +0 +3 +- +10m +-\n$/,
+      out: new RegExp(
+        "^POOL +USED +QUOTA +TOKENS +WAITING +PER PROJECT +PER NAMESPACE +LEASE +QUEUE\n" +
+          "ex:warehouse +2 +8 +1 +0 +3 +- +10m +-\n$",
+      ),
     },
     { run: "quota register ex:warehouse --quota 8 --project-default none --default-lease never", exit: 0, out: /3/ },
-    { run: "quota get ex:warehouse", exit: 0, out: /ex:warehouse +2 +8 +1 +0 +- +- +never lapses +-\n$/ },
+    { run: "quota get ex:warehouse", exit: 0, out: /ex:warehouse +2 +8 +1 +0 +- +- +never expires +-\n$/ },
     { run: "quota get ex:warehouse -o yaml", exit: 0, out: /^name: ex:warehouse\nquota: "8"\n/ },
     { run: "quota list gpu -o name", exit: 0 },
     { run: "quota list ex: -o name", exit: 0, out: /^pool\/ex:warehouse\n$/ },
     { run: "quota register ex:warehouse --quota 9 -o json", exit: 0, out: /"quota": "9"/ },
     { run: "quota get nowhere", exit: 3, err: /pool nowhere does not exist/ },
   ],
-  "what is held is listed, and taken away only by force, with a reason that is kept": [
+  "held tokens are listed, and taken only with --force and a reason, which the audit log keeps": [
     { run: "quota register ex:warehouse --quota 4", exit: 0, out: /registered/ },
     { run: "alloc ex:warehouse q1 --project nlp --holder ann", exit: 0, out: /granted/ },
     { run: "alloc ex:warehouse q2 --project cv", exit: 0, out: /granted/ },
@@ -56,10 +63,15 @@ const stories: Record<string, readonly Step[]> = {
       out: /^POOL .*HOLDER\nex:warehouse +q1 +1 +nlp +default +- +0s +(59m59s|1h) +ann\n$/,
     },
     { run: "quota allocations --older-than 1h", exit: 0, err: /^no allocations\n$/ },
-    { run: "quota allocations --limit 1 -o name", exit: 0, out: /^allocation\/q1\n$/, err: /^only 1 allocations are/ },
+    {
+      run: "quota allocations --limit 1 -o name",
+      exit: 0,
+      out: /^allocation\/q1\n$/,
+      err: /^only the first 1 allocations are/,
+    },
     { run: "release ex:warehouse q1", exit: 3, err: /^error: permission denied: / },
     { run: "quota release ex:warehouse q7 --force --reason gone -o yaml", exit: 0, out: /^outcome: .*NOT_HELD\n$/ },
-    { run: "quota release ex:warehouse q1", exit: 2, err: /give --force and a --reason/ },
+    { run: "quota release ex:warehouse q1", exit: 2, err: /give --force and --reason/ },
     {
       run: ["quota", "release", "ex:warehouse", "q1", "--force", "--reason", "its host is gone"],
       exit: 0,
@@ -68,11 +80,14 @@ const stories: Record<string, readonly Step[]> = {
     {
       run: "quota audit --action ForceRelease",
       exit: 0,
-      out: /^ *AGE .*\n +0s +anonymous +ForceRelease +ex:warehouse +its host is gone +\{"token":"q1","holder":"ann"\}\n$/,
+      out: new RegExp(
+        "^ *AGE .*\n +0s +anonymous +ForceRelease +ex:warehouse +its host is gone +" +
+          '\\{"token":"q1","holder":"ann"\\}\n$',
+      ),
     },
     { run: "quota audit -o name", exit: 0, out: /^ForceRelease\/ex:warehouse\nRegisterResourceQuota\/ex:warehouse\n$/ },
   ],
-  "mistakes are said before anything is sent": [
+  "usage errors send nothing": [
     { run: "quota register ex:warehouse", exit: 2, err: /--quota/ },
     { run: "quota register ex:warehouse --quota many", exit: 2, err: /whole number/ },
     { run: "quota register ex:warehouse --quota 1 --durability none", exit: 2, err: /ledger, redis/ },
@@ -87,7 +102,7 @@ for (const [name, steps] of Object.entries(stories)) {
   });
 }
 
-test("a reconciliation shows what differs, and repairs it unless it is a dry run", async (t) => {
+test("reconcile prints differences, and repairs them unless it is a dry run", async (t) => {
   const resources = await play(t, [{ run: "quota register gpu/h100 --quota 4", exit: 0, out: /registered/ }]);
   const { api } = await startFixture(t, { resources });
   const line = { pool: "gpu/h100", token: "job/gone", amount: 2, project: "nlp", namespace: "default", queue: null };

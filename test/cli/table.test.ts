@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { formatSpan, parseDurationMs } from "../../src/cli/duration.ts";
-import { renderTable } from "../../src/cli/table.ts";
+import { formatSpan, parseDurationMs } from "../../src/cli/output/duration.ts";
+import { renderTable } from "../../src/cli/output/table.ts";
 
 const WIDE = { columns: null, color: false };
 
-test("no row of a table is ever more than one line, and what steers a terminal is gone", () => {
+test("each row of a table is one line without control characters", () => {
   fc.assert(
     fc.property(fc.array(fc.array(fc.string({ unit: "binary", maxLength: 30 }), { maxLength: 3 })), (rows) => {
       const lines = renderTable([{ title: "A" }, { title: "B", align: "right" }, { title: "C" }], rows, WIDE);
@@ -16,7 +16,7 @@ test("no row of a table is ever more than one line, and what steers a terminal i
   );
 });
 
-test("columns stand below their headings, right ones flush, empty cells are dashes", () => {
+test("columns are aligned with their headings, and empty cells are dashes", () => {
   const columns = [{ title: "NAME" }, { title: "PODS", align: "right" }, { title: "REASON" }] as const;
   assert.deepEqual(
     renderTable(
@@ -31,7 +31,7 @@ test("columns stand below their headings, right ones flush, empty cells are dash
   );
 });
 
-test("the last column is cut where the terminal ends", () => {
+test("the last column is cut at the terminal's edge", () => {
   const lines = renderTable([{ title: "NAME" }, { title: "MESSAGE" }], [["a", "x".repeat(100)]], {
     columns: 40,
     color: false,
@@ -43,7 +43,7 @@ test("the last column is cut where the terminal ends", () => {
   assert.ok(lines[1]?.endsWith("x…"));
 });
 
-test("paint is put on rows only, around the padded cell", () => {
+test("only rows are painted, around the padded cell", () => {
   const columns = [{ title: "PHASE", paint: (cell: string) => `<${cell}>` }, { title: "X" }];
   assert.deepEqual(renderTable(columns, [["UP", "1"]], { columns: null, color: true }), ["PHASE  X", "<UP   >  1"]);
 });

@@ -58,7 +58,7 @@ async function codeOf(child: ChildProcess): Promise<number | null> {
   return code;
 }
 
-test("tokens that scripts hold outlive a service that is killed, and go when the scripts end", async (t) => {
+test("scripts' tokens survive a kill of the service, and are released when the scripts end", async (t) => {
   const directory = mkdtempSync(join(tmpdir(), "gangway-tokens-"));
   t.after(() => rmSync(directory, { recursive: true, force: true }));
   const listen = `127.0.0.1:${await freePort()}`;
@@ -82,7 +82,7 @@ test("tokens that scripts hold outlive a service that is killed, and go when the
   const stopped = shell.start(t, "alloc", "ex:warehouse", "b", "--exec", "--", "sh", "-c", trap);
   await Promise.all([patient, stopped].map((child) => once(child.stdout!, "data")));
   const third = await shell.run("alloc", "ex:warehouse", "c");
-  assert.deepEqual([third.code, third.stderr], [3, "error: exhausted: pool ex:warehouse uses 2 of 2, 1 asked for\n"]);
+  assert.deepEqual([third.code, third.stderr], [3, "error: exhausted: pool ex:warehouse uses 2 of 2, 1 requested\n"]);
 
   await first.kill("SIGKILL");
   await serve(t, { directory, listen });

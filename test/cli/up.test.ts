@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { runUp, type UpDeps } from "../../src/cli/up.ts";
+import { OWN_KINDS } from "../support/kinds.ts";
 import { pytorchManifest } from "./harness.ts";
 
 const OPTIONS = { exit: false, examples: true, listen: null, data: null, insecure: false };
@@ -17,8 +18,14 @@ function interrupted(closed: string[]): UpDeps {
     columns: 80,
     color: false,
     signal: AbortSignal.abort(),
+    kinds: OWN_KINDS,
     examples: "examples",
-    start: async () => ({ address: "127.0.0.1:1", close: async () => void closed.push("closed") }),
+    start: async () => ({
+      address: "127.0.0.1:1",
+      inUse: "",
+      migrated: [],
+      close: async () => void closed.push("closed"),
+    }),
   };
 }
 
@@ -26,7 +33,7 @@ for (const [exit, status] of [
   [true, 130],
   [false, 0],
 ] as const) {
-  test(`an interruption ${exit ? "while the examples are waited for is no success" : "ends the service well"}`, async () => {
+  test(`an interruption ${exit ? "before the examples end is no success" : "ends the service well"}`, async () => {
     const closed: string[] = [];
     const code = await runUp({ ...OPTIONS, exit }, interrupted(closed));
     assert.equal(code, status);

@@ -29,7 +29,7 @@ async function get(resource: string, name: string, namespace = "default"): Promi
 
 const already = { kind: "already" } as const;
 
-test("a template's fields that this client does not know reach the API server", async () => {
+test("fields of a template that this client does not know reach the API server", async () => {
   const actions = actionsOn(client);
   const { createAnchor, createPod, job } = gang();
   await actions.act(createAnchor, signal);
@@ -55,7 +55,7 @@ test("refusals keep the reason that Kubernetes gives", async () => {
   assert.equal(throttled.kind === "failed" && throttled.retryAfterMs, 1000);
 });
 
-test("a server that is not there is Unreachable, and so is a call that was given up", async () => {
+test("a call without a server is Unreachable, and so is a call that was aborted", async () => {
   const dead = clientOf(kubeconfigOf(await deadServer()));
   const nobody = await actionsOn(dead).act(gang().createAnchor, signal);
   assert.equal(nobody.kind === "failed" && nobody.reason, "Unreachable");
@@ -64,7 +64,7 @@ test("a server that is not there is Unreachable, and so is a call that was given
   assert.equal(givenUp.kind === "failed" && givenUp.reason, "Unreachable");
 });
 
-test("a create whose answer was lost is found to be done when it is tried again", async () => {
+test("a create whose answer was lost turns out to be done when it is tried again", async () => {
   const actions = actionsOn(client);
   const { createAnchor, createPod } = gang();
   await actions.act(createAnchor, signal);
@@ -75,7 +75,7 @@ test("a create whose answer was lost is found to be done when it is tried again"
   assert.deepEqual(await actions.act(createPod(), signal), already);
 });
 
-test("a thousand pods are created over one pool of connections that is no larger than the budget, after one look at their anchor", async () => {
+test("a thousand pods are created within the budget of connections, after one read of their anchor", async () => {
   const proxy = await startProxy(sim.url, () => "pass");
   const kube = clientOf(proxy.kubeconfig, 20);
   const actions = actionsOn(kube, { writeBudget: 10 });

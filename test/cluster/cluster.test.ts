@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Cluster, type ClusterOptions, connectCluster } from "../../src/adapters/cluster/cluster.ts";
+import type { CapacityReport } from "../../src/adapters/cluster/capacity-observer.ts";
+import { type Cluster, connectCluster, type KubeClusterOptions } from "../../src/adapters/cluster/cluster.ts";
 import { createClusters } from "../../src/adapters/cluster/clusters.ts";
-import type { CapacityReport } from "../../src/adapters/cluster/observer.ts";
 import { LABEL } from "../../src/core/job/labels.ts";
 import type { JsonObject } from "../../src/runtime/json.ts";
 import {
@@ -24,8 +24,8 @@ import { ownSim } from "./own-sim.ts";
 
 const { sim, direct } = await ownSim(gpuNodes(2));
 
-/** A connected cluster with everything it says. */
-function connect(options: Partial<ClusterOptions> = {}) {
+/** A connected cluster, and everything that it reports. */
+function connect(options: Partial<KubeClusterOptions> = {}) {
   const changed: string[] = [];
   const reports: CapacityReport[] = [];
   const errors: unknown[] = [];
@@ -70,7 +70,7 @@ function pod(name: string, labels: Record<string, string>, gpus: number): JsonOb
 const gpusFree = (report: CapacityReport | undefined) =>
   (report?.capacity?.nodes ?? []).reduce((sum, { free }) => sum + (free["nvidia.com/gpu"] ?? 0) / 1000, 0);
 
-test("a job is observed by its uid and installation, and every change of it is told", async () => {
+test("a job is observed by its uid and installation, and every change of it is reported", async () => {
   const { cluster, changed } = connect();
   cluster.start();
   await until(() => cluster.synced(), "synced");
@@ -100,7 +100,7 @@ test("a job is observed by its uid and installation, and every change of it is t
   await cluster.close();
 });
 
-test("what was last said of a pod that the platform took away outlives it, of others it does not", async () => {
+test("the last state is kept of a pod that the platform has removed, but not of other pods", async () => {
   const { cluster } = connect();
   cluster.start();
   const seen = () => cluster.observe("taken");
@@ -119,7 +119,7 @@ test("what was last said of a pod that the platform took away outlives it, of ot
   await cluster.close();
 });
 
-test("capacity follows pods of ours and of strangers, and is told again if it was not taken", async () => {
+test("capacity follows our pods and foreign pods, and a report that was not taken is repeated", async () => {
   let refuse = true;
   const reports: CapacityReport[] = [];
   const { cluster, errors } = connect({
@@ -145,7 +145,7 @@ test("capacity follows pods of ours and of strangers, and is told again if it wa
   await cluster.close();
 });
 
-test("a cluster is unreachable once it has been tried in vain for the grace, and reachable again when it answers", async () => {
+test("a cluster is unreachable once calls fail for the grace period, and reachable when it answers", async () => {
   let down = false;
   const proxy = await startProxy(sim.url, () => (down ? "cut" : "pass"));
   const { cluster, reports } = connect({ kubeconfig: proxy.kubeconfig, unreachableGraceMs: 300 });
@@ -161,7 +161,7 @@ test("a cluster is unreachable once it has been tried in vain for the grace, and
   await proxy.close();
 });
 
-test("a cluster that never answered is told of as unreachable, without capacity", async () => {
+test("a cluster that never answered is reported as unreachable, without capacity", async () => {
   const { cluster, reports } = connect({ kubeconfig: kubeconfigOf(await deadServer()), unreachableGraceMs: 200 });
   cluster.start();
   await until(() => reports.length > 0, "told");
@@ -170,7 +170,7 @@ test("a cluster that never answered is told of as unreachable, without capacity"
   await cluster.close();
 });
 
-test("several clusters are observed together, but not before each that is named has been listed", async () => {
+test("several clusters are observed together, but only after each named cluster has been listed", async () => {
   const second = await startSim(gpuNodes(1), 9);
   const here = connect();
   const there = connect({ name: "two", kubeconfig: second.kubeconfig() });

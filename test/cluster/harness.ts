@@ -11,7 +11,7 @@ import type { JsonObject } from "../../src/runtime/json.ts";
 export const INSTALLATION = "test-installation";
 export const clock = systemClock();
 
-/** A clock that runs `factor` times as fast: what waits for seconds takes a test a part of them. */
+/** A clock that runs `factor` times as fast, so that tests need not wait for seconds. */
 export function fastClock(factor: number): Clock {
   const startMs = clock.monotonicMs();
   const fastMs = () => (clock.monotonicMs() - startMs) * factor;
@@ -23,7 +23,7 @@ export function fastClock(factor: number): Clock {
   };
 }
 
-/** Numbers from 0 up to 1 that a seed decides (mulberry32). */
+/** Random numbers from 0 up to 1 from a seed (mulberry32). */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -50,7 +50,7 @@ export function clientOf(kubeconfig: string, connectionsMax = 66): KubeClient {
   return createKubeClient({ kubeconfig, connectionsMax, requestTimeoutMs: 5_000 });
 }
 
-/** Waits until something holds, but not for ever. */
+/** Waits until a condition holds, up to a limit. */
 export async function until(holds: () => boolean | Promise<boolean>, what: string, msMax = 240_000): Promise<void> {
   const endMs = clock.monotonicMs() + msMax;
   while (!(await holds())) {
@@ -71,7 +71,9 @@ export async function remove(client: KubeClient, resource: string, name: string,
   return client.request({ method: "DELETE", path: `/api/v1/namespaces/${namespace}/${resource}/${name}` });
 }
 
-/** What a proxy does with a request: lets it pass, answers itself, says nothing for ever, cuts the connection, or loses the answer. */
+/**
+ * A proxy's treatment of a request: pass it on, answer it, never answer, cut the connection, or lose the answer.
+ */
 export type Treatment =
   | "pass"
   | "lose"
@@ -83,17 +85,17 @@ export type Proxy = {
   readonly kubeconfig: string;
   /** The requests that came, in order. */
   readonly seen: { readonly method: string; readonly path: string; readonly query: URLSearchParams }[];
-  /** How many connections were ever made to it. */
+  /** How many connections were made to it in all. */
   readonly connections: () => number;
-  /** Cuts what is open at present. */
+  /** Cuts all open connections. */
   readonly cutAll: () => void;
   readonly close: () => Promise<void>;
 };
 
-/** How a proxy speaks to a server that wants TLS and a bearer token; in the clear without. */
+/** How a proxy calls a server that requires TLS and a bearer token. Omitted: plain HTTP. */
 export type ProxyAccess = { readonly certificate: string | null; readonly token: string };
 
-/** Stands between a client and a server and mistreats what passes. */
+/** A proxy between a client and a server that disturbs requests. */
 export async function startProxy(
   target: string,
   treat: (request: { method: string; path: string; query: URLSearchParams }) => Treatment,

@@ -31,7 +31,7 @@ function config(cluster: JsonObject = {}, user: JsonObject = {}): string {
 
 const pick = (text: string, context = "", allowLocal = false) => pickContext(text, { context, allowLocal });
 
-test("one context is taken, and nothing of the others", () => {
+test("one context is taken, without anything of the others", () => {
   const own = pick(config());
   assert.ok(own.kind === "ok");
   assert.ok(own.kubeconfig.includes(SECRET) && !own.kubeconfig.includes("other-token"));
@@ -41,12 +41,12 @@ test("one context is taken, and nothing of the others", () => {
 });
 
 const refusals: Record<string, { text: string; context?: string; says: readonly RegExp[] }> = {
-  "what is no YAML": { text: `token: [${SECRET}`, says: [/neither YAML nor JSON/] },
-  "what is no object": { text: SECRET, says: [/neither YAML nor JSON/] },
-  "a context that is not there": { text: config(), context: "c", says: [/no context c/] },
-  "a cluster that is not there": { text: config(), context: "lost", says: [/no cluster none/] },
+  "text that is not YAML": { text: `token: [${SECRET}`, says: [/must be an object in YAML or JSON/] },
+  "text that is not an object": { text: SECRET, says: [/must be an object in YAML or JSON/] },
+  "a context that does not exist": { text: config(), context: "c", says: [/no context c/] },
+  "a cluster that does not exist": { text: config(), context: "lost", says: [/no cluster none/] },
   "no current context": { text: "{}", says: [/no current context/] },
-  "a server that is no URL": { text: config({ server: "file:///etc" }), says: [/https or http URL/] },
+  "a server that is not a URL": { text: config({ server: "file:///etc" }), says: [/https or http URL/] },
   "a program": { text: config({}, { exec: { command: "sh" } }), says: [/exec runs a program/] },
   "an auth provider": {
     text: config({}, { "auth-provider": { name: "gcp" } }),
@@ -61,7 +61,7 @@ const refusals: Record<string, { text: string; context?: string; says: readonly 
   },
 };
 for (const [name, { text, context, says }] of Object.entries(refusals)) {
-  test(`refused, without a word of the credentials: ${name}`, () => {
+  test(`refused without quoting credentials: ${name}`, () => {
     const picked = pick(text, context);
     assert.ok(picked.kind === "refused");
     assert.equal(picked.problems.length, says.length);
@@ -70,11 +70,11 @@ for (const [name, { text, context, says }] of Object.entries(refusals)) {
   });
 }
 
-test("programs and files are taken where the server was started to allow them", () => {
+test("programs and files are accepted if the server allows them", () => {
   assert.equal(pick(config({}, { exec: { command: "sh" }, "client-key": "/k" }), "", true).kind, "ok");
 });
 
-test("a sealed kubeconfig opens with its key and under its cluster's name only", async () => {
+test("an encrypted kubeconfig can be decrypted only with its key and under its cluster's name", async () => {
   const key = randomBytes(32);
   const sealed = sealKubeconfig(key, "one", config());
   assert.ok(!JSON.stringify(sealed).includes(SECRET));
@@ -82,13 +82,13 @@ test("a sealed kubeconfig opens with its key and under its cluster's name only",
     openCredentials(stored, { cluster, key: with_, allowLocal: false });
   assert.equal(await open("one", key), config());
   assert.notDeepEqual(sealKubeconfig(key, "one", config()), sealed, "no nonce is used twice");
-  await assert.rejects(open("two", key), /sealed with another key/);
-  await assert.rejects(open("one", randomBytes(32)), /sealed with another key/);
+  await assert.rejects(open("two", key), /encrypted with another key/);
+  await assert.rejects(open("one", randomBytes(32)), /encrypted with another key/);
   await assert.rejects(open("one", null), /GANGWAY_CREDENTIALS_KEY is not set/);
-  await assert.rejects(open("one", key, { ...sealed, text: "AAAA" }), /sealed with another key/);
+  await assert.rejects(open("one", key, { ...sealed, text: "AAAA" }), /encrypted with another key/);
 });
 
-test("a reference to a file is read anew each time, and only where that is allowed", async (t) => {
+test("a referenced file is read anew each time, and only if that is allowed", async (t) => {
   const directory = mkdtempSync(join(tmpdir(), "gangway-kubeconfig-"));
   t.after(() => rmSync(directory, { recursive: true }));
   const path = join(directory, "kubeconfig");
@@ -96,7 +96,7 @@ test("a reference to a file is read anew each time, and only where that is allow
   const stored = { kind: "file", path, context: "b" };
   const open = (allowLocal: boolean) => openCredentials(stored, { cluster: "one", key: null, allowLocal });
   assert.match(await open(true), /two\.example\.com/);
-  await assert.rejects(open(false), /not started to allow/);
+  await assert.rejects(open(false), /does not allow files/);
   writeFileSync(path, "[]");
-  await assert.rejects(open(true), /neither YAML nor JSON/);
+  await assert.rejects(open(true), /must be an object in YAML or JSON/);
 });

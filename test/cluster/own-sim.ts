@@ -4,7 +4,9 @@ import type { SimCluster, SimNode } from "../../src/adapters/simcluster/sim-clus
 import type { Clock } from "../../src/runtime/clock.ts";
 import { clientOf, clock, startSim } from "./harness.ts";
 
-/** A simulated cluster of a test file's own, and a client that speaks to it directly; both are closed after its tests. */
+/**
+ * A simulated cluster for one test file, and a client that calls it directly. Both are closed after its tests.
+ */
 export async function ownSim(
   nodes?: readonly SimNode[],
   time: Clock = clock,

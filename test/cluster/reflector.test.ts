@@ -28,7 +28,7 @@ let label = 0;
 type Kept = { readonly name: string; readonly version: string };
 type Change = { readonly key: string; readonly before: string | null; readonly after: string | null };
 
-/** A reflector of the config maps of one test, on a client of its own. */
+/** A reflector of the config maps of one test, with its own client. */
 function reflect(
   client: KubeClient,
   group: string,
@@ -76,7 +76,7 @@ async function agrees(reflector: Reflector<Kept>, of: string): Promise<boolean> 
   return there.length === here.length && there.every((name, index) => name === here[index]);
 }
 
-test("whatever happens to its connections, a reflector comes to hold what the server holds", async () => {
+test("whatever happens to its connections, a reflector ends up with the server's objects", async () => {
   const step = fc.record({ kind: fc.constantFrom("add", "remove"), index: fc.nat({ max: 7 }) });
   const faults = fc.record({
     endWatch: fc.constantFrom(0, 0.5),
@@ -106,7 +106,7 @@ test("whatever happens to its connections, a reflector comes to hold what the se
   );
 });
 
-test("it is synced only once a list of several pages is complete", async () => {
+test("a reflector is synced only once a list of several pages is complete", async () => {
   const of = group();
   const names = Array.from({ length: 1_100 }, (_, index) => `many-${index}.${of}`);
   await Promise.all(names.map((name) => add(name, of)));
@@ -156,7 +156,7 @@ test("deletes during a disconnect are reported as deletes after the list that fo
   await proxy.close();
 });
 
-test("a sudden end is followed by a watch from the last version heard, not by a list", async () => {
+test("a broken watch is followed by a watch from the last version, not by a list", async () => {
   const of = group();
   const proxy = await startProxy(sim.url, () => "pass");
   const client = clientOf(proxy.kubeconfig);
@@ -178,8 +178,8 @@ test("a sudden end is followed by a watch from the last version heard, not by a 
   await proxy.close();
 });
 
-test("a bookmark moves the version on: the next watch begins after what does not concern it", async () => {
-  // The server's time runs so fast that its bookmarks do not keep the test waiting.
+test("a bookmark raises the version, so that the next watch begins after changes of other objects", async () => {
+  // The server's time runs fast, so that the test need not wait for bookmarks.
   const hasty = await startSimCluster({ name: "hasty", nodes: [], directory: null, clock: fastClock(100) });
   const proxy = await startProxy(hasty.url, () => "pass");
   const client = clientOf(proxy.kubeconfig);
@@ -202,7 +202,7 @@ test("a bookmark moves the version on: the next watch begins after what does not
   await hasty.close();
 });
 
-test("where every watch is cut before it says anything, lists are taken instead", async () => {
+test("if every watch is cut before its first event, the reflector lists instead", async () => {
   const of = group();
   const client = clientOf(sim.kubeconfig());
   const { reflector } = reflect(client, of, { time: fastClock(10) });
@@ -216,7 +216,7 @@ test("where every watch is cut before it says anything, lists are taken instead"
   await client.close();
 });
 
-test("a watch that says nothing for too long is opened again", async () => {
+test("a watch that is silent for too long is opened again", async () => {
   const of = group();
   let hanging = true;
   const proxy = await startProxy(sim.url, ({ query }) => (query.has("watch") && hanging ? "hang" : "pass"));
@@ -267,7 +267,7 @@ test("an exception of a handler is reported and stops nothing", async () => {
   await client.close();
 });
 
-test("while nobody answers it says for how long, and is never synced", async () => {
+test("while the server does not answer, a reflector reports for how long, and is never synced", async () => {
   const client = clientOf(kubeconfigOf(await deadServer()));
   const { reflector, errors } = reflect(client, group());
   reflector.start();
@@ -278,7 +278,7 @@ test("while nobody answers it says for how long, and is never synced", async () 
   await client.close();
 });
 
-test("objects are found by their job, and no longer once they are deleted", async () => {
+test("objects are found by their job until they are deleted", async () => {
   const of = group();
   const client = clientOf(sim.kubeconfig());
   await add(`a.${of}`, of);

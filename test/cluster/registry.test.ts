@@ -28,7 +28,7 @@ before(async () => {
 
 after(() => sim.close());
 
-/** A registry of a table that the test writes. */
+/** A registry with a table that the test writes. */
 function follow() {
   const table = { registered: [] as RegisteredCluster[], forgotten: [] as string[] };
   const changed: string[] = [];
@@ -59,7 +59,7 @@ function follow() {
   return { registry, table, changed, errors, connections: () => connections };
 }
 
-test("clusters are connected while the table names them, and anew when their credentials change", async (t) => {
+test("clusters are connected while the table names them, and reconnected when their credentials change", async (t) => {
   const { registry, table, changed, errors, connections } = follow();
   const stop = new AbortController();
   const running = registry.run(stop.signal);
@@ -90,15 +90,15 @@ test("clusters are connected while the table names them, and anew when their cre
   await registry.refresh();
   assert.deepEqual(changed, [one.uid], "what was seen there is told of");
   assert.equal(registry.clusters.observe(job), null, "gone from the table is not gone from the world");
-  assert.equal(await registry.clusters.look(job, signal), null);
+  assert.equal(await registry.clusters.listJob(job, signal), null);
   table.forgotten = ["one"];
   await registry.refresh();
   const empty = [{ cluster: "one", pods: [], services: [], configMaps: [] }];
   assert.deepEqual(registry.clusters.observe(job), empty, "what is forgotten is empty");
-  assert.deepEqual(await registry.clusters.look(job, signal), empty);
+  assert.deepEqual(await registry.clusters.listJob(job, signal), empty);
 });
 
-test("a check of a cluster where all is well finds nothing", async () => {
+test("a check of a healthy cluster finds nothing", async () => {
   const check = await checkCluster(sim.kubeconfig(), { clock, namespaces: ["default"] });
   assert.deepEqual(check.findings, []);
   assert.match(check.kubernetesVersion, /^v1\./);
@@ -114,7 +114,7 @@ test("a clock that differs is a warning", async () => {
   );
 });
 
-test("a server that does not answer, or does not know us, is one error", async () => {
+test("a server that does not answer, or rejects our credentials, is one error", async () => {
   const dead = await checkCluster(kubeconfigOf(await deadServer()), { clock, namespaces: [] });
   assert.deepEqual([dead.kubernetesVersion, dead.findings.map(({ code }) => code)], ["", ["Unreachable"]]);
   const proxy = await startProxy(sim.url, () => ({ status: 401 }));
@@ -126,11 +126,11 @@ test("a server that does not answer, or does not know us, is one error", async (
   await proxy.close();
 });
 
-test("where access cannot be asked about, each permission is said to be unknown", async () => {
+test("if access cannot be checked, each permission is reported as unknown", async () => {
   const proxy = await startProxy(sim.url, ({ path }) => (path.includes("accessreviews") ? { status: 403 } : "pass"));
   const { findings } = await checkCluster(proxy.kubeconfig, { clock, namespaces: [] });
   assert.equal(findings.length, PERMISSIONS.filter(({ scheduler }) => scheduler === undefined).length);
-  assert.ok(findings.every(({ message }) => message.startsWith("cannot ask whether we may ")));
+  assert.ok(findings.every(({ message }) => message.startsWith("cannot check whether Gangway may ")));
   await proxy.close();
 });
 
@@ -142,12 +142,12 @@ const webhooks: Record<string, { namespaceSelector?: object; name?: string; reso
     namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "batch" } },
     warns: false,
   },
-  "that asks for a label which a namespace may have": {
+  "that requires a label which a namespace may have": {
     namespaceSelector: { matchLabels: { "kueue-managed": "true" } },
     warns: true,
   },
   "that does not look at pods": { resources: ["jobs"], warns: false },
-  "of nobody who queues": { name: "sidecars.example.com", warns: false },
+  "of no queueing system": { name: "sidecars.example.com", warns: false },
 };
 
 function notIn(...values: readonly string[]) {
@@ -158,7 +158,7 @@ for (const [
   which,
   { warns, name = "mpod.kueue.x-k8s.io", resources = ["pods"], namespaceSelector = {} },
 ] of Object.entries(webhooks)) {
-  test(`a webhook ${which} is ${warns ? "" : "not "}warned of`, async () => {
+  test(`a webhook ${which} is ${warns ? "" : "not "}reported as a warning`, async () => {
     const client = clientOf(sim.kubeconfig());
     const path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
     const rules = [{ apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources }];

@@ -1,12 +1,15 @@
 import assert from "node:assert/strict";
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { readFile as readFileOf } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { followPodConfig } from "../../src/compose-pods.ts";
 import { readConfig } from "../../src/config.ts";
+import { followPodConfig } from "../../src/intake/follow-pod-config.ts";
 
-test("a changed file counts once it is right, a wrong one is told once, and one that is gone changes nothing", async (t) => {
+const readFile = (path: string) => readFileOf(path, "utf8");
+
+test("a changed file applies once valid, an invalid one is reported once, a missing one changes nothing", async (t) => {
   const directory = mkdtempSync(join(tmpdir(), "gangway-pods-"));
   t.after(() => rmSync(directory, { recursive: true, force: true }));
   const file = join(directory, "pods.yaml");
@@ -20,7 +23,7 @@ test("a changed file counts once it is right, a wrong one is told once, and one 
     podConfigRead: (facts: { readonly file: string }) => void read.push(facts.file),
     loopFailed: ({ error }: { readonly error: unknown }) => void failures.push(String(error)),
   };
-  const followed = followPodConfig({ clock, telemetry }, readConfig(directory, { GANGWAY_POD_CONFIG: file }));
+  const followed = followPodConfig({ clock, telemetry, readFile }, readConfig(directory, { GANGWAY_POD_CONFIG: file }));
   const stop = new AbortController();
   const running = followed.run(stop.signal);
   const lookAgain = async () => {
@@ -54,7 +57,7 @@ test("without a file there is nothing to follow", async () => {
   const config = readConfig("/", {});
   const clock = { nowMs: () => 0, monotonicMs: () => 0, sleep: () => Promise.reject(new Error("nobody waits")) };
   const telemetry = { podConfigRead: () => assert.fail(), loopFailed: () => assert.fail() };
-  const followed = followPodConfig({ clock, telemetry }, config);
+  const followed = followPodConfig({ clock, telemetry, readFile }, config);
   await followed.run(new AbortController().signal);
   assert.equal(followed.now(), config.podConfig);
 });

@@ -24,7 +24,9 @@ for (const [name, { env, images }] of Object.entries(good)) {
 for (const image of ["busy box", "BusyBox", "busybox:", "https://mirror.example/busybox", "busybox@sha256:12"]) {
   test(`"${image}" is no image`, () => {
     assert.throws(() => readConfig("/", { GANGWAY_KUBECTL_IMAGE: image }), {
-      message: `GANGWAY_KUBECTL_IMAGE is "${image}"; allowed is an image such as registry.example:5000/tools/kubectl:1.36`,
+      message:
+        `GANGWAY_KUBECTL_IMAGE is "${image}"; ` +
+        "allowed is an image such as registry.example:5000/tools/kubectl:1.36",
     });
   });
 }

@@ -3,9 +3,10 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { createPluginHost, servePlugins } from "../../src/compose-plugins.ts";
+import { loadKinds } from "../../src/adapters/plugins/load-kinds.ts";
+import { createPluginHost } from "../../src/adapters/plugins/plugin-host.ts";
 import { type PluginEntry, serviceKind } from "../../src/core/kinds/plugin.ts";
-import { serveKinds } from "../../src/core/kinds/registry.ts";
+import { kindsWith } from "../support/kinds.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "gangway-plugins-"));
 after(() => rmSync(directory, { recursive: true }));
@@ -22,13 +23,13 @@ const modules: Record<string, { readonly text: string; readonly says: RegExp }> 
 for (const [at, [name, { text, says }]] of Object.entries(modules).entries()) {
   test(`a module ${name} is refused with the reason`, async () => {
     writeFileSync(join(directory, `${at}.mjs`), text);
-    await assert.rejects(servePlugins([`./${at}.mjs`], directory, name === "that never ends" ? 50 : undefined), says);
+    await assert.rejects(loadKinds([`./${at}.mjs`], directory, name === "that never ends" ? 50 : undefined), says);
   });
 }
 
 test("a path that looks like a package is told how a path begins", async () => {
   await assert.rejects(
-    servePlugins(["kinds/0.mjs"], directory),
+    loadKinds(["kinds/0.mjs"], directory),
     /Cannot find package .*; a path would begin with \.\/ or \/$/,
   );
 });
@@ -38,34 +39,34 @@ const done = { id: "a", handle: () => assert.fail(), abort: async () => undefine
 
 /** The host of a process without counters, with one plugin. */
 function hostOf(load: NonNullable<PluginEntry["load"]>) {
-  serveKinds([{ id: "a", kinds: [serviceKind({ name: "AJob", description: "" })], load }]);
-  return createPluginHost({ secretsDirectory: null, wakeJob: () => undefined, quota: null });
+  const kinds = kindsWith({ id: "a", kinds: [serviceKind({ name: "AJob", description: "" })], load });
+  return createPluginHost({ kinds, secretsDirectory: null, wakeJob: () => undefined, tokens: null });
 }
 
 const loads: Record<string, { readonly load: NonNullable<PluginEntry["load"]>; readonly says: RegExp }> = {
   nothing: { load: () => undefined as never, says: /plugin a: load must return an object with id, handle/ },
   "half a plugin": {
     load: () => ({ ...done, abort: undefined as never }),
-    says: /plugin a: load returned a plugin whose abort is no function/,
+    says: /plugin a: load returned a plugin whose abort is not a function/,
   },
   "another's plugin": { load: () => ({ ...done, id: "b" }), says: /plugin a: load returned a plugin with the id b/ },
   "a length that no name fits in": {
     load: () => ({ ...done, properties: { generatedNameLengthMax: 8 } }),
-    says: /plugin a: properties\.generatedNameLengthMax must be a whole number from 14 on/,
+    says: /plugin a: properties\.generatedNameLengthMax must be a whole number of at least 14/,
   },
   "a pool without a name": {
     load: async ({ registerResourceQuota }) => {
       await registerResourceQuota("", 2);
       return done;
     },
-    says: /a pool's name must be as gpu\/h100/,
+    says: /a pool's name must be like gpu\/h100/,
   },
   "a pool with half a token": {
     load: async ({ registerResourceQuota }) => {
       await registerResourceQuota("a:pool", 1.5);
       return done;
     },
-    says: /the quota of pool a:pool must be a whole number from 0 on/,
+    says: /the quota of pool a:pool must be a whole number of at least 0/,
   },
 };
 for (const [name, { load, says }] of Object.entries(loads)) {

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { describeAddress, parseAddress } from "../../src/adapters/quota/redis/address.ts";
+import { describeAddress, parseAddress } from "../../src/adapters/counters/redis/address.ts";
 import { readConfig } from "../../src/config.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "gangway-config-"));
@@ -66,25 +66,31 @@ for (const [name, { env, redis }] of Object.entries(good)) {
 
 const refused: Record<string, { env: Record<string, string>; error: RegExp }> = {
   "another protocol": { env: { REDIS_URL: "http://u:secret@r" }, error: /^REDIS_URL .*allowed are redis:\/\/USER/ },
-  "no host": { env: { REDIS_URL: "redis://:secret@" }, error: /^REDIS_URL .*none of them/ },
+  "no host": { env: { REDIS_URL: "redis://:secret@" }, error: /^REDIS_URL .*matches none of these forms/ },
   "several hosts of one server": {
     env: { REDIS_URL: "redis://:secret@a,b" },
-    error: /^REDIS_URL .*several hosts are for/,
+    error: /^REDIS_URL .*only \+sentinel and \+cluster take several hosts/,
   },
-  "a port that is none": { env: { REDIS_URL: "redis://:secret@a:99999" }, error: /^REDIS_URL .*not HOST or HOST:PORT/ },
+  "a port that is none": {
+    env: { REDIS_URL: "redis://:secret@a:99999" },
+    error: /^REDIS_URL .*must be HOST or HOST:PORT/,
+  },
   "sentinels without a name": {
     env: { REDIS_URL: "redis+sentinel://:secret@a:1" },
-    error: /^REDIS_URL .*the name that they give to the primary/,
+    error: /^REDIS_URL .*name for the primary must follow the hosts/,
   },
   "a cluster with a database": {
     env: { REDIS_URL: "redis+cluster://:secret@a/1" },
     error: /^REDIS_URL .*no databases/,
   },
-  "a database that is no number": { env: { REDIS_URL: "redis://:secret@a/one" }, error: /^REDIS_URL .*not a number/ },
+  "a database that is no number": {
+    env: { REDIS_URL: "redis://:secret@a/one" },
+    error: /^REDIS_URL .*must be a number/,
+  },
   "a password that is not encoded": { env: { REDIS_URL: "redis://:secret%@a" }, error: /^REDIS_URL .*its password/ },
   "certificates without TLS": {
     env: { REDIS_URL: "redis://:secret@a", REDIS_CA_FILE: PEM },
-    error: /^REDIS_CA_FILE is set, and REDIS_URL asks for no TLS/,
+    error: /^REDIS_CA_FILE is set, but REDIS_URL asks for no TLS/,
   },
   "a certificate without a key": {
     env: { REDIS_URL: "rediss://:secret@a", REDIS_CERT_FILE: PEM },

@@ -1,7 +1,7 @@
 import { setCondition } from "../../src/core/job/conditions.ts";
 import type { Condition, ConditionType } from "../../src/core/job/status.ts";
 import { podView } from "../../src/core/pods/pod-view.ts";
-import { podSlices } from "../../src/core/reconcile/slices.ts";
+import { podSlices } from "../../src/core/reconcile/arrange-gang.ts";
 import type { JsonObject } from "../../src/runtime/json.ts";
 import { arrayAt, numberAt, objectAt, stringAt, stringMapAt } from "../../src/runtime/json.ts";
 import { claim } from "./claim.ts";
@@ -11,7 +11,7 @@ import { runPass } from "./pass.ts";
 import { podStatus } from "./pod-status.ts";
 import { buildPods, runsOnPods } from "./pods.ts";
 
-/** One case of a suite, as the format has it. */
+/** One case of a suite, in the format of its file. */
 export type Case = {
   readonly id: string;
   readonly fn?: string;
@@ -20,7 +20,7 @@ export type Case = {
   readonly expected: JsonObject;
 };
 
-/** Runs a case on the production functions; the differences found, none if it passed. */
+/** Runs a case on the production functions. Returns the differences; none if it passed. */
 export async function runCase(one: Case): Promise<readonly string[]> {
   if (one.fn !== undefined && runsOnPods(one.fn)) {
     return buildPods(one.fn, one.config ?? {}, one.input, one.expected);

@@ -1,8 +1,8 @@
 import { LABEL } from "../../src/core/job/labels.ts";
 import { podView } from "../../src/core/pods/pod-view.ts";
+import type { ActOutcome } from "../../src/core/reconcile/decision.ts";
 import { arrayAt, isJsonObject, type JsonObject, objectAt, stringAt, stringMapAt } from "../../src/runtime/json.ts";
 import { claimObjects } from "../../src/worker/claim.ts";
-import type { ActOutcome } from "../../src/worker/ports.ts";
 import { equalLoosely } from "./compare.ts";
 
 /** Adopts and releases pods as a worker does; the case says which calls fail. All pods carry the current admission. */

@@ -15,7 +15,7 @@ export type Pass = {
   readonly expected: JsonObject;
 };
 
-/** What differs between a pass and what its case expects; only what the case names is compared. */
+/** The differences between a pass and the expectations of its case. Compares only the fields that the case names. */
 export function comparePass(pass: Pass): readonly string[] {
   const { job, decision, expected } = pass;
   const status = decision.record?.status ?? job.status;
@@ -87,7 +87,7 @@ function comparePods(expected: JsonObject, created: readonly JsonObject[]): read
   return wanted.flatMap((pod) => comparePod(pod, created.find((one) => nameOf(one) === stringAt(pod, "name")) ?? {}));
 }
 
-/** Pods by their whole names, with what their first container runs and the environment that it gets. */
+/** Pods by full name, with the command and the environment of their first container. */
 function comparePodsByName(expected: JsonObject, created: readonly JsonObject[]): readonly string[] {
   const wanted = objectAt(expected, "pods");
   if (expected["pods"] === undefined) return [];

@@ -2,7 +2,7 @@ import { minResources as sum } from "../../src/core/pods/min-resources.ts";
 import { parseMilli } from "../../src/core/pods/quantity.ts";
 import { type JsonObject, numberAt, objectAt } from "../../src/runtime/json.ts";
 
-/** Sums a partial gang; quantities are compared by value, zero and absent are equal. */
+/** Sums a partial gang. Compares quantities by value; zero and a missing quantity are equal. */
 export function minResources(input: JsonObject, expected: JsonObject): readonly string[] {
   const roles = Object.entries(objectAt(input, "replicaSpecs")).map(([role, spec]) => ({
     role,

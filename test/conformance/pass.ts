@@ -8,14 +8,15 @@ import { totalReplicas } from "../../src/core/job/spec.ts";
 import type { Admission, Condition, ConditionType, JobPhase, JobStatus } from "../../src/core/job/status.ts";
 import { fromManifest } from "../../src/core/kinds/from-manifest.ts";
 import type { Kind } from "../../src/core/kinds/kind.ts";
-import { kindOf } from "../../src/core/kinds/registry.ts";
 import { type GangScheduler, gangSchedulerOf } from "../../src/core/pods/pod-group.ts";
 import { podView } from "../../src/core/pods/pod-view.ts";
-import type { Decision, Observed, ObservedCluster } from "../../src/core/reconcile/decision.ts";
-import type { ReconcileConfig } from "../../src/core/reconcile/draft.ts";
+import type { Decision } from "../../src/core/reconcile/decision.ts";
+import type { ReconcileConfig } from "../../src/core/reconcile/decision-draft.ts";
+import type { Observed, ObservedCluster } from "../../src/core/reconcile/observed.ts";
 import { reconcile } from "../../src/core/reconcile/reconcile.ts";
 import type { Json, JsonObject } from "../../src/runtime/json.ts";
 import { arrayAt, isJsonObject, numberAt, objectAt, stringAt } from "../../src/runtime/json.ts";
+import { OWN_KINDS } from "../support/kinds.ts";
 import { comparePass } from "./compare-pass.ts";
 
 const NOW_MS = Date.parse("2026-01-01T00:00:00Z");
@@ -23,14 +24,17 @@ const CLUSTER = "conformance";
 const ANCHOR_UID = "anchor-1";
 
 /**
- * One reconcile pass over a Kubeflow manifest and its pods; the differences to what is expected. A job that would be refused today may have been
- * made, or changed since: what matters is what becomes of it.
+ * Runs one reconcile pass over a Kubeflow manifest and its pods, and returns the differences from the expectations.
+ * Also runs jobs that intake refuses today, because they may have been created or changed earlier.
  */
 export function runPass(input: JsonObject, expected: JsonObject): readonly string[] {
-  const outcome = fromManifest({ apiVersion: "kubeflow.org/v1", kind: input["kind"], ...objectAt(input, "job") });
+  const outcome = fromManifest(
+    { apiVersion: "kubeflow.org/v1", kind: input["kind"], ...objectAt(input, "job") },
+    OWN_KINDS,
+  );
   if (outcome.kind === "refused") return [`cannot be run: ${JSON.stringify(outcome.errors)}`];
   const { spec: sent } = outcome.manifest;
-  const kind = kindOf(sent.kind);
+  const kind = OWN_KINDS.kindOf(sent.kind);
   if (kind === undefined) return [`cannot be run: kind ${sent.kind} is not served`];
   const spec = defaultSpec(sent, { kind, labels: {}, namespaceQueue: null, classPriority: null });
   const job = jobOf(input, spec);
@@ -40,12 +44,12 @@ export function runPass(input: JsonObject, expected: JsonObject): readonly strin
     initImage: "alpine:3.20",
     kubectlImage: "kubectl:1",
   };
-  const boarded = job.status.phase === "SUSPENDED" ? resumed(job, { build }) : job;
-  const decision = reconcile(boarded, observe(input, job), NOW_MS, { build });
+  const boarded = job.status.phase === "SUSPENDED" ? resumed(job, { kinds: OWN_KINDS, build }) : job;
+  const decision = reconcile(boarded, observe(input, job), NOW_MS, { kinds: OWN_KINDS, build });
   return comparePass({ job: boarded, kind: kind as Kind, decision: decision as Decision, expected });
 }
 
-/** A suspended job that is to run again, once it has its new admission; one that stays suspended as it is. */
+/** A suspended job that shall run again gets a new admission. A job that stays suspended does not change. */
 function resumed(job: Job, config: ReconcileConfig): Job {
   const waiting = { ...job, admissions: [] };
   const status = reconcile(waiting, [], NOW_MS, config).record?.status ?? job.status;
@@ -140,14 +144,14 @@ function phaseOf(conditions: readonly Condition[]): JobPhase {
   return "ADMITTED";
 }
 
-/** A time that the status has without an offset is just now. */
+/** A time without an offset in the status means now. */
 function offset(input: JsonObject, name: string): number | null {
   const seconds = numberAt(objectAt(input, "timeOffsets"), name);
   if (seconds !== undefined) return NOW_MS + seconds * 1000;
   return stringAt(objectAt(objectAt(input, "job"), "status"), name) === undefined ? null : NOW_MS;
 }
 
-/** The pods of the case; those that the job's uid owns carry our identity, others stay foreign. */
+/** The pods of the case. Pods that the job's uid owns get our labels; others stay foreign. */
 function observe(input: JsonObject, job: Job): Observed {
   const pods = arrayAt(input, "pods")
     .filter(isJsonObject)
@@ -164,7 +168,7 @@ function observe(input: JsonObject, job: Job): Observed {
   return [{ cluster: CLUSTER, pods, services: [], configMaps: [anchor], ...gangOf(input, job) }];
 }
 
-/** The cluster's gang scheduler; any name other than volcano's is that of scheduler-plugins, as with Kubeflow. */
+/** The cluster's gang scheduler. As with Kubeflow, any name other than volcano's means scheduler-plugins. */
 function schedulerOf(input: JsonObject): GangScheduler | null {
   const name = stringAt(input, "gang") ?? "";
   if (name === "" || name === "none") return null;
@@ -183,7 +187,7 @@ function gangOf(input: JsonObject, job: Job): Pick<ObservedCluster, "gang"> {
   const phase = stringAt(input, "podGroupPhase");
   const labels = { [LABEL.jobUid]: job.uid, [LABEL.admission]: "1" };
   const group = { name: job.name, uid: "group-1", labels, controllerUid: ANCHOR_UID, admission: 1, deleting: false };
-  return { gang: { scheduler, groups: phase === undefined ? [] : [{ ...group, phase, asked: "" }] } };
+  return { gang: { scheduler, groups: phase === undefined ? [] : [{ ...group, phase, requestedSpec: "" }] } };
 }
 
 function stamped(pod: JsonObject, job: Job): JsonObject {

@@ -25,7 +25,10 @@ const READS: Readonly<Record<string, Read>> = {
 
 const PHASES = { queued: "Queued", initializing: "Initializing", running: "Running", succeeded: "Success" } as const;
 
-/** Reads a pod's status as production does, and compares it in Flyte's words; null where the case names no such function. */
+/**
+ * Reads a pod's status as production does, and compares it in Flyte's words. Returns null if the case names no such
+ * function.
+ */
 export function podStatus({ fn = "", input, config = {}, expected }: Case): readonly string[] | null {
   const read = READS[fn];
   if (read === undefined) return null;

@@ -26,7 +26,7 @@ import { equalLoosely } from "./compare.ts";
 
 type Run = (input: JsonObject, config: PodConfig) => Json | undefined;
 
-/** What each function of Flyte's is here. */
+/** Our function for each function of Flyte. */
 const FUNCTIONS: Readonly<Record<string, Run>> = {
   AdjustOrDefaultResource: (input) =>
     adjustOrDefault(
@@ -114,7 +114,7 @@ export function runsOnPods(fn: string): boolean {
   return Object.hasOwn(FUNCTIONS, fn);
 }
 
-/** Runs one function that builds pods or names; quantities are compared by value, and sets as sets. */
+/** Runs one function that builds pods or names. Compares quantities by value, and sets as sets. */
 export function buildPods(fn: string, config: JsonObject, input: JsonObject, expected: Json): readonly string[] {
   const found = FUNCTIONS[fn]?.(input, { ...PLAIN_POD_CONFIG, ...(config as Partial<PodConfig>) }) ?? null;
   const wanted = refused(expected) ? { error: true } : expected;

@@ -6,28 +6,34 @@ export type CaseResult = {
   readonly suite: string;
   readonly id: string;
   readonly outcome: "passed" | "failed" | "skipped";
-  /** What differed, or why the case is skipped. */
+  /** The differences, or the reason why the case is skipped. */
   readonly details: readonly string[];
 };
 
-/** Why a case is not expected to pass: we do it differently on purpose. */
+/** The reason why a case need not pass: Gangway differs on purpose. */
 export type Differences = Readonly<Record<string, string>>;
 
 export function readDifferences(): Differences {
   return JSON.parse(readFileSync(new URL("differences.json", import.meta.url), "utf8")) as Differences;
 }
 
-/** Runs every suite of a folder: each `.json` file that has a suite name and cases. */
-export async function runSuites(folder: string, differences: Differences): Promise<readonly CaseResult[]> {
+/** A case that is not run yet. */
+export type SuiteCase = { readonly suite: string; readonly id: string; readonly run: () => Promise<CaseResult> };
+
+/** The cases of every suite of a folder: each `.json` file that has a suite name and cases. */
+export function readSuites(folder: string, differences: Differences): readonly SuiteCase[] {
   const files = readdirSync(folder).filter((file) => file.endsWith(".json"));
-  const running = files.sort().flatMap((file) => {
+  return files.sort().flatMap((file) => {
     const { suite = file, cases = [] } = JSON.parse(readFileSync(join(folder, file), "utf8")) as {
       suite?: string;
       cases?: Case[];
     };
-    return cases.map((one) => runOne(suite, one, differences));
+    return cases.map((one) => ({ suite, id: one.id, run: () => runOne(suite, one, differences) }));
   });
-  return Promise.all(running);
+}
+
+export function runSuites(folder: string, differences: Differences): Promise<readonly CaseResult[]> {
+  return Promise.all(readSuites(folder, differences).map(({ run }) => run()));
 }
 
 async function runOne(suite: string, one: Case, differences: Differences): Promise<CaseResult> {

@@ -47,7 +47,7 @@ const terms = fc.array(fc.record({ matchExpressions: fc.array(requirement, { max
   maxLength: 3,
 });
 
-test("with required node labels a pod runs where its template allowed and the labels are, nowhere else", () => {
+test("with required node labels a pod runs only on nodes that its template allows and that have the labels", () => {
   fc.assert(
     fc.property(
       fc.option(terms, { nil: undefined }),
@@ -66,7 +66,7 @@ test("with required node labels a pod runs where its template allowed and the la
   );
 });
 
-test("a pod keeps everything of its template but the restart policy", () => {
+test("a pod keeps every member of its template except the restart policy", () => {
   const template = {
     metadata: { labels: { mine: "1" }, annotations: { note: "n" }, finalizers: ["f"] },
     spec: {
@@ -124,13 +124,13 @@ test("a pod keeps everything of its template but the restart policy", () => {
 });
 
 const policies = {
-  "a replica's own policy is the pod's": { restartPolicy: "Always", restartScope: "REPLICA", expected: "Always" },
-  "ExitCode is ours to judge, so the kubelet restarts nothing": {
+  "the pod has the policy of its replica": { restartPolicy: "Always", restartScope: "REPLICA", expected: "Always" },
+  "under ExitCode Gangway decides, so the kubelet restarts nothing": {
     restartPolicy: "ExitCode",
     restartScope: "REPLICA",
     expected: "Never",
   },
-  "a gang is restarted as one, so the kubelet restarts nothing": {
+  "with scope GANG Gangway restarts all pods, so the kubelet restarts nothing": {
     restartPolicy: "OnFailure",
     restartScope: "GANG",
     expected: "Never",
@@ -142,7 +142,7 @@ for (const [name, { expected, ...policy }] of Object.entries(policies)) {
   });
 }
 
-test("a service selects the pod of its job, admission and replica alone, and gives it a name before it is ready", () => {
+test("a service selects only the pod of its job, admission and replica, also before the pod is ready", () => {
   const service = buildService(ownership, { name: "j-worker-1", role: "Worker", index: 1, portName: "p", port: 1234 });
   assert.deepEqual(service["spec"], {
     clusterIP: "None",

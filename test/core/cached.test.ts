@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { awaitsResult } from "../../src/core/job/cached.ts";
-import type { Job } from "../../src/core/job/job.ts";
+import { awaitsResult, type Job } from "../../src/core/job/job.ts";
 import { isTerminal } from "../../src/core/job/status.ts";
 import { plan } from "../../src/core/plan/plan.ts";
-import { answerFor, takeAnswer } from "../../src/core/reconcile/cached.ts";
+import { applyCacheLookup, lookUpCache } from "../../src/core/reconcile/cached-result.ts";
 import type { JsonObject } from "../../src/runtime/json.ts";
+import { OWN_KINDS } from "../support/kinds.ts";
 import { queue, snapshot } from "./plan-world.ts";
 import { admit, CONFIG, jobOf, recorded, START_MS, template } from "./world.ts";
 
@@ -26,7 +26,7 @@ const withInputs = (job: Job, inputs: JsonObject): Job => ({ ...job, spec: { ...
 /** Looks for an answer as its worker would; the job as it is then. */
 function look(job: Job, all: readonly Job[]): Job {
   if (!awaitsResult(job)) return job;
-  const decision = takeAnswer(job, answerFor(job, all), { nowMs: START_MS, config: CONFIG });
+  const decision = applyCacheLookup(job, lookUpCache(job, all), { nowMs: START_MS, config: CONFIG });
   return recorded(job, decision);
 }
 
@@ -61,7 +61,22 @@ const answers: Record<string, { readonly others: readonly Job[]; readonly is: st
   "one made after it, that waits": { others: [asking("z", "k")], is: "miss" },
 };
 for (const [name, { others, is }] of Object.entries(answers)) {
-  test(`an answer from ${name}: ${is}`, () => assert.equal(answerFor(asking("job", "k"), others).kind, is));
+  test(`an answer from ${name}: ${is}`, () => assert.equal(lookUpCache(asking("job", "k"), others).kind, is));
+}
+
+/** What a job waits for that was created at time 5 with uid `m`, among one other that waits too. */
+const turns: Record<string, { readonly other: Pick<Job, "createTimeMs" | "uid">; readonly is: string }> = {
+  "one created before it, whatever its uid": { other: { createTimeMs: 4, uid: "z" }, is: "pending" },
+  "one created after it, whatever its uid": { other: { createTimeMs: 6, uid: "a" }, is: "miss" },
+  "one created at the same time with a lower uid": { other: { createTimeMs: 5, uid: "a" }, is: "pending" },
+  "one created at the same time with a higher uid": { other: { createTimeMs: 5, uid: "z" }, is: "miss" },
+  itself: { other: { createTimeMs: 5, uid: "m" }, is: "miss" },
+};
+for (const [name, { other, is }] of Object.entries(turns)) {
+  test(`a job that waits beside ${name}: ${is}`, () => {
+    const one = { ...asking("job", "k"), createTimeMs: 5, uid: "m" };
+    assert.equal(lookUpCache(one, [{ ...asking("other", "k"), ...other }]).kind, is);
+  });
 }
 
 test("a job that is answered succeeds without an admission, and says whose result it has", () => {
@@ -80,7 +95,7 @@ test("a job that is answered succeeds without an admission, and says whose resul
   );
 });
 
-test("the planner leaves a job alone until it is known that nobody answers for it, and passes it in a strict queue", () => {
+test("the planner passes a job that may reuse a result, also in a strict queue", () => {
   const waiting = look(asking("job", "k"), [asking("a", "k")]);
   const other = {
     ...jobOf({ kind: "Job", replicaSpecs: { Worker: { template: template("b") } } }),
@@ -88,19 +103,25 @@ test("the planner leaves a job alone until it is known that nobody answers for i
     createTimeMs: START_MS + 1,
   };
   const queues = [queue("default", {}, { strategy: "STRICT_FIFO" })];
-  const decided = plan(snapshot({ waiting: [waiting, other], queues, clusters: [] }), START_MS);
+  const decided = plan(snapshot({ waiting: [waiting, other], queues, clusters: [] }), {
+    kinds: OWN_KINDS,
+    nowMs: START_MS,
+  });
   assert.deepEqual(decided.refusals.map(({ jobUid, reason }) => [jobUid, reason]).toSorted(), [
     ["other", "NoCluster"],
     ["uid-job", "WaitingForCache"],
   ]);
-  const alone = plan(snapshot({ waiting: [look(asking("job", "k"), [])], queues, clusters: [] }), START_MS);
+  const alone = plan(snapshot({ waiting: [look(asking("job", "k"), [])], queues, clusters: [] }), {
+    kinds: OWN_KINDS,
+    nowMs: START_MS,
+  });
   assert.deepEqual(
     alone.refusals.map(({ reason }) => reason),
     ["NoCluster"],
   );
 });
 
-test("of jobs that are alike one runs at a time and one succeeds, in whatever order they are looked at; none waits for ever", () => {
+test("of identical jobs one runs at a time and one succeeds, in any order of passes; none waits for ever", () => {
   const looks = fc.array(fc.nat(5), { minLength: 0, maxLength: 30 });
   const ends = fc.array(fc.boolean(), { minLength: 6, maxLength: 6 });
   fc.assert(

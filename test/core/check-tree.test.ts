@@ -7,7 +7,7 @@ import { QUEUE_DEPTH_MAX } from "../../src/core/quota/decide.ts";
 const NAMES = ["a", "b", "c", "d", "e"];
 const change = fc.record({ name: fc.constantFrom(...NAMES), parent: fc.option(fc.constantFrom(...NAMES, "nowhere")) });
 
-/** A chain of so many queues, `n0` at the root. */
+/** A chain of `length` queues, with `n0` at the root. */
 function chain(length: number, prefix = "n"): TreeEdge[] {
   return Array.from({ length }, (_, at) => ({
     name: `${prefix}${at}`,
@@ -15,7 +15,7 @@ function chain(length: number, prefix = "n"): TreeEdge[] {
   }));
 }
 
-test("whatever is changed, as far as it is allowed: every path ends at a root that is there", () => {
+test("after any allowed changes every path ends at a root that exists", () => {
   fc.assert(
     fc.property(fc.array(change, { maxLength: 20 }), (changes) => {
       const tree = new Map<string, TreeEdge>();
@@ -25,7 +25,7 @@ test("whatever is changed, as far as it is allowed: every path ends at a root th
           let steps = 0;
           for (let at: TreeEdge = start; at.parent !== null; steps += 1) {
             const above = tree.get(at.parent);
-            assert.ok(above !== undefined, `${at.parent} is there`);
+            assert.ok(above !== undefined, `${at.parent} exists`);
             assert.ok(steps < NAMES.length, `${start.name} is not above itself`);
             at = above;
           }
@@ -35,7 +35,7 @@ test("whatever is changed, as far as it is allowed: every path ends at a root th
   );
 });
 
-test("a refusal says what is wrong", () => {
+test("a refusal names the unknown parent or the circle", () => {
   const tree = chain(3);
   assert.equal(treeProblem({ name: "x", parent: "n2" }, tree), null);
   assert.equal(treeProblem({ name: "n1", parent: null }, tree), null);
@@ -44,7 +44,7 @@ test("a refusal says what is wrong", () => {
   assert.deepEqual(treeProblem({ name: "n0", parent: "n2" }, tree), { kind: "circle", path: ["n0", "n2", "n1", "n0"] });
 });
 
-test("a path is as long as is walked when it is charged, and no longer", () => {
+test("a path has at most QUEUE_DEPTH_MAX queues", () => {
   const deep = chain(QUEUE_DEPTH_MAX);
   const last = `n${QUEUE_DEPTH_MAX - 1}`;
   const tooDeep = { kind: "tooDeep", depthMax: QUEUE_DEPTH_MAX };

@@ -18,7 +18,7 @@ const objects = fc.record({
 });
 const matches = (found: Readonly<Record<string, string>>) => found["job"] === "a" && found["admission"] === "1";
 
-test("nothing that another controls or that another admission labels is ever taken", () => {
+test("an object with another controller or with another admission's labels is never adopted", () => {
   fc.assert(
     fc.property(objects, fc.boolean(), (object, deleting) => {
       const verdict = claimVerdict(object, claimant(deleting));
@@ -31,7 +31,7 @@ test("nothing that another controls or that another admission labels is ever tak
   );
 });
 
-test("what was adopted is owned, and what was released is left alone: a second claim changes nothing", () => {
+test("an adopted object is then owned, a released one is left alone, and a second claim changes nothing", () => {
   fc.assert(
     fc.property(objects, fc.boolean(), (object, deleting) => {
       const verdict = claimVerdict(object, claimant(deleting));

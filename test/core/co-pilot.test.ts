@@ -14,7 +14,7 @@ const directory = mkdtempSync(join(tmpdir(), "gangway-co-pilot-"));
 after(() => rmSync(directory, { recursive: true, force: true }));
 const place = (...names: readonly string[]) => join(directory, ...names);
 
-/** A storage that is a folder of this machine; the pod's own folders are others of it. */
+/** The storage and the pod's folders are local folders. */
 const coPilot: CoPilotConfig = {
   image: "copier",
   command: ["cp", "-rT", "{{ .From }}", "{{ .To }}"],
@@ -48,7 +48,7 @@ const commandOf = (spec: JsonObject, name: string) => {
   return arrayAt(found, "command").map(String);
 };
 
-test("the uploader is a sidecar before the downloader, and the primary container alone finds the folders", () => {
+test("the uploader is a sidecar before the downloader, and only the primary container mounts the folders", () => {
   const spec = shapedSpec({ "gangway.dev/inputs": "in", "gangway.dev/outputs": "out" });
   assert.deepEqual(
     arrayAt(spec, "initContainers").map((one) => [stringAt(one, "name"), stringAt(one, "restartPolicy")]),
@@ -66,7 +66,7 @@ test("the uploader is a sidecar before the downloader, and the primary container
   assert.equal(spec["terminationGracePeriodSeconds"], 60);
 });
 
-test("inputs are there before the program starts, and outputs are taken away once it has ended, not before", async () => {
+test("inputs are downloaded before the program starts, and outputs are uploaded only after it has ended", async () => {
   const store = place("store");
   mkdirSync(join(store, "in"), { recursive: true });
   mkdirSync(coPilot.inputPath, { recursive: true });
@@ -83,14 +83,14 @@ test("inputs are there before the program starts, and outputs are taken away onc
   writeFileSync(join(coPilot.outputPath, "result"), `got ${input}`);
   assert.ok(!existsSync(join(store, "out")), "nothing is taken away while the program runs");
 
-  // As the kubelet does once the pod's containers have ended; a signal before the shell listens would only end it.
+  // The kubelet sends this signal once the pod's containers have ended. Before the trap is set, it would end the shell.
   await listening(uploader.pid ?? 0);
   uploader.kill("SIGTERM");
   assert.deepEqual(await ended, [0, null]);
   assert.equal(readFileSync(join(store, "out", "result"), "utf8"), "got 42");
 });
 
-/** Until a process catches SIGTERM, as Linux tells of it. */
+/** Waits until a process catches SIGTERM, as Linux reports it. */
 async function listening(pid: number): Promise<void> {
   const SIGTERM_BIT = 1n << 14n;
   for (;;) {

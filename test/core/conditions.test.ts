@@ -22,7 +22,7 @@ const change = fc.record({
 });
 const empty: readonly Condition[] = [];
 
-test("conditions are one of a type, never two terminal ones True, and Running never beside Restarting", () => {
+test("each type has one condition, at most one terminal condition is True, and Running excludes Restarting", () => {
   fc.assert(
     fc.property(fc.array(change, { maxLength: 20 }), (changes) => {
       const list = changes.reduce((conditions, one, at) => setCondition(conditions, one, at), empty);

@@ -21,7 +21,7 @@ const roles = fc.uniqueArray(
 );
 const cpu = (list: Readonly<Record<string, string>>) => Number(parseMilli(list["cpu"] ?? "0"));
 
-test("what a gang asks for at least grows with its minimum, ends at its whole, and no order of its roles changes it", () => {
+test("minimum resources grow with the minimum up to the whole gang, and ignore the order of roles", () => {
   fc.assert(
     fc.property(roles, fc.nat(30), (gang: readonly RoleOfGang[], min) => {
       const some = minResources(min, gang);
@@ -46,7 +46,7 @@ const group = (one: Scene) => one.cluster.things.find(({ kind }) => kind === "po
 const setPhase = (one: Scene, phase: string) =>
   one.cluster.change(group(one)!, { json: { ...group(one)!.json, status: { phase } } });
 
-test("volcano's pods are made once it has taken their group, and say which it is", () => {
+test("pods for volcano are created once it has accepted their group, and name the group", () => {
   const one = scene("volcano");
   const first = one.step();
   assert.deepEqual(names(first, "createPodGroup"), ["j"]);
@@ -62,7 +62,7 @@ test("volcano's pods are made once it has taken their group, and say which it is
   assert.deepEqual(one.step().actions, [], "nothing is written again");
 });
 
-test("scheduler-plugins gets group and pods at once, and the start timeout", () => {
+test("for scheduler-plugins, group and pods are created together, with the start timeout", () => {
   const one = scene("scheduler-plugins");
   const first = one.step();
   const [made] = manifests(first, "createPodGroup");
@@ -72,14 +72,14 @@ test("scheduler-plugins gets group and pods at once, and the start timeout", () 
   assert.equal(stringAt(objectAt(pod, "spec"), "schedulerName"), "scheduler-plugins-scheduler");
 });
 
-test("what the policy says of the group is said to volcano", () => {
+test("a group for volcano has the members of the scheduling policy", () => {
   const schedulingPolicy = { minAvailable: 2, queue: "q", priorityClass: "high", minResources: { cpu: "7" } };
   const [made] = manifests(scene("volcano", pytorch({ schedulingPolicy })).step(), "createPodGroup");
   const expected = { minMember: 2, minResources: { cpu: "7" }, queue: "q", priorityClassName: "high" };
   assert.deepEqual(objectAt(made, "spec"), expected);
 });
 
-test("a gang that grows asks for more, once", () => {
+test("a gang that grows updates its group once", () => {
   const one = scene("scheduler-plugins").start();
   const { runPolicy } = one.job.spec;
   const schedulingPolicy = { ...runPolicy.schedulingPolicy, minAvailable: 2 };
@@ -88,7 +88,7 @@ test("a gang that grows asks for more, once", () => {
   assert.deepEqual(one.step().actions, []);
 });
 
-test("the group goes at the end whatever the clean-pod policy says, and with an admission that is undone", () => {
+test("the group is deleted at the end under every clean-pod policy, and when its admission is undone", () => {
   const ended = scene("scheduler-plugins", pytorch({ cleanPodPolicy: "None" })).start();
   ended.set("j-master-0", "Succeeded", { exitCode: 0 });
   ended.rest();
@@ -101,7 +101,7 @@ test("the group goes at the end whatever the clean-pod policy says, and with an 
   assert.deepEqual(undone.cluster.things, []);
 });
 
-test("an admission keeps to the scheduler that it began with", () => {
+test("an admission keeps the scheduler that it started with", () => {
   const one = scene(null).start();
   one.cluster.scheduler = "volcano";
   assert.deepEqual(one.step().actions, []);

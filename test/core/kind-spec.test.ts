@@ -3,13 +3,14 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { schemaErrors } from "../../src/core/kinds/check-schema.ts";
 import { checkSent, ignoredMembers } from "../../src/core/kinds/check-sent.ts";
-import { KINDS, kindOf } from "../../src/core/kinds/registry.ts";
+import { KINDS } from "../../src/core/kinds/registry.ts";
 import type { Json, JsonObject } from "../../src/runtime/json.ts";
+import { OWN_KINDS } from "../support/kinds.ts";
 import { template } from "./world.ts";
 
 /** The smallest valid replica specs of a kind: every required type once, else one worker. */
 function replicasOf(kindName: string, changed: JsonObject = {}) {
-  const kind = kindOf(kindName)!;
+  const kind = OWN_KINDS.kindOf(kindName)!;
   const required = kind.roles?.filter(({ min }) => min > 0).map(({ name }) => name) ?? [];
   const roles = [...new Set([...required, "Worker"])];
   const specs = roles.map((role) => [role, { replicas: 1, template: template(kind.defaultContainer ?? "main") }]);
@@ -19,7 +20,9 @@ function replicasOf(kindName: string, changed: JsonObject = {}) {
 function errorsOf(kindName: string, sent: { kindSpec?: JsonObject; replicas?: JsonObject } = {}): string[] {
   const { kindSpec = {}, replicas = {} } = sent;
   const spec = { kind: kindName, replicaSpecs: replicasOf(kindName, replicas), kindSpec };
-  return checkSent(kindOf(kindName)!, spec).map(({ path, message }) => `${path.replace(/^spec\./, "")} ${message}`);
+  return checkSent(OWN_KINDS.kindOf(kindName)!, spec).map(
+    ({ path, message }) => `${path.replace(/^spec\./, "")} ${message}`,
+  );
 }
 
 const elastic = (policy: JsonObject) => ({ kindSpec: { elasticPolicy: policy } });
@@ -28,12 +31,12 @@ const one = (container: string, replicas = 1) => ({ replicas, template: template
 
 type Case = readonly [string, Parameters<typeof errorsOf>[1], readonly string[]];
 const refused: Readonly<Record<string, Case>> = {
-  "processes per node that are no number": [
+  "processes per node that are not a number": [
     "PyTorchJob",
     { kindSpec: { nprocPerNode: "many" } },
     ["kindSpec.nprocPerNode must be auto, cpu, gpu or a positive number"],
   ],
-  "no process per node": [
+  "zero processes per node": [
     "PyTorchJob",
     { kindSpec: { nprocPerNode: 0 } },
     ["kindSpec.nprocPerNode must be auto, cpu, gpu or a positive number"],
@@ -77,14 +80,14 @@ const refused: Readonly<Record<string, Case>> = {
         { value: "c", other: 1 },
       ],
     }),
-    [`${POLICY}.rdzvConf[1].key is required`, `${POLICY}.rdzvConf[1].other is no field of rdzvConf`],
+    [`${POLICY}.rdzvConf[1].key is required`, `${POLICY}.rdzvConf[1].other is not a field of rdzvConf`],
   ],
   "an unknown member of an elastic policy": [
     "PyTorchJob",
     elastic({ min: 1 }),
-    [`${POLICY}.min is no field of elasticPolicy`],
+    [`${POLICY}.min is not a field of elasticPolicy`],
   ],
-  "bounds that leave no number of workers": [
+  "bounds that exclude each other": [
     "PyTorchJob",
     elastic({ minReplicas: 3, maxReplicas: 2 }),
     [`${POLICY}.maxReplicas must be at least minReplicas, 3`],
@@ -107,7 +110,7 @@ const refused: Readonly<Record<string, Case>> = {
   "processes per node in both places": [
     "PyTorchJob",
     { kindSpec: { nprocPerNode: "2", elasticPolicy: { nProcPerNode: 2 } } },
-    [`${POLICY}.nProcPerNode must not be given beside nprocPerNode`],
+    [`${POLICY}.nProcPerNode must not be set together with nprocPerNode`],
   ],
   "an unknown success policy": [
     "TFJob",
@@ -117,14 +120,14 @@ const refused: Readonly<Record<string, Case>> = {
   "a member of another kind": [
     "TFJob",
     { kindSpec: { slotsPerWorker: 1 } },
-    ["kindSpec.slotsPerWorker is no field of TFJob"],
+    ["kindSpec.slotsPerWorker is not a field of TFJob"],
   ],
-  "no slot for a worker": [
+  "zero slots per worker": [
     "MPIJob",
     { kindSpec: { slotsPerWorker: 0 } },
     ["kindSpec.slotsPerWorker must be at least 1"],
   ],
-  "more slots than a number of 32 bits holds": [
+  "more slots than 32 bits can hold": [
     "MPIJob",
     { kindSpec: { slotsPerWorker: 2 ** 31 } },
     ["kindSpec.slotsPerWorker must be from 1 to 2147483647"],
@@ -152,12 +155,12 @@ const refused: Readonly<Record<string, Case>> = {
   "no worker of JAX": [
     "JAXJob",
     { replicas: { Worker: one("jax", 0) } },
-    ["replicaSpecs.Worker.replicas must be at least 1", "replicaSpecs must ask for at least one replica"],
+    ["replicaSpecs.Worker.replicas must be at least 1", "replicaSpecs must have at least one replica"],
   ],
   "a master of JAX": [
     "JAXJob",
     { replicas: { Master: one("jax") } },
-    ["replicaSpecs.Master is no replica type of JAXJob; these are: Worker"],
+    ["replicaSpecs.Master is not a replica type of JAXJob; types are: Worker"],
   ],
   "a backend that Caffe2 does not know": [
     "Caffe2Job",
@@ -167,16 +170,19 @@ const refused: Readonly<Record<string, Case>> = {
   "another container than the kind's": [
     "PaddleJob",
     { replicas: { Worker: one("main") } },
-    ["replicaSpecs.Worker.template.spec.containers must have a container named paddle, as every PaddleJob does"],
+    ["replicaSpecs.Worker.template.spec.containers must have a container named paddle: PaddleJob requires it"],
   ],
 };
 for (const [name, [kind, sent, errors]] of Object.entries(refused)) {
   test(`${kind}: ${name}`, () => assert.deepEqual(errorsOf(kind, sent), errors));
 }
 
-test("required replica types are missed by name", () => {
+test("errors name the missing replica types", () => {
   const missed = (kind: string, role: string) =>
-    checkSent(kindOf(kind)!, { kind, replicaSpecs: { [role]: one(kindOf(kind)!.defaultContainer ?? "main") } });
+    checkSent(OWN_KINDS.kindOf(kind)!, {
+      kind,
+      replicaSpecs: { [role]: one(OWN_KINDS.kindOf(kind)!.defaultContainer ?? "main") },
+    });
   assert.deepEqual(missed("MPIJob", "Worker"), [
     { path: "spec.replicaSpecs.Launcher", message: "is required: every MPIJob has exactly 1" },
   ]);
@@ -184,7 +190,7 @@ test("required replica types are missed by name", () => {
     { path: "spec.replicaSpecs.Master", message: "is required: every XGBoostJob has exactly 1" },
   ]);
   assert.deepEqual(
-    checkSent(kindOf("PyTorchJob")!, {
+    checkSent(OWN_KINDS.kindOf("PyTorchJob")!, {
       kind: "PyTorchJob",
       replicaSpecs: { Master: one("pytorch") },
       kindSpec: { elasticPolicy: {} },
@@ -216,16 +222,16 @@ const accepted: Readonly<Record<string, Case>> = {
     { replicas: { Master: one("paddle", 2) } },
     [],
   ],
-  "null for what is absent": ["TFJob", { kindSpec: { successPolicy: null, slotsPerWorker: null } }, []],
+  "null for omitted members": ["TFJob", { kindSpec: { successPolicy: null, slotsPerWorker: null } }, []],
 };
 for (const [name, [kind, sent, errors]] of Object.entries(accepted)) {
-  test(`${kind} takes ${name}`, () => assert.deepEqual(errorsOf(kind, sent), errors));
+  test(`${kind} accepts ${name}`, () => assert.deepEqual(errorsOf(kind, sent), errors));
 }
 
-test("what is taken and changes nothing is said", () => {
+test("members that are accepted but ignored are reported", () => {
   const spec = { kind: "PyTorchJob", replicaSpecs: {}, kindSpec: { elasticPolicy: { metrics: [{}] } } };
-  assert.deepEqual(ignoredMembers(kindOf("PyTorchJob")!, spec), [
-    { path: "spec.kindSpec.elasticPolicy.metrics", message: "is ignored: no autoscaler is made" },
+  assert.deepEqual(ignoredMembers(OWN_KINDS.kindOf("PyTorchJob")!, spec), [
+    { path: "spec.kindSpec.elasticPolicy.metrics", message: "is ignored: Gangway creates no autoscaler" },
   ]);
 });
 
@@ -253,7 +259,7 @@ function allowedBy(schema: JsonObject): fc.Arbitrary<Json> {
 }
 
 for (const kind of KINDS) {
-  test(`${kind.name}: its schema passes what it allows, and finds what is added or of a wrong type`, () => {
+  test(`${kind.name}: its schema accepts allowed values, and refuses unknown members and wrong types`, () => {
     const names = Object.keys((kind.kindSpecSchema["properties"] ?? {}) as JsonObject);
     fc.assert(
       fc.property(allowedBy(kind.kindSpecSchema), fc.nat(), (value, at) => {

@@ -6,11 +6,12 @@ import { replicaName } from "../../src/core/job/names.ts";
 import { compareRoles, memberCount } from "../../src/core/job/roles.ts";
 import type { JobSpec } from "../../src/core/job/spec.ts";
 import type { ClusterSpec, Replica, RoleState } from "../../src/core/kinds/kind.ts";
-import { KINDS, kindOf } from "../../src/core/kinds/registry.ts";
+import { KINDS } from "../../src/core/kinds/registry.ts";
+import { OWN_KINDS } from "../support/kinds.ts";
 import { template } from "./world.ts";
 
 function clusterSpecs(kindName: string, container: string, counts: Record<string, number>): [Replica, ClusterSpec][] {
-  const kind = kindOf(kindName)!;
+  const kind = OWN_KINDS.kindOf(kindName)!;
   const replicaSpecs = Object.fromEntries(
     Object.entries(counts).map(([role, replicas]) => [role, { replicas, template: template(container) }]),
   );
@@ -38,7 +39,7 @@ function clusterSpecs(kindName: string, container: string, counts: Record<string
   );
 }
 
-test("the ranks of a PyTorchJob are 0 to its world size, each once, and all agree on master and world", () => {
+test("the ranks of a PyTorchJob are 0 to its world size, each once, with the same master and world size", () => {
   fc.assert(
     fc.property(fc.nat({ max: 6 }), (workers) => {
       const specs = clusterSpecs("PyTorchJob", "pytorch", { Master: 1, Worker: workers });
@@ -122,7 +123,7 @@ for (const kind of KINDS) {
   });
 }
 
-test("long names are hashed into a DNS label and stay apart", () => {
+test("long names are hashed into different DNS labels", () => {
   const long = "x".repeat(60);
   const names = [replicaName(long, "Worker", 1), replicaName(long, "Worker", 2), replicaName(`${long}y`, "Worker", 1)];
   assert.equal(new Set(names).size, 3);

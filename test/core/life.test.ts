@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { reconcile } from "../../src/core/reconcile/reconcile.ts";
 import { admit, CONFIG, jobOf, podStatus, recorded, START_MS, TinyCluster, template } from "./world.ts";
 
-test("a PyTorchJob starts, runs, succeeds, is cleaned up, gives its tokens back and is forgotten once deleted", () => {
+test("a PyTorchJob starts, runs, succeeds, is cleaned up, releases its tokens, and its record is deleted", () => {
   const cluster = new TinyCluster("c1");
   let job = jobOf({
     kind: "PyTorchJob",

@@ -4,9 +4,10 @@ import fc from "fast-check";
 import { defaultSpec } from "../../src/core/job/defaults.ts";
 import { checkSent } from "../../src/core/kinds/check-sent.ts";
 import { fromManifest } from "../../src/core/kinds/from-manifest.ts";
-import { KINDS, kindOf } from "../../src/core/kinds/registry.ts";
+import { KINDS } from "../../src/core/kinds/registry.ts";
 import { checkTemplate } from "../../src/core/pods/validate-template.ts";
 import type { JsonObject } from "../../src/runtime/json.ts";
+import { OWN_KINDS } from "../support/kinds.ts";
 
 const template = { spec: { containers: [{ name: "pytorch", image: "img" }] } };
 const pytorch = (spec: JsonObject, replicas: JsonObject = { Worker: { replicas: 2, template } }): JsonObject => ({
@@ -17,10 +18,10 @@ const pytorch = (spec: JsonObject, replicas: JsonObject = { Worker: { replicas: 
 });
 
 function errorsOf(doc: JsonObject): readonly string[] {
-  const outcome = fromManifest(doc);
+  const outcome = fromManifest(doc, OWN_KINDS);
   if (outcome.kind === "refused") return outcome.errors.map(({ path }) => path);
   const { spec } = outcome.manifest;
-  return checkSent(kindOf(spec.kind)!, spec).map(({ path }) => path);
+  return checkSent(OWN_KINDS.kindOf(spec.kind)!, spec).map(({ path }) => path);
 }
 
 test("any JSON is read or refused with paths, never with an exception", () => {
@@ -43,8 +44,8 @@ test("any JSON is read or refused with paths, never with an exception", () => {
           { apiVersion, kind, metadata: spec, spec },
           { apiVersion, kind, spec: inner },
         ]) {
-          const outcome = fromManifest(doc as JsonObject);
-          if (outcome.kind === "read") checkSent(kindOf(outcome.manifest.spec.kind)!, outcome.manifest.spec);
+          const outcome = fromManifest(doc as JsonObject, OWN_KINDS);
+          if (outcome.kind === "read") checkSent(OWN_KINDS.kindOf(outcome.manifest.spec.kind)!, outcome.manifest.spec);
           else assert.ok(outcome.errors.every(({ path }) => path !== ""));
         }
       },
@@ -55,7 +56,7 @@ test("any JSON is read or refused with paths, never with an exception", () => {
 for (const kind of KINDS) {
   test(`the example of ${kind.name} is accepted as it is`, () => {
     assert.deepEqual(errorsOf(kind.example), []);
-    const outcome = fromManifest(kind.example);
+    const outcome = fromManifest(kind.example, OWN_KINDS);
     assert.ok(outcome.kind === "read");
     for (const { template: pod = {} } of Object.values(outcome.manifest.spec.replicaSpecs)) {
       assert.deepEqual(checkTemplate(pod), { errors: [], warnings: [] });
@@ -64,10 +65,10 @@ for (const kind of KINDS) {
 }
 
 const refused = {
-  "a kind that is known and not served": [{ ...pytorch({}), kind: "MXJob" }, ["kind"]],
+  "a known kind that is not served": [{ ...pytorch({}), kind: "MXJob" }, ["kind"]],
   "an unknown kind": [{ ...pytorch({}), kind: "NoJob" }, ["kind"]],
   "an API version that is not the kind's": [{ ...pytorch({}), apiVersion: "kubeflow.org/v2beta1" }, ["apiVersion"]],
-  "an old version of a kind, which has another shape": [
+  "an old version of a kind with other fields": [
     { apiVersion: "kubeflow.org/v1alpha1", kind: "MPIJob", spec: { gpus: 16, template: {} } },
     ["apiVersion"],
   ],
@@ -81,7 +82,7 @@ const refused = {
       "spec.runPolicy.backoffLimit",
     ],
   ],
-  "a run policy that says otherwise at its old place": [
+  "a run policy with another value at its old place": [
     pytorch({ backoffLimit: 3, cleanPodPolicy: "All", runPolicy: { backoffLimit: 4, cleanPodPolicy: "All" } }),
     ["spec.backoffLimit"],
   ],
@@ -89,7 +90,7 @@ const refused = {
   "a member of the spec that the kind does not know": [pytorch({ nprocPerNod: 1 }), ["spec.kindSpec.nprocPerNod"]],
   "no processes per node": [pytorch({ nprocPerNode: "0" }), ["spec.kindSpec.nprocPerNode"]],
   "a replica type of another kind": [pytorch({}, { PS: { template } }), ["spec.replicaSpecs.PS"]],
-  "a job that somebody else is to manage": [
+  "a job with another manager": [
     pytorch({ runPolicy: { managedBy: "kueue.x-k8s.io/multikueue" } }),
     ["spec.runPolicy.managedBy"],
   ],
@@ -116,9 +117,9 @@ for (const [name, [doc, paths]] of Object.entries(refused)) {
   test(`${name}: refused at its path`, () => assert.deepEqual(errorsOf(doc), paths));
 }
 
-test("run policies are read from their old places, beside what the new one says", () => {
+test("run policies are read from their old places and from the new one together", () => {
   const spec = { cleanPodPolicy: "Running", ttlSecondsAfterFinished: 60, runPolicy: { backoffLimit: 2 } };
-  const outcome = fromManifest(pytorch({ ...spec, schedulingPolicy: { minAvailable: 2 } }));
+  const outcome = fromManifest(pytorch({ ...spec, schedulingPolicy: { minAvailable: 2 } }), OWN_KINDS);
   assert.ok(outcome.kind === "read");
   assert.deepEqual(outcome.manifest.spec.runPolicy, {
     cleanPodPolicy: "Running",
@@ -129,30 +130,34 @@ test("run policies are read from their old places, beside what the new one says"
   assert.equal(outcome.manifest.spec.kindSpec, undefined);
 });
 
-test("a manifest may say that Kubeflow's controller manages the job", () => {
+test("a manifest may name Kubeflow's controller as the manager", () => {
   const outcome = fromManifest(
     pytorch({ runPolicy: { managedBy: "kubeflow.org/training-operator", backoffLimit: 2 } }),
+    OWN_KINDS,
   );
   assert.ok(outcome.kind === "read");
   assert.deepEqual(outcome.manifest.spec.runPolicy, { backoffLimit: 2 });
 });
 
-test("our own manifests carry every field of the API by its JSON name, enums with or without their prefix", () => {
-  const outcome = fromManifest({
-    apiVersion: "gangway.dev/v1",
-    kind: "Job",
-    metadata: { name: "j", namespace: "n", labels: { a: "b" } },
-    spec: {
-      replicaSpecs: { Worker: { replicas: 2, restartPolicy: "RESTART_POLICY_ON_FAILURE", template } },
-      runPolicy: {
-        cleanPodPolicy: "CLEAN_POD_POLICY_ALL",
-        restartScope: "RESTART_SCOPE_REPLICA",
-        activeDeadlineSeconds: "60",
+test("manifests of gangway.dev/v1 accept every field by its JSON name, and enums with or without prefix", () => {
+  const outcome = fromManifest(
+    {
+      apiVersion: "gangway.dev/v1",
+      kind: "Job",
+      metadata: { name: "j", namespace: "n", labels: { a: "b" } },
+      spec: {
+        replicaSpecs: { Worker: { replicas: 2, restartPolicy: "RESTART_POLICY_ON_FAILURE", template } },
+        runPolicy: {
+          cleanPodPolicy: "CLEAN_POD_POLICY_ALL",
+          restartScope: "RESTART_SCOPE_REPLICA",
+          activeDeadlineSeconds: "60",
+        },
+        priority: 5,
+        placement: { gpuModels: ["h100"] },
       },
-      priority: 5,
-      placement: { gpuModels: ["h100"] },
     },
-  });
+    OWN_KINDS,
+  );
   assert.deepEqual(outcome, {
     kind: "read",
     manifest: {
@@ -168,10 +173,10 @@ test("our own manifests carry every field of the API by its JSON name, enums wit
   });
 });
 
-test("what a job does not say comes from its kind, and replica types are spelt as the kind spells them", () => {
+test("the kind sets omitted members of a job, and spells its replica types", () => {
   const context = { labels: { "kueue.x-k8s.io/queue-name": "team" }, namespaceQueue: "ns-queue", classPriority: 7 };
   const sent = { kind: "TFJob", replicaSpecs: { ps: { template }, WORKER: { replicas: 3, template } } };
-  const spec = defaultSpec(sent, { ...context, kind: kindOf("TFJob")! });
+  const spec = defaultSpec(sent, { ...context, kind: OWN_KINDS.kindOf("TFJob")! });
   assert.deepEqual(Object.keys(spec.replicaSpecs), ["PS", "Worker"]);
   assert.equal(spec.replicaSpecs["PS"]?.restartPolicy, "Never");
   assert.equal(spec.priority, 7);

@@ -15,7 +15,7 @@ const horovod = (replicas: number): SentSpec => ({
   replicaSpecs: { Launcher: { template: template("mpi") }, Worker: { replicas, template: template("mpi") } },
 });
 
-/** As the planner adds members to a gang on board. */
+/** Adds members to an admitted gang, as the planner does. */
 function grow(scene: Scene, workers: number): void {
   const members = { Launcher: 1, Worker: workers };
   const admissions = scene.job.admissions.map((admission) => ({ ...admission, members }));
@@ -41,10 +41,10 @@ const kindsOf = (actions: readonly Action[]) =>
   );
 
 describe("an MPIJob that scales while it runs", () => {
-  test("grows: role and hosts file, then the pods; and then it rests", () => {
+  test("grows: updates role and hosts file, then creates the pods, then changes nothing more", () => {
     const scene = new Scene(horovod(2), "mpi").start();
     assert.equal(scene.change({ replicas: { Worker: 3 } }), "changed");
-    assert.deepEqual(kindsOf(scene.step().actions), [], "nobody has promised the room yet");
+    assert.deepEqual(kindsOf(scene.step().actions), [], "the planner has not added the member yet");
     grow(scene, 3);
     assert.deepEqual(kindsOf(scene.step().actions), [
       "updatePart ConfigMap",
@@ -57,7 +57,7 @@ describe("an MPIJob that scales while it runs", () => {
     assert.deepEqual([scene.step().actions, scene.podNames.length], [[], 4]);
   });
 
-  test("shrinks: who leaves is no host any more, and may not be reached", () => {
+  test("shrinks: a worker that leaves is no host any more, and the launcher may not reach it", () => {
     const scene = new Scene(horovod(3), "mpi").start();
     scene.change({ replicas: { Worker: 1 } });
     assert.deepEqual(names(scene.step(), "deletePod"), ["j-worker-1", "j-worker-2"]);
@@ -73,12 +73,12 @@ describe("an MPIJob that scales while it runs", () => {
     assert.equal(scene.job.status.phase, "RUNNING");
   });
 
-  test("only workers come and go", () => {
+  test("only workers can be scaled", () => {
     const scene = new Scene(horovod(2), "mpi").start();
     assert.equal(scene.change({ replicas: { Launcher: 0 } }), "invalid");
   });
 
-  test("what somebody else wrote into the config map is put right", () => {
+  test("foreign changes of the config map are undone", () => {
     const scene = new Scene(horovod(2), "mpi").start();
     const map = scene.cluster.things.find(({ kind }) => kind === "configMap")!;
     const data = { ...objectAt(map.json, "data"), hostfile: "elsewhere slots=8\n", more: "x" };
@@ -115,13 +115,13 @@ describe("an MPIJob that scales while it runs", () => {
 const command = fc.oneof(
   fc.record({ kind: fc.constant("scale" as const), to: fc.nat({ max: 5 }) }),
   fc.record({ kind: fc.constant("grow" as const) }),
-  // So many calls reach the cluster before one fails and before the worker is gone; the cache is as old as it was at some earlier step.
+  // `works`: the number of calls that succeed before one fails. `lagMs`: the age of the cache.
   fc.record({ kind: fc.constant("step" as const), works: fc.nat({ max: 8 }), lagMs: fc.nat({ max: 20_000 }) }),
   fc.record({ kind: fc.constant("collect" as const) }),
   fc.record({ kind: fc.constant("lose" as const) }),
 );
 
-test("however calls fail and caches lag, in the end hosts file and role name the members, and nothing more is written", async () => {
+test("despite failed calls and slow caches, the hosts file and the role name the members, and writes end", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(command, { maxLength: 40 }), async (commands) => {
       const scene = new Scene(horovod(2), "mpi").start();
@@ -151,12 +151,12 @@ function growAsAsked(scene: Scene): void {
   if (wanted > (scene.job.admissions[0]?.members["Worker"] ?? 0)) grow(scene, wanted);
 }
 
-/** Somebody deletes the config map. */
+/** Deletes the config map. */
 function lose(scene: Scene): void {
   scene.cluster.things = scene.cluster.things.filter(({ kind }) => kind !== "configMap");
 }
 
-/** A worker's step whose calls fail from one on. */
+/** A step of a worker whose calls fail after the first `works` calls. */
 async function unluckyStep(scene: Scene, { works, lagMs }: { works: number; lagMs: number }): Promise<void> {
   const decision = reconcile(scene.job, [scene.cluster.observe({ nowMs: scene.nowMs, lagMs })], scene.nowMs, CONFIG);
   scene.job = recorded(scene.job, decision);

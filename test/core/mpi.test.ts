@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { kindOf } from "../../src/core/kinds/registry.ts";
 import { reconcile } from "../../src/core/reconcile/reconcile.ts";
 import type { JsonObject } from "../../src/runtime/json.ts";
 import { arrayAt, objectAt, stringAt } from "../../src/runtime/json.ts";
+import { OWN_KINDS } from "../support/kinds.ts";
 import { Scene } from "./scene.ts";
 import { admit, CONFIG, jobOf, START_MS, template } from "./world.ts";
 
@@ -17,7 +17,7 @@ const mpi = (workers = 2, kindSpec: JsonObject = {}, launcher: JsonObject = temp
   runPolicy: { cleanPodPolicy: "Running" as const },
 });
 
-/** What a fresh gang is made of: manifests by `Kind/name`. */
+/** The manifests of a fresh gang, by `Kind/name`. */
 function madeOf(sent: ReturnType<typeof mpi>): Record<string, JsonObject> {
   const job = admit(jobOf(sent), { cluster: "c", nowMs: START_MS, number: 1 });
   const { actions } = reconcile(job, [{ cluster: "c", pods: [], services: [], configMaps: [] }], START_MS, CONFIG);
@@ -32,7 +32,7 @@ const gpuLauncher = {
   spec: { containers: [{ name: "mpi", image: "i", resources: { limits: { "nvidia.com/gpu": 1 } } }] },
 };
 
-test("an MPIJob has no services, but a config map, an account and what lets it run commands in its workers alone", () => {
+test("an MPIJob has no services; its account may run commands only in its own workers", () => {
   const made = madeOf(mpi());
   assert.deepEqual(Object.keys(made), [
     "ConfigMap/j-admission-1",
@@ -55,15 +55,15 @@ test("an MPIJob has no services, but a config map, an account and what lets it r
 
 const hostfiles = {
   "one line for each worker": [mpi(2), "j-worker-0 slots=1\nj-worker-1 slots=1\n"],
-  "with the slots that were asked for": [mpi(1, { slotsPerWorker: 4 }), "j-worker-0 slots=4\n"],
-  "a launcher with a GPU is a host, too": [mpi(1, {}, gpuLauncher), "j-launcher slots=1\nj-worker-0 slots=1\n"],
+  "with the requested slots": [mpi(1, { slotsPerWorker: 4 }), "j-worker-0 slots=4\n"],
+  "a launcher with a GPU is a host too": [mpi(1, {}, gpuLauncher), "j-launcher slots=1\nj-worker-0 slots=1\n"],
   "no line without workers": [mpi(0), ""],
 } as const;
 for (const [name, [sent, hostfile]] of Object.entries(hostfiles)) {
   test(`hosts file: ${name}`, () => assert.equal(dataOf(sent)["hostfile"], hostfile));
 }
 
-test("without workers nothing may be run anywhere", () => {
+test("without workers the launcher may not run commands in any pod", () => {
   assert.equal(arrayAt(madeOf(mpi(0))["Role/j-launcher"], "rules").length, 1);
 });
 
@@ -81,12 +81,12 @@ const twoContainers = {
   },
 };
 const mains = {
-  "the first container is the one that kubectl exec leads to": [{}, "sidecar"],
-  "the container that the job names is": [{ mainContainer: "mpi" }, "mpi"],
-  "a name that no container has leads to the first": [{ mainContainer: "other" }, "sidecar"],
+  "without a name kubectl exec uses the first container": [{}, "sidecar"],
+  "kubectl exec uses the container that the job names": [{ mainContainer: "mpi" }, "mpi"],
+  "for an unknown name kubectl exec uses the first container": [{ mainContainer: "other" }, "sidecar"],
 } as const;
 for (const [name, [kindSpec, main]] of Object.entries(mains)) {
-  test(`${name}: it waits in workers and knows the hosts in the launcher`, () => {
+  test(`${name}: it sleeps in workers and has the hosts in the launcher`, () => {
     const made = madeOf({
       ...mpi(1, kindSpec),
       replicaSpecs: { Launcher: { template: twoContainers }, Worker: { replicas: 1, template: twoContainers } },
@@ -101,7 +101,7 @@ for (const [name, [kindSpec, main]] of Object.entries(mains)) {
   });
 }
 
-test("how Intel MPI starts its processes is the template's to say", () => {
+test("the template may set the variables of Intel MPI", () => {
   const env = [{ name: "I_MPI_HYDRA_BOOTSTRAP", value: "ssh" }];
   const made = madeOf(mpi(1, {}, { spec: { containers: [{ name: "mpi", image: "i", env }] } }));
   const [container] = arrayAt(objectAt(made["Pod/j-launcher"], "spec"), "containers");
@@ -111,7 +111,7 @@ test("how Intel MPI starts its processes is the template's to say", () => {
   assert.deepEqual(values, ["ssh", "/etc/mpi/kubexec.sh"]);
 });
 
-test("an account that the launcher's template names is bound instead of one of its own", () => {
+test("if the launcher's template names an account, Gangway binds that and creates none", () => {
   const made = madeOf(
     mpi(1, {}, { spec: { serviceAccountName: "trainer", containers: [{ name: "mpi", image: "i" }] } }),
   );
@@ -122,7 +122,7 @@ test("an account that the launcher's template names is bound instead of one of i
   assert.equal(objectAt(made["Pod/j-launcher"], "spec")["serviceAccountName"], "trainer");
 });
 
-test("a worker runs what its template says, and waits where that says nothing; only the launcher sees no GPUs it did not ask for", () => {
+test("a worker without a command sleeps; only the launcher hides GPUs that it did not request", () => {
   const own = { spec: { containers: [{ name: "mpi", image: "i", command: ["/usr/sbin/sshd"], args: ["-D"] }] } };
   const sent = { ...mpi(), replicaSpecs: { ...mpi().replicaSpecs, Worker: { replicas: 1, template: own } } };
   const [container] = arrayAt(objectAt(madeOf(sent)["Pod/j-worker-0"], "spec"), "containers");
@@ -135,7 +135,7 @@ test("a worker runs what its template says, and waits where that says nothing; o
   assert.ok(!names(mpi(1, {}, gpuLauncher)).includes("NVIDIA_VISIBLE_DEVICES"));
 });
 
-test("a config map that is lost is made again, and the rest looked at, since it told of that; at the end nothing is left", () => {
+test("a lost config map is created again with the other objects; at the end all are deleted", () => {
   const scene = new Scene(mpi());
   scene.start();
   assert.equal(scene.job.status.phase, "RUNNING");
@@ -157,8 +157,8 @@ test("a config map that is lost is made again, and the rest looked at, since it 
   );
 });
 
-test("the launcher leads: workers that end are no word, one that fails for good is", () => {
-  const { verdict } = kindOf("MPIJob")!;
+test("the launcher leads: workers that end are ignored, but one that fails for good fails the job", () => {
+  const { verdict } = OWN_KINDS.kindOf("MPIJob")!;
   const state = { members: 1, active: 0, succeeded: 0, failedForGood: 0, firstExitedZero: false };
   const launcher = { ...state, role: "Launcher" };
   const worker = { ...state, role: "Worker" };
@@ -195,8 +195,8 @@ test("the launcher leads: workers that end are no word, one that fails for good 
   );
 });
 
-test("dynamic workers of a TFJob that fail are forgiven, until none is left to lead", () => {
-  const { verdict } = kindOf("TFJob")!;
+test("failures of dynamic workers of a TFJob are ignored until none is left to lead", () => {
+  const { verdict } = OWN_KINDS.kindOf("TFJob")!;
   const dynamic = { enableDynamicWorker: true };
   const worker = { role: "Worker", members: 2, active: 1, succeeded: 0, failedForGood: 1, firstExitedZero: false };
   const chief = { ...worker, role: "Chief", members: 1, active: 1, failedForGood: 0 };

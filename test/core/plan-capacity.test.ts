@@ -50,7 +50,7 @@ const ours = (index: number) => ({
 const free = (nodes: readonly JsonObject[], pods: readonly JsonObject[]) =>
   summarize(nodes, pods).nodes.map((node) => node.free["nvidia.com/gpu"]);
 
-test("a node has free what is allocatable less what its living pods request, whoever they belong to", () => {
+test("a node's free resources are allocatable less the requests of all its live pods", () => {
   const pods = [
     kubePod("ours", { node: "n", gpus: 2, labels: ours(0) }),
     kubePod("theirs", { node: "n", gpus: 1 }),
@@ -64,7 +64,7 @@ test("a node has free what is allocatable less what its living pods request, who
   assert.deepEqual(nodes[0]?.free, { cpu: 4000, "nvidia.com/gpu": 3000, pods: 6000 });
 });
 
-test("our members are seen once they are bound, as long as they live", () => {
+test("members count as seen while their pods are bound and live", () => {
   const pods = [
     kubePod("b", { node: "n", labels: ours(1) }),
     kubePod("a", { node: "n", labels: ours(0), phase: "Pending" }),
@@ -77,7 +77,7 @@ test("our members are seen once they are bound, as long as they live", () => {
   assert.deepEqual(unbound, []);
 });
 
-test("a foreign pod without a node waits for one, with only what decides where", () => {
+test("an unbound pod of others is listed with the parts of its spec that decide where it may run", () => {
   const pods = [
     kubePod("waits", { gpus: 4, phase: "Pending" }),
     kubePod("leaves", { phase: "Pending", deleting: true }),
@@ -95,7 +95,11 @@ const unusable: Readonly<Record<string, { readonly node: JsonObject; readonly un
     node: kubeNode("n", { conditions: [{ type: "Ready", status: "False" }] }),
     unschedulable: true,
   },
-  "a node that is silent does not": {
+  "a node that is being deleted does not": {
+    node: { ...kubeNode("n"), metadata: { name: "n", deletionTimestamp: "2026-01-01T00:00:00Z" } },
+    unschedulable: true,
+  },
+  "a node with an unknown condition does not": {
     node: kubeNode("n", { conditions: [{ type: "Ready", status: "Unknown" }] }),
     unschedulable: true,
   },
@@ -111,7 +115,7 @@ test("a node keeps its taints and labels", () => {
   assert.deepEqual(node?.labels, { gpu: "h100" });
 });
 
-test("what is bound and what is free add up to what is allocatable, in whatever order pods and nodes come", () => {
+test("requests of bound pods and free resources add up to allocatable, in any order of pods and nodes", () => {
   const some = fc.array(fc.record({ node: fc.constantFrom("n", "m"), gpus: fc.integer({ min: 1, max: 3 }) }), {
     maxLength: 8,
   });
@@ -129,11 +133,44 @@ test("what is bound and what is free add up to what is allocatable, in whatever 
   );
 });
 
-test("no JSON makes it throw", () => {
+test("no JSON makes summarize throw", () => {
   fc.assert(
     fc.property(fc.array(fc.dictionary(fc.constantFrom("metadata", "spec", "status"), fc.jsonValue())), (objects) => {
       const json = objects as JsonObject[];
       assert.equal(summarize(json, json).nodes.length, json.length);
     }),
   );
+});
+
+test("nodes, members and unbound pods come in the order of their names, whatever the order they were read in", () => {
+  const nodes = ["c", "a", "b"].map((name) => kubeNode(name));
+  const unbound = [3, 1, 2].map((gpus) => kubePod(`pod-${gpus}`, { gpus, phase: "Pending" }));
+  const members = [2, 0, 1].map((index) => kubePod(`member-${index}`, { node: "a", labels: ours(index) }));
+  for (const pods of [[...unbound, ...members], [...members, ...unbound].toReversed()]) {
+    const summary = summarize(nodes, pods);
+    assert.deepEqual(
+      summary.nodes.map(({ name }) => name),
+      ["a", "b", "c"],
+    );
+    assert.deepEqual(
+      summary.seen.map(({ index }) => index),
+      [0, 1, 2],
+    );
+    assert.deepEqual(
+      summary.unbound.map(({ requests }) => requests["nvidia.com/gpu"]),
+      [1_000, 2_000, 3_000],
+    );
+  }
+});
+
+test("a node whose conditions do not name Ready takes pods; its taint keeps them off while it is new", () => {
+  const pressure = [{ type: "DiskPressure", status: "False" }];
+  for (const conditions of [[], pressure]) {
+    assert.equal(summarize([kubeNode("n", { conditions })], []).nodes[0]?.unschedulable, false);
+  }
+  const both = [
+    { type: "DiskPressure", status: "True" },
+    { type: "Ready", status: "False" },
+  ];
+  assert.equal(summarize([kubeNode("n", { conditions: both })], []).nodes[0]?.unschedulable, true);
 });

@@ -5,23 +5,25 @@ import { plan } from "../../src/core/plan/plan.ts";
 import type { Plan } from "../../src/core/plan/plan-types.ts";
 import type { PlanSnapshot } from "../../src/core/plan/snapshot.ts";
 import type { JsonObject } from "../../src/runtime/json.ts";
-import { admission, amounts, cluster, flavor, job, NOW, node, nodes, queue, snapshot } from "./plan-world.ts";
+import { AT, admission, amounts, cluster, flavor, job, NOW, node, nodes, queue, snapshot } from "./plan-world.ts";
 
 const undone = (facts: Omit<Parameters<typeof admission>[0], "cluster">) =>
   admission({ cluster: "east", state: "undone", number: 2, ...facts });
 
 const gang = (replicas: number, gpus: number) => ({ Worker: { replicas, gpus } });
 
-/** A plan in short: `name -> cluster members flavor` for who boards, `name: reason` for who waits, in the plan's order. */
+/**
+ * A plan in short, in its order: `name -> cluster members flavor` for an admission, `name: reason` for a refusal.
+ */
 function short(made: Plan): readonly string[] {
-  const boards = made.admissions.map((planned) => {
+  const admitted = made.admissions.map((planned) => {
     const members = Object.entries(planned.members).map(([role, count]) => `${role}=${count}`);
     const flavors = Object.values(planned.flavors);
     const number = planned.admission === 1 ? "" : ` #${planned.admission}`;
     const grown = planned.kind === "grow" ? " grows" : "";
     return `${planned.jobUid.slice(4)} -> ${[planned.cluster, ...members, ...flavors].join(" ")}${number}${grown}`;
   });
-  return [...boards, ...made.refusals.map((refusal) => `${refusal.jobUid.slice(4)}: ${refusal.reason}`)];
+  return [...admitted, ...made.refusals.map((refusal) => `${refusal.jobUid.slice(4)}: ${refusal.reason}`)];
 }
 
 const running = (
@@ -44,7 +46,7 @@ const running = (
     ],
   });
 
-/** A running gang of a kind whose workers may come and go. */
+/** A running gang of an elastic kind. */
 const elastic = (name: string, members: number, parts: { replicas: number; queue?: string }) => {
   const base = running(name, members, parts);
   return { ...base, spec: { ...base.spec, kind: "TFJob", kindSpec: { enableDynamicWorker: true } } };
@@ -61,8 +63,8 @@ const zoned = nodes(4, "h100").map((one, at) => ({ ...one, labels: { gpu: "h100"
 const wide = [cluster("east", { nodes: nodes(4, "h100") })];
 
 const cases: Readonly<Record<string, { readonly from: Partial<PlanSnapshot>; readonly made: readonly string[] }>> = {
-  "an empty snapshot asks for nothing": { from: {}, made: [] },
-  "a gang that fits boards with all its members": {
+  "an empty snapshot gives an empty plan": { from: {}, made: [] },
+  "a gang that fits is admitted with all its members": {
     from: { waiting: [job({ name: "a", roles: gang(2, 8) })] },
     made: ["a -> east Worker=2 gpu/h100"],
   },
@@ -73,7 +75,7 @@ const cases: Readonly<Record<string, { readonly from: Partial<PlanSnapshot>; rea
     },
     made: ["a: NoCapacity"],
   },
-  "where not all fit, the minimum boards, leaders first": {
+  "if not all members fit, the minimum is admitted, leaders first": {
     from: {
       waiting: [
         job({
@@ -85,7 +87,7 @@ const cases: Readonly<Record<string, { readonly from: Partial<PlanSnapshot>; rea
     },
     made: ["a -> east Master=1 Worker=1 gpu/h100"],
   },
-  "where the quota does not reach for all, the minimum boards": {
+  "if the quota is too small for all members, the minimum is admitted": {
     from: { waiting: [job({ name: "a", roles: gang(2, 8), minAvailable: 1 })], queues: [queue("q", { h100: 8 })] },
     made: ["a -> east Worker=1 gpu/h100"],
   },
@@ -100,7 +102,7 @@ const cases: Readonly<Record<string, { readonly from: Partial<PlanSnapshot>; rea
     },
     made: ["a: NoCapacity"],
   },
-  "a cordoned node takes nothing, and still counts for what the cluster could take": {
+  "a cordoned node takes no pods, but counts for what the empty cluster could take": {
     from: {
       waiting: [job({ name: "a", roles: gang(2, 8) })],
       clusters: [cluster("east", { nodes: [node("x", "h100"), node("y", "h100", { unschedulable: true })] })],
@@ -130,14 +132,14 @@ const cases: Readonly<Record<string, { readonly from: Partial<PlanSnapshot>; rea
     },
     made: ["b -> east Worker=1 gpu/h100", "a: TooLarge"],
   },
-  "in a strict queue nobody passes the head": {
+  "in a strict queue no gang passes the head": {
     from: {
       waiting: [job({ name: "a", roles: gang(3, 8) }), job({ name: "b", roles: gang(1, 8), createTimeMs: 1 })],
       queues: [queue("q", { h100: 100 }, { strategy: "STRICT_FIFO" })],
     },
     made: ["a: TooLarge", "b: BehindHead"],
   },
-  "a strict head that only waits for its time is passed": {
+  "others pass a strict head that only waits for its time": {
     from: {
       waiting: [
         job({ name: "a", roles: gang(1, 8), backoff: { undone: 1, notBeforeMs: NOW + 1, lastCluster: "east" } }),
@@ -146,6 +148,16 @@ const cases: Readonly<Record<string, { readonly from: Partial<PlanSnapshot>; rea
       queues: [queue("q", { h100: 100 }, { strategy: "STRICT_FIFO" })],
     },
     made: ["b -> east Worker=1 gpu/h100", "a: Backoff"],
+  },
+  "others pass a strict head whose older pods still run": {
+    from: {
+      waiting: [
+        job({ name: "a", roles: gang(1, 4), queue: "strict", admissions: [undone({})] }),
+        job({ name: "b", roles: gang(1, 8), queue: "strict" }),
+      ],
+      queues: [{ ...queue("strict", { h100: 99 }), strategy: "STRICT_FIFO" }],
+    },
+    made: ["b -> east Worker=1 gpu/h100", "a: Draining"],
   },
   "the queue that uses the smaller share of its quota goes first": {
     from: {
@@ -177,7 +189,7 @@ const cases: Readonly<Record<string, { readonly from: Partial<PlanSnapshot>; rea
       "qc: NoCapacity",
     ],
   },
-  "a job of a queue that does not exist is told so": {
+  "a job of a queue that does not exist is refused as UnknownQueue": {
     from: { waiting: [job({ name: "a", queue: "nowhere", roles: gang(1, 8) })] },
     made: ["a: UnknownQueue"],
   },
@@ -185,25 +197,25 @@ const cases: Readonly<Record<string, { readonly from: Partial<PlanSnapshot>; rea
     from: { waiting: [job({ name: "a", roles: gang(1, 8) })], queues: [queue("q", {})] },
     made: ["a: NoQuota"],
   },
-  "a gang that asks for more than the whole quota is refused until limits change": {
+  "a gang that requests more than the whole quota is refused until limits change": {
     from: { waiting: [job({ name: "a", roles: gang(2, 8) })], queues: [queue("q", { h100: 15 })] },
     made: ["a: AboveQuota"],
   },
-  "what others of the queue use counts against the quota": {
+  "the use of other jobs in the queue counts against the quota": {
     from: {
       waiting: [job({ name: "a", roles: gang(1, 8) })],
       queues: [queue("q", { h100: 16 }, { used: { "gpu/h100": 9 } })],
     },
     made: ["a: QuotaExhausted"],
   },
-  "what the plan itself admits counts against the quota": {
+  "the plan's own admissions count against the quota": {
     from: {
       waiting: [job({ name: "a", roles: gang(1, 8) }), job({ name: "b", roles: gang(1, 8) })],
       queues: [queue("q", { h100: 15 })],
     },
     made: ["a -> east Worker=1 gpu/h100", "b: QuotaExhausted"],
   },
-  "a gang without GPUs needs no quota and no line": {
+  "a gang without GPUs needs no quota and no allocation": {
     from: { waiting: [job({ name: "a", roles: { Worker: { replicas: 3, cpu: 2 } } })], queues: [queue("q", {})] },
     made: ["a -> east Worker=3"],
   },
@@ -215,7 +227,7 @@ const cases: Readonly<Record<string, { readonly from: Partial<PlanSnapshot>; rea
     },
     made: ["a -> zulu Worker=1 gpu/a100"],
   },
-  "the second flavor is taken where the first is used up": {
+  "the second flavor is used if the first is exhausted": {
     from: {
       waiting: [job({ name: "a", roles: gang(1, 8) })],
       queues: [queue("q", { a100: 8, h100: 8 }, { used: { "gpu/a100": 1 } })],
@@ -223,13 +235,40 @@ const cases: Readonly<Record<string, { readonly from: Partial<PlanSnapshot>; rea
     },
     made: ["a -> alpha Worker=1 gpu/h100"],
   },
-  "all members under the second flavor are better than a minimum under the first": {
+  "the plan prefers all members under the second flavor to the minimum under the first": {
     from: {
       waiting: [job({ name: "a", roles: gang(2, 8), minAvailable: 1 })],
       queues: [queue("q", { a100: 16, h100: 16 })],
       clusters: [cluster("alpha"), cluster("zulu", { nodes: nodes(1, "a100") })],
     },
     made: ["a -> alpha Worker=2 gpu/h100"],
+  },
+  "members that need no flavor are admitted under the flavor of the members that come later": {
+    from: {
+      waiting: [
+        job({
+          name: "a",
+          roles: { Master: { replicas: 1, cpu: 4 }, Worker: { replicas: 2, gpus: 8 } },
+          minAvailable: 1,
+        }),
+      ],
+      queues: [queue("q", { h100: 8 })],
+    },
+    made: ["a -> east Master=1 Worker=0 gpu/h100"],
+  },
+  "pods without GPUs leave nodes with GPUs to others": {
+    from: {
+      waiting: [
+        job({ name: "a", roles: { Worker: { replicas: 1, cpu: 16 } } }),
+        job({ name: "b", roles: { Worker: { replicas: 1, cpu: 32, gpus: 8 } } }),
+      ],
+      clusters: [
+        cluster("east", {
+          nodes: [node("x", "h100", { free: amounts(8, 32) }), node("y", "h100", { free: amounts(0, 64) })],
+        }),
+      ],
+    },
+    made: ["a -> east Worker=1", "b -> east Worker=1 gpu/h100"],
   },
   "one gang never mixes flavors": {
     from: {
@@ -238,7 +277,7 @@ const cases: Readonly<Record<string, { readonly from: Partial<PlanSnapshot>; rea
     },
     made: ["a: TooLarge"],
   },
-  "a GPU model may be asked for by its short name": {
+  "a job may name a GPU model by its short name": {
     from: {
       waiting: [job({ name: "a", roles: gang(1, 8), gpuModels: ["a100"] })],
       clusters: [cluster("east", { nodes: [node("x", "h100"), node("y", "a100")] })],
@@ -249,14 +288,14 @@ const cases: Readonly<Record<string, { readonly from: Partial<PlanSnapshot>; rea
     from: { waiting: [job({ name: "a", roles: gang(1, 8), gpuModels: ["gpu/b200"] })] },
     made: ["a: NoQuota"],
   },
-  "the cluster that is fullest afterwards is taken": {
+  "the gang goes to the cluster that is fullest afterwards": {
     from: {
       waiting: [job({ name: "a", roles: gang(1, 4) })],
       clusters: [cluster("alpha"), cluster("busy", { nodes: nodes(2, "h100", { free: amounts(4) }) }), cluster("zulu")],
     },
     made: ["a -> busy Worker=1 gpu/h100"],
   },
-  "equally full clusters are taken by name": {
+  "of equally full clusters, the first by name is chosen": {
     from: { waiting: [job({ name: "a", roles: gang(1, 4) })], clusters: [cluster("zulu"), cluster("alpha")] },
     made: ["a -> alpha Worker=1 gpu/h100"],
   },
@@ -267,14 +306,14 @@ const cases: Readonly<Record<string, { readonly from: Partial<PlanSnapshot>; rea
     },
     made: ["a -> zulu Worker=1 gpu/h100"],
   },
-  "the cluster where the gang did not start is taken if it is the only one": {
+  "the cluster where the gang did not start is chosen if it is the only one": {
     from: {
       waiting: [job({ name: "a", roles: gang(1, 4), backoff: { undone: 3, notBeforeMs: NOW, lastCluster: "east" } })],
       lastAdmissions: { "uid-a": 3 },
     },
     made: ["a -> east Worker=1 gpu/h100 #4"],
   },
-  "a cluster that an older admission has not left is not entered": {
+  "a gang does not enter a cluster that its older admission has not left": {
     from: {
       waiting: [
         job({ name: "a", roles: gang(1, 4), admissions: [undone({ tokensReleasedMs: 5 })] }),
@@ -283,14 +322,14 @@ const cases: Readonly<Record<string, { readonly from: Partial<PlanSnapshot>; rea
     },
     made: ["b -> east Worker=1 gpu/h100 #3", "a: Draining"],
   },
-  "a gang whose older pods may still run boards nowhere": {
+  "a gang whose older pods may still run is admitted nowhere": {
     from: {
       waiting: [job({ name: "a", roles: gang(1, 4), admissions: [undone({})] })],
       clusters: [cluster("east"), cluster("west")],
     },
     made: ["a: Draining"],
   },
-  "a cluster that may not be used is no cluster": {
+  "clusters that the gang may not use count as none": {
     from: {
       waiting: [job({ name: "a", roles: gang(1, 8) })],
       clusters: [
@@ -302,7 +341,7 @@ const cases: Readonly<Record<string, { readonly from: Partial<PlanSnapshot>; rea
     },
     made: ["a: NoCluster"],
   },
-  "a placement picks clusters by name and by label": {
+  "a placement selects clusters by name and by label": {
     from: {
       waiting: [
         job({ name: "a", roles: gang(1, 8), clusters: ["west"] }),
@@ -313,18 +352,18 @@ const cases: Readonly<Record<string, { readonly from: Partial<PlanSnapshot>; rea
     },
     made: ["a -> west Worker=1 gpu/h100", "b -> east Worker=1 gpu/h100", "c: NoCluster"],
   },
-  "members that are not seen yet keep their room": {
+  "members that no node shows yet keep their room": {
     from: { waiting: [job({ name: "b", roles: gang(1, 8) })], admitted: [running("a", 2)] },
     made: ["b: NoCapacity"],
   },
-  "members that are not seen yet leave each other the nodes that only one of them can use": {
+  "members that no node shows yet leave each other the nodes that only one of them can use": {
     from: {
       admitted: [running("a", 1, { replicas: 4 }), running("b", 1, { pod: { nodeSelector: { zone: "b" } } })],
       clusters: [cluster("east", { nodes: zoned })],
     },
     made: [],
   },
-  "a member that no node takes any more leaves the others their places": {
+  "a member that fits on no node any more leaves the others their places": {
     from: {
       waiting: [job({ name: "d", roles: gang(2, 8) })],
       admitted: [
@@ -336,7 +375,23 @@ const cases: Readonly<Record<string, { readonly from: Partial<PlanSnapshot>; rea
     },
     made: ["d: NoCapacity"],
   },
-  "members that are seen are not charged twice": {
+  "a pod beyond the members does not count for a member that no node shows yet": {
+    from: {
+      waiting: [job({ name: "b", roles: gang(1, 8) })],
+      admitted: [running("a", 2)],
+      clusters: [
+        cluster("east", {
+          capacity: {
+            nodes: [...nodes(2, "h100", { free: amounts(0) }), node("z", "h100")],
+            seen: [0, 2].map((index) => ({ jobUid: "uid-a", admission: 1, role: "worker", index })),
+            unbound: [],
+          },
+        }),
+      ],
+    },
+    made: ["b: NoCapacity"],
+  },
+  "members that a node shows are not charged twice": {
     from: {
       waiting: [job({ name: "b", roles: gang(1, 8) })],
       admitted: [running("a", 1)],
@@ -352,7 +407,7 @@ const cases: Readonly<Record<string, { readonly from: Partial<PlanSnapshot>; rea
     },
     made: ["b -> east Worker=1 gpu/h100"],
   },
-  "a pod of somebody else that waits for a node takes its room": {
+  "an unbound pod of others takes room": {
     from: {
       waiting: [job({ name: "a", roles: gang(2, 8) })],
       clusters: [
@@ -363,18 +418,18 @@ const cases: Readonly<Record<string, { readonly from: Partial<PlanSnapshot>; rea
     },
     made: ["a: NoCapacity"],
   },
-  "what runs short grows before anything new of its queue boards": {
+  "a gang that lacks members grows before its queue admits another": {
     from: {
       waiting: [job({ name: "b", roles: gang(1, 8), priority: 9 })],
       admitted: [running("a", 1, { replicas: 2 })],
     },
     made: ["a -> east Worker=2 gpu/h100 grows", "b: NoCapacity"],
   },
-  "what cannot grow to its full size does not grow at all, and holds up nobody": {
+  "a gang that cannot grow to its full size does not grow, and holds up no other": {
     from: { waiting: [job({ name: "b", roles: gang(1, 8) })], admitted: [running("a", 1, { replicas: 3 })] },
     made: ["b -> east Worker=1 gpu/h100"],
   },
-  "an elastic gang grows by as much as there is room for, once everybody else has boarded": {
+  "an elastic gang grows by as much as there is room for, once all others are admitted": {
     from: {
       waiting: [job({ name: "b", roles: gang(1, 8) })],
       admitted: [elastic("a", 1, { replicas: 9 })],
@@ -382,7 +437,7 @@ const cases: Readonly<Record<string, { readonly from: Partial<PlanSnapshot>; rea
     },
     made: ["b -> east Worker=1 gpu/h100", "a -> east Worker=3 gpu/h100 grows"],
   },
-  "an elastic gang grows to its full size where there is room for it": {
+  "an elastic gang grows to its full size if there is room for it": {
     from: { admitted: [elastic("a", 1, { replicas: 2 })], clusters: wide },
     made: ["a -> east Worker=2 gpu/h100 grows"],
   },
@@ -395,11 +450,11 @@ const cases: Readonly<Record<string, { readonly from: Partial<PlanSnapshot>; rea
     },
     made: ["b: NoCapacity"],
   },
-  "a gang that was scaled down keeps what it has until it is given up": {
+  "a gang that was scaled down keeps its members until its worker removes them": {
     from: { admitted: [elastic("a", 2, { replicas: 1 })], clusters: wide },
     made: [],
   },
-  "a suspended gang neither boards nor grows, and holds up nobody": {
+  "a suspended gang is not admitted, does not grow, and holds up no other": {
     from: {
       waiting: [
         suspended(job({ name: "a", roles: gang(1, 8), queue: "strict" })),
@@ -422,10 +477,10 @@ const cases: Readonly<Record<string, { readonly from: Partial<PlanSnapshot>; rea
 };
 
 for (const [name, { from, made }] of Object.entries(cases)) {
-  test(name, () => assert.deepEqual(short(plan(snapshot(from), NOW)), made));
+  test(name, () => assert.deepEqual(short(plan(snapshot(from), AT)), made));
 }
 
-test("a refusal for want of room says what is needed and what fits", () => {
+test("a refusal for lack of room says how many pods are needed and how many fit", () => {
   const east = cluster("h100-east", { nodes: [...nodes(2, "h100"), ...nodes(2, "h100", { free: amounts(0) })] });
   const full = cluster("h100-full", { nodes: nodes(4, "h100", { free: amounts(0) }) });
   const made = plan(
@@ -434,7 +489,7 @@ test("a refusal for want of room says what is needed and what fits", () => {
       clusters: [full, east],
       queues: [queue("q", { h100: 99 })],
     }),
-    NOW,
+    AT,
   );
   const message = "needs 4 pods of 8 nvidia.com/gpu (gpu/h100); 2 fit now on h100-east";
   assert.deepEqual(made.refusals, [
@@ -460,13 +515,10 @@ test("a refusal for want of room says what is needed and what fits", () => {
   ]);
 });
 
-test("a refusal for want of quota says who holds it, largest first", () => {
+test("a refusal for lack of quota names the holders, largest first", () => {
   const admitted = [running("small", 1), running("large", 2)];
   const queues = [queue("q", { h100: 24 }, { used: { "gpu/h100": 24 } })];
-  const [refusal] = plan(
-    snapshot({ waiting: [job({ name: "a", roles: gang(1, 8) })], admitted, queues }),
-    NOW,
-  ).refusals;
+  const [refusal] = plan(snapshot({ waiting: [job({ name: "a", roles: gang(1, 8) })], admitted, queues }), AT).refusals;
   assert.equal(refusal?.message, "needs 8 of gpu/h100; queue q uses 24 of 24 (held by ml/large, ml/small)");
   assert.deepEqual(refusal?.quotas, [
     {
@@ -483,11 +535,11 @@ test("a refusal for want of quota says who holds it, largest first", () => {
   ]);
 });
 
-test("a plan says when time alone will change it", () => {
+test("a plan says when time alone may change it", () => {
   const waiting = [5, 3].map((ms) =>
     job({ name: `in-${ms}`, roles: gang(1, 8), backoff: { undone: 1, notBeforeMs: NOW + ms, lastCluster: "east" } }),
   );
-  const made = plan(snapshot({ waiting }), NOW);
+  const made = plan(snapshot({ waiting }), AT);
   assert.equal(made.replanAtMs, NOW + 3);
   assert.deepEqual(
     made.refusals.map((refusal) => refusal.retryAtMs),
@@ -496,8 +548,8 @@ test("a plan says when time alone will change it", () => {
   assert.match(made.refusals[0]?.message ?? "", /admission to east was undone.* 1970-01-01T00:16:40\.003Z/);
 });
 
-test("an admission carries what its record needs", () => {
-  const [planned] = plan(snapshot({ waiting: [job({ name: "a", roles: gang(2, 4) })] }), NOW).admissions;
+test("a planned admission has every field of its record", () => {
+  const [planned] = plan(snapshot({ waiting: [job({ name: "a", roles: gang(2, 4) })] }), AT).admissions;
   assert.deepEqual(planned, {
     kind: "admit",
     jobUid: "uid-a",
@@ -512,13 +564,13 @@ test("an admission carries what its record needs", () => {
   });
 });
 
-test("growth is charged only for what it adds", () => {
-  const [planned] = plan(snapshot({ admitted: [running("a", 1, { replicas: 2 })] }), NOW).admissions;
+test("growth is charged only for the members that it adds", () => {
+  const [planned] = plan(snapshot({ admitted: [running("a", 1, { replicas: 2 })] }), AT).admissions;
   assert.deepEqual(planned?.lines, [{ pool: "gpu/h100", amount: 8, project: "research", namespace: "ml", queue: "q" }]);
 });
 
 test("parts of a device are rounded up for each pod", () => {
-  const made = plan(snapshot({ waiting: [job({ name: "a", roles: gang(2, 1.5) })] }), NOW);
+  const made = plan(snapshot({ waiting: [job({ name: "a", roles: gang(2, 1.5) })] }), AT);
   assert.deepEqual(
     made.admissions[0]?.lines.map((line) => line.amount),
     [4],
@@ -544,7 +596,7 @@ test("two flavored resources get a flavor each, and both demand their nodes", ()
   const q = queue("q", { h100: 8 });
   const queues = [{ ...q, quotas: [...q.quotas, { flavor: "rdma/ib", resource: "rdma/hca", nominal: 8 }] }];
   const clusters = [cluster("east", { nodes: all, flavors: [flavor("h100"), ib] })];
-  const [planned] = plan(snapshot({ waiting: [both], queues, clusters }), NOW).admissions;
+  const [planned] = plan(snapshot({ waiting: [both], queues, clusters }), AT).admissions;
   assert.deepEqual(planned?.nodeLabels, labels);
   assert.deepEqual(
     planned?.lines.map((line) => [line.pool, line.amount]),

@@ -10,7 +10,7 @@ import type { NodeCapacity, PlanSnapshot } from "../../src/core/plan/snapshot.ts
 import { nodeAllows } from "../../src/core/pods/node-match.ts";
 import { fitsIn, podRequests, type Resources, subtractResources } from "../../src/core/pods/resources.ts";
 import { objectAt } from "../../src/runtime/json.ts";
-import { admission, amounts, cluster, job, NOW, node, queue, snapshot } from "./plan-world.ts";
+import { AT, admission, amounts, cluster, job, NOW, node, queue, snapshot } from "./plan-world.ts";
 
 const MODELS = ["h100", "a100"];
 
@@ -99,7 +99,7 @@ function jobOf(from: PlanSnapshot, planned: PlannedAdmission): Job {
   return [...from.waiting, ...from.admitted].find((one) => one.uid === planned.jobUid)!;
 }
 
-/** What a queue's own lines use of a pool. */
+/** The use of a pool by a queue's own allocations. */
 function usedBy(from: PlanSnapshot, queueName: string, pool: string): number {
   const found = from.sums.find(
     ({ scope }) => scope.kind === "queue" && scope.queue === queueName && scope.pool === pool,
@@ -157,7 +157,7 @@ function canPlace(pods: readonly Pod[], all: readonly NodeCapacity[]): boolean {
 test("every waiting job is admitted or refused, exactly once", () => {
   fc.assert(
     fc.property(someSnapshot, (from) => {
-      const made = plan(from, NOW);
+      const made = plan(from, AT);
       const named = [...made.admissions.map((a) => a.jobUid), ...made.refusals.map((r) => r.jobUid)].sort();
       assert.deepEqual(named, from.waiting.map((one) => one.uid).sort());
     }),
@@ -167,7 +167,7 @@ test("every waiting job is admitted or refused, exactly once", () => {
 test("a gang is admitted with all its members or with its minimum, never with fewer", () => {
   fc.assert(
     fc.property(someSnapshot, (from) => {
-      for (const planned of plan(from, NOW).admissions) {
+      for (const planned of plan(from, AT).admissions) {
         const { spec } = jobOf(from, planned);
         const allowed = [totalReplicas(spec), spec.runPolicy.schedulingPolicy.minAvailable];
         assert.ok(allowed.includes(memberCount(planned.members)));
@@ -176,10 +176,10 @@ test("a gang is admitted with all its members or with its minimum, never with fe
   );
 });
 
-test("whatever is admitted to a cluster can be placed on its nodes, pod by pod", () => {
+test("every admitted pod can be placed on a node of its cluster", () => {
   fc.assert(
     fc.property(someSnapshot, (from) => {
-      const made = plan(from, NOW);
+      const made = plan(from, AT);
       for (const one of from.clusters) {
         assert.ok(canPlace(podsFor(from, made, one.name), one.capacity!.nodes), one.name);
       }
@@ -190,7 +190,7 @@ test("whatever is admitted to a cluster can be placed on its nodes, pod by pod",
 test("a plan never takes more of a flavor than a queue's quota leaves", () => {
   fc.assert(
     fc.property(someSnapshot, (from) => {
-      const lines = plan(from, NOW).admissions.flatMap((planned) => planned.lines);
+      const lines = plan(from, AT).admissions.flatMap((planned) => planned.lines);
       for (const one of from.queues) {
         for (const quota of one.quotas) {
           const taken = lines.filter((l) => l.queue === one.name && l.pool === quota.flavor);
@@ -203,10 +203,10 @@ test("a plan never takes more of a flavor than a queue's quota leaves", () => {
   );
 });
 
-test("every GPU that is admitted is in a line, under the flavor of the nodes it runs on", () => {
+test("every admitted GPU is in an allocation, under the flavor of its nodes", () => {
   fc.assert(
     fc.property(someSnapshot, (from) => {
-      for (const planned of plan(from, NOW).admissions) {
+      for (const planned of plan(from, AT).admissions) {
         const { spec } = jobOf(from, planned);
         const gpus = Object.entries(planned.members).reduce((sum, [role, count]) => {
           const requests = podRequests(objectAt(spec.replicaSpecs[role]?.template, "spec"));
@@ -225,27 +225,27 @@ test("every GPU that is admitted is in a line, under the flavor of the nodes it 
 test("the same snapshot gives the same plan, also with its clusters and jobs in another order", () => {
   fc.assert(
     fc.property(someSnapshot, (from) => {
-      const made = plan(from, NOW);
-      assert.deepEqual(plan(structuredClone(from), NOW), made);
+      const made = plan(from, AT);
+      assert.deepEqual(plan(structuredClone(from), AT), made);
       const turned = { ...from, waiting: from.waiting.toReversed(), clusters: from.clusters.toReversed() };
-      assert.deepEqual(plan(turned, NOW), made);
+      assert.deepEqual(plan(turned, AT), made);
     }),
   );
 });
 
-test("a cordoned or unreachable cluster gets nothing", () => {
+test("a cordoned or unreachable cluster gets no gang", () => {
   fc.assert(
     fc.property(someSnapshot, (from) => {
       const open = from.clusters.filter((one) => one.reachable && !one.cordoned).map((one) => one.name);
-      for (const planned of plan(from, NOW).admissions) assert.ok(open.includes(planned.cluster));
+      for (const planned of plan(from, AT).admissions) assert.ok(open.includes(planned.cluster ?? ""));
     }),
   );
 });
 
-test("each admission to a cluster counts on those before it", () => {
+test("each admission to a cluster expects the counter after those before it", () => {
   fc.assert(
     fc.property(someSnapshot, (from) => {
-      const made = plan(from, NOW);
+      const made = plan(from, AT);
       for (const one of from.clusters) {
         const counters = made.admissions.filter((a) => a.cluster === one.name).map((a) => a.admissionCounter);
         assert.deepEqual(
@@ -257,23 +257,23 @@ test("each admission to a cluster counts on those before it", () => {
   );
 });
 
-test("more room never refuses a gang that would board alone", () => {
+test("more room never refuses a gang that would be admitted alone", () => {
   fc.assert(
     fc.property(someSnapshot, someNodes, (from, more) => {
       const alone = { ...from, waiting: from.waiting.slice(0, 1) };
-      fc.pre(plan(alone, NOW).admissions.length === 1);
+      fc.pre(plan(alone, AT).admissions.length === 1);
       const added = more.map((one, at) => ({ ...one, name: `more-${at}` }));
       const wider = alone.clusters.map((one) => ({
         ...one,
         capacity: { ...one.capacity!, nodes: [...one.capacity!.nodes, ...added] },
       }));
-      assert.equal(plan({ ...alone, clusters: wider }, NOW).admissions.length, 1);
+      assert.equal(plan({ ...alone, clusters: wider }, AT).admissions.length, 1);
     }),
     { numRuns: 500 },
   );
 });
 
-test("a gang that fits a cluster alone, by trying every way, is not refused for want of room", () => {
+test("a gang that fits a cluster alone, by trying every way, is not refused for lack of room", () => {
   fc.assert(
     fc.property(someSnapshot, (from) => {
       const one = { ...from.waiting[0]!, status: { ...from.waiting[0]!.status, backoff: null } };
@@ -282,10 +282,10 @@ test("a gang that fits a cluster alone, by trying every way, is not refused for 
         waiting: [one],
         queues: [queue("q", { h100: 99 }), queue("strict", { h100: 99 }), queue("nowhere", { h100: 99 })],
       };
-      const made = plan(alone, NOW);
+      const made = plan(alone, AT);
       fc.pre(["NoCapacity", "TooLarge"].includes(made.refusals[0]?.reason ?? ""));
       const least = { ...one, admissions: [] };
-      const minimum = plan({ ...alone, clusters: alone.clusters.map(roomy), waiting: [least] }, NOW).admissions[0];
+      const minimum = plan({ ...alone, clusters: alone.clusters.map(roomy), waiting: [least] }, AT).admissions[0];
       fc.pre(
         minimum !== undefined && memberCount(minimum.members) === one.spec.runPolicy.schedulingPolicy.minAvailable,
       );
@@ -336,13 +336,13 @@ test("members that no node shows yet keep their room", () => {
         waiting,
         clusters: empty.clusters.map((c) => ({ ...c, capacity: { ...c.capacity!, seen } })),
       };
-      const made = plan(from, NOW);
+      const made = plan(from, AT);
       assert.ok(canPlace([...held, ...podsFor(from, made, "east")], all));
     }),
   );
 });
 
-test("what grows gets its full size, where it runs, for a line of what it adds, and never beyond room or quota", () => {
+test("a gang grows to its full size where it runs, is charged for new members, and stays in room and quota", () => {
   const someGrowing = fc.array(
     fc.record({ role: someRole, has: fc.integer({ min: 1, max: 4 }), queue: fc.constantFrom("q", "strict") }),
     {
@@ -371,7 +371,7 @@ test("what grows gets its full size, where it runs, for a line of what it adds, 
         return Array.from({ length: members["Worker"]! }, () => ({ spec, requests: podRequests(spec), nodeLabels }));
       });
       fc.pre(canPlace(held, all));
-      const made = plan(from, NOW);
+      const made = plan(from, AT);
       const grown = made.admissions.filter((planned) => planned.kind === "grow");
       for (const planned of grown) {
         const one = jobOf(from, planned);

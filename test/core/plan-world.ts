@@ -1,4 +1,4 @@
-import { recordedScopes } from "../../src/adapters/store/sums.ts";
+import { recordedScopes } from "../../src/adapters/store/ledger/sums.ts";
 import type { Job } from "../../src/core/job/job.ts";
 import type { ReplicaSpec } from "../../src/core/job/spec.ts";
 import type { Admission } from "../../src/core/job/status.ts";
@@ -8,8 +8,11 @@ import type { LedgerRow, PoolLimit } from "../../src/core/quota/counters.ts";
 import type { RecordedSum } from "../../src/core/quota/grant-book.ts";
 import { scopeKey } from "../../src/core/quota/scopes.ts";
 import type { JsonObject } from "../../src/runtime/json.ts";
+import { OWN_KINDS } from "../support/kinds.ts";
 
 export const NOW = 1_000_000;
+/** The kinds and the time for plans of these snapshots. */
+export const AT = { kinds: OWN_KINDS, nowMs: NOW };
 
 export type JobParts = {
   readonly name: string;
@@ -160,14 +163,14 @@ export function queue(
   return { name, parent: null, strategy: "BEST_EFFORT_FIFO", quotas, used: {}, ...parts };
 }
 
-/** What the lines of a queue use, by pool. */
+/** The use by a queue's allocations, by pool. */
 type Used = { readonly used: Readonly<Record<string, number>> };
 
 export function pool(name: string, parts: Partial<PoolLimit> = {}): PoolLimit {
   return { pool: name, quota: null, projectDefault: null, namespaceDefault: null, ...parts };
 }
 
-/** The sums of some lines, as the ledger records them. */
+/** The sums of some allocations, as the ledger records them. */
 export function sumsOf(
   lines: readonly Omit<LedgerRow, "leaseMs" | "token" | "holder" | "fence">[],
 ): readonly RecordedSum[] {
@@ -181,7 +184,7 @@ export function sumsOf(
   return [...sums.values()];
 }
 
-/** Pools are as large as queues make them, and used by these alone, unless something else is said. */
+/** A snapshot in which pools have no limits or uses but those of queues, unless `parts` says so. */
 export function snapshot(
   parts: Partial<Omit<PlanSnapshot, "queues">> & { readonly queues?: readonly (PlanQueue & Partial<Used>)[] },
 ): PlanSnapshot {

@@ -1,4 +1,4 @@
-/** Templates and platforms at random: small enough to collide, odd enough to matter. */
+/** Random templates and platforms, small enough that their names collide. */
 import fc from "fast-check";
 import { PLAIN_POD_CONFIG, type PodConfig } from "../../src/core/pods/pod-config.ts";
 import type { JsonObject } from "../../src/runtime/json.ts";
@@ -12,7 +12,7 @@ const resourceName = fc.constantFrom("cpu", "memory", "ephemeral-storage", "stor
 const list = fc.dictionary(resourceName, amount, { maxKeys: 3 });
 const gpus = fc.constantFrom<JsonObject>({}, { "nvidia.com/gpu": "2" }, { gpu: 8 });
 
-/** Resources that Kubernetes takes: GPUs as limits, and no request above its limit. */
+/** Resources that Kubernetes accepts: GPUs as limits, and no request above its limit. */
 export const resources = fc
   .record({ limits: list, gpus })
   .map(({ limits, gpus: devices }): JsonObject => ({ limits: { ...limits, ...devices } }));
@@ -75,7 +75,7 @@ const podSpec = (containers: fc.Arbitrary<readonly JsonObject[]>) =>
     })
     .map(present);
 
-const asked = fc.record(
+const annotationsOf = fc.record(
   {
     "gangway.dev/gpu-device": fc.constant("a100"),
     "gangway.dev/gpu-partition-size": fc.constantFrom("1g.5gb", "unpartitioned"),
@@ -89,7 +89,7 @@ const asked = fc.record(
 /** A template of a job with a primary container `main`. */
 export const templates = fc
   .record({
-    metadata: fc.record({ annotations: asked, labels: fc.constantFrom<JsonObject>({}, { team: "a" }) }),
+    metadata: fc.record({ annotations: annotationsOf, labels: fc.constantFrom<JsonObject>({}, { team: "a" }) }),
     spec: podSpec(
       fc.tuple(container("main"), fc.array(container("side"), { maxLength: 1 })).map(([main, more]) => [main, ...more]),
     ),
@@ -99,7 +99,7 @@ export const templates = fc
 const some = (names: readonly string[]) =>
   fc.subarray([...names]).chain((chosen) => fc.tuple(...chosen.map((name) => container(name))));
 
-/** What a platform builds on: its containers are models, not programs, and so are some of its init containers. */
+/** A platform's pod template. Its containers, and some of its init containers, are only templates for others. */
 const base = fc
   .tuple(
     podSpec(some(["default", "primary", "unused"])),

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { CleanPodPolicy } from "../../src/core/job/spec.ts";
+import type { ContainerLogLink } from "../../src/core/kinds/log-links.ts";
 import { podInfo } from "../../src/core/kinds/pod-info.ts";
+import { OWN_KINDS } from "../support/kinds.ts";
 import { pytorch, Scene } from "./scene.ts";
 import { jobOf, START_MS } from "./world.ts";
 
@@ -14,7 +16,7 @@ type Case = {
   readonly reason: RegExp;
 };
 
-/** One pod of the gang that runs ends, and that is seen. */
+/** One pod of the running gang ends, and a pass observes it. */
 const ended = (name: string, exitCode: number) => (scene: Scene) => {
   scene.start().set(name, exitCode === 0 ? "Succeeded" : "Failed", { exitCode });
   scene.step();
@@ -32,7 +34,7 @@ const cases: Record<string, Case> = {
     pods: ["QUEUED 0", "QUEUED 0", "QUEUED 0"],
     reason: /^$/,
   },
-  "pods that run and pods that do not yet are told apart": {
+  "running pods and pods that have not started differ": {
     play: (scene) => {
       scene.step();
       scene.set("j-worker-1", "Running");
@@ -48,33 +50,33 @@ const cases: Record<string, Case> = {
     pods: ["RUNNING 0", "RUNNING 0", "RUNNING 0"],
     reason: /PyTorchJob j is running/,
   },
-  "a pod that failed and starts again has one retry more": {
+  "a restarted pod has one more retry": {
     play: ended("j-worker-0", 1),
     phase: "INITIALIZING",
     pods: ["RUNNING 0", "QUEUED 1", "RUNNING 0"],
     reason: /restarting because 1 Worker replica\(s\) failed: j-worker-0/,
   },
-  "a pod that failed for good is the job's failure, and the others were stopped": {
+  "a pod that failed for good fails the job, and the others are ABORTED": {
     sent: [{ cleanPodPolicy: "Running" }, "Never"],
     play: ended("j-worker-1", 1),
     phase: "PERMANENT_FAILURE",
     pods: ["ABORTED 0", "ABORTED 0", "PERMANENT_FAILURE 0"],
     reason: /exit|j-worker-1/,
   },
-  "of a job that succeeded, pods that were still at work were stopped": {
+  "after a job has succeeded, pods that still ran are ABORTED": {
     play: ended("j-master-0", 0),
     phase: "SUCCESS",
     pods: ["SUCCESS 0", "ABORTED 0", "ABORTED 0"],
     reason: /successfully completed/,
   },
-  "under clean-pod policy None they run on": {
+  "under clean-pod policy None they still run": {
     sent: [{ cleanPodPolicy: "None" }],
     play: ended("j-master-0", 0),
     phase: "SUCCESS",
     pods: ["SUCCESS 0", "RUNNING 0", "RUNNING 0"],
     reason: /successfully completed/,
   },
-  "a cancelled gang was stopped": {
+  "the pods of a cancelled gang are ABORTED": {
     play: (scene) => cancelled(scene.start()),
     phase: "ABORTED",
     pods: ["ABORTED 0", "ABORTED 0", "ABORTED 0"],
@@ -87,7 +89,7 @@ for (const [name, { sent: [policy, restartPolicy] = RUNNING, play, phase, pods, 
   test(name, () => {
     const scene = new Scene(pytorch(policy, restartPolicy));
     play(scene);
-    const info = podInfo(scene.job, []);
+    const info = podInfo(scene.job, OWN_KINDS.kindOf(scene.job.spec.kind), []);
     assert.equal(info.phase, phase);
     assert.match(info.reason, reason);
     assert.deepEqual(
@@ -106,12 +108,41 @@ for (const [name, { sent: [policy, restartPolicy] = RUNNING, play, phase, pods, 
   });
 }
 
-test("a job that waits says why and since when, and names no pods", () => {
+test("a waiting job has a reason and its time, and no pods", () => {
   const waiting = { reason: "QueueQuota", message: "the queue is full", sinceMs: START_MS + 5 };
   const job = jobOf(pytorch());
-  const info = podInfo({ ...job, status: { ...job.status, waiting } }, []);
+  const info = podInfo({ ...job, status: { ...job.status, waiting } }, OWN_KINDS.kindOf(job.spec.kind), []);
   assert.deepEqual(
     [info.phase, info.reason, info.occurredAtMs, info.externalResources],
     ["WAITING_FOR_RESOURCES", "the queue is full", START_MS + 5, []],
+  );
+});
+
+test("a job that was cancelled while it restarted says also why it restarted", () => {
+  const scene = new Scene(pytorch());
+  const infoOf = () => podInfo(scene.job, OWN_KINDS.kindOf(scene.job.spec.kind), []);
+  ended("j-worker-0", 1)(scene);
+  assert.equal(scene.job.status.phase, "RESTARTING");
+  const { reason, additionalReasons } = infoOf();
+  assert.deepEqual(additionalReasons, [], "while the job restarts, its reason says so");
+  cancelled(scene);
+  assert.deepEqual([infoOf().phase, infoOf().additionalReasons], ["ABORTED", [{ reason, occurredAtMs: null }]]);
+});
+
+test("the log links of a container are shown with its pod, and pods of another admission were not seen", () => {
+  const scene = new Scene(pytorch());
+  scene.start();
+  const link = { replica: "Worker/1", container: "pytorch", name: "logs", uri: "https://logs.test/1" };
+  const { job } = scene;
+  const pods = { admission: 2, phases: job.status.pods?.phases ?? {} };
+  const kind = OWN_KINDS.kindOf(job.spec.kind);
+  const shown = podInfo({ ...job, status: { ...job.status, pods } }, kind, [link as ContainerLogLink]);
+  assert.deepEqual(
+    shown.externalResources.map(({ phase, logs }) => [phase, logs]),
+    [
+      ["QUEUED", []],
+      ["QUEUED", []],
+      ["QUEUED", [link]],
+    ],
   );
 });

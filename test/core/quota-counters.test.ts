@@ -8,13 +8,13 @@ import { limitBook } from "../../src/core/quota/limits.ts";
 import { holderKey } from "../../src/core/quota/lines.ts";
 import { scopeKey } from "../../src/core/quota/scopes.ts";
 
-import { type Ceiling, ceilings } from "../quota/limits.ts";
+import { type Ceiling, ceilings } from "../tokens/limits.ts";
 
 const NO_LIMITS = limitBook({ pools: [], queues: [] });
 const NO_CAPS = { project: null, namespace: null };
 const MAX = Number.MAX_SAFE_INTEGER;
 
-/** The same promises, kept naively: a list of held lines that is added up for every question. */
+/** A simple model of the counters: a list of held allocations, summed up for every question. */
 class Model {
   held: LedgerRow[] = [];
   limits: readonly Ceiling[] = [];
@@ -47,7 +47,7 @@ class Model {
     const fits = lines.every(
       ({ queue, pool }) =>
         sum((l) => l.queue === queue && l.pool === pool) <= BigInt(this.limit(queue, pool)) &&
-        // Sums stay exact: a pool as a whole ends where numbers do.
+        // A pool's sum stays within the exact numbers.
         sum((l) => l.pool === pool) <= BigInt(MAX),
     );
     return fits ? "granted" : "exhausted";
@@ -84,7 +84,7 @@ const command = fc.oneof(
   { weight: 1, arbitrary: fc.record({ do: fc.constant("open" as const), keep: fc.nat(5) }) },
 );
 
-test("whatever happened, the counters agree with a plain list of the held lines", () => {
+test("after any steps, the counters agree with a simple list of held allocations", () => {
   fc.assert(
     fc.property(limits, fc.array(command, { maxLength: 40 }), (first, commands) => {
       const state = new CounterState();
@@ -117,7 +117,7 @@ test("whatever happened, the counters agree with a plain list of the held lines"
         if (outcome.kind === "exhausted")
           assert.ok(outcome.violation.requested > outcome.violation.limit - outcome.violation.used);
         if (outcome.kind !== "granted" || outcome.held) return;
-        assert.ok(!fences.has(outcome.fence), "a fence names one grant for ever");
+        assert.ok(!fences.has(outcome.fence), "a fence must never be used twice");
         assert.equal(outcome.fence >> 32n, BigInt(epoch));
         fences.add(outcome.fence);
         for (const l of asked) model.held.push({ ...l, holder: by, fence: outcome.fence });
@@ -177,13 +177,13 @@ const ONE: AllocationLine = {
 };
 const BY: Holder = { kind: "admission", jobUid: "job", admission: 1 };
 
-test("counters are closed until they were opened", () => {
+test("counters are closed until the first open", () => {
   assert.deepEqual(new CounterState().grant({ epoch: 1, priority: 0, waiter: null, holder: BY, lines: [ONE] }), {
     kind: "closed",
   });
 });
 
-test("an older epoch does not open counters again, and cannot use them", () => {
+test("an older epoch cannot open or use the counters", () => {
   const state = new CounterState();
   state.open(2, { rows: [], limits: ceilings([{ queue: "q", pool: "gpu/h100", limit: 1 }]) });
   state.open(1, { rows: [], limits: ceilings([]) });
@@ -197,7 +197,27 @@ test("an older epoch does not open counters again, and cannot use them", () => {
   });
 });
 
-test("counters opened again under their own epoch give no fence twice", () => {
+test("a waiter that requests a grant with a higher priority still leaves room for the head of its waiting line", () => {
+  const state = new CounterState();
+  const pools = [{ pool: "gpu/h100", quota: 4, projectDefault: null, namespaceDefault: null }];
+  state.open(1, { rows: [], limits: { ...ceilings([]), pools } });
+  const line = { ...ONE, queue: null };
+  state.grant({ epoch: 1, holder: BY, priority: 0, waiter: null, lines: [{ ...line, token: "held", amount: 2 }] });
+  const ask = (name: string, amount: number) => ({
+    epoch: 1,
+    waiter: name,
+    holder: { kind: "caller", name } as const,
+    lines: [{ ...line, token: name, amount }],
+  });
+  assert.equal(state.stand({ ...ask("head", 4), priority: 5, sinceMs: 1, grants: false }).kind, "waiting");
+  assert.equal(state.stand({ ...ask("behind", 1), priority: 0, sinceMs: 2, grants: false }).kind, "waiting");
+  const outcome = state.grant({ ...ask("behind", 1), priority: 9 });
+  assert.ok(outcome.kind === "exhausted");
+  assert.equal(outcome.violation.reservedForHead, 4);
+  assert.equal(state.grant({ ...ask("stranger", 1), priority: 9, waiter: null }).kind, "granted");
+});
+
+test("counters that are opened again under the same epoch give no fence twice", () => {
   const state = new CounterState();
   const limits = ceilings([{ queue: "q", pool: "gpu/h100", limit: 5 }]);
   const fence = 2n ** 32n + 7n;
@@ -212,7 +232,7 @@ test("counters opened again under their own epoch give no fence twice", () => {
 });
 
 for (const amount of [0, -1, 1.5, Number.NaN, MAX + 1]) {
-  test(`an amount of ${amount} is a caller's bug`, () => {
+  test(`an amount of ${amount} throws`, () => {
     const state = new CounterState();
     state.open(1, { rows: [], limits: ceilings([{ queue: "q", pool: "gpu/h100", limit: MAX }]) });
     assert.throws(

@@ -7,8 +7,8 @@ import { STAND_LEASE_MS, TICK_MS_MAX } from "../../src/core/quota/lease-clock.ts
 import { limitBook } from "../../src/core/quota/limits.ts";
 import { tokenKey } from "../../src/core/quota/lines.ts";
 import { scopeKey } from "../../src/core/quota/scopes.ts";
-import * as some from "../quota/arbitraries.ts";
-import { canonicalSums } from "../quota/sums.ts";
+import * as some from "../tokens/arbitraries.ts";
+import { canonicalSums } from "../tokens/sums.ts";
 
 const EPOCH = 1;
 const NO_CAPS = { project: null, namespace: null };
@@ -71,7 +71,10 @@ function take(state: CounterState, step: Step): unknown {
   }
 }
 
-/** What every scope must hold by the definition alone: a queue what lines name it with, and what those below exceed their guarantees by. */
+/**
+ * Computes every scope's sum from the definition: a queue's sum counts the allocations that name it, plus the amounts
+ * by which the queues below exceed their guarantees.
+ */
 function expectedSums(held: readonly HeldToken[], limits: Limits): Readonly<Record<string, number>> {
   const book = limitBook(limits);
   const sums = new Map<string, number>();
@@ -106,7 +109,7 @@ function limitAt(key: string, limits: Limits): number {
   return book.queue(queue, pool).ceiling;
 }
 
-test("whatever happens, sums are those of the held lines, and no scope on any path exceeds its limit", () => {
+test("after any steps, sums equal the held allocations, and no scope exceeds its limit", () => {
   fc.assert(
     fc.property(some.limits, steps, (limits, taken) => {
       const state = opened(limits);
@@ -123,7 +126,7 @@ test("whatever happens, sums are those of the held lines, and no scope on any pa
   );
 });
 
-test("caps of a request bind it, whoever else was let in without them", () => {
+test("a request's caps limit it, even if others were granted without caps", () => {
   fc.assert(
     fc.property(steps, some.line, (taken, line) => {
       const state = opened(some.ROOMY);
@@ -144,7 +147,7 @@ test("caps of a request bind it, whoever else was let in without them", () => {
   );
 });
 
-test("limits that change take nothing away and let nothing in above them, and sums of queues follow the new tree", () => {
+test("changed limits take nothing away and admit nothing above them, and queues' sums follow the new tree", () => {
   fc.assert(
     fc.property(steps, some.limits, steps, (first, limits, second) => {
       const state = opened(some.ROOMY);
@@ -153,7 +156,7 @@ test("limits that change take nothing away and let nothing in above them, and su
       const held = heldIn(state).map(tokenKey);
       state.setLimits(EPOCH, { ...limits, version: 2 });
       const now = new Set(heldIn(state).map(tokenKey));
-      for (const key of held) assert.ok(now.has(key), `${key} is held still`);
+      for (const key of held) assert.ok(now.has(key), `${key} must still be held`);
       let last = canonicalSums(state.used());
       assert.deepEqual(last, expectedSums(heldIn(state), limits));
       for (const [key, used] of Object.entries(last)) {
@@ -174,7 +177,7 @@ test("limits that change take nothing away and let nothing in above them, and su
   );
 });
 
-test("a grant that is repeated, or taken back, changes nothing", () => {
+test("a repeated grant changes nothing, and a freed grant leaves no trace", () => {
   fc.assert(
     fc.property(some.limits, steps, some.lines, some.holder, (limits, taken, lines, holder) => {
       const state = opened({ ...limits, waitersMax: 0 });
@@ -197,21 +200,21 @@ test("a grant that is repeated, or taken back, changes nothing", () => {
   );
 });
 
-test("a part that is given back takes off just that, however often and in whatever order it is told, and never more", () => {
+test("a returned part is subtracted once, in any order and however often it is reported", () => {
   fc.assert(
     fc.property(
       some.limits,
       steps,
       some.lines,
       fc.array(fc.tuple(fc.nat(2), some.rest, fc.boolean()), { maxLength: 8 }),
-      (limits, taken, lines, told) => {
+      (limits, taken, lines, shrinks) => {
         const state = opened({ ...limits, waitersMax: 0 });
         for (const one of taken) take(state, one);
         const before = canonicalSums(state.used());
         const outcome = state.grant({ epoch: EPOCH, holder: ANN, lines, ...NOT_WAITING });
         if (outcome.kind !== "granted" || outcome.held) return;
         const left = lines.map(({ pool, token, amount }) => ({ pool, token, amount, fence: outcome.fence }));
-        for (const [at, amount, isOthers] of told) {
+        for (const [at, amount, isOthers] of shrinks) {
           const line = left[at % left.length];
           if (line === undefined) continue;
           const fence = line.fence + (isOthers ? 1n : 0n);
@@ -238,7 +241,7 @@ test("a part that is given back takes off just that, however often and in whatev
   );
 });
 
-test("the head of the line is granted what a shrunk token gives back, and nothing is given to other epochs' words", () => {
+test("the head of the waiting line gets the room of a shrunk token; another epoch shrinks nothing", () => {
   const state = opened(some.ROOMY);
   const [line] = waiting({ amount: 6, token: "all" }).lines;
   assert.ok(line);
@@ -266,7 +269,7 @@ const waiting = (of: Partial<AllocationLine> & Partial<StandRequest>): StandRequ
   return { epoch: EPOCH, waiter: "head", holder: ANN, lines: [line], priority: 0, sinceMs: 0, grants: true, ...rest };
 };
 
-test("nobody behind the head takes its room, and it is granted once there is enough", () => {
+test("no request behind the head takes its room, and the head is granted when it fits", () => {
   const others = fc.array(
     fc.record({ amount: fc.integer({ min: 1, max: 3 }), priority: fc.constantFrom(-1, 0, 0, 1), frees: fc.nat(20) }),
     { maxLength: 40 },
@@ -284,7 +287,7 @@ test("nobody behind the head takes its room, and it is granted once there is eno
         if (free !== undefined) state.free(EPOCH, [free]);
         const isIn = heldIn(state).some(({ token }) => token === "wanted");
         assert.equal(isIn, offers.length > 0);
-        assert.ok(isIn || 6 - used() < amount, "it waits only while it does not fit");
+        assert.ok(isIn || 6 - used() < amount, "the head may wait only while it does not fit");
         if (isIn) return;
         const lines = [{ ...line, token: `${at}`, amount: one.amount }];
         const outcome = state.grant({ epoch: EPOCH, holder: ANN, lines, priority: one.priority, waiter: null });
@@ -296,7 +299,7 @@ test("nobody behind the head takes its room, and it is granted once there is eno
   );
 });
 
-test("who lacks a cap, or asks of a queue that is full, is passed over and blocks nobody", () => {
+test("a waiter that is blocked by a full queue is skipped and blocks no other request", () => {
   fc.assert(
     fc.property(steps, some.lines, some.holder, some.priority, (taken, lines, holder, priority) => {
       const [without, beside] = [opened(some.ROOMY), opened(some.ROOMY)];
@@ -317,7 +320,7 @@ test("who lacks a cap, or asks of a queue that is full, is passed over and block
   );
 });
 
-test("a lease lapses by advanced ticks alone, the clock stands without reports, and what lapsed is not renewed", () => {
+test("a lease lapses only on the lease clock, which stops without reports, and a lapsed lease is not renewed", () => {
   const ticks = fc.array(fc.record({ report: fc.boolean(), elapsedMs: fc.integer({ min: -10, max: 100_000 }) }), {
     maxLength: 30,
   });
@@ -354,7 +357,7 @@ test("a lease lapses by advanced ticks alone, the clock stands without reports, 
   );
 });
 
-test("a waiter that is not repeated leaves the line, and one that is keeps its place", () => {
+test("a waiter leaves the waiting line unless it repeats its request", () => {
   const state = opened(some.ROOMY);
   const line = { ...waiting({}).lines[0], amount: 6, token: "all" } as AllocationLine;
   state.grant({ epoch: EPOCH, holder: ANN, lines: [line], ...NOT_WAITING });
@@ -371,7 +374,7 @@ test("a waiter that is not repeated leaves the line, and one that is keeps its p
   );
 });
 
-test("whoever opens them again gives every row its full lease, and nobody waits or is unconfirmed", () => {
+test("a new open gives every row its full lease, confirms it, and empties the waiting lines", () => {
   fc.assert(
     fc.property(steps, (taken) => {
       const state = opened(some.ROOMY);

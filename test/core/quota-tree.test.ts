@@ -13,27 +13,27 @@ const queue = (name: string, parent: string | null, quota?: Quota): TreeQueue =>
 const cases: Readonly<
   Record<string, { queues: readonly TreeQueue[]; limits: Readonly<Record<string, readonly [number, number]>> }>
 > = {
-  "a queue that stands alone may use its own, whatever it could borrow": {
+  "a queue without a parent may use only its own quota, despite its borrowing limit": {
     queues: [queue("a", null, [8, 4, 2])],
     limits: { a: [8, 6] },
   },
-  "a queue below another borrows as far as its limit, and keeps what it does not lend": {
+  "a queue below another borrows up to its limit, and keeps the part that it does not lend": {
     queues: [queue("root", null, [10]), queue("a", "root", [8, 4, 2]), queue("b", "root", [3])],
     limits: { root: [15, 0], a: [12, 6], b: [MAX, 0] },
   },
-  "a parent without a quota stands for what those below lend": {
+  "a parent without a quota may use the sum of what the queues below lend": {
     queues: [queue("root", null), queue("a", "root", [8, 0, 0]), queue("b", "root", [3, null, 1])],
     limits: { root: [1, 0], a: [8, 8], b: [MAX, 2] },
   },
-  "a queue has no limit for a pool that neither it nor any below it names": {
+  "a queue has no limit for a pool that is named neither by it nor below it": {
     queues: [queue("root", null, [4]), queue("a", "root")],
     limits: { root: [4, 0] },
   },
-  "a parent that is not there is none": {
+  "a parent that does not exist counts as no parent": {
     queues: [queue("a", "gone", [4, 9])],
     limits: { a: [4, 0] },
   },
-  "queues that stand in a circle stand alone": {
+  "queues in a circle count as queues without parents": {
     queues: [queue("a", "b", [4]), queue("b", "a", [2])],
     limits: { a: [4, 0], b: [2, 0] },
   },
@@ -46,7 +46,7 @@ for (const [name, { queues, limits }] of Object.entries(cases)) {
   });
 }
 
-test("what a root may use is what its queues own less what they keep, and nobody's guarantee is lent", () => {
+test("a root may use what its queues own minus what they keep, and no guarantee is lent", () => {
   const amount = fc.nat(20);
   const quota = fc.tuple(amount, fc.option(amount), fc.option(amount));
   const trees = fc

@@ -65,7 +65,7 @@ const pods = fc.oneof(
   }),
 ) as fc.Arbitrary<JsonObject>;
 
-test("reading a status never throws, whatever the cluster sends, and has one answer, the same each time", () => {
+test("reading any status never throws, and gives the same result each time", () => {
   const kinds = ["queued", "initializing", "running", "succeeded", "unknown", "failed"];
   fc.assert(
     fc.property(pods, (pod) => {
@@ -75,13 +75,16 @@ test("reading a status never throws, whatever the cluster sends, and has one ans
       if (reading.kind !== "failed") return;
       const { code, kind, lost, permanent } = reading.failure;
       assert.ok(code !== "" && (kind === "USER" || kind === "SYSTEM"));
-      assert.ok(!lost || (kind === "SYSTEM" && !permanent), "what the platform took away is nobody's fault");
+      assert.ok(
+        !lost || (kind === "SYSTEM" && !permanent),
+        "a pod that the platform removed is a failure of the system that is retried",
+      );
     }),
     { numRuns: 2_000 },
   );
 });
 
-test("a pending pod is judged when its grace ends, not before, and a failure stays one", () => {
+test("a pending pod fails when its grace time ends, not before, and stays failed", () => {
   const limits = fc.record({
     createContainerErrorGraceMs: fc.nat({ max: 300_000 }),
     createContainerConfigErrorGraceMs: fc.nat({ max: 300_000 }),
@@ -133,7 +136,7 @@ const running = (annotations: JsonObject, restartPolicy: string, containers: Jso
 });
 const ended = (exitCode: number, reason = "Error") => ({ terminated: { exitCode, reason } });
 const runs = { running: {} };
-/** A pod whose program has ended, and how its uploader is. */
+/** A pod whose program has ended, and the state of its uploader. */
 const uploaded = (phase: string, state: JsonObject, exitCode = 0, lastState: JsonObject = {}): JsonObject => ({
   spec: { restartPolicy: "Never" },
   status: {
@@ -144,38 +147,38 @@ const uploaded = (phase: string, state: JsonObject, exitCode = 0, lastState: Jso
 });
 const side = { primary_container_name: "side" };
 
-const told = (reading: PodReading) => {
+const summary = (reading: PodReading) => {
   if (reading.kind !== "failed") return reading.kind;
   const { kind, code, permanent, cleanup } = reading.failure;
   return [kind, code, permanent ? "permanent" : "retryable", ...(cleanup ? ["cleanup"] : [])].join(" ");
 };
 
 const cases: Record<string, readonly [JsonObject, string, Partial<PendingLimits>?]> = {
-  "an image that is pulled": [pending("ContainerCreating", 1e6), "initializing"],
+  "an image that is being pulled": [pending("ContainerCreating", 1e6), "initializing"],
   "an image that could not be pulled yet": [pending("ErrImagePull", 1e6), "initializing"],
   "an image that cannot be pulled": [
     pending("ImagePullBackOff", 180),
     "USER ContainersNotReady|ImagePullBackOff retryable cleanup",
   ],
-  "an image that cannot be pulled for a moment": [pending("ImagePullBackOff", 179), "initializing"],
+  "an image that cannot be pulled, within its grace time": [pending("ImagePullBackOff", 179), "initializing"],
   "an image name that cannot exist": [
     pending("InvalidImageName", 0),
     "USER ContainersNotReady|InvalidImageName permanent cleanup",
   ],
-  "a config map that is not there": [
+  "a missing config map": [
     pending("CreateContainerConfigError", 0),
     "USER ContainersNotReady|CreateContainerConfigError permanent cleanup",
   ],
-  "a config map that is not there yet, with a grace": [
+  "a missing config map, within its grace time": [
     pending("CreateContainerConfigError", 10),
     "initializing",
     { createContainerConfigErrorGraceMs: 11_000 },
   ],
-  "a container that cannot be made": [
+  "a container that cannot be created": [
     pending("CreateContainerError", 181),
     "USER ContainersNotReady|CreateContainerError permanent cleanup",
   ],
-  "a reason that nobody knows": [pending("Whatever", 0), "SYSTEM ContainersNotReady|Whatever retryable cleanup"],
+  "an unknown reason": [pending("Whatever", 0), "SYSTEM ContainersNotReady|Whatever retryable cleanup"],
   "a container that waits without a reason": [pending("", 1e6), "initializing"],
   "an init container whose image cannot be pulled": [
     stuckInit("ImagePullBackOff", 200),
@@ -185,7 +188,7 @@ const cases: Record<string, readonly [JsonObject, string, Partial<PendingLimits>
     stuckInit("CrashLoopBackOff", 0),
     "USER ContainersNotReady|CrashLoopBackOff retryable cleanup",
   ],
-  "inputs that cannot be fetched": [
+  "inputs that cannot be downloaded": [
     {
       status: {
         phase: "Failed",
@@ -195,28 +198,28 @@ const cases: Record<string, readonly [JsonObject, string, Partial<PendingLimits>
     },
     "USER InputsNotFetched retryable",
   ],
-  "outputs that could not be taken": [uploaded("Succeeded", ended(1)), "SYSTEM OutputsNotTaken retryable"],
+  "outputs that could not be uploaded": [uploaded("Succeeded", ended(1)), "SYSTEM OutputsNotTaken retryable"],
   "an uploader that lacked memory": [
     uploaded("Succeeded", ended(137, "OOMKilled")),
     "SYSTEM OutputsNotTaken retryable",
   ],
-  "an uploader whose time was up, while the pod still shows as running": [
+  "an uploader past its time limit, in a pod that still shows as running": [
     uploaded("Running", ended(137)),
     "SYSTEM OutputsNotTaken retryable",
   ],
-  "an uploader that crashed before it was asked": [
+  "an uploader that crashed before the program ended": [
     uploaded("Succeeded", { waiting: { reason: "CrashLoopBackOff" } }, 0, ended(1)),
     "SYSTEM OutputsNotTaken retryable",
   ],
-  "outputs that were taken": [uploaded("Succeeded", ended(0, "Completed")), "succeeded"],
-  "an uploader of which nothing is known": [uploaded("Succeeded", {}), "succeeded"],
-  "outputs that are being taken": [uploaded("Running", runs), "running"],
-  "outputs that nobody takes while another container runs": [
+  "outputs that were uploaded": [uploaded("Succeeded", ended(0, "Completed")), "succeeded"],
+  "an uploader without a status": [uploaded("Succeeded", {}), "succeeded"],
+  "outputs that are being uploaded": [uploaded("Running", runs), "running"],
+  "outputs that are not uploaded while another container runs": [
     running({}, "Never", { main: ended(0), side: runs }, { name: "gangway-uploader", state: runs }),
     "succeeded",
   ],
-  "a program that failed, and an uploader too": [uploaded("Failed", ended(137), 3), "USER ExitCode retryable"],
-  "a program that failed while its outputs are being taken": [uploaded("Running", runs, 3), "USER Error retryable"],
+  "a program and an uploader that both failed": [uploaded("Failed", ended(137), 3), "USER ExitCode retryable"],
+  "a program that failed while its outputs are being uploaded": [uploaded("Running", runs, 3), "USER Error retryable"],
   "a pod without conditions that waits for too long": [
     { metadata: { creationTimestamp: at(61) }, status: { phase: "Pending" } },
     "USER PodPendingTimeout retryable cleanup",
@@ -226,31 +229,31 @@ const cases: Record<string, readonly [JsonObject, string, Partial<PendingLimits>
     { status: { phase: "Succeeded", containerStatuses: [{ name: "side", state: ended(0, "OOMKilled") }] } },
     "USER OOMKilled retryable",
   ],
-  "a primary container that ended well beside a sidecar": [
+  "a primary container that succeeded while a sidecar runs": [
     running({}, "Never", { main: ended(0, "Completed"), side: runs }),
     "succeeded",
   ],
   "another primary container than the kind's": [running(side, "Never", { main: runs, side: ended(0) }), "succeeded"],
-  "a primary container that failed beside a sidecar": [
+  "a primary container that failed while a sidecar runs": [
     running({}, "Never", { main: ended(3), side: runs }),
     "USER Error retryable",
   ],
-  "a primary container that was killed beside a sidecar": [
+  "a primary container that was killed while a sidecar runs": [
     running({}, "Never", { main: ended(137), side: runs }),
     "SYSTEM Interrupted retryable",
   ],
-  "a primary container that the kubelet runs again": [
+  "a primary container that the kubelet restarts": [
     running({}, "OnFailure", { main: ended(3), side: runs }),
     "running",
   ],
-  "a primary container that ended well and is always run again": [running({}, "Always", { main: ended(0) }), "running"],
-  "a primary container that is not there": [
+  "a primary container that succeeded and is always restarted": [running({}, "Always", { main: ended(0) }), "running"],
+  "a primary container that does not exist": [
     running({ primary_container_name: "trainer" }, "Never", { main: runs }),
     "USER PrimaryContainerNotFound permanent",
   ],
-  "no container of the kind's name": [running({}, "Never", { first: ended(0), side: runs }), "running"],
+  "no container with the kind's name": [running({}, "Never", { first: ended(0), side: runs }), "running"],
 };
 
 for (const [name, [pod, expected, limits = {}]] of Object.entries(cases)) {
-  test(`${name}: ${expected}`, () => assert.equal(told(read(pod, limits)), expected));
+  test(`${name}: ${expected}`, () => assert.equal(summary(read(pod, limits)), expected));
 }

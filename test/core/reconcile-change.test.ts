@@ -3,12 +3,12 @@ import { describe, test } from "node:test";
 import { isConditionTrue } from "../../src/core/job/conditions.ts";
 import type { Job } from "../../src/core/job/job.ts";
 import type { SentSpec } from "../../src/core/job/sent.ts";
-import { FORCE_AFTER_MS } from "../../src/core/reconcile/force.ts";
+import { FORCE_AFTER_MS } from "../../src/core/reconcile/force-delete.ts";
 import { objectAt } from "../../src/runtime/json.ts";
 import { names, pytorch, Scene } from "./scene.ts";
 import { admit, jobOf, START_MS, template } from "./world.ts";
 
-/** Workers that may come and go while the job runs. */
+/** A job whose number of workers may change while it runs. */
 const dynamic = (replicas: number): SentSpec => ({
   kind: "TFJob",
   replicaSpecs: { Worker: { replicas, template: template("tensorflow"), restartPolicy: "OnFailure" } },
@@ -19,7 +19,7 @@ const conditionsOf = (job: Job) =>
   Object.fromEntries(job.status.conditions.map(({ type, status, reason }) => [type, `${status} ${reason}`]));
 
 describe("suspension", () => {
-  test("takes everything of a running job off its cluster whatever the policy, and its tokens follow the pods", () => {
+  test("deletes all objects of a running job under every policy, and releases its tokens after its pods", () => {
     const scene = new Scene(pytorch({ cleanPodPolicy: "None" })).start();
     scene.set("j-worker-0", "Succeeded", { exitCode: 0 });
     scene.step();
@@ -38,11 +38,11 @@ describe("suspension", () => {
     assert.equal(scene.job.admissions[0]?.tokensReleasedMs, null, "pods hold them");
     scene.rest();
     assert.deepEqual(scene.cluster.things, []);
-    assert.deepEqual(scene.job.admissions, [], "released, gone and dropped");
+    assert.deepEqual(scene.job.admissions, [], "released, gone and removed from the record");
     assert.deepEqual([scene.step().record, scene.step().recheckAtMs], [null, null], "it rests");
   });
 
-  test("a resumed job waits again, and starts anew under a new admission with the attempts that it had", () => {
+  test("a resumed job waits again, and keeps its attempts when it starts under a new admission", () => {
     const scene = new Scene(pytorch({ activeDeadlineSeconds: 100 })).start();
     scene.set("j-worker-0", "Failed", { exitCode: 1 });
     scene.step();
@@ -73,7 +73,7 @@ describe("suspension", () => {
     ]);
   });
 
-  test("a waiting job is taken out of the line, and resumed before anybody saw it, it stands in it again", () => {
+  test("a suspended waiting job leaves its queue, and returns to it when it is resumed", () => {
     const scene = new Scene(pytorch());
     scene.job = jobOf(pytorch());
     scene.change({ suspend: true });
@@ -87,7 +87,7 @@ describe("suspension", () => {
     assert.deepEqual([scene.job.status.phase, scene.job.status.waiting?.reason], ["WAITING", "NotEvaluated"]);
   });
 
-  test("a suspended job can be cancelled and deleted, and one that has ended is not suspended", () => {
+  test("a suspended job can be cancelled and deleted, and a job that has ended cannot be suspended", () => {
     const scene = new Scene(pytorch()).start();
     scene.change({ suspend: true });
     scene.rest();
@@ -101,7 +101,7 @@ describe("suspension", () => {
 });
 
 describe("a changed number of replicas", () => {
-  test("scaled down, pods beyond it are deleted, and their members are given up once they are gone", () => {
+  test("after scaling down, surplus pods are deleted, and their members are given up once they are gone", () => {
     const scene = new Scene(dynamic(4), "tensorflow").start();
     assert.equal(scene.change({ replicas: { worker: 2 } }), "changed");
     const down = scene.step();
@@ -119,7 +119,7 @@ describe("a changed number of replicas", () => {
     assert.equal(scene.step().record, null);
   });
 
-  test("members are not given up while a pod of theirs runs on, however long", () => {
+  test("members are never given up while a pod of theirs still runs", () => {
     const scene = new Scene(dynamic(2), "tensorflow").start();
     scene.change({ replicas: { Worker: 1 } });
     scene.nowMs += 60_000;
@@ -127,7 +127,7 @@ describe("a changed number of replicas", () => {
     assert.deepEqual(scene.job.admissions[0]?.members, { Worker: 2 });
   });
 
-  test("scaled up again before they went, members stay, and holes are filled", () => {
+  test("after scaling up again in time, members stay, and missing pods are created", () => {
     const scene = new Scene(dynamic(3), "tensorflow").start();
     scene.change({ replicas: { Worker: 1 } });
     scene.step();
@@ -137,7 +137,7 @@ describe("a changed number of replicas", () => {
     assert.deepEqual(scene.job.admissions[0]?.members, { Worker: 3 });
   });
 
-  test("scaled up, pods are made for the members that the planner has added, and for no more", () => {
+  test("after scaling up, pods are created only for members that the planner has added", () => {
     const scene = new Scene(dynamic(1), "tensorflow").start();
     scene.change({ replicas: { Worker: 3 } });
     assert.deepEqual(names(scene.step(), "createPod"), []);
@@ -148,7 +148,7 @@ describe("a changed number of replicas", () => {
     assert.deepEqual(names(scene.step(), "createPod"), ["j-worker-1"]);
   });
 
-  test("a gang of a fixed size is resized off board only, and a minimum of all replicas stays one of all there", () => {
+  test("a gang of fixed size is resized only before admission, and a minimum of all replicas stays that", () => {
     const scene = new Scene(pytorch());
     assert.equal(scene.change({ replicas: { Worker: 4 } }), "fixedSize");
     scene.job = jobOf(pytorch());
@@ -159,7 +159,7 @@ describe("a changed number of replicas", () => {
     assert.equal(scene.job.spec.runPolicy.schedulingPolicy.minAvailable, 1, "never more than all");
   });
 
-  test("an elastic policy bounds how far a gang on board is scaled", () => {
+  test("an elastic policy limits how far an admitted gang is scaled", () => {
     const elasticPolicy = { minReplicas: 2, maxReplicas: 4 };
     const worker = { replicas: 3, template: template("pytorch") };
     for (const [kind, container] of [
@@ -176,7 +176,7 @@ describe("a changed number of replicas", () => {
     }
   });
 
-  test("on board the minimum never rises: nobody promised the room", () => {
+  test("the minimum of an admitted gang never rises, since room for more is not guaranteed", () => {
     const scene = new Scene(dynamic(2), "tensorflow");
     scene.change({ replicas: { Worker: 4 } });
     assert.equal(scene.job.spec.runPolicy.schedulingPolicy.minAvailable, 2);
@@ -185,7 +185,7 @@ describe("a changed number of replicas", () => {
   });
 });
 
-describe("a pod whose deletion nobody ends", () => {
+describe("a pod whose deletion does not end", () => {
   const stuck = (of: { lost?: boolean; phase?: string }) => {
     const scene = new Scene(pytorch()).start();
     if (of.phase !== undefined) scene.set("j-worker-1", of.phase, { exitCode: 0 });
@@ -196,7 +196,7 @@ describe("a pod whose deletion nobody ends", () => {
   const forced = (scene: Scene) =>
     scene.step().actions.flatMap((action) => (action.kind === "deletePod" && action.force ? [action.name] : []));
 
-  test("is forced where its node is gone, after a grace that needs no event to end, and is then replaced", () => {
+  test("is deleted by force after a grace period if its node is gone, and is then replaced", () => {
     const scene = stuck({ lost: true });
     assert.deepEqual(forced(scene), []);
     scene.nowMs += FORCE_AFTER_MS - 1;
@@ -207,19 +207,19 @@ describe("a pod whose deletion nobody ends", () => {
     assert.deepEqual(names(scene.step(), "createPod"), ["j-worker-1"]);
   });
 
-  test("is forced where its containers have ended", () => {
+  test("is deleted by force if its containers have ended", () => {
     const scene = stuck({ phase: "Succeeded" });
     scene.nowMs += FORCE_AFTER_MS;
     assert.deepEqual(forced(scene), ["j-worker-1"]);
   });
 
-  test("is waited for where its node is there and it may still run", () => {
+  test("is waited for if its node exists and it may still run", () => {
     const scene = stuck({});
     scene.nowMs += 100 * FORCE_AFTER_MS;
     assert.deepEqual(forced(scene), []);
   });
 
-  test("holds up a suspended job's tokens only until it is forced", () => {
+  test("keeps a suspended job's tokens only until it is deleted by force", () => {
     const scene = stuck({ lost: true });
     scene.change({ suspend: true });
     scene.rest();

@@ -25,7 +25,7 @@ describe("the end", () => {
     });
   }
 
-  test("tokens that a policy lets a pod hold are released once that pod ends", () => {
+  test("tokens of a pod that the policy keeps are released once the pod ends", () => {
     const scene = new Scene(pytorch({ cleanPodPolicy: "None" })).start();
     scene.set("j-master-0", "Succeeded", { exitCode: 0 });
     scene.set("j-worker-0", "Succeeded", { exitCode: 0 });
@@ -36,7 +36,7 @@ describe("the end", () => {
     assert.equal(scene.job.admissions[0]?.tokensReleasedMs, scene.nowMs);
   });
 
-  test("a cancelled job keeps pods that have ended by its policy, and none that runs", () => {
+  test("a cancelled job keeps ended pods by its policy, and no running pod", () => {
     const scene = new Scene(pytorch({ cleanPodPolicy: "None" })).start();
     scene.set("j-worker-0", "Succeeded", { exitCode: 0 });
     scene.step();
@@ -47,7 +47,7 @@ describe("the end", () => {
     assert.notEqual(scene.job.admissions[0]?.tokensReleasedMs, null);
   });
 
-  test("pods that were asked for and are not seen yet hold their tokens until they must have been seen", () => {
+  test("requested pods that are not seen yet keep their tokens until they would have been seen", () => {
     const scene = new Scene(pytorch());
     const unseen = [scene.cluster.observe({ nowMs: scene.nowMs, lagMs: 0 })];
     scene.step();
@@ -60,7 +60,7 @@ describe("the end", () => {
     assert.equal(later.record?.admissions[0]?.tokensReleasedMs, scene.nowMs + 5_000);
   });
 
-  test("a pod that a late call makes after the tokens are released is deleted whatever the policy", () => {
+  test("a pod that a late call creates after the tokens were released is deleted under every policy", () => {
     const scene = new Scene(pytorch({ cleanPodPolicy: "None" })).start();
     for (const { name } of scene.cluster.pods()) scene.set(name, "Succeeded", { exitCode: 0 });
     scene.rest();
@@ -69,7 +69,7 @@ describe("the end", () => {
     assert.deepEqual(names(scene.step(), "deletePod"), ["j-worker-1"]);
   });
 
-  test("a deleted job goes with all it has, and is forgotten only then", () => {
+  test("the record of a deleted job is removed only after all its objects are gone", () => {
     const scene = new Scene(pytorch({ cleanPodPolicy: "None" })).start();
     scene.job = { ...scene.job, deleteTimeMs: scene.nowMs };
     assert.equal(scene.step().forget, false);
@@ -79,7 +79,7 @@ describe("the end", () => {
     assert.equal(scene.step().forget, true);
   });
 
-  test("a waiting job that is deleted ends, and is forgotten in the next pass", () => {
+  test("a waiting job that is deleted ends, and its record is removed in the next pass", () => {
     const scene = new Scene(pytorch());
     scene.job = { ...jobOf(pytorch()), deleteTimeMs: scene.nowMs };
     assert.equal(scene.step().recheckAtMs, scene.nowMs);
@@ -87,7 +87,7 @@ describe("the end", () => {
     assert.equal(scene.step().forget, true);
   });
 
-  test("the deadline fails the job without any event to wake it, with its policy honoured", () => {
+  test("the deadline fails the job without any event, and its clean-pod policy applies", () => {
     const scene = new Scene(pytorch({ activeDeadlineSeconds: 60, cleanPodPolicy: "Running" })).start();
     assert.equal(scene.step().recheckAtMs, START_MS + 60_000);
     scene.nowMs += 60_000;
@@ -105,7 +105,27 @@ describe("the end", () => {
     assert.notEqual(scene.job.deleteTimeMs, null);
   });
 
-  test("a time to live is waited for, then the job is deleted and forgotten", () => {
+  test("a job whose time to live is over is not deleted in a pass that still deletes its objects", () => {
+    const scene = new Scene(pytorch({ ttlSecondsAfterFinished: 0, cleanPodPolicy: "All" })).start();
+    scene.set("j-master-0", "Succeeded", { exitCode: 0 });
+    const observed = [scene.cluster.observe({ nowMs: scene.nowMs, lagMs: 0 })];
+    scene.job = recorded(scene.job, reconcile(scene.job, observed, scene.nowMs, CONFIG));
+    assert.equal(scene.job.status.phase, "SUCCEEDED");
+    const again = reconcile(scene.job, observed, scene.nowMs + 1_000, CONFIG);
+    assert.ok(again.actions.length > 0, "nothing was deleted yet");
+    assert.equal(again.record?.deleteTimeMs ?? null, null);
+  });
+
+  test("an admission that ends during a pod's deletion counts from now: a replacement may be under way", () => {
+    const scene = new Scene(pytorch()).start();
+    scene.nowMs += 60_000;
+    scene.cluster.change(scene.cluster.pods().find(({ name }) => name === "j-worker-0")!, { deleting: true });
+    scene.job = { ...scene.job, cancel: { reason: "", atMs: scene.nowMs } };
+    scene.step();
+    assert.equal(scene.job.admissions[0]?.belowMinSinceMs, scene.nowMs);
+  });
+
+  test("when the time to live is over, the job is deleted and its record is removed", () => {
     const scene = new Scene(pytorch({ ttlSecondsAfterFinished: 60 })).start();
     for (const { name } of scene.cluster.pods()) scene.set(name, "Succeeded", { exitCode: 0 });
     scene.rest();
@@ -120,7 +140,7 @@ describe("the end", () => {
 });
 
 describe("the start timeout", () => {
-  test("undoes an admission that stays below its minimum, and the gang waits with backoff", () => {
+  test("undoes an admission that stays below its minimum, and the job waits with backoff", () => {
     const scene = new Scene(pytorch({ schedulingPolicy: { scheduleTimeoutSeconds: 120 } }));
     assert.equal(scene.step().recheckAtMs, START_MS + 5_000);
     scene.set("j-master-0", "Running");
@@ -137,26 +157,40 @@ describe("the start timeout", () => {
     assert.equal(scene.job.admissions[0]?.state, "undone");
     scene.rest();
     assert.deepEqual(scene.cluster.things, []);
-    assert.deepEqual(scene.job.admissions, [], "released, gone and dropped");
+    assert.deepEqual(scene.job.admissions, [], "released, gone and removed from the record");
   });
 
-  /** Dynamic workers, whose failures do not end the job: `failed` of them fail for good, then `running` others run. */
+  test("an undone admission keeps its tokens while its anchor exists: a late call could still create a pod", () => {
+    const scene = new Scene(pytorch({ schedulingPolicy: { scheduleTimeoutSeconds: 120 } }));
+    scene.step();
+    scene.nowMs += 120_000;
+    scene.step();
+    scene.cluster.things = scene.cluster.things.filter(({ kind }) => kind === "anchor");
+    scene.nowMs += 60_000;
+    scene.step();
+    assert.deepEqual([scene.job.admissions[0]?.state, scene.job.admissions[0]?.tokensReleasedMs], ["undone", null]);
+    scene.cluster.collect();
+    scene.step();
+    assert.deepEqual(scene.job.admissions, [], "released, gone and removed from the record");
+  });
+
+  /** Dynamic workers, whose failures do not end the job: `failed` of them fail for good, and `running` others run. */
   const forgiven = {
-    "a worker that failed for good does not stand in for those that never start": {
+    "a worker that failed for good does not count as one that runs": {
       min: 1,
       failed: 1,
       running: 0,
       up: false,
     },
-    "a worker that failed for good is not waited for": { min: 4, failed: 1, running: 3, up: true },
-    "those that are left must all run where they are fewer than the minimum": {
+    "a worker that failed for good is not required": { min: 4, failed: 1, running: 3, up: true },
+    "the remaining workers must all run if they are fewer than the minimum": {
       min: 4,
       failed: 1,
       running: 2,
       up: false,
     },
-    "those that are left are enough where as many as the minimum run": { min: 2, failed: 2, running: 2, up: true },
-    "of those that are left as many as the minimum must run": { min: 2, failed: 2, running: 1, up: false },
+    "as many remaining workers as the minimum are enough": { min: 2, failed: 2, running: 2, up: true },
+    "fewer remaining workers than the minimum are not enough": { min: 2, failed: 2, running: 1, up: false },
   };
   for (const [name, { min, failed, running, up }] of Object.entries(forgiven)) {
     test(name, () => {
@@ -177,7 +211,7 @@ describe("the start timeout", () => {
     });
   }
 
-  test("0 waits for ever", () => {
+  test("a timeout of 0 never ends", () => {
     const scene = new Scene(pytorch({ schedulingPolicy: { scheduleTimeoutSeconds: 0 } }));
     scene.step();
     scene.nowMs += 86_400_000;
@@ -185,7 +219,7 @@ describe("the start timeout", () => {
     assert.equal(scene.job.status.phase, "STARTING");
   });
 
-  test("a gang that comes up forgets what was undone before", () => {
+  test("a gang that reaches its minimum forgets earlier undone admissions", () => {
     const scene = new Scene(pytorch());
     const backoff = { undone: 3, notBeforeMs: START_MS, lastCluster: "c2" };
     scene.job = { ...scene.job, status: { ...scene.job.status, backoff } };

@@ -8,14 +8,15 @@ import type { SentSpec } from "../../src/core/job/sent.ts";
 import type { CleanPodPolicy, RestartPolicy, RestartScope } from "../../src/core/job/spec.ts";
 import { isTerminal } from "../../src/core/job/status.ts";
 import { changeJob, type WantedChange } from "../../src/core/kinds/change-job.ts";
-import { kindOf } from "../../src/core/kinds/registry.ts";
 import { type PodView, podView } from "../../src/core/pods/pod-view.ts";
-import type { Action, Decision, Observed } from "../../src/core/reconcile/decision.ts";
+import type { Action, Decision } from "../../src/core/reconcile/decision.ts";
+import type { Observed } from "../../src/core/reconcile/observed.ts";
 import { reconcile } from "../../src/core/reconcile/reconcile.ts";
 import { canonicalJson, type JsonObject } from "../../src/runtime/json.ts";
+import { OWN_KINDS } from "../support/kinds.ts";
 import { admit, CONFIG, jobOf, podStatus, recorded, START_MS, TinyCluster, template } from "./world.ts";
 
-/** Caches lag and calls linger for less than a decision waits before it takes silence for an answer. */
+/** The longest lag of a cache or call: shorter than the time after which a decision relies on not seeing an object. */
 const LAG_MS_MAX = 4_000;
 
 type Shape = {
@@ -97,7 +98,7 @@ function isStuck({ phase, containers }: PodView): boolean {
   return phase === "Pending" && containers.some(({ waiting }) => waiting !== null);
 }
 
-/** One job, two clusters and everything that may go wrong between them. */
+/** One job, two clusters, and all faults that may occur between them. */
 class World {
   readonly clusters = [new TinyCluster("c1"), new TinyCluster("c2")];
   readonly container: string;
@@ -153,9 +154,9 @@ class World {
     this.check();
   }
 
-  /** As the service changes a job; refused where it would refuse it. */
+  /** Changes a job as the service does, including its refusals. */
   change(wanted: Omit<WantedChange, "version">): void {
-    const kind = kindOf(this.job.spec.kind)!;
+    const kind = OWN_KINDS.kindOf(this.job.spec.kind)!;
     const decided = changeJob(this.job, kind, { version: null, ...wanted }, this.nowMs);
     if (decided.kind === "changed") this.job = decided.job;
   }
@@ -199,7 +200,7 @@ class World {
     }
   }
 
-  /** The pod waits for something that never comes, which is one failure of it. */
+  /** The pod is stuck before its start, which counts as one failure. */
   stick(reason: string, { cluster, thing, view }: World["objects"][number]): void {
     if (view.phase !== "Pending") return;
     const lastTransitionTime = new Date(this.nowMs).toISOString();
@@ -211,7 +212,10 @@ class World {
     cluster.failures.set(thing.uid, 1);
   }
 
-  /** Evicted, preempted or tainted away: the cluster says so, and asks for its deletion unless somebody has. */
+  /**
+   * The pod is evicted, preempted or removed for a taint: the cluster marks it, and deletes it unless it is being
+   * deleted.
+   */
   disrupt({ cluster, thing, view }: World["objects"][number]): void {
     if (thing.deleting && view.disrupted) return;
     cluster.disrupt(thing, this.nowMs);
@@ -239,7 +243,10 @@ class World {
     return decision;
   }
 
-  /** What gives tokens back, or says that nothing is left, is decided again by what the clusters themselves say, as a worker does. */
+  /**
+   * Makes a decision that releases tokens, or says that nothing is left, again from a fresh list of the clusters, as a
+   * worker does.
+   */
   decide(lagMs: number): [Decision, Observed] {
     const heard = this.clusters.map((cluster) => cluster.observe({ nowMs: this.nowMs, lagMs }));
     const first = reconcile(this.job, heard, this.nowMs, CONFIG);
@@ -283,7 +290,9 @@ class World {
     if (sizeOf(grown) > sizeOf(live)) this.job = { ...this.job, admissions };
   }
 
-  /** The same step again, after its record and before anything else was seen, comes to rest and counts nothing twice. */
+  /**
+   * Repeating a step after its record, before anything new is seen, changes nothing and counts nothing twice.
+   */
   checkRepeats(first: Decision, observed: Observed): void {
     let job = recorded(this.job, first);
     const { user, system } = job.status.attempts;
@@ -296,7 +305,10 @@ class World {
     }
   }
 
-  /** A gang that is seen to be below its minimum is on record as that; who has failed for good is missed by nobody, and stands in for nobody. */
+  /**
+   * The record says whether a gang is below its minimum. A member that has failed for good is not required, and
+   * does not count as one that runs.
+   */
   checkMinimum(decision: Decision, observed: Observed): void {
     const { status, admissions } = decision.record ?? this.job;
     const live = admissions.find(({ state }) => state === "live");
@@ -320,7 +332,7 @@ class World {
     );
     const { minAvailable } = this.job.spec.runPolicy.schedulingPolicy;
     if (up.length >= Math.min(minAvailable, memberCount(members) - over.length)) return;
-    assert.notEqual(live.belowMinSinceMs, null, `${up.length} run of ${minAvailable}, and nobody counts for how long`);
+    assert.notEqual(live.belowMinSinceMs, null, `${up.length} run of ${minAvailable}, but belowMinSinceMs is null`);
   }
 
   checkDecision(decision: Decision, observed: Observed): void {
@@ -339,7 +351,7 @@ class World {
       if (action.kind !== "deletePod" || !action.force) continue;
       const pod = observed.flatMap(({ pods }) => pods).find(({ uid }) => uid === action.uid);
       const over = pod?.phase === "Succeeded" || pod?.phase === "Failed";
-      assert.ok(pod?.deleting && (pod.nodeGone || over), "forced although somebody may still end it");
+      assert.ok(pod?.deleting && (pod.nodeGone || over), "forced although its kubelet may still end it");
     }
     const policy = this.job.spec.runPolicy.cleanPodPolicy;
     const ended = this.job.admissions.find(({ state }) => state === "ended");
@@ -357,7 +369,7 @@ class World {
     }
   }
 
-  /** Members are given up once nothing of theirs holds their tokens. */
+  /** Members are given up once none of their pods uses their tokens. */
   checkMembers(before: Job, decision: Decision): void {
     for (const admission of decision.record?.admissions ?? []) {
       const was = before.admissions.find(({ number }) => number === admission.number);
@@ -436,8 +448,8 @@ class World {
   }
 
   /**
-   * From here on nothing goes wrong but the pods themselves: the job has to end and to be cleaned up. A step is made only when something new is
-   * seen, or when the last one asked for it, so a timer that is forgotten shows.
+   * From here on only pods fail, so the job must end and be cleaned up. A step is made
+   * only when something new is seen, or when the last step asked for it, so that a forgotten timer is noticed.
    */
   settle(): void {
     if (this.job.spec.runPolicy.suspend && !isTerminal(this.job.status) && this.job.deleteTimeMs === null) {
@@ -468,7 +480,7 @@ class World {
     this.checkLeftovers();
   }
 
-  /** A suspended job comes to rest with no pod and no token, and stays. */
+  /** A suspended job ends up without pods and tokens, and stays so. */
   restSuspended(): void {
     for (let round = 0; round < 40; round++) {
       this.step({ lagMs: 0, crash: "no", fates: ["done"] });
@@ -515,7 +527,7 @@ class World {
   }
 }
 
-test("whatever is lost, doubled, late, stale or crashed, a job ends once, counts once, and holds tokens no longer than pods", () => {
+test("under any faults a job ends once, counts failures once, and keeps tokens no longer than pods", () => {
   fc.assert(
     fc.property(spec, fc.array(op, { minLength: 5, maxLength: 60, size: "max" }), (chosen, ops) => {
       const world = new World(chosen);

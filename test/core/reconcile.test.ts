@@ -8,7 +8,7 @@ import { names, pytorch, Scene } from "./scene.ts";
 import { CONFIG, podStatus, START_MS, template } from "./world.ts";
 
 describe("failures", () => {
-  test("a failed pod is counted once, deleted at once, and started again as the next attempt after its backoff", () => {
+  test("a failed pod is counted once, deleted at once, and restarted as the next attempt after its backoff", () => {
     const scene = new Scene(pytorch()).start();
     scene.set("j-worker-0", "Failed", { exitCode: 1 });
     const failed = scene.step();
@@ -31,7 +31,7 @@ describe("failures", () => {
     assert.equal(objectAt(objectAt(again?.manifest, "metadata"), "labels")["gangway.dev/attempt"], "2");
   });
 
-  test("with scope GANG one failure restarts every pod, and none starts before all are gone", () => {
+  test("with scope GANG one failure restarts every pod, and no pod starts before all are gone", () => {
     const scene = new Scene(pytorch({ restartScope: "GANG" })).start();
     scene.set("j-worker-0", "Failed", { exitCode: 1 });
     assert.equal(names(scene.step(), "deletePod").length, 3);
@@ -46,13 +46,13 @@ describe("failures", () => {
   });
 
   const ends = {
-    "under Never the first failure is the job's": {
+    "under Never the first failure ends the job": {
       sent: pytorch({}, "Never"),
       exitCode: 1,
       code: "ExitCode",
       user: 0,
     },
-    "under Never even a kill without OOM is the job's": {
+    "under Never even a kill without OOM ends the job": {
       sent: pytorch({}, "Never"),
       exitCode: 137,
       code: "Interrupted",
@@ -102,7 +102,7 @@ describe("failures", () => {
       containerStatuses: [{ name: "pytorch", ready: false, state: { waiting: { reason } } }],
     });
 
-  test("a pod whose image cannot be pulled is started again once its grace is over, and counted once", () => {
+  test("a pod whose image cannot be pulled is restarted after its grace period, and counted once", () => {
     const scene = new Scene(pytorch({ backoffLimit: 2 }));
     scene.step();
     stuck(scene, "j-worker-0", "ImagePullBackOff");
@@ -116,7 +116,7 @@ describe("failures", () => {
     assert.equal(scene.job.status.phase, "RESTARTING");
   });
 
-  test("an image name that cannot exist ends the job, and its pod goes though policy None keeps pods", () => {
+  test("an invalid image name ends the job, and its pod is deleted although policy None keeps pods", () => {
     const scene = new Scene(pytorch({ cleanPodPolicy: "None", backoffLimit: 5 }));
     scene.step();
     scene.set("j-worker-1", "Running");
@@ -128,7 +128,7 @@ describe("failures", () => {
     assert.deepEqual(scene.podNames, ["j-master-0", "j-worker-1"]);
   });
 
-  test("a failure that would come again ends even a job whose kind forgives those of its workers", () => {
+  test("a permanent failure ends even a job whose kind forgives failures of workers", () => {
     const replicaSpecs = { Worker: { replicas: 2, template: template("tensorflow") } };
     const scene = new Scene({ kind: "TFJob", replicaSpecs, kindSpec: { enableDynamicWorker: true } }, "tensorflow");
     scene.step();
@@ -137,7 +137,7 @@ describe("failures", () => {
     assert.equal(scene.job.status.failure?.code, "|CreateContainerConfigError");
   });
 
-  test("a container that cannot run by the cluster's fault spends the system's budget", () => {
+  test("a container that cannot run by the cluster's fault counts against the system budget", () => {
     const scene = new Scene(pytorch({ systemBackoffLimit: 1 }));
     scene.step();
     stuck(scene, "j-worker-0", "RunContainerError");
@@ -146,7 +146,7 @@ describe("failures", () => {
     assert.deepEqual([scene.job.status.attempts.user, scene.job.status.attempts.system], [0, 1]);
   });
 
-  test("a primary container that ended well makes a success, though a sidecar runs on", () => {
+  test("a pod succeeds once its primary container has succeeded, although a sidecar still runs", () => {
     const scene = new Scene(pytorch({ cleanPodPolicy: "Running" }, "Never")).start();
     const status = podStatus("Running", "pytorch", { exitCode: 0 });
     const containerStatuses = [...arrayAt(status, "containerStatuses"), { name: "proxy", state: { running: {} } }];
@@ -159,7 +159,7 @@ describe("failures", () => {
     assert.deepEqual(scene.podNames, []);
   });
 
-  test("a success despite a lack of memory is a failure that is started again", () => {
+  test("a success despite a lack of memory is a failure and is restarted", () => {
     const scene = new Scene(pytorch()).start();
     const state = { terminated: { exitCode: 0, reason: "OOMKilled" } };
     const worker = scene.cluster.pods().find(({ name }) => name === "j-worker-0")!;
@@ -168,7 +168,7 @@ describe("failures", () => {
     assert.equal(scene.job.status.attempts.user, 1);
   });
 
-  test("under Never an evicted pod is the system's failure and is started again", () => {
+  test("under Never an evicted pod is a system failure and is restarted", () => {
     const scene = new Scene(pytorch({}, "Never")).start();
     scene.set("j-worker-0", "Failed", { reason: "Evicted" });
     scene.step();
@@ -176,7 +176,7 @@ describe("failures", () => {
     assert.deepEqual([scene.job.status.attempts.user, scene.job.status.attempts.system], [0, 1]);
   });
 
-  test("an interruptible job that the system failed too often starts pods that nobody interrupts", () => {
+  test("after too many system failures an interruptible job starts pods that are not interruptible", () => {
     const scene = new Scene(pytorch({ interruptible: true, interruptibleFailureThreshold: 2 })).start();
     const label = (name: string) => {
       const pod = scene.cluster.pods().find((one) => one.name === name);
@@ -184,11 +184,12 @@ describe("failures", () => {
     };
     const evict = (name: string) => {
       scene.set(name, "Failed", { reason: "Evicted" });
-      const told = scene.step().record?.events.filter(({ reason }) => reason === "PyTorchJobNotInterruptible").length;
+      const events = scene.step().record?.events ?? [];
+      const warnings = events.filter(({ reason }) => reason === "PyTorchJobNotInterruptible").length;
       scene.cluster.collect();
       scene.nowMs += 60_000;
       scene.step();
-      return [label(name), told];
+      return [label(name), warnings];
     };
     assert.equal(label("j-worker-0"), "true");
     assert.deepEqual(evict("j-worker-0"), ["true", 0]);
@@ -197,14 +198,14 @@ describe("failures", () => {
     assert.deepEqual(evict("j-worker-0"), ["false", 0]);
   });
 
-  test("a user's failures leave a job interruptible, and one failure of the system is enough where nothing is said", () => {
+  test("user failures keep a job interruptible, and by default one system failure ends that", () => {
     const { runPolicy } = new Scene(pytorch({ interruptible: true })).job.spec;
     assert.equal(isInterruptible(runPolicy, { system: 0 }), true);
     assert.equal(isInterruptible(runPolicy, { system: 1 }), false);
     assert.equal(isInterruptible({ ...runPolicy, interruptible: false }, { system: 0 }), false);
   });
 
-  test("container restarts of running pods count by their growth alone", () => {
+  test("container restarts of running pods are counted by their increase", () => {
     const scene = new Scene(pytorch({ backoffLimit: 3 })).start();
     scene.set("j-worker-0", "Running", { restarts: 2 });
     scene.step();
@@ -216,7 +217,7 @@ describe("failures", () => {
     assert.equal(scene.job.status.failure?.code, "BackoffLimitExceeded");
   });
 
-  test("a pod that is being deleted counts neither as active nor as failed, and is replaced without a new attempt", () => {
+  test("a pod under deletion counts neither as active nor as failed, and is replaced without a new attempt", () => {
     const scene = new Scene(pytorch()).start();
     scene.set("j-worker-0", "Failed", { exitCode: 1 });
     scene.cluster.change(scene.cluster.pods().find(({ name }) => name === "j-worker-0")!, { deleting: true });
@@ -228,12 +229,12 @@ describe("failures", () => {
   });
 });
 
-describe("pods that the platform takes away by deleting them", () => {
+describe("pods that the platform disrupts and deletes", () => {
   const disrupt = (scene: Scene, name: string) =>
     scene.cluster.disrupt(scene.cluster.pods().find((pod) => pod.name === name)!, scene.nowMs);
   const counted = ({ job }: Scene) => [job.status.attempts.user, job.status.attempts.system];
 
-  test("count once, against the system, and are started again under every policy", () => {
+  test("count once, against the system budget, and are restarted under every policy", () => {
     for (const policy of ["OnFailure", "Never", "ExitCode"] as const) {
       const scene = new Scene(pytorch({}, policy)).start();
       disrupt(scene, "j-worker-0");
@@ -249,7 +250,7 @@ describe("pods that the platform takes away by deleting them", () => {
     }
   });
 
-  test("count once although their containers fail while they are stopped", () => {
+  test("count once although their containers fail while they are being stopped", () => {
     const scene = new Scene(pytorch()).start();
     disrupt(scene, "j-worker-0");
     scene.step();
@@ -258,7 +259,7 @@ describe("pods that the platform takes away by deleting them", () => {
     assert.deepEqual(counted(scene), [0, 1]);
   });
 
-  test("count although they were gone before anybody looked, and are replaced without waiting for that to be forgotten", () => {
+  test("count although they were gone before the next look, and are replaced without further delay", () => {
     const scene = new Scene(pytorch({ restartScope: "GANG" })).start();
     disrupt(scene, "j-worker-0");
     scene.cluster.collect();
@@ -269,7 +270,7 @@ describe("pods that the platform takes away by deleting them", () => {
     assert.deepEqual(counted(scene), [0, 1]);
   });
 
-  test("do not count once they have ended well", () => {
+  test("do not count once they have succeeded", () => {
     const scene = new Scene(pytorch()).start();
     scene.set("j-worker-0", "Succeeded", { exitCode: 0 });
     disrupt(scene, "j-worker-0");
@@ -277,14 +278,14 @@ describe("pods that the platform takes away by deleting them", () => {
     assert.deepEqual(counted(scene), [0, 0]);
   });
 
-  test("restart the whole gang where the gang is what a failure restarts", () => {
+  test("restart the whole gang with scope GANG", () => {
     const scene = new Scene(pytorch({ restartScope: "GANG" })).start();
     disrupt(scene, "j-worker-0");
     assert.deepEqual(names(scene.step(), "deletePod").sort(), ["j-master-0", "j-worker-1"]);
     assert.deepEqual(counted(scene), [0, 1]);
   });
 
-  test("end the job with the last one that the system's budget allows", () => {
+  test("end the job when the system budget is spent", () => {
     const scene = new Scene(pytorch({ systemBackoffLimit: 1 })).start();
     disrupt(scene, "j-worker-0");
     scene.step();
@@ -293,15 +294,15 @@ describe("pods that the platform takes away by deleting them", () => {
   });
 });
 
-describe("what is not this gang's", () => {
-  test("of a cluster that is not observed only the deadline is known", () => {
+describe("clusters and objects beyond the gang", () => {
+  test("without a view of the cluster only the deadline is checked", () => {
     const scene = new Scene(pytorch({ activeDeadlineSeconds: 60 })).start();
     const blind = reconcile(scene.job, [], scene.nowMs, CONFIG);
     assert.deepEqual(blind, { record: null, forget: false, actions: [], recheckAtMs: scene.nowMs + 5_000 });
     assert.equal(reconcile(scene.job, [], START_MS + 60_000, CONFIG).record?.status.phase, "FAILED");
   });
 
-  test("a foreign pod that holds a name is neither adopted nor deleted, and is reported once", () => {
+  test("a foreign pod with the name of a member is neither adopted nor deleted, and is reported once", () => {
     const scene = new Scene(pytorch());
     const json = { metadata: { name: "j-worker-0", uid: "foreign" }, status: { phase: "Running" } };
     scene.cluster.things.push({ kind: "pod", name: "j-worker-0", uid: "foreign", json, deleting: false });
@@ -317,7 +318,7 @@ describe("what is not this gang's", () => {
     assert.ok(scene.podNames.includes("j-worker-0"));
   });
 
-  test("pods beyond the members and remains of unknown admissions are deleted", () => {
+  test("pods beyond the members, and pods of unknown admissions, are deleted", () => {
     const scene = new Scene(pytorch()).start();
     const [pod] = scene.cluster.pods();
     const stray = (name: string, labels: JsonObject) => {
@@ -337,7 +338,7 @@ describe("what is not this gang's", () => {
     assert.equal(decision.record?.status.replicaStatuses["Master"]?.active, 1);
   });
 
-  test("of two pods in one place the older is kept", () => {
+  test("of two pods in one slot the older is kept", () => {
     const scene = new Scene(pytorch()).start();
     const pod = scene.cluster.pods().find(({ name }) => name === "j-worker-0");
     const metadata = {
@@ -356,7 +357,7 @@ describe("what is not this gang's", () => {
     assert.deepEqual(names(scene.step(), "deletePod"), ["twin"]);
   });
 
-  test("everything that is seen of a job without a record is swept", () => {
+  test("all objects of a job without a record are deleted", () => {
     const scene = new Scene(pytorch()).start();
     const actions = sweep([scene.cluster.observe({ nowMs: scene.nowMs, lagMs: 0 })], scene.job);
     assert.deepEqual(

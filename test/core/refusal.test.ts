@@ -10,24 +10,46 @@ const cases = {
   "a quota of several resources": [
     "Forbidden",
     quota(
-      ", requested: limits.memory=2Gi,requests.cpu=1500m,requests.nvidia.com/gpu=8, used: limits.memory=1Gi,requests.cpu=1,requests.nvidia.com/gpu=4, limited: limits.memory=2Gi,requests.cpu=2,requests.nvidia.com/gpu=8",
+      ", requested: limits.memory=2Gi,requests.cpu=1500m,requests.nvidia.com/gpu=8" +
+        ", used: limits.memory=1Gi,requests.cpu=1,requests.nvidia.com/gpu=4" +
+        ", limited: limits.memory=2Gi,requests.cpu=2,requests.nvidia.com/gpu=8",
     ),
     {
       kind: "quota",
       ceilings: { "limits.memory": 2 ** 30 * 1000, "requests.cpu": 1000, "requests.nvidia.com/gpu": 4000 },
     },
   ],
-  "a quota below what is used": [
+  "a quota below its use": [
     "Forbidden",
     quota(", requested: pods=1, used: pods=4, limited: pods=2"),
     { kind: "quota", ceilings: { pods: 0 } },
+  ],
+  "a quota of which only the requested amounts are said": [
+    "Forbidden",
+    quota(", requested: pods=2,requests.cpu=0, used: , limited: "),
+    { kind: "quota", ceilings: { pods: 1999, "requests.cpu": 0 } },
+  ],
+  "a quota of which nothing is used": [
+    "Forbidden",
+    quota(", requested: pods=3, used: , limited: pods=2"),
+    { kind: "quota", ceilings: { pods: 2000 } },
+  ],
+  "a quota that has room again for exactly what was requested": [
+    "Forbidden",
+    quota(", requested: pods=2, used: pods=1, limited: pods=3"),
+    { kind: "quota", ceilings: { pods: 1999 } },
+  ],
+  "amounts that cannot be read": [
+    "Forbidden",
+    quota(", requested: pods=two,=1, requests.cpu = 2, used: requests.cpu=1, limited: requests.cpu=2"),
+    { kind: "quota", ceilings: { "requests.cpu": 1000 } },
   ],
   "a quota that says no more": ["Forbidden", quota(""), { kind: "quota", ceilings: {} }],
   "a right that is missing": ["Forbidden", "pods is forbidden: User cannot create", { kind: "transient" }],
   "a pod that is wrong": ["Invalid", "spec.containers: Required", { kind: "permanent", code: "BadTaskFormat" }],
   "a pod that cannot be read": ["BadRequest", "cannot be handled", { kind: "permanent", code: "BadTaskFormat" }],
   "a pod that is too large": ["RequestEntityTooLarge", "", { kind: "permanent", code: "EntityTooLarge" }],
-  "a pod that etcd finds too large": [
+  "a pod that is too large for etcd": [
     "InternalError",
     "etcdserver: request is too large",
     { kind: "permanent", code: "EntityTooLarge" },
@@ -58,7 +80,7 @@ test("reading a refusal never throws", () => {
 const resource = fc.constantFrom("requests.cpu", "limits.memory", "requests.nvidia.com/gpu");
 const amounts = fc.dictionary(resource, fc.nat({ max: 10 }), { minKeys: 1 });
 
-test("what was refused is not asked for again before it lapses, what is smaller is; waits are bounded and end", () => {
+test("pods above a ceiling wait until it expires, smaller pods do not; waits are bounded and end", () => {
   fc.assert(
     fc.property(
       fc.array(fc.record({ ceilings: amounts, afterMs: fc.nat({ max: 300_000 }) }), { minLength: 1 }),
@@ -84,12 +106,14 @@ test("what was refused is not asked for again before it lapses, what is smaller 
   );
 });
 
-test("a server is left alone as long as it asks for, no shorter for what it says later, and two minutes at most", () => {
-  const said = fc.array(fc.record({ retryAfterMs: fc.integer({ min: -1, max: 300_000 }), afterMs: fc.nat(200_000) }));
+test("a server gets no calls for the longest time that it asked for, at most two minutes", () => {
+  const answers = fc.array(
+    fc.record({ retryAfterMs: fc.integer({ min: -1, max: 300_000 }), afterMs: fc.nat(200_000) }),
+  );
   fc.assert(
-    fc.property(said, (words) => {
+    fc.property(answers, (list) => {
       let [nowMs, untilMs] = [0, 0];
-      for (const { retryAfterMs, afterMs } of words) {
+      for (const { retryAfterMs, afterMs } of list) {
         nowMs += afterMs;
         const before = untilMs;
         untilMs = leaveAlone(before, retryAfterMs, nowMs);
@@ -112,7 +136,7 @@ test("refusals in a row wait twice as long each, up to two minutes", () => {
   assert.deepEqual(waits, [2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 120_000, 120_000]);
 });
 
-test("a pod takes its requests, its limits and itself of a quota", () => {
+test("a pod uses its requests, its limits and one pod of a quota", () => {
   const resources = { requests: { cpu: "1", "nvidia.com/gpu": "2" }, limits: { cpu: "2", "nvidia.com/gpu": "2" } };
   const use = quotaUse({
     containers: [

@@ -5,13 +5,14 @@ import { schemaErrors } from "../../src/core/kinds/check-schema.ts";
 import { checkSent } from "../../src/core/kinds/check-sent.ts";
 import { fromManifest } from "../../src/core/kinds/from-manifest.ts";
 import { logLink, type PluginEntry, podKind, serviceKind } from "../../src/core/kinds/plugin.ts";
-import { createRegistry, KINDS, kindOf, OWN_ENTRY, servedKinds, serveKinds } from "../../src/core/kinds/registry.ts";
+import { createRegistry, KINDS, OWN_ENTRY, servedName } from "../../src/core/kinds/registry.ts";
 import { schemaFault } from "../../src/core/kinds/schema-words.ts";
 import { plan } from "../../src/core/plan/plan.ts";
 import { reconcile, reconcileGuarded } from "../../src/core/reconcile/reconcile.ts";
 import type { Json, JsonObject } from "../../src/runtime/json.ts";
+import { kindsWith } from "../support/kinds.ts";
 import { queue, snapshot } from "./plan-world.ts";
-import { etlEntry } from "./service-world.ts";
+import { etlEntry } from "./plugin-world.ts";
 import { admit, CONFIG, jobOf, recorded, START_MS, TinyCluster, template } from "./world.ts";
 
 const entry = (id: string, names: readonly string[], more: Partial<PluginEntry> = {}): PluginEntry => ({
@@ -21,19 +22,25 @@ const entry = (id: string, names: readonly string[], more: Partial<PluginEntry> 
 });
 
 const refused: Record<string, { readonly entries: readonly unknown[]; readonly says: RegExp }> = {
-  "two plugins of one id": { entries: [entry("a", ["A"]), entry("a", ["B"])], says: /two plugins have the id a/ },
+  "two plugins with the same id": {
+    entries: [entry("a", ["A"]), entry("a", ["B"])],
+    says: /two plugins have the id a/,
+  },
   "a kind that two plugins serve": {
     entries: [entry("a", ["A"]), entry("b", ["A"])],
     says: /kind A is registered twice/,
   },
-  "a kind that is ours": { entries: [entry("a", ["PyTorchJob"])], says: /kind PyTorchJob is registered twice/ },
+  "a kind of Gangway": { entries: [entry("a", ["PyTorchJob"])], says: /kind PyTorchJob is registered twice/ },
   "two defaults": {
     entries: [entry("a", ["A"], { isDefault: true }), entry("b", ["B"], { isDefault: true })],
-    says: /there can be one default, and these are: a, b/,
+    says: /only one plugin can be the default, but these are: a, b/,
   },
-  "a plugin that is no object": { entries: ["a"], says: /a plugin must be an object/ },
+  "a plugin that is not an object": { entries: ["a"], says: /a plugin must be an object/ },
   "a plugin without an id": { entries: [{ kinds: [] }], says: /a plugin's id must be/ },
-  "a plugin without kinds": { entries: [{ id: "a", kinds: [] }], says: /plugin a: kinds must be a list of one kind/ },
+  "a plugin without kinds": {
+    entries: [{ id: "a", kinds: [] }],
+    says: /plugin a: kinds must be a list of at least one kind/,
+  },
   "a kind that lacks a function": {
     entries: [{ id: "a", kinds: [{ ...podKind({ name: "A", description: "" }), verdict: 1 }] }],
     says: /plugin a: A.verdict must be a function/,
@@ -42,13 +49,13 @@ const refused: Record<string, { readonly entries: readonly unknown[]; readonly s
     entries: [entry("a", ["AJob"]), entry("b", ["aJob"])],
     says: /kind aJob is registered twice: by plugin a as AJob and by plugin b/,
   },
-  "a plugin with a member that nobody reads": {
+  "a plugin with an unknown member": {
     entries: [{ ...entry("a", ["A"]), loader: () => 1 }],
-    says: /plugin a: loader is no member of a plugin; these are: id, kinds, isDefault, load/,
+    says: /plugin a: loader is not a member of a plugin; members are: id, kinds, isDefault, load/,
   },
   "a kind without pods and without a plugin": {
     entries: [{ id: "a", kinds: [serviceKind({ name: "A", description: "" })] }],
-    says: /plugin a: load is needed, because A runs a service/,
+    says: /plugin a: load is required, because A runs a service/,
   },
 };
 for (const [name, { entries, says }] of Object.entries(refused)) {
@@ -59,65 +66,68 @@ const odd: Record<string, { readonly members: object; readonly says: RegExp }> =
   "no name": { members: { name: undefined }, says: /plugin a: a kind's name must be a letter/ },
   "a misspelt member": {
     members: { verdit: () => null },
-    says: /A\.verdit is no member of a kind; these are: .*verdict/,
+    says: /A\.verdit is not a member of a kind; members are: .*verdict/,
   },
-  "an API version without a group": { members: { apiVersion: "v1" }, says: /A\.apiVersion must be text as acme/ },
-  "an operator that no label holds": {
+  "an API version without a group": { members: { apiVersion: "v1" }, says: /A\.apiVersion must be text such as acme/ },
+  "an operator name that is not a label's value": {
     members: { operatorName: "My operator" },
     says: /A\.operatorName must be a label/,
   },
   "replica types that are texts": { members: { roles: ["W"] }, says: /A\.roles\[0\] must be an object with name, min/ },
-  "a replica type of no pod's name": {
+  "a replica type whose name cannot be part of a pod's name": {
     members: { roles: [{ name: "My worker", min: 0, max: null }] },
     says: /A\.roles\[0\]\.name must be a letter/,
   },
-  "a replica type of more than it may have": {
+  "a replica type with min above max": {
     members: { roles: [{ name: "W", min: 2, max: 1 }] },
-    says: /A\.roles\[0\]\.max must be null or a whole number of 1 or more, and no less than min/,
+    says: /A\.roles\[0\]\.max must be null, or a whole number of at least 1 and at least min/,
   },
   "a replica type twice": {
     members: { roles: ["W", "w"].map((name) => ({ name, min: 0, max: null })) },
-    says: /A\.roles names w twice/,
+    says: /A\.roles must not name w twice/,
   },
-  "no replica types at all": { members: { roles: [] }, says: /A\.roles must name one role or more/ },
-  "a spelling that is not its own": {
+  "no replica types at all": { members: { roles: [] }, says: /A\.roles must name at least one role/ },
+  "a roleName that changes a name of roles": {
     members: { roles: [{ name: "W", min: 0, max: null }], roleName: () => "w" },
-    says: /A\.roleName must leave W as roles spells it/,
+    says: /A\.roleName must return W unchanged, as roles spells it/,
   },
-  "a container that is no name": {
+  "a default container with an invalid name": {
     members: { defaultContainer: 7 },
     says: /A\.defaultContainer must be null or a container/,
   },
-  "a container that is required and not named": {
+  "a required container without a name": {
     members: { containerRequired: true },
     says: /A\.containerRequired needs a defaultContainer/,
   },
   "a port without a name": { members: { defaultPort: 80 }, says: /A\.defaultPort must be null or \{ name, number \}/ },
-  "a port that does not exist": {
+  "a port number above 65535": {
     members: { defaultPort: { name: "http", number: 99_999 } },
     says: /A\.defaultPort\.number must be a whole number of 1 to 65535/,
   },
-  "defaults that say nothing": { members: { defaults: {} }, says: /A\.defaults\.restartPolicy must be one of Always/ },
-  "an example that is no JSON": { members: { example: { n: 1n } }, says: /A\.example must be an object of JSON/ },
-  "members whose schemas are types": {
+  "empty defaults": { members: { defaults: {} }, says: /A\.defaults\.restartPolicy must be one of Always/ },
+  "an example that is not JSON": {
+    members: { example: { n: 1n } },
+    says: /A\.example must be a manifest: an object of JSON/,
+  },
+  "members with types in the place of schemas": {
     members: { kindSpec: { size: "integer" } },
     says: /A\.kindSpecSchema\.properties\.size must be an object, the JSON Schema/,
   },
-  "a type that there is not": {
+  "an unknown type": {
     members: { kindSpec: { size: { type: "int" } } },
     says: /properties\.size\.type must be one or several of array, object, integer/,
   },
-  "a word that checks nothing": {
+  "an unsupported keyword": {
     members: { kindSpec: { size: { type: "string", maxLength: 3 } } },
-    says: /properties\.size has maxLength, which would check nothing; what counts is type, enum/,
+    says: /properties\.size has the keyword maxLength, which is not supported; supported are type, enum/,
   },
-  "a pattern that is none": {
+  "an invalid pattern": {
     members: { kindSpec: { size: { type: "array", items: { type: "string", pattern: "(" } } } },
     says: /properties\.size\.items\.pattern must be a regular expression/,
   },
-  "a required member that there is not": {
+  "a required member that is not a property": {
     members: { kindSpec: { size: { type: "string" } }, required: ["sise"] },
-    says: /A\.kindSpecSchema\.required names sise, which is none of its properties/,
+    says: /A\.kindSpecSchema\.required names sise, which is not one of its properties/,
   },
 };
 for (const [name, { members, says }] of Object.entries(odd)) {
@@ -133,17 +143,17 @@ test("a kind that names its replica types takes them in any case, and its exampl
     { name: "Worker", min: 2, max: null },
   ];
   const dask = podKind({ name: "DaskJob", description: "", defaultContainer: "dask", containerRequired: true, roles });
-  serveKinds([{ id: "dask", kinds: [dask] }]);
-  const read = fromManifest(dask.example);
+  const kinds = kindsWith({ id: "dask", kinds: [dask] });
+  const read = fromManifest(dask.example, kinds);
   assert.ok(read.kind === "read");
   assert.deepEqual(checkSent(dask, read.manifest.spec), []);
   const one = { template: template("dask") };
   const sent = { kind: "DaskJob", replicaSpecs: { scheduler: one, WORKER: { ...one, replicas: 2 } } };
   assert.deepEqual(checkSent(dask, sent), []);
-  assert.deepEqual(Object.keys(jobOf(sent).spec.replicaSpecs).sort(), ["Scheduler", "Worker"]);
+  assert.deepEqual(Object.keys(jobOf(sent, {}, kinds).spec.replicaSpecs).sort(), ["Scheduler", "Worker"]);
 });
 
-test("what a kind requires is missed also where a job has no kind spec", () => {
+test("required members of a kind spec are also required if a job has no kind spec", () => {
   const kind = serviceKind({
     name: "A",
     description: "",
@@ -157,14 +167,14 @@ test("what a kind requires is missed also where a job has no kind spec", () => {
   }
 });
 
-test("numbers that are not whole end nowhere by themselves, and lengths are said", () => {
+test("numbers that are not integers have no implicit bounds, and errors name the minimum length", () => {
   assert.deepEqual(schemaErrors({ type: "number" }, 1e12, "k"), []);
   assert.equal(schemaErrors({ type: "integer" }, 1e12, "k").length, 1);
   const [short] = schemaErrors({ type: "string", minLength: 3 }, "ab", "k");
   assert.equal(short?.message, "must have at least 3 characters");
 });
 
-test("by a schema that is let in, any value can be looked at", () => {
+test("an accepted schema can check any value without an exception", () => {
   const mostly = <T>(good: fc.Arbitrary<T>, bad: fc.Arbitrary<unknown>) =>
     fc.oneof({ weight: 9, arbitrary: good as fc.Arbitrary<unknown> }, { weight: 1, arbitrary: bad });
   const pattern = mostly(fc.constantFrom("^a", "[a-c]", "\\p{L}+", "x{2}"), fc.constantFrom("(", "[a-", "{", "\\p"));
@@ -193,23 +203,23 @@ test("by a schema that is let in, any value can be looked at", () => {
 
 const answers: Record<string, { readonly members: object; readonly says: RegExp }> = {
   "no cluster spec": { members: { clusterSpec: () => undefined }, says: /clusterSpec must return an object with env/ },
-  "a cluster spec that comes later": {
+  "a promise of a cluster spec": {
     members: { clusterSpec: async () => ({ env: {}, initContainers: [] }) },
-    says: /clusterSpec must return an object with env and initContainers, and no promise/,
+    says: /clusterSpec must return an object with env and initContainers, not a promise/,
   },
-  "environment that is no text": {
+  "a variable whose value is not text": {
     members: { clusterSpec: () => ({ env: { main: [{ name: "N", value: 5 }] }, initContainers: [] }) },
     says: /clusterSpec's env\.main has N, whose value must be text/,
   },
-  "environment of no container": {
+  "env that is a list instead of lists by container": {
     members: { clusterSpec: () => ({ env: [{ name: "N", value: "5" }], initContainers: [] }) },
-    says: /clusterSpec must return env by container/,
+    says: /clusterSpec must return env as lists by container/,
   },
-  "half a cluster spec": {
+  "a cluster spec without init containers": {
     members: { clusterSpec: () => ({ env: {} }) },
     says: /clusterSpec's initContainers must be a list of objects/,
   },
-  "an object that is not made": {
+  "an object of a kind that is not allowed": {
     members: { objects: () => [{ apiVersion: "v1", kind: "Secret", metadata: { name: "s" } }] },
     says: /objects returned a Secret at 0; it may return ConfigMap, ServiceAccount, Role, RoleBinding/,
   },
@@ -217,24 +227,24 @@ const answers: Record<string, { readonly members: object; readonly says: RegExp 
     members: { objects: () => [{ apiVersion: "v1", kind: "ConfigMap", data: {} }] },
     says: /objects returned a ConfigMap without metadata\.name at 0/,
   },
-  "a verdict that is none": {
+  "an unknown verdict": {
     members: { verdict: () => "done" },
     says: /verdict returned done; it must return running/,
   },
 };
 for (const [name, { members, says }] of Object.entries(answers)) {
-  test(`a kind of pods that returns ${name} fails its job, which says so`, () => {
-    serveKinds([{ id: "a", kinds: [podKind({ name: "AJob", description: "", ...members })] }]);
+  test(`a kind of pods that returns ${name} fails its job with a message`, () => {
+    const kinds = kindsWith({ id: "a", kinds: [podKind({ name: "AJob", description: "", ...members })] });
     const cluster = new TinyCluster("c1");
     const sent = { kind: "AJob", replicaSpecs: { Worker: { template: template("main") } } };
-    let job = admit(jobOf({ ...sent, runPolicy: { systemBackoffLimit: 1 } }), {
+    let job = admit(jobOf({ ...sent, runPolicy: { systemBackoffLimit: 1 } }, {}, kinds), {
       cluster: "c1",
       nowMs: START_MS,
       number: 1,
     });
     for (let round = 0; round < 4; round++) {
       const nowMs = START_MS + round * 30_000;
-      const decision = reconcileGuarded(job, [cluster.observe({ nowMs, lagMs: 0 })], nowMs, CONFIG);
+      const decision = reconcileGuarded(job, [cluster.observe({ nowMs, lagMs: 0 })], nowMs, { ...CONFIG, kinds });
       job = recorded(job, decision);
       for (const action of decision.actions) cluster.act(action, nowMs);
     }
@@ -243,29 +253,40 @@ for (const [name, { members, says }] of Object.entries(answers)) {
   });
 }
 
-test("a check of a kind's own that returns no list refuses the job, with the reason", () => {
+test("if validate of a kind does not return a list, the job is refused with the reason", () => {
   const kind = podKind({ name: "AJob", description: "", validate: () => undefined as never });
-  serveKinds([{ id: "a", kinds: [kind] }]);
+  const kinds = kindsWith({ id: "a", kinds: [kind] });
   const sent = { kind: "AJob", replicaSpecs: { Worker: { template: template("main") } } };
-  const [error] = checkSent(kindOf("AJob") ?? assert.fail("it is served"), sent);
-  assert.match(error?.message ?? "", /its kind failed: what validate returns must be a list of objects/);
+  const [error] = checkSent(kinds.kindOf("AJob") ?? assert.fail("it is served"), sent);
+  assert.match(error?.message ?? "", /the kind failed: the result of validate must be a list of objects/);
 });
 
-test("the default serves kinds that nobody else does, unless it is known that they are not served", () => {
-  const registry = createRegistry([OWN_ENTRY, entry("a", ["Anything"], { isDefault: true }), entry("b", ["B"])]);
+test("the default serves the kinds that no other plugin serves, except those that are known as not served", () => {
+  const registry = createRegistry([
+    OWN_ENTRY,
+    entry("a", ["Anything", "Else"], { isDefault: true }),
+    entry("b", ["B"]),
+  ]);
   assert.equal(registry.kindOf("SomethingElse")?.name, "Anything");
   assert.equal(registry.entryOf("SomethingElse")?.id, "a");
+  assert.equal(registry.defaultKind?.name, "Anything");
+  assert.equal(servedName(registry, { spec: { kind: "SomethingElse" } }), "Anything");
   assert.equal(registry.kindOf("B")?.name, "B");
+  assert.equal(registry.entryOf("B")?.id, "b");
   assert.equal(registry.kindOf("PyTorchJob")?.name, "PyTorchJob");
   assert.equal(registry.kindOf("MXJob"), undefined);
   assert.equal(registry.kindOf("no kind at all"), undefined);
-  assert.equal(createRegistry([OWN_ENTRY]).kindOf("SomethingElse"), undefined);
+  const own = createRegistry([OWN_ENTRY]);
+  assert.equal(own.kindOf("SomethingElse"), undefined);
+  assert.equal(own.entryOf("SomethingElse"), undefined);
+  assert.equal(own.defaultKind, undefined);
+  assert.equal(servedName(own, { spec: { kind: "SomethingElse" } }), "SomethingElse");
 });
 
 test("a job without pods needs no replica specs, and may have none", () => {
-  serveKinds([etlEntry]);
+  const kinds = kindsWith(etlEntry);
   assert.deepEqual(
-    servedKinds().map(({ name }) => name),
+    kinds.all.map(({ name }) => name),
     [...KINDS.map(({ name }) => name), "EtlJob"],
   );
   const document = {
@@ -274,9 +295,9 @@ test("a job without pods needs no replica specs, and may have none", () => {
     metadata: { name: "j" },
     spec: { kindSpec: { query: "q" } },
   };
-  const read = fromManifest(document);
+  const read = fromManifest(document, kinds);
   assert.equal(read.kind, "read");
-  const kind = servedKinds().at(-1)!;
+  const kind = kinds.all.at(-1)!;
   assert.deepEqual(checkSent(kind, { kind: "EtlJob", replicaSpecs: {}, kindSpec: { query: "q" } }), []);
   const wrong = checkSent(kind, {
     kind: "EtlJob",
@@ -289,18 +310,21 @@ test("a job without pods needs no replica specs, and may have none", () => {
   );
 });
 
-test("a job without pods boards in its queue's order, in no cluster, and waits out its backoff like any other", () => {
-  serveKinds([etlEntry]);
-  const job = jobOf({ kind: "EtlJob", replicaSpecs: {} });
-  const suspended = { ...jobOf({ kind: "EtlJob", replicaSpecs: {}, runPolicy: { suspend: true } }), uid: "other" };
+test("a job without pods is admitted in its queue's order, without a cluster, and after its backoff", () => {
+  const kinds = kindsWith(etlEntry);
+  const job = jobOf({ kind: "EtlJob", replicaSpecs: {} }, {}, kinds);
+  const suspended = {
+    ...jobOf({ kind: "EtlJob", replicaSpecs: {}, runPolicy: { suspend: true } }, {}, kinds),
+    uid: "other",
+  };
   const queues = [queue("default", {}, { strategy: "STRICT_FIFO" })];
   const decided = plan(
     snapshot({ waiting: [job, suspended], lastAdmissions: { [job.uid]: 4 }, queues, clusters: [] }),
-    START_MS,
+    { kinds, nowMs: START_MS },
   );
   assert.deepEqual(
     decided.admissions.map(({ jobUid, cluster, admission, lines }) => ({ jobUid, cluster, admission, lines })),
-    [{ jobUid: job.uid, cluster: "", admission: 5, lines: [] }],
+    [{ jobUid: job.uid, cluster: null, admission: 5, lines: [] }],
   );
   assert.deepEqual(
     decided.refusals.map(({ jobUid, reason }) => [jobUid, reason]),
@@ -308,7 +332,7 @@ test("a job without pods boards in its queue's order, in no cluster, and waits o
   );
 });
 
-test("a kind of pods that throws fails its job with the system's budget, and its pods go without it", () => {
+test("a kind of pods that throws fails its job by the system budget, and its pods are deleted without it", () => {
   const broken = podKind({
     name: "BrokenJob",
     description: "throws once its pods run",
@@ -316,18 +340,21 @@ test("a kind of pods that throws fails its job with the system's budget, and its
       throw new Error("out of words");
     },
   });
-  serveKinds([{ id: "broken", kinds: [broken] }]);
+  const kinds = kindsWith({ id: "broken", kinds: [broken] });
   const cluster = new TinyCluster("c1");
   const sent = {
     kind: "BrokenJob",
     replicaSpecs: { Worker: { template: template("main") } },
     runPolicy: { systemBackoffLimit: 3, cleanPodPolicy: "All" as const },
   };
-  let job = admit(jobOf(sent), { cluster: "c1", nowMs: START_MS, number: 1 });
+  let job = admit(jobOf(sent, {}, kinds), { cluster: "c1", nowMs: START_MS, number: 1 });
   let nowMs = START_MS;
-  assert.throws(() => reconcile(job, [cluster.observe({ nowMs, lagMs: 0 })], nowMs, CONFIG), /out of words/);
+  assert.throws(
+    () => reconcile(job, [cluster.observe({ nowMs, lagMs: 0 })], nowMs, { ...CONFIG, kinds }),
+    /out of words/,
+  );
   for (let round = 0; round < 12; round++) {
-    const decision = reconcileGuarded(job, [cluster.observe({ nowMs, lagMs: 0 })], nowMs, CONFIG);
+    const decision = reconcileGuarded(job, [cluster.observe({ nowMs, lagMs: 0 })], nowMs, { ...CONFIG, kinds });
     job = recorded(job, decision);
     for (const action of decision.actions) cluster.act(action, nowMs);
     cluster.collect();
@@ -339,7 +366,7 @@ test("a kind of pods that throws fails its job with the system's budget, and its
   assert.notEqual(job.admissions.at(-1)?.tokensReleasedMs, null);
 });
 
-test("log links are filled from their templates and escaped; what is unknown stays", () => {
+test("variables in log links are filled in and escaped; unknown ones stay", () => {
   assert.deepEqual(
     logLink("logs", "https://logs/{{ .namespace }}/{{.id}}?q={{ .other }}", { namespace: "a b", id: "7" }),
     {

@@ -1,11 +1,11 @@
 import type { Job } from "../../src/core/job/job.ts";
 import type { SentRunPolicy, SentSpec } from "../../src/core/job/sent.ts";
 import { changeJob, type WantedChange } from "../../src/core/kinds/change-job.ts";
-import { kindOf } from "../../src/core/kinds/registry.ts";
 import type { Decision } from "../../src/core/reconcile/decision.ts";
-import { OUTSTANDING_MS } from "../../src/core/reconcile/draft.ts";
+import { OUTSTANDING_MS } from "../../src/core/reconcile/decision-draft.ts";
 import { reconcile } from "../../src/core/reconcile/reconcile.ts";
 import { objectAt } from "../../src/runtime/json.ts";
+import { OWN_KINDS } from "../support/kinds.ts";
 import { admit, CONFIG, jobOf, podStatus, recorded, START_MS, TinyCluster, template } from "./world.ts";
 
 export const pytorch = (
@@ -20,7 +20,7 @@ export const pytorch = (
   runPolicy,
 });
 
-/** A job on one cluster whose worker makes no mistakes. */
+/** A job on one cluster, with a worker without faults. */
 export class Scene {
   readonly cluster = new TinyCluster("c1");
   job: Job;
@@ -40,7 +40,10 @@ export class Scene {
     return decision;
   }
 
-  /** Steps, and lets the cluster carry deletions out, until nothing changes any more, also once nothing that was asked for is under way. */
+  /**
+   * Steps, and lets the cluster carry out deletions, until nothing changes any more, also after all requested changes
+   * have arrived.
+   */
   rest(): void {
     for (let round = 0; round < 10; round++) {
       if (round === 5) this.nowMs += OUTSTANDING_MS;
@@ -49,9 +52,14 @@ export class Scene {
     }
   }
 
-  /** As the service changes a job; what it answers. */
+  /** Changes a job as the service does, and returns its answer. */
   change(wanted: Omit<WantedChange, "version">): string {
-    const decided = changeJob(this.job, kindOf(this.job.spec.kind)!, { version: null, ...wanted }, this.nowMs);
+    const decided = changeJob(
+      this.job,
+      OWN_KINDS.kindOf(this.job.spec.kind)!,
+      { version: null, ...wanted },
+      this.nowMs,
+    );
     if (decided.kind === "changed") this.job = decided.job;
     return decided.kind;
   }

@@ -27,7 +27,7 @@ function shaped(template: JsonObject, change: Partial<Shaping> = {}): JsonObject
   return outcome.template;
 }
 
-/** The same of random templates: some name resources that only some platforms know, and are refused by others. */
+/** The same for random templates. Some platforms refuse some of their resources. */
 function shapedIfTaken(template: JsonObject, change: Partial<Shaping> = {}): JsonObject {
   const outcome = shapeTemplate(template, shaping(change));
   fc.pre(outcome.kind === "shaped");
@@ -50,7 +50,7 @@ function checkWithin(resources: JsonObject, limits: Readonly<Record<string, stri
 
 const lists = fc.dictionary(fc.constantFrom("cpu", "memory", "ephemeral-storage", "nvidia.com/gpu"), amount);
 
-test("a request exceeds neither its limit nor the platform's, and giving twice is as giving once", () => {
+test("a request exceeds neither its limit nor the platform's, and adjusting it again changes nothing", () => {
   fc.assert(
     fc.property(
       anyResources,
@@ -65,7 +65,7 @@ test("a request exceeds neither its limit nor the platform's, and giving twice i
   );
 });
 
-test("a platform that gives nothing changes nothing", () => {
+test("a platform without settings changes nothing", () => {
   fc.assert(
     fc.property(templates, fc.boolean(), (template, interruptible) => {
       const bare = { ...template, metadata: { labels: { team: "a" } } };
@@ -74,7 +74,7 @@ test("a platform that gives nothing changes nothing", () => {
   );
 });
 
-test("shaping is deterministic, and doing it twice is as doing it once", () => {
+test("shaping is deterministic and idempotent", () => {
   fc.assert(
     fc.property(templates, configs, fc.boolean(), (template, config, interruptible) => {
       const once = shapedIfTaken(template, { config, interruptible });
@@ -101,7 +101,7 @@ const nodes: fc.Arbitrary<NodeFacts> = fc
   .dictionary(fc.constantFrom("zone", "disk", "spot", "pool"), fc.constantFrom("a", "b", "c"))
   .map((labels) => ({ name: "n", labels, taints: [], unschedulable: false }));
 
-test("a node that a merged spec runs on is one that both specs run on, and the other way round", () => {
+test("a merged spec runs on exactly the nodes on which both specs run", () => {
   fc.assert(
     fc.property(affinity, affinity, nodes, (base, own, node) => {
       const merged = mergePodSpecs({ affinity: base }, { affinity: own, containers: [] }, MAIN);
@@ -111,13 +111,13 @@ test("a node that a merged spec runs on is one that both specs run on, and the o
   );
 });
 
-test("no required term is lost where only one spec has any", () => {
+test("required terms are kept if only one spec has them", () => {
   const terms = { nodeSelectorTerms: [{ matchExpressions: [{ key: "a", operator: "Exists" }] }] };
   assert.deepEqual(requireBoth(terms, {}), terms.nodeSelectorTerms);
   assert.deepEqual(requireBoth({}, terms), terms.nodeSelectorTerms);
 });
 
-test("a node that a shaped template runs on is one that the template itself runs on, interruptible labels aside", () => {
+test("a shaped template runs only on nodes of the original template, interruptible labels aside", () => {
   fc.assert(
     fc.property(templates, configs, nodes, (template, config, node) => {
       const spec = objectAt(shapedIfTaken(template, { config }), "spec");
@@ -134,13 +134,19 @@ const annotated = (annotations: Readonly<Record<string, string>>, more: JsonObje
 });
 
 const refusals: Readonly<Record<string, { template: JsonObject; config?: PodConfig; errors: readonly string[] }>> = {
-  "a pod template that is not there": {
+  "a pod template that does not exist": {
     template: annotated({ "gangway.dev/pod-template": "big" }),
-    errors: ['metadata.annotations["gangway.dev/pod-template"] there is no pod template big'],
+    errors: [
+      'metadata.annotations["gangway.dev/pod-template"] is "big": ' +
+        "this namespace and the platform have no such pod template",
+    ],
   },
-  "inputs where nothing would copy them": {
+  "inputs without a co-pilot": {
     template: annotated({ "gangway.dev/inputs": "s3://b/x" }),
-    errors: ['metadata.annotations["gangway.dev/inputs"] this platform has no co-pilot that would copy it'],
+    errors: [
+      'metadata.annotations["gangway.dev/inputs"] is not allowed: ' +
+        "this platform has no co-pilot, which copies inputs and outputs",
+    ],
   },
   "a secret without a key": {
     template: annotated({ "gangway.dev/secrets": "db" }),
@@ -148,17 +154,17 @@ const refusals: Readonly<Record<string, { template: JsonObject; config?: PodConf
       'metadata.annotations["gangway.dev/secrets"] has "db": must be SECRET/KEY for a variable, or SECRET/KEY:file',
     ],
   },
-  "a GPU that no node can be labelled with": {
+  "a GPU whose name cannot be the value of a label": {
     template: annotated({ "gangway.dev/gpu-device": "a 100" }),
     errors: ['metadata.annotations["gangway.dev/gpu-device"] is "a 100": must be a label\'s value'],
   },
-  "a primary container that the template has not": {
+  "a primary container that the template does not have": {
     template: annotated({ primary_container_name: "trainer" }),
     errors: [
-      'metadata.annotations["primary_container_name"] names trainer, which is none of the template\'s containers: main',
+      'metadata.annotations["primary_container_name"] is "trainer": must be one of the template\'s containers: main',
     ],
   },
-  "a request that is not the limit once the platform has held both": {
+  "a request of an extended resource without a limit, from the platform's template": {
     template: annotated({}, { resources: { limits: { "amd.com/gpu": "2" }, requests: { "amd.com/gpu": "2" } } }),
     config: config({
       defaultPodTemplateName: "t",
@@ -171,7 +177,8 @@ const refusals: Readonly<Record<string, { template: JsonObject; config?: PodConf
       ],
     }),
     errors: [
-      'spec.containers[0].resources.requests["x.io/y"] needs a limit of the same amount (as the platform builds the pod)',
+      'spec.containers[0].resources.requests["x.io/y"] must have a limit of the same amount ' +
+        "(in the pod that the platform builds from the template)",
     ],
   },
 };
@@ -186,7 +193,7 @@ for (const [name, { template, config: given = PLAIN_POD_CONFIG, errors }] of Obj
   });
 }
 
-test("a namespace's own resources and account come before everybody's", () => {
+test("a namespace's own resources and account replace the platform's", () => {
   const given = config({
     resources: { defaults: {}, limits: { cpu: "8" } },
     serviceAccount: "everybody",
@@ -228,7 +235,7 @@ test("a pod template is the namespace's own, else the platform's, else none", ()
   assert.equal(loadOrDefault(store, { namespace: "other", name: "u" }), null);
 });
 
-test("secrets are referred to by every container, as variables or as files", () => {
+test("every container refers to the secrets, as variables or as files", () => {
   const spec = objectAt(shaped(annotated({ "gangway.dev/secrets": "db/pass.word, s3/key:file, s3/id:file" })), "spec");
   const [main] = arrayAt(spec, "containers");
   assert.deepEqual(arrayAt(main, "env"), [
@@ -257,7 +264,7 @@ test("secrets are referred to by every container, as variables or as files", () 
   ]);
 });
 
-test("a container's own variables come before the platform's", () => {
+test("a container's own variables replace the platform's", () => {
   const given = config({ defaultEnvVars: { REGION: "x", A: "platform" }, defaultEnvFromConfigMaps: ["all"] });
   const [main] = arrayAt(
     objectAt(shaped(annotated({}, { env: [{ name: "A", value: "own" }] }), { config: given }), "spec"),
@@ -270,7 +277,7 @@ test("a container's own variables come before the platform's", () => {
   assert.deepEqual(arrayAt(main, "envFrom"), [{ configMapRef: { name: "all", optional: true } }]);
 });
 
-test("a probe of one kind takes the place of another kind's, and keeps its times", () => {
+test("a probe with another handler replaces the base's handler, and keeps its times", () => {
   const base = { containers: [{ name: "default", livenessProbe: { httpGet: { port: 80 }, periodSeconds: 5 } }] };
   const own = { containers: [{ name: "main", livenessProbe: { exec: { command: ["true"] } } }] };
   const [main] = arrayAt(mergePodSpecs(base, own, MAIN), "containers");

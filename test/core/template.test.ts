@@ -1,14 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { checkResourceNames } from "../../src/core/pods/validate-containers.ts";
 import { checkTemplate } from "../../src/core/pods/validate-template.ts";
+import { checkVolumes } from "../../src/core/pods/validate-volumes.ts";
 import type { Json, JsonObject } from "../../src/runtime/json.ts";
 
 const good: JsonObject = { name: "main", image: "img" };
 const withSpec = (spec: JsonObject): JsonObject => ({ spec: { containers: [good], ...spec } });
 const withContainer = (container: JsonObject): JsonObject => ({ spec: { containers: [{ ...good, ...container }] } });
 
-test("any JSON is answered with findings, never with an exception", () => {
+test("the check of any JSON returns findings and never throws", () => {
   fc.assert(
     fc.property(fc.jsonValue({ maxDepth: 6 }), fc.jsonValue({ maxDepth: 4 }), (spec, containers) => {
       for (const template of [
@@ -44,7 +46,7 @@ const typos = {
   ],
 } as const;
 for (const [name, [template, path, meant]] of Object.entries(typos)) {
-  test(`${name} is a warning that names what was meant`, () => {
+  test(`${name} is a warning with the probable name`, () => {
     const { errors, warnings } = checkTemplate(template);
     assert.deepEqual(errors, []);
     assert.deepEqual(
@@ -62,7 +64,7 @@ const wrong = {
   "a container without an image": [{ spec: { containers: [{ name: "a" }] } }, "spec.containers[0].image"],
   "two containers of one name": [{ spec: { containers: [good, good] } }, "spec.containers[1].name"],
   "an init container with a container's name": [withSpec({ initContainers: [good] }), "spec.initContainers[0].name"],
-  "a limit that is no quantity": [
+  "a limit that is not a quantity": [
     withContainer({ resources: { limits: { cpu: "2 cores" } } }),
     "spec.containers[0].resources.limits.cpu",
   ],
@@ -78,6 +80,36 @@ const wrong = {
     withContainer({ resources: { requests: { "nvidia.com/gpu": 1 } } }),
     'spec.containers[0].resources.requests["nvidia.com/gpu"]',
   ],
+  "a request that is no quantity": [
+    withContainer({ resources: { limits: { cpu: 1 }, requests: { cpu: "all" } } }),
+    "spec.containers[0].resources.requests.cpu",
+  ],
+  "GPUs with a limit above the request": [
+    withContainer({ resources: { limits: { "nvidia.com/gpu": 2 }, requests: { "nvidia.com/gpu": 1 } } }),
+    'spec.containers[0].resources.requests["nvidia.com/gpu"]',
+  ],
+  "half a GPU": [
+    withContainer({ resources: { limits: { "nvidia.com/gpu": "500m" } } }),
+    'spec.containers[0].resources.limits["nvidia.com/gpu"]',
+  ],
+  "an amount that is too long to read": [
+    withContainer({ resources: { limits: { cpu: "1".repeat(41) } } }),
+    "spec.containers[0].resources.limits.cpu",
+  ],
+  "a limit of an init container that is no quantity": [
+    withSpec({ initContainers: [{ name: "init", image: "i", resources: { limits: { cpu: true } } }] }),
+    "spec.initContainers[0].resources.limits.cpu",
+  ],
+  "a container's name in upper case": [withContainer({ name: "Main" }), "spec.containers[0].name"],
+  "a container's name of 64 letters": [withContainer({ name: "a".repeat(64) }), "spec.containers[0].name"],
+  "an image of spaces": [withContainer({ image: "  " }), "spec.containers[0].image"],
+  "a container that is text": [withSpec({ containers: [good, "main"] }), "spec.containers[1]"],
+  "resources that are a list": [withContainer({ resources: [] }), "spec.containers[0].resources"],
+  "a privileged init container": [
+    withSpec({ initContainers: [{ name: "init", image: "i", securityContext: { privileged: true } }] }),
+    "spec.initContainers[0].securityContext.privileged",
+  ],
+  "an ephemeral container": [withSpec({ ephemeralContainers: [{ name: "debug" }] }), "spec.ephemeralContainers"],
   "a chosen node": [withSpec({ nodeName: "n" }), "spec.nodeName"],
   "scheduling gates": [withSpec({ schedulingGates: [{ name: "g" }] }), "spec.schedulingGates"],
   "the host's network": [withSpec({ hostNetwork: true }), "spec.hostNetwork"],
@@ -88,7 +120,7 @@ const wrong = {
     withContainer({ securityContext: { privileged: true } }),
     "spec.containers[0].securityContext.privileged",
   ],
-  "containers that are no list": [{ spec: { containers: good, initContainers: [] } }, "spec.containers"],
+  "containers that are not a list": [{ spec: { containers: good, initContainers: [] } }, "spec.containers"],
 } as const;
 for (const [name, [template, path]] of Object.entries(wrong)) {
   test(`${name}: an error at its path`, () => {
@@ -97,7 +129,82 @@ for (const [name, [template, path]] of Object.entries(wrong)) {
   });
 }
 
-test("host namespaces that are switched off, and a container that is not privileged, are no error", () => {
-  const template = { spec: { hostNetwork: false, containers: [{ ...good, securityContext: { privileged: false } }] } };
-  assert.deepEqual(checkTemplate(template), { errors: [], warnings: [] });
+const allowed: Record<string, JsonObject> = {
+  "host namespaces that are switched off": withSpec({ hostNetwork: false, hostPID: false, hostIPC: null }),
+  "a container that is not privileged": withContainer({ securityContext: { privileged: false } }),
+  "a container that does not say whether it is privileged": withContainer({ securityContext: { privileged: null } }),
+  "a node's name that is empty": withSpec({ nodeName: "", schedulingGates: null }),
+  "a volume without a path of the host": withSpec({ volumes: [{ name: "v", hostPath: null, emptyDir: {} }] }),
+  "a request that equals its limit": withContainer({
+    resources: { limits: { cpu: "1", "nvidia.com/gpu": 2 }, requests: { cpu: "1000m", "nvidia.com/gpu": "2" } },
+  }),
+  "a request without a limit": withContainer({ resources: { requests: { cpu: "100m", memory: 0 } } }),
+  "a fraction of a resource of Kubernetes' own": withContainer({
+    resources: { limits: { "kubernetes.io/x": "500m" } },
+  }),
+  "a container's name of 63 letters": withContainer({ name: "a".repeat(63) }),
+  "an amount of 40 digits": withContainer({ resources: { limits: { cpu: "1".repeat(40) } } }),
+  "members that are null": withContainer({ resources: null, volumeMounts: null }),
+};
+for (const [name, template] of Object.entries(allowed)) {
+  test(`${name}: no error and no warning`, () => {
+    assert.deepEqual(checkTemplate(template), { errors: [], warnings: [] });
+  });
+}
+
+const volumes: Record<string, { readonly podSpec: JsonObject; readonly paths: readonly string[] }> = {
+  "volumes that are mounted": {
+    podSpec: {
+      volumes: [{ name: "v" }, { name: "w" }],
+      containers: [{ volumeMounts: [mount("v", "/v"), mount("w", "/w"), mount("v", "/x")] }],
+      initContainers: [{ volumeMounts: [mount("v", "/v")] }],
+    },
+    paths: [],
+  },
+  "two volumes of one name": {
+    podSpec: { volumes: [{ name: "v" }, { name: "w" }, { name: "v" }] },
+    paths: ["spec.volumes[2].name"],
+  },
+  "two mounts at one path of a container": {
+    podSpec: { volumes: [{ name: "v" }], containers: [{ volumeMounts: [mount("v", "/v"), mount("v", "/v")] }] },
+    paths: ["spec.containers[0].volumeMounts[1].mountPath"],
+  },
+  "a mount of a volume that is not there": {
+    podSpec: { volumes: [{ name: "v" }], initContainers: [{}, { volumeMounts: [mount("w", "/w")] }] },
+    paths: ["spec.initContainers[1].volumeMounts[0].name"],
+  },
+  "mounts without a path": {
+    podSpec: { volumes: [{ name: "v" }], containers: [{ volumeMounts: [{ name: "v" }, { name: "v" }] }] },
+    paths: [],
+  },
+};
+for (const [name, { podSpec, paths }] of Object.entries(volumes)) {
+  test(`${name}: ${paths[0] ?? "no error"}`, () => {
+    assert.deepEqual(
+      checkVolumes(podSpec).map(({ path }) => path),
+      paths,
+    );
+  });
+}
+
+test("a pod's containers may request the resources that Kubernetes and device plugins give them alone", () => {
+  const known = ["cpu", "memory", "ephemeral-storage", "hugepages-2Mi", "nvidia.com/gpu"];
+  const unknown = ["gpu", "hugepages-", "kubernetes.io/x", "requests.nvidia.com/gpu", "a/b/c", "/gpu", "cpus", "xcpu"];
+  const amounts = Object.fromEntries([...known, ...unknown].map((name) => [name, 1]));
+  const podSpec = {
+    containers: [good, { resources: { requests: amounts } }],
+    initContainers: [{ resources: { limits: amounts } }],
+  };
+  const paths = [
+    ...unknown.map((name) => `spec.containers[1].resources.requests[${JSON.stringify(name)}]`),
+    ...unknown.map((name) => `spec.initContainers[0].resources.limits[${JSON.stringify(name)}]`),
+  ];
+  assert.deepEqual(
+    checkResourceNames(podSpec).map(({ path }) => path),
+    paths,
+  );
 });
+
+function mount(name: string, mountPath: string): JsonObject {
+  return { name, mountPath };
+}

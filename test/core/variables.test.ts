@@ -9,6 +9,7 @@ import { checkPlaceholders } from "../../src/core/pods/validate-placeholders.ts"
 import { placesOf, podVariables, render } from "../../src/core/pods/variables.ts";
 import { reconcile } from "../../src/core/reconcile/reconcile.ts";
 import { arrayAt, type JsonObject, objectAt } from "../../src/runtime/json.ts";
+import { OWN_KINDS } from "../support/kinds.ts";
 import { admit, CONFIG, jobOf, START_MS, template } from "./world.ts";
 
 const variables = podVariables({
@@ -29,20 +30,20 @@ const inputs = {
 };
 
 const rendered: Readonly<Record<string, readonly [text: string, expected: string]>> = {
-  "names in any case and with any room": ["{{ .JobName }}/{{.namespace}}/{{   $ATTEMPT }}", "train/team/3"],
-  "what is no name of ours stays": ["{{ .Names }} {{ json . }} {{JobName}}", "{{ .Names }} {{ json . }} {{JobName}}"],
-  "annotations of the job, empty where it has none": ["[{{ .Annotations.a/b }}][{{ .annotations.c }}]", "[x][]"],
-  "values are not looked into": ["{{ .Annotations.trap }}$&", "$1{{ .JobName }}$&"],
-  "inputs: text as it is, numbers and truth, lists, objects as JSON": [
+  "names in any case and with any spaces": ["{{ .JobName }}/{{.namespace}}/{{   $ATTEMPT }}", "train/team/3"],
+  "unknown names stay": ["{{ .Names }} {{ json . }} {{JobName}}", "{{ .Names }} {{ json . }} {{JobName}}"],
+  "annotations of the job, else empty text": ["[{{ .Annotations.a/b }}][{{ .annotations.c }}]", "[x][]"],
+  "placeholders in values stay": ["{{ .Annotations.trap }}$&", "$1{{ .JobName }}$&"],
+  "inputs: text, numbers, booleans, lists, and objects as JSON": [
     "{{ .Inputs.name }} {{.inputs.lr}} {{ $INPUTS.on }} {{ .Inputs.list }} {{ .Inputs.object }}",
     'a "b" {{ .JobName }} 0.001 false [1,a,[x,y],{"k":null}] {"k":["v"]}',
   ],
-  "inputs that are not there, or named in another case": [
+  "inputs that do not exist, or are named in another case": [
     "{{ .Inputs.none }}{{ .Inputs.LR }}",
     "{{ .Inputs.none }}{{ .Inputs.LR }}",
   ],
-  "what every object inherits is no input": ["{{ .Inputs.toString }}", "{{ .Inputs.toString }}"],
-  "a name for every retry that any program takes": ["{{ .PerRetryUniqueKey }}", "0190_a_2_Worker_1_3"],
+  "inherited members of objects are not inputs": ["{{ .Inputs.toString }}", "{{ .Inputs.toString }}"],
+  "a name for each retry that every program accepts": ["{{ .PerRetryUniqueKey }}", "0190_a_2_Worker_1_3"],
 };
 for (const [name, [text, expected]] of Object.entries(rendered)) {
   test(`placeholders: ${name}`, () => {
@@ -67,7 +68,7 @@ function firstPod(container: JsonObject): JsonObject {
   return objectAt(pod, "spec");
 }
 
-test("places are what the template's annotations name; each attempt has a place of its own for raw outputs", () => {
+test("the template's annotations name the places; each attempt has its own place for raw outputs", () => {
   const at = (annotations: JsonObject) => placesOf({ metadata: { annotations } }, { variables, inputs: { set: 7 } });
   assert.deepEqual(at({}), {});
   assert.deepEqual(at({ "gangway.dev/inputs": " s3://in/{{ .Inputs.set }}/{{ .ReplicaIndex }} " }), {
@@ -84,13 +85,16 @@ const findings: Record<
   string,
   { text: string; inputs?: JsonObject; annotations?: JsonObject; errors?: string[]; warnings?: string[] }
 > = {
-  "what the job has": { text: "{{ .Inputs.lr }} {{ .Annotations.any }} {{ .jobname }}", inputs: { lr: 1 } },
-  "an input that the job has not": {
+  "inputs and annotations of the job": {
+    text: "{{ .Inputs.lr }} {{ .Annotations.any }} {{ .jobname }}",
+    inputs: { lr: 1 },
+  },
+  "an input that the job does not have": {
     text: "--lr={{ .Inputs.rate }}",
     inputs: { lr: 1, epochs: 2 },
     errors: ["spec.containers[0].args[0] uses {{ .Inputs.rate }}, but the job's inputs are epochs, lr"],
   },
-  "an input where there are none": {
+  "an input of a job without inputs": {
     text: "{{ $inputs.x }}",
     errors: ["spec.containers[0].args[0] uses {{ .Inputs.x }}, but the job has no inputs"],
   },
@@ -98,28 +102,32 @@ const findings: Record<
     text: "{{ .OutputPrefix }}",
     annotations: { "gangway.dev/inputs": "s3://in" },
     errors: [
-      "spec.containers[0].args[0] uses {{ .OutputPrefix }}, so the template needs the annotation gangway.dev/outputs",
+      "spec.containers[0].args[0] " +
+        "uses {{ .OutputPrefix }}, so the template must have the annotation gangway.dev/outputs",
     ],
   },
-  "a place that it names": {
+  "a place that the template names": {
     text: "{{ .Input }}/a {{ .InputPrefix }}",
     annotations: { "gangway.dev/inputs": "s3://in" },
   },
-  "a place with an input that the job has not": {
+  "a place with an input that the job does not have": {
     text: "x",
     annotations: { "gangway.dev/inputs": "s3://in/{{ .Inputs.day }}" },
     errors: ['metadata.annotations["gangway.dev/inputs"] uses {{ .Inputs.day }}, but the job has no inputs'],
   },
-  "a name that is written wrong": {
+  "a misspelt name": {
     text: "{{ .JobNmae }}",
-    warnings: ["spec.containers[0].args[0] {{ .JobNmae }} stays as it is: did you mean JobName?"],
+    warnings: [
+      "spec.containers[0].args[0] {{ .JobNmae }} is not a placeholder of Gangway and stays unchanged: " +
+        "did you mean JobName?",
+    ],
   },
   "templates of other programs": { text: "{{ json . }} {{JobName}} {{ range .Items }}" },
 };
 for (const [name, { text, inputs: given = {}, annotations = {}, errors = [], warnings = [] }] of Object.entries(
   findings,
 )) {
-  test(`placeholders that nothing would fill in: ${name}`, () => {
+  test(`check of placeholders: ${name}`, () => {
     const spec = { containers: [{ name: "main", image: "i", args: [text] }] };
     const found = checkPlaceholders({ metadata: { annotations }, spec }, given);
     const lines = (list: readonly { readonly path: string; readonly message: string }[]) =>
@@ -128,17 +136,17 @@ for (const [name, { text, inputs: given = {}, annotations = {}, errors = [], war
   });
 }
 
-test("what only Flyte has is refused with what there is", () => {
+test("a placeholder that only Flyte supports is refused, with the supported ones", () => {
   const spec = { initContainers: [{ name: "i", image: "i", command: ["a", "{{ .TaskTemplatePath }}"] }] };
   const [error] = checkPlaceholders({ spec }, {}).errors;
   assert.equal(error?.path, "spec.initContainers[0].command[1]");
   assert.match(
     error?.message ?? "",
-    /^uses {{ \.TaskTemplatePath }}, which Gangway has not; placeholders are JobName, .*Inputs\.NAME/,
+    /^uses {{ \.TaskTemplatePath }}, which Gangway does not support; placeholders are JobName, .*Inputs\.NAME/,
   );
 });
 
-test("no placeholder that was found right is left in a command", () => {
+test("every placeholder that passes the check is filled in", () => {
   const piece = fc.constantFrom(
     "{{ .Inputs.a }}",
     "{{.inputs.b}}",
@@ -166,20 +174,20 @@ test("no placeholder that was found right is left in a command", () => {
 const wrongInputs: Record<string, readonly [JsonObject, string]> = {
   null: [
     { a: null },
-    "a must be text, a number, true, false, a list or an object, and not null or with null in a list",
+    "a must be text, a number, true, false, a list or an object; null is not allowed, nor null in a list",
   ],
   "null in a list": [
     { a: [1, [null]] },
-    "a must be text, a number, true, false, a list or an object, and not null or with null in a list",
+    "a must be text, a number, true, false, a list or an object; null is not allowed, nor null in a list",
   ],
-  "a name with room in it": [
+  "a name with a space": [
     { "a b": 1 },
-    "a b must be named by a letter or _, then letters, digits, _ and -, at most 63",
+    "a b must have a name of at most 63 characters: a letter or _, then letters, digits, _ and -",
   ],
-  "too much": [{ a: "x".repeat(70_000) }, " have 70008 characters of JSON: at most 65536 are allowed"],
+  "too much": [{ a: "x".repeat(70_000) }, " has 70008 characters of JSON: at most 65536 are allowed"],
   "too many": [
     Object.fromEntries(Array.from({ length: 101 }, (_, at) => [`a${at}`, 1])),
-    " are 101: at most 100 are allowed",
+    " has 101 inputs: at most 100 are allowed",
   ],
 };
 for (const [name, [given, expected]] of Object.entries(wrongInputs)) {
@@ -191,7 +199,7 @@ for (const [name, [given, expected]] of Object.entries(wrongInputs)) {
   });
 }
 
-test("every container of a pod is told who it is, and what it sets itself stays", () => {
+test("every container of a pod gets the variables of its pod, and keeps its own", () => {
   const spec = firstPod({
     command: ["run", "--run={{ .Annotations.run }}"],
     args: ["{{ .ReplicaType }}-{{ .ReplicaIndex }}"],
@@ -215,14 +223,15 @@ test("every container of a pod is told who it is, and what it sets itself stays"
   assert.equal(env(init)["GANGWAY_REPLICA_INDEX"], "0");
 });
 
-test("log links name the containers of the admitted pods, on the cluster where they are", () => {
+test("log links name the containers of the admitted pods and their cluster", () => {
   const job = jobOf({ kind: "PyTorchJob", replicaSpecs: { Master: { template: template("pytorch") } } }, { name: "j" });
+  const kind = OWN_KINDS.kindOf("PyTorchJob");
   const templates = [
     { name: "store", uri: "https://logs/{{ .cluster }}/{{ .namespace }}/{{ .podName }}/{{ .containerName }}" },
   ];
-  assert.deepEqual(logLinks(job, templates), []);
+  assert.deepEqual(logLinks(job, kind, templates), []);
   const admitted = admit(job, { cluster: "east", nowMs: START_MS, number: 1 });
-  assert.deepEqual(logLinks(admitted, templates), [
+  assert.deepEqual(logLinks(admitted, kind, templates), [
     {
       name: "store",
       uri: `https://logs/east/${job.namespace}/j-master-0/pytorch`,
@@ -255,7 +264,7 @@ for (const [text, expected] of Object.entries(quantities)) {
   });
 }
 
-test("a name is within its lengths or refused, the same for the same parts, and another for others", () => {
+test("a name is within its lengths or refused, and differs exactly if its joined parts differ", () => {
   const part = fc.string({ unit: fc.constantFrom("a", "b", "0"), maxLength: 12 });
   const parts = fc.array(part, { minLength: 1, maxLength: 5 });
   const lengths = fc.record({ min: fc.nat(10), max: fc.integer({ min: 10, max: 40 }) });

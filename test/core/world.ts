@@ -1,5 +1,5 @@
 import { partPatch } from "../../src/adapters/cluster/parts.ts";
-import { mergePatch } from "../../src/adapters/simcluster/patch.ts";
+import { mergePatch } from "../../src/adapters/simcluster/api/patch.ts";
 import { defaultSpec } from "../../src/core/job/defaults.ts";
 import type { Job } from "../../src/core/job/job.ts";
 import { LABEL } from "../../src/core/job/labels.ts";
@@ -7,28 +7,24 @@ import { firstMembers } from "../../src/core/job/roles.ts";
 import type { SentSpec } from "../../src/core/job/sent.ts";
 import { totalReplicas } from "../../src/core/job/spec.ts";
 import type { Admission } from "../../src/core/job/status.ts";
-import { kindOf } from "../../src/core/kinds/registry.ts";
-import { ASKED_ANNOTATION, type GangScheduler } from "../../src/core/pods/pod-group.ts";
+import type { Registry } from "../../src/core/kinds/registry.ts";
+import { type GangScheduler, REQUESTED_SPEC_ANNOTATION } from "../../src/core/pods/pod-group.ts";
 import { type PodView, podView } from "../../src/core/pods/pod-view.ts";
-import type {
-  Action,
-  ConfigMapView,
-  Decision,
-  ObjectView,
-  Observed,
-  PodGroupView,
-} from "../../src/core/reconcile/decision.ts";
+import type { Action, Decision } from "../../src/core/reconcile/decision.ts";
+import type { ConfigMapView, ObjectView, Observed, PodGroupView } from "../../src/core/reconcile/observed.ts";
 import type { JsonObject } from "../../src/runtime/json.ts";
 import { arrayAt, canonicalJson, objectAt, stringAt, stringMapAt } from "../../src/runtime/json.ts";
+import { OWN_KINDS } from "../support/kinds.ts";
 
 export const CONFIG = {
+  kinds: OWN_KINDS,
   build: { installation: "test", clusterDomain: "", initImage: "alpine:3.20", kubectlImage: "kubectl:1" },
 };
 export const START_MS = 1_700_000_000_000;
 
-/** A job that waits, defaulted as production does. */
-export function jobOf(sent: SentSpec, changed: Partial<Job> = {}): Job {
-  const kind = kindOf(sent.kind)!;
+/** A waiting job with the defaults of production. */
+export function jobOf(sent: SentSpec, changed: Partial<Job> = {}, kinds: Registry = OWN_KINDS): Job {
+  const kind = kinds.kindOf(sent.kind)!;
   const created = { type: "Created", status: "True", reason: `${sent.kind}Created`, message: "created" } as const;
   return {
     uid: "job-uid",
@@ -64,8 +60,11 @@ export function template(container: string): JsonObject {
   return { spec: { containers: [{ name: container, image: "img" }] } };
 }
 
-/** The job as the planner records it once admitted, with all replicas as members. */
-export function admit(job: Job, { cluster, nowMs, number }: { cluster: string; nowMs: number; number: number }): Job {
+/** The job as the planner records its admission, with all replicas as members. */
+export function admit(
+  job: Job,
+  { cluster, nowMs, number }: { cluster: string | null; nowMs: number; number: number },
+): Job {
   const admission: Admission = {
     number,
     cluster,
@@ -82,7 +81,10 @@ export function admit(job: Job, { cluster, nowMs, number }: { cluster: string; n
   return { ...job, status, admissions: [...job.admissions, admission], version: job.version + 1 };
 }
 
-/** The job after a decision was recorded, as the store does it: admissions of which nothing is left go, unless they are current. */
+/**
+ * The job after a decision is recorded, as by the store: admissions of which nothing is left are removed unless they
+ * are current.
+ */
 export function recorded(job: Job, decision: Decision): Job {
   if (decision.record === null) return job;
   const { status, admissions, deleteTimeMs } = decision.record;
@@ -98,36 +100,39 @@ type Thing = {
   uid: string;
   json: JsonObject;
   deleting: boolean;
-  /** When that was asked for. */
+  /** When the deletion was requested. */
   deletedMs?: number;
-  /** A pod whose node is gone: nobody but who forces it brings its deletion to an end. */
+  /** A pod whose node is gone: only a forced deletion removes it. */
   lost?: boolean;
 };
 
-/** A cluster as far as one job sees it: unique names, uid preconditions, owners, deletion in two steps, and a past to look back into. */
+/**
+ * A cluster with the objects of one job: unique names, uid preconditions, owners, deletion in two steps, and earlier
+ * states for caches that lag.
+ */
 export class TinyCluster {
   readonly name: string;
-  /** What places pods together there, if anything does. */
+  /** Its gang scheduler. Null: none. */
   scheduler: GangScheduler | null = null;
   things: Thing[] = [];
   #past: { atMs: number; things: Thing[] }[] = [];
   #made = 0;
-  /** Pods that were disrupted and are gone. */
+  /** Disrupted pods that are gone. */
   readonly #taken: PodView[] = [];
-  /** Counts of true failures, by pod uid: one for a failed pod, and its restarts. */
+  /** The true number of failures by pod uid: one for a failed pod, and one for each restart. */
   failures = new Map<string, number>();
 
   constructor(name: string) {
     this.name = name;
   }
 
-  /** Carries out an action as an API server would; what cannot be done is ignored, as a worker ignores conflicts. */
+  /** Carries out an action as an API server would. An impossible action is ignored, as a worker ignores conflicts. */
   act(action: Action, nowMs: number): void {
     if (action.kind === "updatePodGroup") {
       const thing = this.things.find(({ uid }) => uid === action.uid);
       if (thing === undefined) return;
-      const asked = objectAt(objectAt(action.manifest, "metadata"), "annotations");
-      const metadata = { ...objectAt(thing.json, "metadata"), annotations: asked };
+      const annotations = objectAt(objectAt(action.manifest, "metadata"), "annotations");
+      const metadata = { ...objectAt(thing.json, "metadata"), annotations };
       this.change(thing, { json: { ...thing.json, metadata, spec: objectAt(action.manifest, "spec") } });
       return;
     }
@@ -160,7 +165,7 @@ export class TinyCluster {
     this.things = [...this.things, { kind, name, uid, json, deleting: false }];
   }
 
-  /** As the adapter does: by the same patch. */
+  /** Updates a part by the same patch as the adapter. */
   #revise(thing: Thing, manifest: JsonObject): void {
     const patch = partPatch(thing.json, manifest);
     if (patch !== null) this.change(thing, { json: mergePatch(thing.json, patch) as JsonObject });
@@ -178,7 +183,7 @@ export class TinyCluster {
     this.change(thing, { json: { ...thing.json, status } });
   }
 
-  /** The platform takes a pod away: Kubernetes says so in a condition, and deletes it. */
+  /** The platform disrupts a pod: Kubernetes sets a condition and deletes it. */
   disrupt(thing: Thing, nowMs: number): void {
     const status = objectAt(thing.json, "status");
     const conditions = [...arrayAt(status, "conditions"), { type: "DisruptionTarget", status: "True" }];
@@ -186,7 +191,9 @@ export class TinyCluster {
     this.change(thing, { json, deleting: true, ...(thing.deleting ? {} : { deletedMs: nowMs }) });
   }
 
-  /** The kubelet and the garbage collector: what is being deleted goes, and then what its owner left behind. */
+  /**
+   * Acts as kubelet and garbage collector: removes objects that are being deleted, then objects without their owner.
+   */
   collect(): void {
     const going = this.things.filter(({ kind, deleting, lost }) => kind === "pod" && deleting && !lost);
     this.#taken.push(
@@ -202,7 +209,7 @@ export class TinyCluster {
     }
   }
 
-  /** True if nothing but the garbage collector has to do with it any more. */
+  /** True if only the garbage collector will remove it. */
   isOrphan(thing: Thing): boolean {
     const owner = this.things.find(({ uid }) => uid === ownerOf(thing));
     return owner === undefined || owner.deleting;
@@ -212,7 +219,7 @@ export class TinyCluster {
     this.#past.push({ atMs, things: this.things });
   }
 
-  /** What a cache shows that is behind by up to `lagMs`; never further back than it was. */
+  /** The view of a cache that lags by up to `lagMs`. It never goes back in time. */
   observe({ nowMs, lagMs }: { nowMs: number; lagMs: number }): Observed[number] {
     const fresh = { atMs: nowMs, things: this.things };
     const shown = this.#past.findLast(({ atMs }) => atMs <= nowMs - lagMs) ?? this.#past[0] ?? fresh;
@@ -240,7 +247,7 @@ function thingOf(action: { readonly kind: string; readonly manifest: JsonObject 
   return action.manifest["kind"] === "ConfigMap" ? "configMap" : "unwatched";
 }
 
-/** Things that nobody watches are of several kinds, and may share a name. */
+/** The key of an object. Objects that are not watched are of several kinds, and may share a name. */
 function isAlike(thing: Thing, action: { readonly manifest: JsonObject }): boolean {
   return thing.kind !== "unwatched" || thing.json["kind"] === action.manifest["kind"];
 }
@@ -277,7 +284,7 @@ function configMapView(thing: Thing): ConfigMapView {
 function groupView(thing: Thing): PodGroupView {
   const annotations = stringMapAt(objectAt(thing.json, "metadata"), "annotations");
   const phase = stringAt(objectAt(thing.json, "status"), "phase") ?? "";
-  return { ...objectView(thing), phase, asked: annotations[ASKED_ANNOTATION] ?? "" };
+  return { ...objectView(thing), phase, requestedSpec: annotations[REQUESTED_SPEC_ANNOTATION] ?? "" };
 }
 
 /** A pod's status in a phase, with its container's end or restarts. */

@@ -74,7 +74,7 @@ test("every name that a manifest refers to exists", () => {
   }
 });
 
-test("services, budgets and policies select pods that there are, by ports that these have", () => {
+test("services, budgets and policies select existing pods and ports", () => {
   const pods = workloads().map(({ pod, container }) => ({
     labels: pod.metadata.labels,
     ports: (container.ports ?? []).map((port: Doc) => port.name),
@@ -118,7 +118,7 @@ test("no pod is root, can become root, writes its image, or carries a token for 
   );
 });
 
-test("the API, which knows no authentication, is reached through a policy alone, and both say so", () => {
+test("the API has no authentication, so only a network policy admits callers, and both files say so", () => {
   const policies = manifests().filter(({ doc }) => doc.kind === "NetworkPolicy");
   const closed = policies.find(({ doc }) => Object.keys(doc.spec.podSelector).length === 0);
   assert.deepEqual([closed?.doc.spec.policyTypes, closed?.doc.spec.ingress], [["Ingress"], undefined]);
@@ -133,7 +133,7 @@ test("the API, which knows no authentication, is reached through a policy alone,
   }
 });
 
-test("probes ask for what the process serves with that environment, on ports that are open", async () => {
+test("probes use paths that the process serves with that environment, on open ports", async () => {
   for (const { name, container } of serving) {
     const env = Object.fromEntries([...envOf(container)].map(([key, one]) => [key, one.value ?? ""]));
     const { httpListen, metricsListen } = readConfig("/", env);
@@ -167,7 +167,7 @@ for (const { name, container } of workloads()) {
   });
 }
 
-test("the image runs Node 24 as a user by number, without what only develops", () => {
+test("the image runs Node 24 as a numeric user, without development packages", () => {
   const file = readFileSync(`${deploy}Dockerfile`, "utf8");
   const stages = file.split(/^FROM /m).slice(1);
   assert.deepEqual(
@@ -189,7 +189,7 @@ test("the image runs Node 24 as a user by number, without what only develops", (
   assert.deepEqual(new Set(exposed), ports);
 });
 
-test("the stores of compose are open to this machine alone, and Redis evicts nothing", () => {
+test("the stores of compose listen only on this machine, and Redis evicts nothing", () => {
   const { services, volumes } = yaml("compose.yaml");
   assert.deepEqual(Object.keys(services), ["postgres", "redis"]);
   for (const { ports, healthcheck } of Object.values<Doc>(services)) {

@@ -20,7 +20,7 @@ const { panels } = JSON.parse(read("dashboard.json")) as { readonly panels: read
 
 const byName = new Map<string, MetricDefinition>(Object.values(METRICS).map((metric) => [metric.name, metric]));
 
-/** Names of series in a query that no metric has, and labels that its metric does not have. */
+/** The series in a query that no metric has, and the labels that its metric does not have. */
 function unknownIn(expr: string): readonly string[] {
   return [...expr.matchAll(/\b(gangway_\w+)(?:\{([^}]*)\})?/g)].flatMap(([, series = "", matchers = ""]) => {
     const metric = byName.get(series) ?? byName.get(series.replace(/_(bucket|sum|count)$/, ""));
@@ -30,7 +30,7 @@ function unknownIn(expr: string): readonly string[] {
   });
 }
 
-test("every alert asks for series and labels that exist, and says what to do", () => {
+test("every alert uses existing series and labels, and says what to do", () => {
   assert.deepEqual(
     rules.flatMap(({ expr }) => unknownIn(expr)),
     [],
@@ -41,7 +41,7 @@ test("every alert asks for series and labels that exist, and says what to do", (
   }
 });
 
-test("what an on-call engineer must hear of tokens has an alert", () => {
+test("each fault of tokens that an on-call engineer must know of has an alert", () => {
   const asked = rules.map(({ expr }) => expr).join("\n");
   for (const series of ["pool_over_limit", "domain_open", "ticks_total", "pool_waiters"]) {
     assert.ok(asked.includes(`gangway_quota_${series}`), series);

@@ -23,10 +23,13 @@ function manifest(): Manifest {
   return JSON.parse(readFileSync(join(installed, "package.json"), "utf8"));
 }
 
-test("the package holds what runs, and nothing that only develops", () => {
+test("the package holds the files to run, and no development files", () => {
   const files = filesOf(installed);
   const folders = new Set(files.map((file) => file.split("/")[0]));
-  const expected = ["CHANGELOG.md", "LICENSE", "README.md", "bin", "dist", "examples", "migrations", "package.json"];
+  const expected = [
+    ...["CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "bin", "deploy", "dist", "docs", "examples"],
+    ...["migrations", "package.json", "proto"],
+  ];
   assert.deepEqual([...folders].sort(), expected);
   assert.deepEqual(
     files.filter((file) => /(?<!\.d)\.ts$/.test(file)),
@@ -34,7 +37,7 @@ test("the package holds what runs, and nothing that only develops", () => {
   );
 });
 
-test("everything of src that is no source is beside what was compiled, and all migrations and examples are there", () => {
+test("the package has every other file of src beside the compiled ones, all migrations and all examples", () => {
   const read = (folder: string) => filesOf(join(root, folder)).filter((file) => !/\.(ts|md)$/.test(file));
   for (const file of read("src")) assert.ok(existsSync(join(installed, "dist", file)), file);
   for (const folder of ["migrations", "examples"]) {
@@ -53,7 +56,7 @@ test("every compiled file has its declarations", () => {
   );
 });
 
-test("what is compiled imports only files of the package, Node's own modules and dependencies", () => {
+test("compiled files import only files of the package, Node's own modules and dependencies", () => {
   const { dependencies } = manifest();
   const allowed = (name: string) => name.startsWith("node:") || builtinModules.includes(name) || name in dependencies;
   const dist = join(installed, "dist");
@@ -76,7 +79,7 @@ function packageOf(target: string): string {
     .join("/");
 }
 
-test("the installed command serves, and ends well when interrupted", async () => {
+test("the installed command serves, and ends without an error when interrupted", async () => {
   const bin = join(installed, manifest().bin["gangway"] ?? "");
   const args = [bin, "up", "--no-examples", "--listen", "127.0.0.1:0", "--data", join(directory, "data")];
   const child = spawn(process.execPath, args, { cwd: directory, stdio: ["ignore", "pipe", "pipe"] });

@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 
 export const root = fileURLToPath(new URL("../../", import.meta.url));
 
-/** As `npm install` of the packed file would lay it out in a folder, with the packages that this clone has. */
+/** Lays out a folder as `npm install` of the packed file does, with the packages of this clone. */
 export function installPacked(): {
   readonly directory: string;
   readonly installed: string;
@@ -35,7 +35,7 @@ export function installPacked(): {
 
 const LEFT_OUT = ["node_modules", ".git", "dist", ".gangway", "test"];
 
-/** Packing compiles into the tree that it packs: each has a tree of its own, since tests run beside each other. */
+/** Packing compiles into the tree that it packs. Tests run in parallel, so each packs its own tree. */
 function copyOfTree(target: string): string {
   for (const name of readdirSync(root)) {
     if (!LEFT_OUT.includes(name)) cpSync(join(root, name), join(target, name), { recursive: true });

@@ -28,7 +28,7 @@ after(async () => {
   remove();
 });
 
-/** `gangway up` as it is installed, with kinds of our own. */
+/** The installed `gangway up`, with the kinds of this test. */
 class Service {
   readonly child: ChildProcess;
   output = "";
@@ -87,7 +87,8 @@ async function job(address: string, name: string): Promise<Shown> {
 }
 
 function query(name: string, statement: string): string {
-  return `---\napiVersion: gangway.dev/v1\nkind: QueryJob\nmetadata: {name: ${name}}\nspec: {kindSpec: {statement: ${statement}}}\n`;
+  const header = `---\napiVersion: gangway.dev/v1\nkind: QueryJob\nmetadata: {name: ${name}}\n`;
+  return `${header}spec: {kindSpec: {statement: ${statement}}}\n`;
 }
 
 const RAY = `---
@@ -96,11 +97,14 @@ kind: RayJob
 metadata: {name: cluster}
 spec:
   replicaSpecs:
-    head: {template: {metadata: {annotations: {sim.gangway.dev/run: 50ms}}, spec: {containers: [{name: ray, image: ray}]}}}
+    head:
+      template:
+        metadata: {annotations: {sim.gangway.dev/run: 50ms}}
+        spec: {containers: [{name: ray, image: ray}]}
     worker: {replicas: 2, template: {spec: {containers: [{name: ray, image: ray}]}}}
 `;
 
-test("kinds of somebody else's are checked by the declarations that are installed", () => {
+test("the installed declarations type-check a stranger's kinds", () => {
   const options = ["--noEmit", "--allowJs", "--checkJs", "--strict", "--module", "nodenext", "--target", "es2024"];
   const files = ["ray-job.js", "query-job.js"].map((file) => join(directory, "kinds", file));
   const tsc = join(root, "node_modules", ".bin", "tsc");
@@ -115,7 +119,7 @@ test("kinds of somebody else's are checked by the declarations that are installe
   assert.match(refused.stdout, /wrong\.js.*Type 'string' is not assignable to type 'number'/);
 });
 
-test("what GANGWAY_PLUGINS names and cannot be used is said precisely, and nothing starts", () => {
+test("an unusable entry of GANGWAY_PLUGINS is a precise error, and nothing starts", () => {
   const cases = {
     "./kinds/none.js": /GANGWAY_PLUGINS names \.\/kinds\/none\.js, which cannot be loaded: /,
     "./package.json": /GANGWAY_PLUGINS names \.\/package\.json, which cannot be loaded: /,
@@ -133,7 +137,7 @@ test("what GANGWAY_PLUGINS names and cannot be used is said precisely, and nothi
   }
 });
 
-test("a kind of pods and one that runs a service are served from outside, across a kill", async (t) => {
+test("a plugin kind with pods and one that calls a service are served, also across a kill", async (t) => {
   let service = new Service();
   t.after(() => service.end("SIGKILL"));
   let address = await service.address();
@@ -151,7 +155,7 @@ test("a kind of pods and one that runs a service are served from outside, across
   assert.equal(warehouse.started.length, 3);
   assert.equal(warehouse.together, 2, "two slots are two queries at a time");
 
-  // A result that is there is not made again, and one that is on its way is waited for.
+  // An existing result is reused. A job whose identical job still runs waits for that result.
   const cached = (name: string) => query(name, "count").replace("spec: {", "spec: {runPolicy: {cacheKey: counts}, ");
   await gangway(address, ["submit", "-f", "-", "--wait"], cached("first") + cached("second"));
   await gangway(address, ["submit", "-f", "-", "--wait"], cached("third"));
@@ -160,7 +164,7 @@ test("a kind of pods and one that runs a service are served from outside, across
   assert.equal(warehouse.started.length, 4, "one of the three has run");
   assert.equal(results[2]?.status.info?.customInfo?.rows, 2);
 
-  // Two that never end hold both slots, so the third waits; all of that survives a kill, and nothing is started twice.
+  // Two jobs that never end hold both slots, so the third waits. This survives a kill, and nothing is started twice.
   const names = ["x", "y", "z"];
   await gangway(address, ["submit", "-f", "-"], names.map((name) => query(name, "forever")).join(""));
   const waits = await until(async () => {

@@ -2,15 +2,16 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { specNow } from "../../src/core/job/interruptible.ts";
+import type { CreateOutcome, NewJob, Submission } from "../../src/core/job/requests.ts";
 import type { SentJob } from "../../src/core/job/sent.ts";
 import { PLAIN_POD_CONFIG, type PodConfig } from "../../src/core/pods/pod-config.ts";
 import { describeDifference } from "../../src/intake/describe-difference.ts";
 import { createIntake } from "../../src/intake/intake.ts";
-import type { CreateOutcome, IntakeStore, NewJob } from "../../src/intake/ports.ts";
-import type { Submission } from "../../src/intake/submit.ts";
+import type { IntakeStore } from "../../src/intake/ports.ts";
 import { canonicalJson, type JsonObject, objectAt } from "../../src/runtime/json.ts";
 import { UnavailableError } from "../../src/runtime/unavailable-error.ts";
 import { uuidV7 } from "../../src/runtime/uuid-v7.ts";
+import { OWN_KINDS } from "../support/kinds.ts";
 
 const NOW_MS = 1_700_000_000_123;
 
@@ -31,7 +32,7 @@ function submission(job: SentJob, change: Partial<Submission> = {}): Submission 
   return { job, requestId: "", validateOnly: false, strict: false, createdBy: "alice", ...change };
 }
 
-/** An intake over a store that answers creates as told, in turn. */
+/** An intake over a store that answers creates with the given outcomes, in turn. */
 function startIntake(
   outcomes: readonly (Exclude<CreateOutcome, { kind: "created" }> | "created")[] = ["created"],
   podConfig: PodConfig = PLAIN_POD_CONFIG,
@@ -74,6 +75,7 @@ function startIntake(
   };
   const intake = createIntake({
     clock: { nowMs: () => NOW_MS, monotonicMs: () => 0, sleep: async () => {} },
+    kinds: OWN_KINDS,
     store,
     podConfig: () => podConfig,
     randomBytes: (count) => new Uint8Array(count).fill(bytes++),
@@ -83,7 +85,7 @@ function startIntake(
   return { intake, created, asked, woken };
 }
 
-test("a repeated call is answered as the first was, although its queue has gone since", async () => {
+test("a repeated call gets the answer of the first one, although its queue was deleted since", async () => {
   const { intake, created } = startIntake();
   const { created: before, intake: earlier } = startIntake();
   const gone = sentJob({ spec: { ...sentJob({}).spec, runPolicy: { schedulingPolicy: { queue: "gone" } } } });
@@ -93,7 +95,7 @@ test("a repeated call is answered as the first was, although its queue has gone 
   assert.equal((await intake.submit(submission(gone, { requestId: "r1" }))).kind, "replayed");
 });
 
-test("a new job is whole: its uid, project, queue, defaults, and the condition Created", async () => {
+test("a new job has its uid, project, queue, defaults, and the condition Created", async () => {
   const { intake, created, woken } = startIntake();
   const sent = sentJob({ labels: { team: "a" } });
   const outcome = await intake.submit(submission(sent, { requestId: "r1" }));
@@ -117,7 +119,7 @@ const platform: PodConfig = {
   interruptibleTolerations: [{ key: "spot", operator: "Exists" }],
 };
 
-test("a job's templates are as the platform gives them to clusters, what was sent stays as it was", async () => {
+test("a job's templates have the platform's settings; the sent job stays unchanged", async () => {
   const { intake, created } = startIntake(["created"], platform);
   const { spec } = sentJob();
   const sent = sentJob({ spec: { ...spec, runPolicy: { interruptible: true } } });
@@ -135,7 +137,7 @@ test("a job's templates are as the platform gives them to clusters, what was sen
   ]);
 });
 
-test("a command names inputs that the job has, and the job keeps them", async () => {
+test("a command may name the inputs of the job, and the job keeps them", async () => {
   const { intake, created } = startIntake();
   const template = { spec: { containers: [{ name: "pytorch", image: "x", args: ["--lr={{ .Inputs.lr }}"] }] } };
   const spec = { kind: "PyTorchJob", replicaSpecs: { Master: { template } } };
@@ -151,7 +153,7 @@ test("a command names inputs that the job has, and the job keeps them", async ()
   assert.deepEqual(created[0]?.job.spec.inputs, { lr: 0.1 });
 });
 
-test("what a template asks of the platform and is not there is refused at its place", async () => {
+test("a request for a platform setting that does not exist is refused by its path", async () => {
   const { intake, created } = startIntake(["created"], platform);
   const metadata = { annotations: { "gangway.dev/pod-template": "big" } };
   const template = { metadata, spec: { containers: [{ name: "pytorch", image: "x" }] } };
@@ -160,13 +162,13 @@ test("what a template asks of the platform and is not there is refused at its pl
   assert.deepEqual(outcome.kind === "invalid" && outcome.violations, [
     {
       field: 'job.spec.replica_specs[Master].template.metadata.annotations["gangway.dev/pod-template"]',
-      message: "there is no pod template big",
+      message: 'is "big": this namespace and the platform have no such pod template',
     },
   ]);
   assert.equal(created.length, 0);
 });
 
-test("all that is wrong with a template is said at once, what the platform has not too", async () => {
+test("all errors of a template are named at once, missing platform settings included", async () => {
   const { intake } = startIntake(["created"], platform);
   const metadata = { annotations: { primary_container_name: "trainer", "gangway.dev/pod-template": "big" } };
   const container = { name: "pytorch", args: ["{{ .Inputs.lr }}"], resources: { limits: { cpu: "5oom" } } };
@@ -184,19 +186,19 @@ test("all that is wrong with a template is said at once, what the platform has n
 });
 
 const queues = {
-  "the scheduling policy's queue before all": {
+  "its scheduling policy's queue first": {
     sent: sentJob({
       labels: { "kueue.x-k8s.io/queue-name": "default" },
       spec: { ...sentJob().spec, runPolicy: { schedulingPolicy: { queue: "team-b" } } },
     }),
     queue: "team-b",
   },
-  "the label before the namespace's": {
+  "its label before the namespace": {
     sent: sentJob({ labels: { "kueue.x-k8s.io/queue-name": "team-b" } }),
     queue: "team-b",
   },
-  "the namespace's default": { sent: sentJob(), queue: "team-a" },
-  "the queue default in a namespace that is new": { sent: sentJob({ namespace: "fresh" }), queue: "default" },
+  "its namespace's default": { sent: sentJob(), queue: "team-a" },
+  "the queue default in a new namespace": { sent: sentJob({ namespace: "fresh" }), queue: "default" },
 };
 for (const [name, { sent, queue }] of Object.entries(queues)) {
   test(`a job is queued by ${name}`, async () => {
@@ -206,7 +208,7 @@ for (const [name, { sent, queue }] of Object.entries(queues)) {
   });
 }
 
-test("a generated name that is taken is tried again with another suffix, a bounded number of times", async () => {
+test("a generated name that is taken is replaced by another one, a bounded number of times", async () => {
   const taken = { kind: "nameTaken" as const, sent: sentJob() };
   const generated = sentJob({ name: "", generateName: "run-" });
   const second = startIntake([taken, "created"]);
@@ -220,15 +222,15 @@ test("a generated name that is taken is tried again with another suffix, a bound
   assert.equal(never.created.length, 5);
 });
 
-test("a name that was chosen is not tried again", async () => {
+test("a name that the client chose is tried once", async () => {
   const { intake, created, woken } = startIntake([{ kind: "nameTaken", sent: sentJob({ annotations: { a: "1" } }) }]);
   const outcome = await intake.submit(submission(sentJob()));
-  const difference = 'job.metadata.annotations[a] is "1" there and absent here';
+  const difference = 'job.metadata.annotations[a] is "1" in the existing job and not set in this one';
   assert.deepEqual(outcome, { kind: "nameTaken", difference });
   assert.deepEqual([created.length, woken], [1, []]);
 });
 
-test("a namespace that cannot be one is never asked for, one that is missing is named", async () => {
+test("an invalid namespace never reaches the store, and a missing one is named", async () => {
   const { intake, asked, created } = startIntake();
   const wrong = await intake.submit(submission(sentJob({ namespace: "No\0pe" })));
   assert.equal(wrong.kind, "invalid");
@@ -247,7 +249,7 @@ const differences: Record<string, { readonly here: SentJob; readonly says: strin
         replicaSpecs: { ...base.spec.replicaSpecs, Worker: { ...base.spec.replicaSpecs["Worker"], replicas: 4 } },
       },
     }),
-    says: "job.spec.replica_specs[Worker].replicas is 3 there and 4 here",
+    says: "job.spec.replica_specs[Worker].replicas is 3 in the existing job and 4 in this one",
   },
   "an image deep in a template": {
     here: sentJob({
@@ -259,28 +261,33 @@ const differences: Record<string, { readonly here: SentJob; readonly says: strin
         },
       },
     }),
-    says: 'job.spec.replica_specs[Master].template.spec.containers[0].image is "x" there and "y" here',
+    says:
+      "job.spec.replica_specs[Master].template.spec.containers[0].image " +
+      'is "x" in the existing job and "y" in this one',
   },
-  "a policy that was absent": {
+  "a policy that was omitted": {
     here: sentJob({ spec: { ...base.spec, runPolicy: { ttlSecondsAfterFinished: 5 } } }),
-    says: 'job.spec.run_policy is absent there and {"ttlSecondsAfterFinished":5} here',
+    says: 'job.spec.run_policy is not set in the existing job and {"ttlSecondsAfterFinished":5} in this one',
   },
-  "a member that every object inherits": {
+  "a field with a name that every object inherits": {
     here: sentJob({ spec: { ...base.spec, kindSpec: { valueOf: 1 } } }),
-    says: 'job.spec.kind_spec is absent there and {"valueOf":1} here',
+    says: 'job.spec.kind_spec is not set in the existing job and {"valueOf":1} in this one',
   },
-  "more than is worth listing": {
+  "more than three fields": {
     here: sentJob({ name: "b", generateName: "c", namespace: "d", labels: { e: "f" } }),
-    says: 'job.metadata.generate_name is "" there and "c" here; job.metadata.labels[e] is absent there and "f" here; job.metadata.name is "mnist" there and "b" here; and more',
+    says:
+      'job.metadata.generate_name is "" in the existing job and "c" in this one; ' +
+      'job.metadata.labels[e] is not set in the existing job and "f" in this one; ' +
+      'job.metadata.name is "mnist" in the existing job and "b" in this one; and more',
   },
 };
 for (const [name, { here, says }] of Object.entries(differences)) {
-  test(`a difference of ${name} is named by its path and both values`, () => {
+  test(`a difference in ${name} is named by its path and both values`, () => {
     assert.equal(describeDifference(base, here), says);
   });
 }
 
-test("no two jobs make the difference throw, and different ones have one", () => {
+test("describing the difference of any two jobs never throws, and different jobs have one", () => {
   const key = fc.oneof(fc.constantFrom("valueOf", "toString", "__proto__", "a"), fc.string({ maxLength: 3 }));
   const kindSpec = fc.object({
     maxDepth: 3,
@@ -297,7 +304,7 @@ test("no two jobs make the difference throw, and different ones have one", () =>
   );
 });
 
-test("no JSON makes validation throw, and what is refused was never sent to the store", async () => {
+test("no JSON makes validation throw, and no refused job reaches the store", async () => {
   const key = fc.oneof(
     fc.constantFrom("spec", "containers", "metadata", "labels", "valueOf", "toString"),
     fc.string({ maxLength: 6 }),
@@ -331,7 +338,7 @@ test("no JSON makes validation throw, and what is refused was never sent to the 
   );
 });
 
-test("a UUIDv7 carries its time, version and variant, and later ones sort later", () => {
+test("a UUIDv7 holds its time, version and variant, and later ones sort later", () => {
   fc.assert(
     fc.property(
       fc.nat({ max: 2 ** 45 }),
@@ -347,7 +354,7 @@ test("a UUIDv7 carries its time, version and variant, and later ones sort later"
   );
 });
 
-test("of many submissions each has its own answer, in their order, and a namespace is asked about once", async () => {
+test("many submissions get their own answers in order, and each namespace is read once", async () => {
   const { intake, created, asked } = startIntake(["created"]);
   const answers = await intake.submitAll([
     submission(sentJob({ name: "a" })),
@@ -366,7 +373,7 @@ test("of many submissions each has its own answer, in their order, and a namespa
   assert.deepEqual(asked, ["default", "nowhere"]);
 });
 
-test("one that the database refuses fails alone; with the store away all that were left fail", async () => {
+test("a job that the database refuses fails alone; while the store is away, all remaining jobs fail", async () => {
   const { intake, created } = startIntake(["created"]);
   const names = (...all: string[]) => all.map((name) => submission(sentJob({ name })));
   const poisoned = await intake.submitAll(names("a", "poison", "b"));

@@ -1,17 +1,20 @@
-/** What the cluster adapter promises of any API server. The same tests run on the simulated cluster and on real ones. */
+/**
+ * The contract of the cluster adapter with any API server. The same tests run on the simulated cluster and on real
+ * ones.
+ */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import { Actions } from "../../src/adapters/cluster/actions.ts";
-import type { ApiResult, KubeClient } from "../../src/adapters/cluster/client.ts";
+import type { CapacityReport } from "../../src/adapters/cluster/capacity-observer.ts";
+import type { KubeClient, KubeResult } from "../../src/adapters/cluster/client.ts";
 import { type Cluster, connectCluster } from "../../src/adapters/cluster/cluster.ts";
-import { lookAtJob } from "../../src/adapters/cluster/look-at-job.ts";
-import type { CapacityReport } from "../../src/adapters/cluster/observer.ts";
+import { listJob } from "../../src/adapters/cluster/list-job.ts";
 import { Reflector } from "../../src/adapters/cluster/reflector.ts";
 import { defaultSpec } from "../../src/core/job/defaults.ts";
 import { LABEL } from "../../src/core/job/labels.ts";
-import { mpiJob } from "../../src/core/kinds/mpi-job.ts";
+import { mpiJob } from "../../src/core/kinds/kubeflow/mpi-job.ts";
 import { buildPart } from "../../src/core/pods/build-part.ts";
-import { ASKED_ANNOTATION } from "../../src/core/pods/pod-group.ts";
+import { REQUESTED_SPEC_ANNOTATION } from "../../src/core/pods/pod-group.ts";
 import { controllerUid, podView } from "../../src/core/pods/pod-view.ts";
 import { claimVerdict } from "../../src/core/reconcile/claim.ts";
 import type { Action } from "../../src/core/reconcile/decision.ts";
@@ -40,7 +43,7 @@ const nameOf = (object: JsonObject | null) => stringAt(objectAt(object, "metadat
 const uidOf = (object: JsonObject | null) => stringAt(objectAt(object, "metadata"), "uid") ?? "";
 const versionOf = (object: JsonObject | null) => stringAt(objectAt(object, "metadata"), "resourceVersion") ?? "";
 
-function ok(result: ApiResult): JsonObject {
+function ok(result: KubeResult): JsonObject {
   assert.equal(result.kind, "ok", result.kind === "failed" ? result.message : "");
   return result.kind === "ok" ? result.object : {};
 }
@@ -65,8 +68,8 @@ export function adapterSuite(name: string, start: () => Promise<Subject>): void 
   });
 }
 
-/** Asks again while the server asks for patience, as one does that is just making the storage of a new kind. */
-async function patiently(ask: () => Promise<ApiResult>): Promise<ApiResult> {
+/** Asks again while the server asks us to wait, as a server does that is preparing the storage of a new kind. */
+async function patiently(ask: () => Promise<KubeResult>): Promise<KubeResult> {
   let answer = await ask();
   await until(async () => {
     if (answer.kind === "ok" || ![429, 503].includes(answer.status)) return true;
@@ -76,7 +79,7 @@ async function patiently(ask: () => Promise<ApiResult>): Promise<ApiResult> {
   return answer;
 }
 
-/** The subject, an administrator's client of it, and the adapter's own. */
+/** The API server under test, an administrator's client of it, and the adapter's client. */
 class Scene {
   readonly #start: () => Promise<Subject>;
   #subject: Subject | null = null;
@@ -133,7 +136,7 @@ class Scene {
     return got.kind === "ok" ? got.object : null;
   }
 
-  /** A namespace with all that Kubernetes puts into it, so that pods can be made there. */
+  /** A namespace with the objects that Kubernetes puts into it, so that pods can be created there. */
   async namespace(name: string): Promise<string> {
     ok(await this.admin.request({ method: "POST", path: "/api/v1/namespaces", body: { metadata: { name } } }));
     await until(async () => (await this.get("serviceaccounts", "default", name)) !== null, "its account is there");
@@ -144,7 +147,7 @@ class Scene {
     return startProxy(this.subject.url, treat, this.subject);
   }
 
-  /** A connected cluster with everything it says. */
+  /** A connected cluster, and everything that it reports. */
   connect(): { cluster: Cluster; changed: string[]; reports: CapacityReport[] } {
     const changed: string[] = [];
     const reports: CapacityReport[] = [];
@@ -178,7 +181,7 @@ function ownership(of: Scene): void {
     }
   });
 
-  test("what the launcher of an MPIJob needs is made, owned by the anchor, and twice is harmless", async () => {
+  test("the parts of an MPIJob's launcher belong to the anchor, and creating them twice is harmless", async () => {
     const actions = of.actions();
     const { createAnchor, anchor, job, uid, labels } = gang();
     await actions.act(createAnchor, signal);
@@ -197,7 +200,7 @@ function ownership(of: Scene): void {
     assert.deepEqual(arrayAt(arrayAt(role, "rules")[1], "resourceNames"), [`${job}-worker-0`, `${job}-worker-1`]);
   });
 
-  test("what the launcher of an MPIJob needs follows the members, once for each version, and only what is ours is changed", async () => {
+  test("an MPIJob's launcher parts follow the members, once for each version; foreign objects stay", async () => {
     const actions = of.actions();
     const { createAnchor, anchor, job, uid } = gang();
     await actions.act(createAnchor, signal);
@@ -215,7 +218,7 @@ function ownership(of: Scene): void {
     const seen = async () => {
       const role = ok(await of.admin.request({ method: "GET", path: rbac }));
       const place = { cluster: "one", installation: INSTALLATION, jobUid: uid };
-      const looked = await lookAtJob(of.adapter, place, signal);
+      const looked = await listJob(of.adapter, place, signal);
       const map = looked?.configMaps.find(({ name }) => name === `${job}-config`);
       const allowed = arrayAt(arrayAt(role, "rules")[1], "resourceNames").length;
       return { allowed, hosts: map?.data.match(/slots=1/g)?.length ?? 0, role: versionOf(role), uid: map?.uid };
@@ -252,7 +255,7 @@ function ownership(of: Scene): void {
     assert.equal((await seen()).allowed, 2);
   });
 
-  test("what exists and is ours is already done, for a worker that knows nothing of it too", async () => {
+  test("creating an object of ours that exists is already done, also for a worker that has not seen it", async () => {
     const { createAnchor, createPod, createService } = gang();
     const first = of.actions();
     for (const action of [createAnchor, createPod(), createService]) await first.act(action, signal);
@@ -262,7 +265,7 @@ function ownership(of: Scene): void {
     }
   });
 
-  test("an object without controller that carries our job and admission is adopted", async () => {
+  test("an object without controller that has our job and admission is adopted", async () => {
     const actions = of.actions();
     const { createAnchor, createPod, anchor, job } = gang();
     ok(await create(of.admin, "pods", createPod().manifest));
@@ -295,7 +298,7 @@ function ownership(of: Scene): void {
     });
   }
 
-  test("a pod that another object controls is refused though its labels are ours", async () => {
+  test("a pod that another object controls is refused although its labels are ours", async () => {
     const actions = of.actions();
     const { createAnchor, createPod, job } = gang();
     const other = configMap(`${job}-other-owner`);
@@ -309,7 +312,7 @@ function ownership(of: Scene): void {
     assert.equal(outcome.kind === "failed" && outcome.reason, "AlreadyExists");
   });
 
-  test("an anchor's name that something else holds is refused", async () => {
+  test("an anchor is refused if a foreign object has its name", async () => {
     const actions = of.actions();
     const { createAnchor, createPod, anchor, job } = gang();
     ok(await create(of.admin, "configmaps", configMap(anchor)));
@@ -320,7 +323,7 @@ function ownership(of: Scene): void {
     assert.equal(await of.get("pods", `${job}-worker-0`), null);
   });
 
-  test("nothing is made under an anchor that is absent or is being deleted", async () => {
+  test("nothing is created under an anchor that does not exist or is being deleted", async () => {
     const actions = of.actions();
     const { createAnchor, createPod, anchor, job } = gang();
     const absent = await actions.act(createPod(), signal);
@@ -337,7 +340,7 @@ function ownership(of: Scene): void {
 }
 
 function deletion(of: Scene): void {
-  test("only the object of the named uid is deleted", async () => {
+  test("only the object with the given uid is deleted", async () => {
     const actions = of.actions();
     const { createAnchor, createPod, deletePod, job } = gang();
     await actions.act(createAnchor, signal);
@@ -350,7 +353,7 @@ function deletion(of: Scene): void {
     await until(async () => (await of.get("pods", `${job}-worker-0`)) === null, "the pod is gone");
   });
 
-  test("what an anchor owns is collected after it, also what a late worker makes under its uid", async () => {
+  test("objects of an anchor are collected after it, also those that a late worker creates under its uid", async () => {
     const actions = of.actions();
     const { createAnchor, createPod, createService, deleteAnchor, anchor, job } = gang();
     for (const action of [createAnchor, createPod(), createService]) {
@@ -377,7 +380,7 @@ function refusals(of: Scene): void {
     return outcome.kind === "failed" ? outcome : { reason: "", message: "" };
   };
 
-  test("what is not valid is refused with each field that is wrong", async () => {
+  test("an invalid object is refused with each wrong field", async () => {
     const one = gang();
     await of.actions().act(one.createAnchor, signal);
     const { manifest } = one.createPod();
@@ -392,7 +395,7 @@ function refusals(of: Scene): void {
     }
   });
 
-  test("what a namespace's quota does not allow is refused, and says what is used and limited", async () => {
+  test("a pod beyond its namespace's quota is refused with the use and the limit", async () => {
     const namespace = await of.namespace("quota-team");
     const quota = { metadata: { name: "few" }, spec: { hard: { pods: "1", "requests.nvidia.com/gpu": "4" } } };
     ok(await create(of.admin, "resourcequotas", quota, namespace));
@@ -406,13 +409,13 @@ function refusals(of: Scene): void {
     assert.match(message, /exceeded quota: few, requested: pods=1, used: pods=1, limited: pods=1/);
   });
 
-  test("a namespace that is absent is made only where that is allowed", async () => {
+  test("a missing namespace is created only if that is allowed", async () => {
     const one = gang("team-new");
     assert.equal((await refused(one.createAnchor)).reason, "NotFound");
     assert.deepEqual(await of.actions({ createNamespaces: true }).act(one.createAnchor, signal), done);
   });
 
-  test("nothing is made in a namespace that is being deleted", async () => {
+  test("nothing is created in a namespace that is being deleted", async () => {
     const namespace = await of.namespace("team-leaving");
     const hold = { metadata: { name: "holds", finalizers: ["example.com/hold"] } };
     ok(await create(of.admin, "configmaps", hold, namespace));
@@ -438,7 +441,7 @@ function refusals(of: Scene): void {
     await proxy.close();
   });
 
-  test("an answer that was lost is found to be done when the action is tried again", async () => {
+  test("an action whose answer was lost turns out to be done when it is tried again", async () => {
     let lose = true;
     const proxy = await of.proxy(({ method }) => (method === "POST" && lose ? "lose" : "pass"));
     const client = clientOf(proxy.kubeconfig);
@@ -496,7 +499,7 @@ function lists(of: Scene): void {
   const page = (query: Record<string, string>) =>
     of.adapter.request({ method: "GET", path: "/api/v1/configmaps", query: { labelSelector: "group=many", ...query } });
 
-  test("a long list comes in pages of one moment, and a page of a moment that is forgotten is refused", async () => {
+  test("a long list comes in pages of one version, and a page of a forgotten version is refused", async () => {
     await addMany(of, "many");
     const first = ok(await page({ limit: "500" }));
     const metadata = objectAt(first, "metadata");
@@ -532,7 +535,7 @@ function watches(of: Scene): void {
     return versionOf(ok(await of.adapter.request({ method: "GET", path: "/api/v1/configmaps", query })));
   };
 
-  test("a watch ends when its time is over, after a bookmark that passes what does not concern it", async () => {
+  test("a watch ends when its time is over, after a bookmark beyond changes of other objects", async () => {
     const from = await versionNow();
     const watching = watch({ resourceVersion: from, timeoutSeconds: "4", labelSelector: "group=watched" });
     const other = versionOf(ok(await create(of.admin, "configmaps", configMap("of-no-concern"))));
@@ -546,7 +549,7 @@ function watches(of: Scene): void {
     assert.ok(marked >= Number(seen) && Number(seen) > Number(other));
   });
 
-  test("an object that comes to match is added, one that ceases to is deleted", async () => {
+  test("an object that begins to match is added, and one that no longer matches is deleted", async () => {
     const from = await versionNow();
     const watching = watch({ resourceVersion: from, timeoutSeconds: "4", labelSelector: "group=turning" });
     const path = "/api/v1/namespaces/default/configmaps/turning";
@@ -564,7 +567,7 @@ function watches(of: Scene): void {
     );
   });
 
-  test("a watch from a version that is forgotten says 410, and the reflector lists anew", async () => {
+  test("a watch from a forgotten version fails with 410, and the reflector lists again", async () => {
     let cut = false;
     const proxy = await of.proxy(({ query }) => (query.has("watch") && cut ? "cut" : "pass"));
     const { reflector, names, add, close } = reflect(of, proxy.kubeconfig, "forgotten");
@@ -588,7 +591,7 @@ function watches(of: Scene): void {
     await proxy.close();
   });
 
-  test("a watch that is cut goes on from the last version heard, without a list", async () => {
+  test("a watch that is cut continues from the last version, without a list", async () => {
     const proxy = await of.proxy(() => "pass");
     const { names, add, close } = reflect(of, proxy.kubeconfig, "cut");
     await until(() => proxy.seen.some(({ query }) => query.has("watch")), "watching");
@@ -677,9 +680,9 @@ function customResources(of: Scene): { readonly isCollected: () => Promise<void>
   };
 }
 
-/** PodGroups go the way of services: owned by the anchor, found by their labels, deleted by uid. */
+/** PodGroups are handled like services: owned by the anchor, found by their labels, deleted by uid. */
 function podGroups(of: Scene): void {
-  test("a PodGroup is made, changed and deleted as the very object that was seen", async () => {
+  test("a PodGroup is created, and only the object that was seen is changed and deleted", async () => {
     const apiVersion = "scheduling.x-k8s.io/v1alpha1";
     const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
     const [group = "", version = ""] = apiVersion.split("/");
@@ -692,7 +695,7 @@ function podGroups(of: Scene): void {
     await actions.act(createAnchor, signal);
     const place = { cluster: "sim", namespace: "default" };
     const manifest = (spec: JsonObject): JsonObject => {
-      const annotations = { [ASKED_ANNOTATION]: JSON.stringify(spec) };
+      const annotations = { [REQUESTED_SPEC_ANNOTATION]: JSON.stringify(spec) };
       return { apiVersion, kind: "PodGroup", metadata: { name: job, labels, annotations }, spec };
     };
     const asked = { minMember: 2, scheduleTimeoutSeconds: 60 };
@@ -701,11 +704,11 @@ function podGroups(of: Scene): void {
     assert.deepEqual(await actions.act(creation, signal), already);
     const seen = async () => {
       const place = { cluster: "one", installation: INSTALLATION, jobUid, scheduler: "scheduler-plugins" } as const;
-      return (await lookAtJob(of.adapter, place, signal))?.gang?.groups ?? [];
+      return (await listJob(of.adapter, place, signal))?.gang?.groups ?? [];
     };
     const [made] = await seen();
     assert.equal(made?.controllerUid, uidOf(await of.get("configmaps", anchor)));
-    assert.equal(made?.asked, JSON.stringify(asked));
+    assert.equal(made?.requestedSpec, JSON.stringify(asked));
     const change = { ...place, kind: "updatePodGroup", name: job, manifest: manifest({ minMember: 3 }) } as const;
     const stranger = "00000000-0000-0000-0000-000000000000";
     assert.equal((await actions.act({ ...change, uid: stranger }, signal)).kind, "failed");
@@ -720,7 +723,7 @@ function podGroups(of: Scene): void {
   });
 }
 
-/** What an MPIJob wants beside pods, as its kind says it. */
+/** The parts of an MPIJob, from its kind. */
 function mpiParts(jobName: string, jobUid: string, workers: number): readonly JsonObject[] {
   const template = { spec: { containers: [{ name: "mpi", image: "i" }] } };
   const sent = { kind: "MPIJob", replicaSpecs: { Launcher: { template }, Worker: { replicas: workers, template } } };
@@ -738,7 +741,7 @@ function mpiParts(jobName: string, jobUid: string, workers: number): readonly Js
   });
 }
 
-/** What Kubeflow's operator would make of the same job: our labels of its domain, and an owner of its own. */
+/** A pod as Kubeflow's operator would create it for the same job: our labels of its domain, and its own owner. */
 function operatorsPod(name: string, jobName: string, owner: JsonObject | null): JsonObject {
   const labels = {
     [LABEL.jobName]: jobName,
@@ -757,7 +760,7 @@ function claims(of: Scene): void {
   const controllers = (pod: JsonObject | null) =>
     arrayAt(objectAt(pod, "metadata"), "ownerReferences").map((owner) => stringAt(owner, "uid"));
 
-  test("a pod is adopted and released as the very object that was seen, and other owners stay", async () => {
+  test("only the pod that was seen is adopted and released, and other owners stay", async () => {
     const actions = of.actions();
     const { createAnchor, createPod, anchor, job } = gang();
     await actions.act(createAnchor, signal);
@@ -783,7 +786,7 @@ function claims(of: Scene): void {
     assert.equal(await actions.anchors.lives({ ...place, uid: "another" }, signal), false);
   });
 
-  test("a pod is taken from a node that is lost, without waiting for it", async () => {
+  test("a pod on a lost node is deleted without waiting for the node", async () => {
     const actions = of.actions();
     const { createAnchor, createPod, deletePod, job } = gang();
     await actions.act(createAnchor, signal);
@@ -798,7 +801,7 @@ function claims(of: Scene): void {
     await until(async () => (await of.get("pods", name)) === null, "it is gone");
   });
 
-  test("a training operator beside us and we leave each other's pods alone", async () => {
+  test("a training operator in the same cluster and Gangway leave each other's pods alone", async () => {
     const actions = of.actions();
     const { createAnchor, createPod, anchor, job, uid: jobUid, labels } = gang();
     await actions.act(createAnchor, signal);
@@ -830,7 +833,7 @@ function claims(of: Scene): void {
       [`${job}-worker-2`, "adopt", "leave"],
     ]);
     const place = { cluster: "one", installation: INSTALLATION, jobUid };
-    const seen = await lookAtJob(of.adapter, place, signal);
+    const seen = await listJob(of.adapter, place, signal);
     assert.deepEqual(
       seen?.pods.map(({ name }) => name),
       [`${job}-worker-0`],
@@ -858,7 +861,7 @@ function gpuPod(name: string, labels: Readonly<Record<string, string>>, gpus: nu
 function capacity(of: Scene): void {
   const remove = async (path: string) => ok(await of.admin.request({ method: "DELETE", path }));
 
-  test("capacity follows nodes, cordons, and pods of ours and of strangers", async () => {
+  test("capacity follows nodes, cordons, our pods and foreign pods", async () => {
     const { cluster, changed, reports } = of.connect();
     cluster.start();
     const free = (gpus: number) => until(() => gpusFree(reports.at(-1)) === gpus, `${gpus} free`);
@@ -898,14 +901,14 @@ function capacity(of: Scene): void {
     await cluster.close();
   });
 
-  test("what the cluster itself says of a job agrees with what was heard of it", async () => {
+  test("a job's listed objects are the same as those that the watches show", async () => {
     const { cluster } = of.connect();
     cluster.start();
     const { createAnchor, createPod, createService, uid } = gang();
     for (const action of [createAnchor, createPod(), createPod(1), createService]) {
       assert.deepEqual(await of.actions().act(action, signal), done);
     }
-    const looked = await cluster.look(uid, signal);
+    const looked = await cluster.listJob(uid, signal);
     assert.deepEqual([looked?.pods.length, looked?.services.length, looked?.configMaps.length], [2, 1, 1]);
     await until(() => cluster.observe(uid).pods.length === 2, "heard of the pods");
     await cluster.close();

@@ -1,4 +1,4 @@
-/** Requests whose answers must be the same on every API server, and what of an answer is left to chance. */
+/** Requests whose answers must be the same on every API server, and the parts of an answer that may differ. */
 import type { JsonObject } from "../../src/runtime/json.ts";
 import { isJsonObject } from "../../src/runtime/json.ts";
 
@@ -6,7 +6,7 @@ export type Question = {
   readonly method: "GET" | "POST" | "PATCH" | "PUT" | "DELETE";
   readonly path: string;
   readonly body?: JsonObject;
-  /** `application/json`, a PATCH a merge patch, if absent. */
+  /** Omitted: `application/json`, and a merge patch for PATCH. */
   readonly contentType?: string;
 };
 
@@ -25,7 +25,7 @@ function pod(name: string, spec: JsonObject = {}, metadata: JsonObject = {}): Js
 const post = (path: string, body: JsonObject): Question => ({ method: "POST", path, body });
 const map = (metadata: JsonObject, more: JsonObject = {}): JsonObject => ({ metadata, ...more });
 
-/** Asked in this order, in a namespace of their own. Pods have a gate, so that no scheduler gets in between. */
+/** The requests, in this order, in their own namespace. Pods have a gate, so that no scheduler interferes. */
 export const QUESTIONS: Readonly<Record<string, Question>> = {
   "a namespace is made": post("/api/v1/namespaces", { metadata: { name: "answers" } }),
   "a namespace is made twice": post("/api/v1/namespaces", { metadata: { name: "answers" } }),
@@ -49,7 +49,7 @@ export const QUESTIONS: Readonly<Record<string, Question>> = {
   "an object of another namespace is made": post(maps, map({ name: "three", namespace: "default" })),
   "an object without a name is made": post(maps, map({})),
   "an object with a bad name is made": post(maps, map({ name: "Not_a_name" })),
-  // One at a time: of several an API server says what is wrong in the order of a map, which is another each time.
+  // One fault for each request: an API server lists several in the order of a map, which changes each time.
   "an object with a bad label is made": post(maps, map({ name: "labelled", labels: { "a/b/c": "x" } })),
   "an object with a bad label's value is made": post(maps, map({ name: "labelled", labels: { ok: "not ok!" } })),
   "an object with a version is made": post(maps, map({ name: "versioned", resourceVersion: "1" })),
@@ -142,13 +142,13 @@ export const QUESTIONS: Readonly<Record<string, Question>> = {
   "a service is deleted": { method: "DELETE", path: `${core}/services/headless` },
   "a config map is deleted": { method: "DELETE", path: `${maps}/one` },
   "the default namespace is deleted": { method: "DELETE", path: "/api/v1/namespaces/default" },
-  "a resource that nobody serves is listed": { method: "GET", path: "/apis/nobody.example.com/v1/things" },
+  "a resource of an unknown group is listed": { method: "GET", path: "/apis/nobody.example.com/v1/things" },
   "a resource that the core does not know is listed": { method: "GET", path: "/api/v1/things" },
   "a resource that a known group does not know is listed": {
     method: "GET",
     path: "/apis/apiextensions.k8s.io/v1/things",
   },
-  "a path that leads nowhere is asked for": { method: "GET", path: "/nowhere" },
+  "an unknown path is requested": { method: "GET", path: "/nowhere" },
   "a patch of an unknown type is sent": {
     method: "PATCH",
     path: `${maps}/one`,
@@ -165,10 +165,13 @@ const MASKED: Readonly<Record<string, string>> = {
   deletionTimestamp: "TIME",
   lastTransitionTime: "TIME",
 };
-/** Who wrote which field, and how often a specification has changed: nothing of ours reads them, and only real API servers keep count. */
+/**
+ * The managers of fields and the generation of a specification. Gangway does not read them, and only real API servers
+ * maintain them.
+ */
 const DROPPED = ["managedFields", "observedGeneration", "generation"];
 
-/** An answer without what differs between any two servers or runs. */
+/** An answer without the parts that differ between servers or runs. */
 export function comparable(value: unknown): unknown {
   if (Array.isArray(value)) return value.filter((item) => !isAccountToken(item)).map(comparable);
   if (typeof value === "string") return masked(value);
@@ -184,12 +187,15 @@ export function comparable(value: unknown): unknown {
   );
 }
 
-/** A refused change ends in a picture of the change in Go's words, which is left out. */
+/** Removes the end of a refused change's message, which shows the change in Go's format. */
 function masked(text: string): string {
   return text.replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, "UID").replace(/\n@@.*$/s, "");
 }
 
-/** The volume and mount by which a real API server gives pods their account's token; nothing in a simulated pod reads it. */
+/**
+ * The volume and mount by which a real API server gives pods their account's token. A simulated pod does not read
+ * them.
+ */
 function isAccountToken(item: unknown): boolean {
   return isJsonObject(item) && typeof item["name"] === "string" && item["name"].startsWith("kube-api-access-");
 }

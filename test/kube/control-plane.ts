@@ -14,16 +14,18 @@ export type ControlPlane = {
   readonly url: string;
   /** The certificate that its clients trust, as PEM. */
   readonly certificate: string;
-  /** A kubeconfig for a bearer token; without one, for the administrator. */
+  /** A kubeconfig for a bearer token. Omitted: for the administrator. */
   readonly kubeconfig: (token?: string) => string;
   /** Calls as the administrator. */
   readonly client: KubeClient;
-  /** Ends the API server, and starts it again on the same port and data: all watches end, and older versions are gone. */
+  /**
+   * Restarts the API server on the same port and data. All watches end, and it forgets older versions.
+   */
   readonly restartApiServer: () => Promise<void>;
-  /** The two halves of a restart, for what happens in between. */
+  /** The two halves of a restart, for tests that act in between. */
   readonly stopApiServer: () => Promise<void>;
   readonly startApiServer: () => Promise<void>;
-  /** Makes etcd forget everything before its present revision. */
+  /** Makes etcd forget all revisions before the present one. */
   readonly compact: () => Promise<void>;
   readonly stop: () => Promise<void>;
 };
@@ -126,7 +128,7 @@ class Parts {
     return join(this.#directory, `${part}.log`);
   }
 
-  /** Waits until something holds, as long as the part runs. */
+  /** Waits until a condition holds. Throws if the part ends first. */
   async until(part: string, holds: () => Promise<boolean>): Promise<void> {
     const endMs = performance.now() + READY_MS_MAX;
     while (!(await holds())) {
@@ -166,13 +168,13 @@ process.once("exit", () => {
   for (const child of children) child.kill("SIGKILL");
 });
 
-/** A test that ends early leaves nothing running. */
+/** Ends all parts also if a test ends early. */
 function endWith(child: ChildProcess): void {
   children.add(child);
   child.once("exit", () => children.delete(child));
 }
 
-/** All are held at once, so that they differ. */
+/** Holds all ports at the same time, so that they differ. */
 async function freePorts(count: number): Promise<readonly number[]> {
   const servers = Array.from({ length: count }, () => createServer());
   const ports = await Promise.all(
@@ -210,7 +212,7 @@ function etcdFlags({ directory, etcd, peer }: Pick<Ports, "directory" | "etcd" |
   ];
 }
 
-/** Its certificate is made by itself at the first start, in the plane's directory. */
+/** The server creates its certificate in the plane's directory at the first start. */
 function apiServerFlags(
   { directory, api, etcd }: Pick<Ports, "directory" | "api" | "etcd">,
   admission: readonly string[],
@@ -221,7 +223,7 @@ function apiServerFlags(
     ...["--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file=accounts.pub"],
     ...["--service-account-signing-key-file=accounts.key", "--service-cluster-ip-range=10.96.0.0/16"],
     ...["--endpoint-reconciler-type=none", "--profiling=false", "--shutdown-delay-duration=0s"],
-    // Nobody would take away the taint that it gives to new nodes.
+    // This plugin taints new nodes, and no controller here would remove the taint.
     "--disable-admission-plugins=TaintNodesByCondition",
     ...(admission.length > 0 ? [`--enable-admission-plugins=${admission.join(",")}`] : []),
   ];
@@ -241,7 +243,7 @@ function schedulerConfig(kubeconfig: string): string {
   });
 }
 
-/** Those that every plane has. */
+/** The controllers of every plane. */
 export const CONTROLLERS: readonly string[] = [
   "garbage-collector",
   "namespace",

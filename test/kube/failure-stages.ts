@@ -1,11 +1,13 @@
-/** How KWOK's kubelets play the failures of the table: what the status of a pod says in each, as a kubelet writes it. */
+/**
+ * KWOK stages for the failures of the table: the status of a pod in each, as a kubelet writes it.
+ */
 import type { JsonObject } from "../../src/runtime/json.ts";
 import { FAILING, type Failing, nameOf } from "../worker/failure-table.ts";
 
-/** Which failure the first attempt of a pod plays. */
+/** Names the failure of a pod's first attempt. */
 export const PLAYS = "test.gangway.dev/plays";
 
-/** A first attempt that is held, because somebody has to see it first, goes on once it has this annotation. */
+/** A first attempt that waits for the test continues once it has this annotation. */
 export const LET_GO = "test.gangway.dev/let-go";
 
 export const IMAGE = "registry.example.com/train:1";
@@ -26,7 +28,7 @@ const phaseIs = (phase: string): Requirement => ({ key: ".status.phase", operato
 const isStaying: Requirement = { key: ".metadata.deletionTimestamp", operator: "DoesNotExist" };
 const isLeaving: Requirement = { key: ".metadata.deletionTimestamp", operator: "Exists" };
 const isFirst: Requirement = { key: ATTEMPT, operator: "In", values: ["1"] };
-/** Whether some container of a list fulfils a condition, in jq's words. */
+/** A jq expression: true if some container of a list fulfils a condition. */
 const some = (list: string, holds: string, operator: "Exists" | "DoesNotExist"): Requirement => ({
   key: `.status.${list}.[] | select( ${holds} ) | .name`,
   operator,
@@ -88,14 +90,14 @@ const failedBefore = (state: JsonObject): JsonObject => ({
   ...stuckBefore(state),
   phase: "Failed",
 });
-/** What a kubelet says of a pod that it ends for the sake of its node. */
+/** The status that a kubelet gives a pod that it ends because of its node. */
 const endedByNode = (reason: string, message: string): JsonObject => ({
   ...failed(ended(137)),
   reason,
   message,
   conditions: [...unready("PodFailed"), condition("DisruptionTarget", "True", "TerminationByKubelet", message)],
 });
-/** Kubelets count on, but a test has to know how many restarts there will have been. */
+/** A kubelet continues to restart. A test needs a fixed number of restarts. */
 const crashing = (restarts: number): JsonObject => ({
   phase: "Running",
   conditions: unready("ContainersNotReady"),
@@ -108,10 +110,10 @@ const crashing = (restarts: number): JsonObject => ({
 });
 
 type Played = {
-  /** The phase in which a pod comes to the status. */
+  /** The phase in which a pod gets the status. */
   readonly from: "Pending" | "Running";
   readonly status: JsonObject;
-  /** Keeps a status in which the phase stays from being written again. */
+  /** Keeps a status that does not change the phase from being written again. */
   readonly unless?: Requirement;
 };
 
@@ -129,7 +131,7 @@ const beside = (state: JsonObject): Played => ({
 });
 const EVICTED = endedByNode("Evicted", "The node was low on resource: memory.");
 
-/** What is not here, somebody does to a pod that runs: it plays nothing but to be held until its end was seen. */
+/** The stages by failure. The test itself causes a failure that is not here, on a running pod. */
 const PLAYED: Readonly<Partial<Record<Failing, Played>>> = {
   ImagePullBackOff: before(stuck(waiting("ImagePullBackOff", IMAGE_PULL))),
   "ImagePullBackOff of an init container": before(stuckBefore(waiting("ImagePullBackOff", IMAGE_PULL))),
@@ -224,7 +226,7 @@ function playedStage(failing: Failing, { from, status, unless }: Played): string
   });
 }
 
-/** A kubelet that takes its time to end a pod, so that whoever is to see that it is being deleted does. */
+/** A kubelet that ends a pod slowly, so that others see the pod while it is being deleted. */
 function heldStage(failing: Failing): string {
   const isHeld = annotated(LET_GO, "DoesNotExist");
   const of = [isLeaving, phaseIs("Running"), isFirst, plays(failing), isHeld];
@@ -239,7 +241,7 @@ function statusOf(status: JsonObject, now: string): JsonObject {
   return { statusTemplate: `{{ $now := ${now} }}\n${JSON.stringify(status)}` };
 }
 
-/** The stages that KWOK brings along have no weight: one that has some goes before them. */
+/** KWOK's own stages have no weight, so a stage with a weight precedes them. */
 function stage(name: string, matchExpressions: readonly Requirement[], spec: JsonObject): string {
   return JSON.stringify({
     apiVersion: "kwok.x-k8s.io/v1alpha1",

@@ -20,7 +20,7 @@ import { addNodes } from "./subject.ts";
 const NAMESPACE = "training";
 const POOL = "gpu/h100";
 const PRODUCT = { "nvidia.com/gpu.product": "h100" };
-/** Which nodes a job's pods run on; those of most rows share one. */
+/** The nodes that a job's pods run on. The pods of most rows share one. */
 const PLACE = "test.gangway.dev/place";
 const SPOT = "test.gangway.dev/spot";
 const UNREACHABLE = "node.kubernetes.io/unreachable";
@@ -76,7 +76,7 @@ function jobOf(failing: Failing): SentJob {
   };
 }
 
-/** What is to be done to a running pod that cannot play its failure by itself. */
+/** The test's action on a running pod whose failure no stage plays. */
 type Act = (pod: PodView, of: { readonly job: () => Job; readonly look: () => PodView | undefined }) => Promise<void>;
 
 suite("the failure table on a real control plane", { skip: !controlPlaneBuilt(), timeout: 500_000 }, () => {
@@ -87,7 +87,8 @@ suite("the failure table on a real control plane", { skip: !controlPlaneBuilt(),
   const acted = new Map<Failing, Promise<unknown>>();
 
   before(async () => {
-    // Without the collector of pods whose node is gone: ending those is ours. The one of daemon sets makes the index that taint-eviction reads.
+    // Without the collector of pods whose node is gone: Gangway must delete those. The controller of daemon sets
+    // creates the index that taint-eviction reads.
     const others = CONTROLLERS.filter((name) => name !== "pod-garbage-collector");
     const controllers = [...others, "daemonset", "taint-eviction"];
     plane = await startControlPlane({ stages: FAILURE_STAGES, controllers });
@@ -161,13 +162,13 @@ suite("the failure table on a real control plane", { skip: !controlPlaneBuilt(),
   }
 
   const pathOf = ({ name }: { readonly name: string }) => `/api/v1/namespaces/${NAMESPACE}/pods/${name}`;
-  /** Ends the wait of whatever is there of a job's first attempts. */
+  /** Ends the wait of a job's first attempts that exist. */
   const letGo = async ({ labels }: PodView) => {
     const first = pods.of(labels[LABEL.jobName] ?? "").filter(({ attempt }) => attempt === 1);
     for (const { name, uid } of first) {
       const body = { metadata: { uid, annotations: { [LET_GO]: "yes" } } };
       const patched = await plane.client.request({ method: "PATCH", path: pathOf({ name }), body });
-      // It may be gone by now, or another may have its name.
+      // The pod may have been deleted, or another pod may have its name.
       assert.ok(patched.kind === "ok" || patched.status === 404 || patched.status === 409, JSON.stringify(patched));
     }
   };
@@ -218,13 +219,13 @@ suite("the failure table on a real control plane", { skip: !controlPlaneBuilt(),
       await letGo(pod);
     },
     "loss of the node": async (pod, { look }) => {
-      // What the node controller does with a node that is silent, and then what its cloud does.
+      // First the node controller's reaction to a silent node, then the cloud's.
       await taint(pod.nodeName, UNREACHABLE);
       await until(() => look()?.deleting === true, "the pod is being deleted", END_MS_MAX);
       await remove(`/api/v1/nodes/${pod.nodeName}`);
     },
     "collection of one of a gang with its node": async (pod, { job }) => {
-      // As the collector of pods does it, which lets a minute pass before: with no time between its word and its deed.
+      // Like the collector of pods, which waits a minute first: it marks and deletes the pod at once.
       const condition = { type: "DisruptionTarget", status: "True", reason: "DeletionByPodGC" };
       await patch(`${pathOf(pod)}/status`, { status: { phase: "Failed", conditions: [condition] } });
       await remove(pathOf(pod));
@@ -261,13 +262,13 @@ suite("the failure table on a real control plane", { skip: !controlPlaneBuilt(),
   }
 
   for (const failing of ["eviction of one of a gang", "collection of one of a gang with its node"] as const) {
-    test(`${failing}: all of it is started again`, () => {
+    test(`${failing}: the whole gang is restarted`, () => {
       const seen = pods.of(nameOf(failing)).map(({ index, attempt }) => `${index}/${attempt}`);
       assert.deepEqual(seen.sort(), ["0/1", "0/2", "1/1", "1/2"]);
     });
   }
 
-  test("the first attempt of an interruptible job runs where it may be interrupted, the next one where it may not", () => {
+  test("the first attempt of an interruptible job runs on interruptible nodes, the next one does not", () => {
     const seen = pods.of(nameOf("eviction of an interruptible job"));
     assert.deepEqual(
       seen.map(({ attempt, nodeName, labels }) => [attempt, nodeName, labels[LABEL.interruptible]]),
@@ -278,7 +279,7 @@ suite("the failure table on a real control plane", { skip: !controlPlaneBuilt(),
     );
   });
 
-  test("pods that were restarted in their places are the only ones of their jobs", () => {
+  test("pods that were restarted in place are the only pods of their jobs", () => {
     for (const failing of ["a container restarted once", "CrashLoopBackOff under Always"] as const) {
       assert.equal(pods.of(nameOf(failing)).length, 1, failing);
     }
@@ -290,7 +291,7 @@ suite("the failure table on a real control plane", { skip: !controlPlaneBuilt(),
     assert.equal(first?.deleting, true);
   });
 
-  test("all tokens are free, and nobody failed to do anything", async () => {
+  test("all tokens are free, and no error was reported", async () => {
     for (const service of services) {
       assert.deepEqual(service.errors, []);
       const used = Object.values(await service.used()).flatMap((queue) => Object.values(queue));
@@ -302,7 +303,7 @@ suite("the failure table on a real control plane", { skip: !controlPlaneBuilt(),
   });
 });
 
-/** Writes down every pod that a plane ever shows, as it was last seen. */
+/** Records every pod that a control plane ever shows, in its last state. */
 function witness(plane: ControlPlane) {
   const seen = new Map<string, PodView>();
   const reflector = new Reflector<PodView>({
@@ -332,7 +333,7 @@ function witness(plane: ControlPlane) {
   };
 }
 
-/** Reads the jobs of services time and again, for all who wait for something of them. */
+/** Reads the jobs of services again and again, for all tests that wait for a change of them. */
 function follow(services: readonly Service[]) {
   const jobs = new Map<string, Job>();
   const closing = new AbortController();

@@ -10,6 +10,7 @@ import { fromManifest } from "../../src/core/kinds/from-manifest.ts";
 import { type PodView, podView } from "../../src/core/pods/pod-view.ts";
 import { arrayAt, type JsonObject } from "../../src/runtime/json.ts";
 import { clock, startProxy } from "../cluster/harness.ts";
+import { OWN_KINDS } from "../support/kinds.ts";
 import { controlPlaneBuilt } from "./build.ts";
 import type { ControlPlane } from "./control-plane.ts";
 import { startControlPlane } from "./control-plane.ts";
@@ -50,7 +51,7 @@ function examples(): readonly SentJob[] {
 }
 
 function sentOf(document: JsonObject): SentJob {
-  const read = fromManifest(document);
+  const read = fromManifest(document, OWN_KINDS);
   assert.ok(read.kind === "read", JSON.stringify(read));
   const { metadata, spec } = read.manifest;
   return { namespace: "training", name: metadata.name ?? "", generateName: "", labels: {}, annotations: {}, spec };
@@ -75,7 +76,7 @@ function gangOf(index: number): SentJob {
   };
 }
 
-/** Writes down every pod of an installation that a plane ever shows. */
+/** Records every pod of an installation that a control plane ever shows. */
 function witness(plane: ControlPlane, installation: string) {
   const uids = new Map<string, Set<string>>();
   const reflector = new Reflector<PodView>({
@@ -111,7 +112,7 @@ async function whenAllEnded(service: Service, count: number): Promise<void> {
   }
 }
 
-/** Uids of what carries our installation in a cluster. */
+/** Uids of the objects of our installation in a cluster. */
 async function left(plane: ControlPlane, installation: string): Promise<number> {
   const query = { labelSelector: `gangway.dev/installation=${installation}` };
   const lists = ["pods", "services", "configmaps"].map((resource) =>
@@ -154,7 +155,7 @@ suite("the main job on two real API servers", { skip: !controlPlaneBuilt() }, ()
     await Promise.all([east.stop(), west.stop()]);
   });
 
-  test("Kubeflow's simple manifests, a job of every kind and gangs end, though watches are cut and an API server is restarted", async () => {
+  test("jobs of every kind and gangs end although watches are cut and an API server is restarted", async () => {
     const jobs = [
       ...["pytorch-simple", "tensorflow-simple", "pytorch-nccl"].map(manifest),
       ...examples(),
@@ -186,7 +187,7 @@ suite("the main job on two real API servers", { skip: !controlPlaneBuilt() }, ()
     }
   });
 
-  test("no replica was started twice in one attempt, and those that failed once were counted once", async () => {
+  test("no replica was started twice in one attempt, and each failure was counted once", async () => {
     const seen = witnesses.flatMap(({ uids }) => [...uids]);
     assert.ok(seen.length >= GANGS, "pods were seen");
     assert.deepEqual(

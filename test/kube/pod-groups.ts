@@ -1,6 +1,8 @@
 import type { JsonObject } from "../../src/runtime/json.ts";
 
-/** The least definition of PodGroups that a gang scheduler's own would agree with: any spec, and a status of its own. */
+/**
+ * The smallest definition of PodGroups that is compatible with gang schedulers: any spec, and a status subresource.
+ */
 export function podGroupDefinition(group: string, version: string): JsonObject {
   const free = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
   return {
@@ -8,7 +10,7 @@ export function podGroupDefinition(group: string, version: string): JsonObject {
     kind: "CustomResourceDefinition",
     metadata: {
       name: `podgroups.${group}`,
-      // Groups below k8s.io are protected: a definition there says where it was agreed on.
+      // Groups below k8s.io are protected: a definition there must name its approval.
       annotations: { "api-approved.kubernetes.io": "https://github.com/kubernetes-sigs/scheduler-plugins/pull/50" },
     },
     spec: {

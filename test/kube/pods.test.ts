@@ -6,7 +6,6 @@ import { parseAllDocuments } from "yaml";
 import type { Job } from "../../src/core/job/job.ts";
 import type { SentJob, SentSpec } from "../../src/core/job/sent.ts";
 import { fromManifest } from "../../src/core/kinds/from-manifest.ts";
-import { kindOf } from "../../src/core/kinds/registry.ts";
 import { PLAIN_POD_CONFIG, type PodConfig } from "../../src/core/pods/pod-config.ts";
 import { formatMilli, parseMilli, parseQuantity } from "../../src/core/pods/quantity.ts";
 import { reconcile } from "../../src/core/reconcile/reconcile.ts";
@@ -15,13 +14,14 @@ import { newJob } from "../../src/intake/new-job.ts";
 import { arrayAt, isJsonObject, type JsonObject, objectAt, stringAt } from "../../src/runtime/json.ts";
 import { configs, templates } from "../core/pod-arbitraries.ts";
 import { admit, CONFIG, jobOf, START_MS } from "../core/world.ts";
+import { OWN_KINDS } from "../support/kinds.ts";
 import { controlPlaneBuilt } from "./build.ts";
 import { type ControlPlane, startControlPlane } from "./control-plane.ts";
 
 const ROOT = new URL("../../", import.meta.url);
 const TEMPLATES = 500;
 const QUANTITIES = 10_000;
-/** So many fit an object well below its largest size. */
+/** The number of quantities in one object, well below the largest size of an object. */
 const BATCH = 1_000;
 
 const digits = fc.oneof(
@@ -48,7 +48,7 @@ const quantity = fc
   .map((parts) => parts.join(""))
   .filter((text) => (parseQuantity(text)?.nano ?? 0n) < NANO_MAX);
 
-suite("pods as a real API server takes them", { skip: !controlPlaneBuilt() }, () => {
+suite("pods on a real API server", { skip: !controlPlaneBuilt() }, () => {
   let plane: ControlPlane;
 
   before(async () => {
@@ -61,7 +61,7 @@ suite("pods as a real API server takes them", { skip: !controlPlaneBuilt() }, ()
     return plane.client.request({ method: "POST", path, query: { dryRun: "All" }, body });
   }
 
-  /** What the server answers to quantities, as it keeps them in a ResourceList. */
+  /** The server's forms of quantities, as it stores them in a ResourceList. */
   async function answersTo(texts: readonly string[]): Promise<readonly string[]> {
     // Names of Kubernetes' own domain may have any amount, and fractions of it.
     const hard = Object.fromEntries(texts.map((text, index) => [`kubernetes.io/q${index}`, text]));
@@ -76,11 +76,11 @@ suite("pods as a real API server takes them", { skip: !controlPlaneBuilt() }, ()
     return texts.map((_text, index) => String(answered[`kubernetes.io/q${index}`]));
   }
 
-  test(`quantities: ${QUANTITIES} random ones have the server's value and its canonical form`, async () => {
+  test(`${QUANTITIES} random quantities have the server's value and canonical form`, async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(quantity, { minLength: BATCH, maxLength: BATCH }), async (texts) => {
         const written = await answersTo(texts);
-        // The server keeps the text of what it reads in one go; with more digits than that takes, it writes anew.
+        // The server keeps the text of a short quantity, and writes one with more digits in canonical form.
         const canonical = await answersTo(texts.map(padded));
         const found = texts.map((text, index) => {
           const ours = canonicalAmount(text);
@@ -95,7 +95,7 @@ suite("pods as a real API server takes them", { skip: !controlPlaneBuilt() }, ()
     );
   });
 
-  /** Accounts that kinds make beside the pods are there when these are made. */
+  /** Creates the service accounts of kinds before their pods. */
   async function ensureAccount(name: string | undefined): Promise<void> {
     if (name === undefined) return;
     const body = { apiVersion: "v1", kind: "ServiceAccount", metadata: { name } };
@@ -111,11 +111,11 @@ suite("pods as a real API server takes them", { skip: !controlPlaneBuilt() }, ()
     }
   }
 
-  test("every pod of every example is taken", async () => {
+  test("the server accepts every pod of every example", async () => {
     for (const file of globSync("examples/**/*.yaml", { cwd: ROOT })) {
       for (const document of parseAllDocuments(readFileSync(new URL(file, ROOT), "utf8"))) {
-        const outcome = fromManifest(document.toJS() as JsonObject);
-        // One of the examples shows what a refusal looks like.
+        const outcome = fromManifest(document.toJS() as JsonObject, OWN_KINDS);
+        // One of the examples shows a refusal.
         if (outcome.kind === "refused") continue;
         const { pods, violations } = podsOf(outcome.manifest.spec, PLAIN_POD_CONFIG, "example");
         if (violations.length === 0) await checkTaken(pods, file);
@@ -123,7 +123,7 @@ suite("pods as a real API server takes them", { skip: !controlPlaneBuilt() }, ()
     }
   });
 
-  test(`pods of ${TEMPLATES} random templates on random platforms are taken, or were refused by us`, async () => {
+  test(`the server accepts pods of ${TEMPLATES} random templates unless Gangway refuses them first`, async () => {
     let accepted = 0;
     await fc.assert(
       fc.asyncProperty(templates, configs, fc.boolean(), async (template, config, interruptible) => {
@@ -138,7 +138,7 @@ suite("pods as a real API server takes them", { skip: !controlPlaneBuilt() }, ()
     assert.ok(accepted > TEMPLATES / 3, `only ${accepted} were accepted: the rest proves nothing`);
   });
 
-  test("what we refuse of a template the server would refuse for the same field", async () => {
+  test("a template field that Gangway refuses is refused by the server too", async () => {
     await fc.assert(
       fc.asyncProperty(templates, spoilt, async (template, { field, spoil }) => {
         const spec = objectAt(template, "spec");
@@ -155,12 +155,12 @@ suite("pods as a real API server takes them", { skip: !controlPlaneBuilt() }, ()
   });
 });
 
-/** The pods of a job as a worker makes them, once the job was accepted; what was wrong with it otherwise. */
+/** The pods of a job as a worker creates them, or the problems if the job is not accepted. */
 function podsOf(sent: SentSpec, config: PodConfig, name: string) {
-  const kind = kindOf(sent.kind);
+  const kind = OWN_KINDS.kindOf(sent.kind);
   assert.ok(kind !== undefined);
   const job: SentJob = { namespace: "default", name, generateName: "", labels: {}, annotations: {}, spec: sent };
-  const { violations } = checkTemplates(job, config);
+  const { violations } = checkTemplates(job, { kinds: OWN_KINDS, podConfig: config });
   const facts = { kind, project: "p", namespaceQueue: null, uid: "job-1", name, createdBy: "a", nowMs: START_MS };
   if (violations.length > 0) return { violations, pods: [] };
   const made = newJob(job, { ...facts, podConfig: config });
@@ -174,12 +174,12 @@ function createdPods(job: Job): readonly JsonObject[] {
   return actions.flatMap((action) => (action.kind === "createPod" ? [action.manifest] : []));
 }
 
-/** The pods of a job that is built without a look at what is wrong with it. */
+/** The pods of a job that is built without validation. */
 function uncheckedPods(template: JsonObject): readonly JsonObject[] {
   return createdPods(jobOf({ kind: "Job", replicaSpecs: { Worker: { template } } }, { namespace: "default" }));
 }
 
-/** Templates that ours refuse for one thing, and what the server then complains about. */
+/** Templates that Gangway refuses for one field, and the server's complaint about them. */
 const spoilt = fc.constantFrom<{ readonly field: string; readonly spoil: (container: JsonObject) => JsonObject }>(
   { field: "spec.containers[0].name", spoil: (one) => ({ ...one, name: "Main" }) },
   { field: "spec.containers[0].image", spoil: ({ image: _image, ...one }) => one },

@@ -22,7 +22,7 @@ const PATHS: Readonly<Record<string, string>> = {
   ClusterRole: "/apis/rbac.authorization.k8s.io/v1/clusterroles",
   ClusterRoleBinding: "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
 };
-/** Asks for the permission that some clusters want of whoever names an owner. */
+/** The permission that some clusters require for setting an owner. */
 const STRICT = { admission: ["OwnerReferencesPermissionEnforcement"] };
 
 /** Applies the manifest, all of it but some kinds, and returns a token of its account. */
@@ -45,7 +45,7 @@ async function boundSubject(without: readonly string[] = []): Promise<Subject> {
   return { ...subject, token, adapterKubeconfig: subject.plane.kubeconfig(token) };
 }
 
-test("the role grants what the adapter asks for, verb by verb, and nothing else", () => {
+test("the role grants exactly the permissions of the adapter, verb by verb", () => {
   const role = documents.find((document) => document["kind"] === "ClusterRole");
   const granted = arrayAt(role, "rules").flatMap((rule) =>
     arrayAt(rule, "apiGroups").flatMap((group) =>
@@ -63,7 +63,7 @@ test("the role grants what the adapter asks for, verb by verb, and nothing else"
 suite("with deploy/cluster-rbac.yaml", { skip: !controlPlaneBuilt() }, () => {
   adapterSuite("a real API server, as the service account of the manifest", () => boundSubject());
 
-  test("without the binding everything is refused", async () => {
+  test("without the binding every call is refused", async () => {
     const subject = await boundSubject(["ClusterRoleBinding"]);
     const client = clientOf(subject.adapterKubeconfig);
     const options = { client, clock, installation: INSTALLATION, writeBudget: 1, seen: () => undefined };

@@ -5,10 +5,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, suite, test } from "node:test";
 import type { RunningService } from "../../src/cli/up.ts";
+import { startEmbedded } from "../../src/compose/embedded.ts";
 import { readConfig } from "../../src/config.ts";
-import { startEmbedded } from "../../src/embedded.ts";
 import { type Ran, run } from "../cli/harness.ts";
 import { gpuNodes, until } from "../cluster/harness.ts";
+import { OWN_KINDS } from "../support/kinds.ts";
 import { controlPlaneBuilt } from "./build.ts";
 import { type ControlPlane, startControlPlane } from "./control-plane.ts";
 import { TRAINING_STAGES } from "./stages.ts";
@@ -18,9 +19,9 @@ const FLAVOR = "gpu/h100=nvidia.com/gpu:nvidia.com/gpu.product=h100";
 const ADMIN_TOKEN = `token-${randomBytes(16).toString("hex")}`;
 const NOBODY_TOKEN = `token-${randomBytes(16).toString("hex")}`;
 
-/** A gang that only nodes of the flavor take. */
+/** A gang that only nodes of the flavor accept. */
 function manifest(name: string, members: { readonly runs: "briefly" | "for ever"; readonly timeoutSeconds?: number }) {
-  // Who is not told to be played by our stages runs until it is deleted.
+  // A pod that our stages do not play runs until it is deleted.
   const attempt = members.runs === "briefly" ? [] : ["annotations: {test.gangway.dev/runs: for-ever}"];
   return `apiVersion: gangway.dev/v1
 kind: Job
@@ -32,7 +33,9 @@ spec:
       replicas: 2
       template:
         metadata: {${attempt.join(", ")}}
-        spec: {containers: [{name: main, image: registry.example.com/train:1, resources: {limits: {nvidia.com/gpu: 4}}}]}
+        spec:
+          containers:
+            - {name: main, image: registry.example.com/train:1, resources: {limits: {nvidia.com/gpu: 4}}}
 `;
 }
 
@@ -51,7 +54,11 @@ suite("clusters that are registered while the service runs", { skip: !controlPla
   let service: RunningService;
 
   const start = () =>
-    startEmbedded({ exit: false, examples: false, listen: "127.0.0.1:0", data: null, insecure: false }, config);
+    startEmbedded(
+      { exit: false, examples: false, listen: "127.0.0.1:0", data: null, insecure: false },
+      config,
+      OWN_KINDS,
+    );
   const gangway = (...argv: readonly string[]): Promise<Ran> => run(argv, { address: service.address, files });
   const ok = async (...argv: readonly string[]): Promise<string> => {
     const ran = await gangway(...argv);
@@ -77,20 +84,20 @@ suite("clusters that are registered while the service runs", { skip: !controlPla
     rmSync(data, { recursive: true, force: true });
   });
 
-  test("a dry run says one line for each missing permission, and registers nothing", async () => {
+  test("a dry run prints one line for each missing permission, and registers nothing", async () => {
     const { exitCode, stdout } = await gangway("cluster", "add", "real", "--kubeconfig", "nobody.yaml", "--dry-run");
     assert.equal(exitCode, 3);
     const lines = stdout.split("\n").filter((line) => line.startsWith("error: MissingPermission"));
     assert.ok(
       lines.includes(
-        "error: MissingPermission: may not watch nodes in all namespaces: needed to know what room there is",
+        "error: MissingPermission: Gangway may not watch nodes in all namespaces: needed to know what room there is",
       ),
     );
     assert.equal(lines.length, 20, stdout);
     assert.equal((await gangway("cluster", "get", "real")).exitCode, 3);
   });
 
-  test("a kubeconfig that runs a program or names files is refused with each of them", async () => {
+  test("a kubeconfig with a program or files is refused, naming each of them", async () => {
     const parsed = JSON.parse(plane.kubeconfig());
     parsed.users[0].user = { exec: { command: "sh" }, "client-key": "/etc/key" };
     files["exec.yaml"] = JSON.stringify(parsed);
@@ -123,7 +130,7 @@ suite("clusters that are registered while the service runs", { skip: !controlPla
     assert.match(await ok("get", "briefly", "-o", "json"), /"cluster": "real"/);
   });
 
-  test("its token is nowhere: not in answers, not in logs, not in the database", async () => {
+  test("its token appears neither in answers nor in logs nor in the database", async () => {
     for (const output of ["json", "yaml", "table"]) {
       const shown = `${await ok("cluster", "get", "real", "-o", output)}${await ok("cluster", "list", "-o", output)}`;
       assert.ok(!shown.includes(ADMIN_TOKEN));
@@ -137,7 +144,7 @@ suite("clusters that are registered while the service runs", { skip: !controlPla
     }
   });
 
-  test("a check warns of another queueing system that sees the pods of our namespaces", async () => {
+  test("a check warns of another queueing system that sees pods of our namespaces", async () => {
     assert.match(await ok("cluster", "check", "real"), /^ok: answers, Kubernetes v1\.36\.3, clock within [12] s$/m);
     const webhook = {
       name: "mpod.kb.io",
@@ -172,7 +179,7 @@ suite("clusters that are registered while the service runs", { skip: !controlPla
     );
   });
 
-  test("one that gangs are placed on is not removed, but may be forgotten: they board another cluster", async () => {
+  test("a cluster with gangs is not removed but may be forgotten, and its gangs are admitted elsewhere", async () => {
     await ok("submit", "-f", "for-ever.yaml");
     const get = () => ok("get", "for-ever", "-o", "json");
     await until(async () => /JOB_PHASE_RUNNING/.test(await get()), "it runs");
@@ -183,11 +190,11 @@ suite("clusters that are registered while the service runs", { skip: !controlPla
     await ok("cluster", "remove", "real", "--forget");
     assert.equal((await gangway("cluster", "get", "real")).exitCode, 3);
     await ok("cluster", "uncordon", "h100-east");
-    await until(async () => /"cluster": "h100-east"/.test(await get()), "it boards the other cluster");
+    await until(async () => /"cluster": "h100-east"/.test(await get()), "it is admitted to the other cluster");
     await ok("cancel", "for-ever");
   });
 
-  test("it can be registered again, and what it still held of the gang is cleaned up", async () => {
+  test("it can be registered again, and the gang's old objects there are cleaned up", async () => {
     await plane.startApiServer();
     await ok("cluster", "add", "real", "--kubeconfig", "real.yaml", "--flavor", FLAVOR);
     const query = { labelSelector: "gangway.dev/job-uid" };

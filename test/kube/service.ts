@@ -1,10 +1,11 @@
-/** Store, counters, planner and worker of one process on clusters that are given by their kubeconfigs. */
+/** Store, counters, planner and worker of one process, with clusters from their kubeconfigs. */
+
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { type Cluster, connectCluster } from "../../src/adapters/cluster/cluster.ts";
 import { createClusters } from "../../src/adapters/cluster/clusters.ts";
-import { installationId } from "../../src/adapters/store/installation.ts";
-import { openPglite } from "../../src/adapters/store/pglite.ts";
+import { installationId } from "../../src/adapters/store/db/installation.ts";
+import { openPglite } from "../../src/adapters/store/db/pglite.ts";
 import { createStore } from "../../src/adapters/store/store.ts";
 import type { Job } from "../../src/core/job/job.ts";
 import type { SentJob } from "../../src/core/job/sent.ts";
@@ -15,6 +16,7 @@ import { createIntake } from "../../src/intake/intake.ts";
 import { createPlanner } from "../../src/planner/planner.ts";
 import { createWorker } from "../../src/worker/worker.ts";
 import { clock } from "../cluster/harness.ts";
+import { OWN_KINDS } from "../support/kinds.ts";
 import { soleMember } from "../support/sole-member.ts";
 import { soleQuota } from "../support/sole-quota.ts";
 
@@ -31,16 +33,16 @@ export type Service = {
   readonly eventsOf: (job: Job) => Promise<readonly { readonly reason: string }[]>;
   /** Tokens in use, by queue and pool. */
   readonly used: () => Promise<Readonly<Record<string, Readonly<Record<string, number>>>>>;
-  /** What planner and worker could not do; what clusters could not do is not among it. */
+  /** Errors of planner and worker, without those of clusters. */
   readonly errors: readonly unknown[];
   readonly clusters: readonly Cluster[];
   readonly close: () => Promise<void>;
 };
 
 export type ServiceOptions = {
-  /** How long pods may be stuck before they start; absent: as usual. */
+  /** How long pods may be stuck before they start. Omitted: the defaults. */
   readonly pending?: PendingLimits;
-  /** What the platform gives to pods; absent: nothing. */
+  /** The platform's additions to pods. Omitted: none. */
   readonly podConfig?: PodConfig;
 };
 
@@ -87,6 +89,7 @@ export async function startService(
   const planner = createPlanner(
     {
       clock,
+      kinds: OWN_KINDS,
       store: store.planner,
       quota: soleQuota({ clock, ledger: store.ledger }),
       lease: sole.plannerLease,
@@ -98,6 +101,7 @@ export async function startService(
     { clock, store: store.worker, clusters, member: sole.member, wakePlanner: () => hints.planner() },
     {
       config: {
+        kinds: OWN_KINDS,
         build: { installation, clusterDomain: "", initImage: "busybox:1.36", kubectlImage: "kubectl:1" },
         ...(pending === undefined ? {} : { pending }),
       },
@@ -106,6 +110,7 @@ export async function startService(
   );
   const intake = createIntake({
     clock,
+    kinds: OWN_KINDS,
     store: store.intake,
     randomBytes: (count) => randomBytes(count),
     ...(podConfig === undefined ? {} : { podConfig: () => podConfig }),
@@ -132,7 +137,7 @@ export async function startService(
       assert.equal(outcome.kind, "created", JSON.stringify(outcome));
     },
     async jobs() {
-      const filter = { namespace: "", names: [], kinds: [], phases: [], queue: "", cluster: "", labels: {} };
+      const filter = { namespace: "", names: [], kinds: [], phases: [], queue: "", cluster: null, labels: {} };
       const page = await store.reads.listJobs({ filter, order: "create_time", pageSize: 1000, after: null });
       assert.ok(page !== "badCursor");
       return page.jobs.map(({ job }) => job);

@@ -1,4 +1,7 @@
-/** How KWOK's kubelets play the pods of our jobs: each runs for a moment and succeeds, but the first attempt of one that is told to fail. */
+/**
+ * KWOK stages for the pods of our jobs. Each pod runs for a moment and succeeds, except the first attempt of a pod
+ * whose annotation says that it fails.
+ */
 
 /** The first attempt of a pod with this annotation ends with exit code 137, as of a killed program. */
 export const FAILS_FIRST = "test.gangway.dev/fails-first";
@@ -28,7 +31,7 @@ function expression(key: string, operator: string, values: readonly string[] = [
   return values.length === 0 ? { key, operator } : { key, operator, values };
 }
 
-/** A pod of ours that runs comes to this end after half a second to two. */
+/** Ends a running pod of ours this way after half a second to two seconds. */
 function stage(name: string, end: End, of: readonly object[]): string {
   return JSON.stringify({
     apiVersion: "kwok.x-k8s.io/v1alpha1",

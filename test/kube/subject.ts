@@ -1,4 +1,4 @@
-/** What the adapter suite runs on: a real API server or a simulated one, behind the same few words. */
+/** The API server under test, real or simulated, behind one interface. */
 import { startSimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
 import type { JsonObject } from "../../src/runtime/json.ts";
 import { clock, gpuNodes, seededRandom } from "../cluster/harness.ts";
@@ -6,14 +6,14 @@ import { type ControlPlane, type ControlPlaneOptions, startControlPlane } from "
 
 export type Subject = {
   readonly url: string;
-  /** Of someone who may do everything; the suite sets its scenes with it. */
+  /** An administrator's kubeconfig, with which the suite prepares its tests. */
   readonly kubeconfig: string;
-  /** What the adapter itself connects with. */
+  /** The kubeconfig of the adapter. */
   readonly adapterKubeconfig: string;
   /** The bearer token of the adapter's kubeconfig, and whom it trusts. */
   readonly token: string;
   readonly certificate: string | null;
-  /** Makes the server forget what its objects were before now: watches and pages from older versions are refused. */
+  /** Makes the server forget older versions, so that watches and pages from them are refused. */
   readonly forget: () => Promise<void>;
   readonly stop: () => Promise<void>;
 };
@@ -49,7 +49,7 @@ export async function realSubject(options: ControlPlaneOptions = {}): Promise<Su
     token: "admin",
     certificate: plane.certificate,
     async forget() {
-      // The watch cache of the API server remembers what etcd has forgotten, until it starts anew.
+      // The watch cache of the API server has versions that etcd has forgotten, until the server restarts.
       await plane.compact();
       await plane.restartApiServer();
     },
@@ -63,7 +63,7 @@ type Node = {
   readonly allocatable: Readonly<Record<string, string>>;
 };
 
-/** Adds nodes that KWOK plays. */
+/** Adds nodes that KWOK simulates. */
 export async function addNodes({ client }: Pick<ControlPlane, "client">, nodes: readonly Node[]): Promise<void> {
   for (const node of nodes) {
     const made = await client.request({ method: "POST", path: "/api/v1/nodes", body: nodeManifest(node) });

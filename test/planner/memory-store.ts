@@ -1,6 +1,5 @@
-import type { DomainLedger } from "../../src/adapters/quota/ports.ts";
 import type { Job } from "../../src/core/job/job.ts";
-import type { Admission } from "../../src/core/job/status.ts";
+import { applyAdmission, applyRefusal } from "../../src/core/plan/apply-plan.ts";
 import type { Refusal } from "../../src/core/plan/plan-types.ts";
 import { treeQueue } from "../../src/core/plan/quota-book.ts";
 import type { PlanCluster, PlanQueue, PlanSnapshot } from "../../src/core/plan/snapshot.ts";
@@ -8,10 +7,11 @@ import type { Holder, Limits, PoolLimit } from "../../src/core/quota/counters.ts
 import { TOKENS_MAX, WAITERS_MAX } from "../../src/core/quota/limits.ts";
 import { queueLimitsOf } from "../../src/core/quota/tree.ts";
 import type { PlannerStore } from "../../src/planner/ports.ts";
+import type { DomainLedger } from "../../src/tokens/ports.ts";
 import { pool, sumsOf } from "../core/plan-world.ts";
-import { MemoryLedger, type MemoryRow } from "../quota/memory-ledger.ts";
+import { MemoryLedger, type MemoryRow } from "../tokens/memory-ledger.ts";
 
-/** What the planner asks of the store, and its domain of the ledger. */
+/** The functions of the store that the planner needs, and its domain of the ledger. */
 export type Operation = keyof PlannerStore | "raiseEpoch" | "unconfirmedReleases" | "confirmReleases";
 
 /** Jobs, clusters and ledger in memory, with the guards that the planner's port promises. */
@@ -19,9 +19,9 @@ export class MemoryStore implements PlannerStore {
   jobs = new Map<string, Job>();
   clusters: PlanCluster[];
   queues: PlanQueue[];
-  /** Pools with limits of their own; the others are as large as their queues make them. */
+  /** Pools with limits of their own. Queues alone limit the others. */
   pools: readonly PoolLimit[];
-  /** The ledger, which domains are opened from. */
+  /** The ledger, from which domains are opened. */
   readonly tokens = new MemoryLedger(() => this.#limits());
   refusals = new Map<string, Refusal>();
   /** The highest number of an admission that each job ever had. */
@@ -29,11 +29,11 @@ export class MemoryStore implements PlannerStore {
   refusalsWritten = 0;
   #limitsVersion = 0;
   #limitsText = "";
-  /** The epoch of the lease as the database has it. */
+  /** The epoch of the planner's lease in the database. */
   plannerEpoch = 1;
-  /** Called before each operation; a test lets the world move on here, or throws. */
+  /** Called before each operation. A test changes records here, or throws. */
   before: (operation: Operation) => void = () => undefined;
-  /** Called after an operation has taken effect: what it throws loses the answer. */
+  /** Called after an operation has taken effect. If it throws, the answer is lost. */
   after: (operation: Operation) => void = () => undefined;
 
   constructor(world: {
@@ -79,7 +79,6 @@ export class MemoryStore implements PlannerStore {
     this.before("recordAdmission");
     const job = this.jobs.get(planned.jobUid);
     const cluster = this.clusters.find((one) => one.name === planned.cluster);
-    const growing = planned.kind === "grow";
     const moved =
       job === undefined ||
       cluster === undefined ||
@@ -87,9 +86,9 @@ export class MemoryStore implements PlannerStore {
       plannerEpoch !== this.plannerEpoch ||
       quotaEpoch !== this.tokens.epoch ||
       cluster.cordoned ||
-      cluster.admissionCounter !== planned.admissionCounter ||
-      (growing ? job.admissions.at(-1)?.state !== "live" : job.status.phase !== "WAITING");
-    if (moved) return "stale";
+      cluster.admissionCounter !== planned.admissionCounter;
+    const applied = moved ? null : applyAdmission(job, planned, nowMs);
+    if (moved || applied === null) return "stale";
     const holder: Holder = { kind: "admission", jobUid: job.uid, admission: planned.admission };
     if (lines.length > 0) {
       const outcome = this.tokens.commitOne(quotaEpoch, { lines, holder, fence: fence ?? 0n });
@@ -99,29 +98,12 @@ export class MemoryStore implements PlannerStore {
       one === cluster ? { ...one, admissionCounter: one.admissionCounter + 1 } : one,
     );
     this.numbers.set(job.uid, planned.admission);
-    const { cluster: name, members, flavors, nodeLabels, admission: number } = planned;
-    const fresh: Admission = {
-      number,
-      cluster: name,
-      admitTimeMs: nowMs,
-      members,
-      flavors,
-      nodeLabels,
-      state: "live",
-      tokensReleasedMs: null,
-      goneMs: null,
-      belowMinSinceMs: nowMs,
-    };
-    const last = job.admissions.at(-1);
-    const admissions =
-      growing && last ? [...job.admissions.slice(0, -1), { ...last, members }] : [...job.admissions, fresh];
-    const status = growing ? job.status : { ...job.status, phase: "ADMITTED" as const };
-    this.jobs.set(job.uid, { ...job, version: job.version + 1, status, admissions });
+    this.jobs.set(job.uid, applied.after);
     this.after("recordAdmission");
     return "recorded";
   };
 
-  recordRefusals: PlannerStore["recordRefusals"] = async (refusals, plannerEpoch) => {
+  recordRefusals: PlannerStore["recordRefusals"] = async (refusals, plannerEpoch, nowMs) => {
     this.before("recordRefusals");
     if (plannerEpoch !== this.plannerEpoch) return;
     for (const refusal of refusals) {
@@ -130,8 +112,7 @@ export class MemoryStore implements PlannerStore {
       this.refusalsWritten += 1;
       this.refusals.set(job.uid, refusal);
       if (job.status.waiting?.reason === refusal.reason) continue;
-      const waiting = { reason: refusal.reason, message: refusal.message, sinceMs: 0 };
-      this.jobs.set(job.uid, { ...job, version: job.version + 1, status: { ...job.status, waiting } });
+      this.jobs.set(job.uid, applyRefusal(job, refusal, nowMs).after);
     }
   };
 

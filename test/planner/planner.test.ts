@@ -1,17 +1,18 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { inProcessCounters } from "../../src/adapters/quota/in-process.ts";
-import { plannerQuota } from "../../src/adapters/quota/planner-quota.ts";
-import { reap } from "../../src/adapters/quota/reap.ts";
+import { inProcessCounters } from "../../src/adapters/counters/in-process/in-process-counters.ts";
 import type { Job } from "../../src/core/job/job.ts";
 import type { Counters, LedgerRow } from "../../src/core/quota/counters.ts";
 import { createPlanner, type Planner } from "../../src/planner/planner.ts";
 import type { PlannerStore } from "../../src/planner/ports.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { UnavailableError } from "../../src/runtime/unavailable-error.ts";
+import { plannerQuota } from "../../src/tokens/planner-quota.ts";
+import { reap } from "../../src/tokens/reaper/reap.ts";
 import { admission, cluster, job, nodes, queue } from "../core/plan-world.ts";
-import { soleDesk } from "../support/sole-quota.ts";
+import { OWN_KINDS } from "../support/kinds.ts";
+import { soleDomain } from "../support/sole-quota.ts";
 import { MemoryStore, type Operation } from "./memory-store.ts";
 
 const gang = (name: string, replicas: number, parts: Partial<Parameters<typeof job>[0]> = {}) =>
@@ -19,7 +20,7 @@ const gang = (name: string, replicas: number, parts: Partial<Parameters<typeof j
 
 type World = { jobs?: readonly Job[]; quota?: number; nodes?: number; strict?: boolean };
 
-/** Counters behind a connection that is lost once when it is told to: before a call is carried out, or after. */
+/** Counters behind a connection that can be lost once, before a call takes effect or after. */
 class LossyCounters {
   readonly port: Counters;
   next: { readonly when: "before" | "after"; readonly call: keyof Counters } | null = null;
@@ -54,21 +55,28 @@ function start(world: World) {
   });
   const counters = new LossyCounters(inProcessCounters());
   const clock = systemClock();
-  const desk = soleDesk({ clock, ledger: store.ledger, counters: counters.port });
+  const domain = soleDomain({ clock, ledger: store.ledger, counters: counters.port });
   const woken: string[] = [];
   const errors: unknown[] = [];
   const lead: { epoch: number | null } = { epoch: store.plannerEpoch };
   const lease = { epoch: () => lead.epoch };
-  const ports = { clock, store, quota: plannerQuota(desk), lease, wakeJob: (uid: string) => void woken.push(uid) };
+  const ports = {
+    clock,
+    kinds: OWN_KINDS,
+    store,
+    quota: plannerQuota(domain),
+    lease,
+    wakeJob: (uid: string) => void woken.push(uid),
+  };
   const planner = createPlanner(ports, { onError: (error) => void errors.push(error) });
-  /** What the reaper does in the time after which grants that nobody made good go back. */
+  /** Runs the reaper once its grace time for unconfirmed grants is over. */
   const reapAll = async () => {
     for (let round = 0; round < 12; round += 1) {
-      await counters.port.report(await desk.domain.openEpoch(1_000));
-      await reap(desk, 1_000);
+      await counters.port.report(await domain.epochs.openEpoch(1_000));
+      await reap(domain, 1_000);
     }
   };
-  return { store, counters: counters.port, lossy: counters, desk, planner, woken, errors, ports, lead, reapAll };
+  return { store, counters: counters.port, lossy: counters, domain, planner, woken, errors, ports, lead, reapAll };
 }
 
 const admitted = (store: MemoryStore) =>
@@ -87,7 +95,7 @@ function jobOf({ holder }: LedgerRow): string {
   return holder.kind === "admission" ? holder.jobUid : "no job";
 }
 
-test("a round admits what fits, names its tokens, wakes its workers and tells the others why they wait", async () => {
+test("a round admits gangs that fit, names tokens, wakes workers, and records why others wait", async () => {
   const { store, counters, planner, woken } = start({ jobs: [gang("a", 2), gang("b", 1)] });
   const round = await planner.runOnce();
   assert.deepEqual(round, { admitted: 1, grown: 0, refused: 1, missed: 0, replanAtMs: null });
@@ -102,13 +110,13 @@ test("a round admits what fits, names its tokens, wakes its workers and tells th
   assert.equal(await queueUse(counters), 16);
 });
 
-test("several gangs board the same cluster in one round", async () => {
+test("one round admits several gangs to the same cluster", async () => {
   const { store, planner } = start({ jobs: [gang("a", 1), gang("b", 1), gang("c", 1)], quota: 99 });
   assert.equal((await planner.runOnce())?.admitted, 3);
   assert.equal(store.clusters[0]?.admissionCounter, 10);
 });
 
-test("what the ledger has released is freed in the counters and confirmed, then used again", async () => {
+test("tokens that the ledger has released are freed in the counters, confirmed and used again", async () => {
   const { store, counters, planner } = start({ jobs: [gang("a", 2), gang("b", 2)] });
   await planner.runOnce();
   store.finish("uid-a");
@@ -118,7 +126,7 @@ test("what the ledger has released is freed in the counters and confirmed, then 
   assert.equal(await queueUse(counters), 16);
 });
 
-test("a release that comes between settling and planning does not rebuild the counters", async () => {
+test("a release between settling and planning does not rebuild the counters", async () => {
   const { store, planner } = start({ jobs: [gang("a", 2), gang("b", 2)] });
   await planner.runOnce();
   store.before = (operation) => {
@@ -142,7 +150,7 @@ test("a gang whose job moved on gives its tokens back and is planned again", asy
   assert.equal(await queueUse(counters), 8);
 });
 
-test("one gang that moved on does not hold up those behind it", async () => {
+test("a gang that moved on does not hold up those behind it", async () => {
   const { store, planner } = start({ jobs: [gang("a", 1), gang("b", 1)] });
   store.before = (operation) => {
     const one = store.jobs.get("uid-a");
@@ -153,7 +161,7 @@ test("one gang that moved on does not hold up those behind it", async () => {
   assert.deepEqual(admitted(store), ["b"]);
 });
 
-test("in a strict queue nobody passes a gang that moved on", async () => {
+test("in a strict queue no gang passes one that moved on", async () => {
   const { store, planner } = start({ jobs: [gang("a", 1), gang("b", 1)], strict: true });
   store.before = (operation) => {
     const one = store.jobs.get("uid-a");
@@ -163,7 +171,7 @@ test("in a strict queue nobody passes a gang that moved on", async () => {
   assert.deepEqual(admitted(store), []);
 });
 
-test("an admission that the store cannot record holds up nobody else", async () => {
+test("an admission that the store cannot record holds up no other", async () => {
   const { store, counters, planner } = start({ jobs: [gang("a", 1), gang("b", 1), gang("c", 1)] });
   store.before = (operation) => {
     if (operation === "recordAdmission" && store.rows.length === 0 && poisoned-- > 0) throw new Error("no such row");
@@ -187,11 +195,11 @@ test("an admission whose answer was lost is found in the ledger, not granted twi
   await planner.runOnce();
   assert.deepEqual(admitted(store), ["a"]);
   assert.equal(await queueUse(counters), 16);
-  // Nothing was rebuilt: what nobody acknowledged waited for the ledger's word.
+  // The counters were not rebuilt: the unacknowledged grant waited for the ledger.
   assert.equal(store.tokens.epoch, 1);
 });
 
-test("tokens that nobody made good are in the way until the reaper takes them back", async () => {
+test("unconfirmed grants hold their tokens until the reaper frees them", async () => {
   const { store, counters, planner, reapAll } = start({});
   await planner.runOnce();
   const line = { pool: "gpu/h100", token: "ghost", amount: 16, project: "p", namespace: "n", queue: "q" };
@@ -225,7 +233,7 @@ test("a raised limit admits, a lowered one takes nothing away", async () => {
   assert.equal(await queueUse(counters), 16);
 });
 
-test("a gang that runs short grows under a token of its own", async () => {
+test("a gang that lacks members grows under a token of its own", async () => {
   const running = gang("a", 2, {
     minAvailable: 1,
     admissions: [
@@ -247,21 +255,21 @@ test("a gang that runs short grows under a token of its own", async () => {
   assert.deepEqual(store.jobs.get("uid-a")?.admissions.at(-1)?.members, { Worker: 2 });
 });
 
-test("a gang without GPUs boards without tokens", async () => {
+test("a gang without GPUs is admitted without tokens", async () => {
   const { store, planner } = start({ jobs: [job({ name: "cpu", roles: { Worker: { replicas: 2, cpu: 1 } } })] });
   await planner.runOnce();
   assert.deepEqual(admitted(store), ["cpu"]);
   assert.deepEqual(store.rows, []);
 });
 
-test("a refusal that says nothing new is not written again", async () => {
+test("an unchanged refusal is not written again", async () => {
   const { store, planner } = start({ jobs: [gang("a", 3)] });
   for (let round = 0; round < 5; round += 1) await planner.runOnce();
   // Once for the reason, and once more because that changed the job's version.
   assert.equal(store.refusalsWritten, 2);
 });
 
-test("a planner that does not lead plans nothing, and one that takes over goes on with the counters as they are", async () => {
+test("a planner that does not lead plans nothing; one that takes over keeps the counters", async () => {
   const { store, planner, lead } = start({ jobs: [gang("a", 1)] });
   lead.epoch = null;
   assert.equal(await planner.runOnce(), null);
@@ -278,7 +286,7 @@ test("a planner that does not lead plans nothing, and one that takes over goes o
   assert.equal(store.tokens.epoch, 1);
 });
 
-test("a planner that has lost its lease without knowing it admits nobody and gives back what it was granted", async () => {
+test("a planner that has lost its lease without knowing it admits no gang and gives its grants back", async () => {
   const { store, planner, counters } = start({ jobs: [gang("a", 1)] });
   store.plannerEpoch = 2;
   assert.equal((await planner.runOnce())?.missed, 1);
@@ -310,7 +318,7 @@ function running(planner: Planner) {
   };
 }
 
-test("the loop plans again when it is woken, and ends when it is told", async () => {
+test("the loop plans again when it is woken, and ends when its signal is aborted", async () => {
   const { store, planner } = start({ jobs: [gang("a", 1)] });
   const loop = running(planner);
   await until(() => admitted(store).length === 1);
@@ -330,7 +338,7 @@ test("the loop plans again by itself when a gang's time has come", async () => {
   await loop.end();
 });
 
-test("errors of the store are reported, and the loop goes on", async () => {
+test("the loop reports errors of the store, and continues", async () => {
   const { store, planner, errors } = start({ jobs: [gang("a", 1)] });
   const failing: (keyof PlannerStore)[] = ["snapshot", "recordAdmission", "recordRefusals"];
   store.jobs.set("uid-b", gang("b", 9));
@@ -351,7 +359,7 @@ test("errors of the store are reported, and the loop goes on", async () => {
 });
 
 for (const when of ["before", "after"] as const) {
-  test(`tokens that a gang should give back are not kept when that call is lost ${when} it was carried out`, async () => {
+  test(`a gang's tokens are given back even if that call is lost ${when} it takes effect`, async () => {
     const { store, counters, lossy, planner, reapAll } = start({ jobs: [gang("a", 1)] });
     store.before = (operation) => {
       if (operation === "recordAdmission") store.jobs.delete("uid-a");
@@ -362,7 +370,7 @@ for (const when of ["before", "after"] as const) {
     assert.equal(await queueUse(counters), 0);
   });
 
-  test(`a limit that went back to what it was counts again when its change was lost ${when} it was carried out`, async () => {
+  test(`a limit that was changed back holds again even if its change was lost ${when} it took effect`, async () => {
     const { store, counters, lossy, planner } = start({ quota: 16 });
     await planner.runOnce();
     store.queues = [queue("q", { h100: 8 })];
@@ -375,7 +383,7 @@ for (const when of ["before", "after"] as const) {
   });
 }
 
-test("whatever is lost on the way, counters and ledger agree at the end and no limit is passed", async () => {
+test("whichever calls are lost, counters and ledger agree at the end and no limit is exceeded", async () => {
   const step = fc.oneof(
     fc.record({ do: fc.constant("submit" as const), replicas: fc.integer({ min: 1, max: 3 }) }),
     fc.record({ do: fc.constant("finish" as const), at: fc.nat(4) }),

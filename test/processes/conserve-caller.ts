@@ -1,31 +1,31 @@
 import assert from "node:assert/strict";
-import { setTimeout as sleep } from "node:timers/promises";
 import { status } from "@grpc/grpc-js";
-import type { GangwayClient } from "../../src/cli/client.ts";
+import type { GangwayClient } from "../../src/cli/rpc/client.ts";
 import {
   AllocationStatus,
   ReleaseOutcome,
   RenewResult_Outcome,
   ResourceManager,
 } from "../../src/gen/gangway/v1/resource_manager_pb.ts";
+import { waitUntil } from "../support/bounded.ts";
 
 const API = ResourceManager.method;
-/** A line is left after so long. */
+/** A caller leaves a waiting line after this time. */
 const PATIENCE_MS = 300;
 const PAUSE_MS = 20;
 const HELD_MAX = 4;
 
-/** What a caller was told that it holds. */
+/** A token that a server granted to a caller. */
 export type Belief = { readonly pool: string; readonly token: string; readonly amount: number; readonly fence: bigint };
 
-/** What all callers together have seen. */
+/** Counts over all callers. */
 export type Tally = { calls: number; granted: number; refused: number; released: number; unavailable: number };
 
-/** One external caller: it allocates, repeats, renews, waits and releases at random, and believes what it is told. */
+/** One external caller. It allocates, repeats, renews, waits and releases at random, and keeps each grant it gets. */
 export class Caller {
   readonly holder: string;
   readonly held: Belief[] = [];
-  /** Tokens of lines that it left without an answer. */
+  /** Tokens of waiting lines that it left without an answer. */
   readonly left: Belief[] = [];
   readonly #pools: readonly string[];
   readonly #client: () => GangwayClient;
@@ -36,7 +36,7 @@ export class Caller {
   constructor(of: {
     readonly holder: string;
     readonly pools: readonly string[];
-    /** Any client of any server. */
+    /** Returns a client of some server. */
     readonly client: () => GangwayClient;
     readonly random: () => number;
     readonly tally: Tally;
@@ -48,12 +48,12 @@ export class Caller {
     this.#tally = of.tally;
   }
 
-  /** Acts so often, and on until it need not any more. */
+  /** Acts this many times, and then until `isEnough`. */
   async act(times: number, isEnough: () => boolean): Promise<void> {
     for (let time = 0; time < times || !isEnough(); time += 1) await this.#choose()();
   }
 
-  /** Whatever it may hold without knowing, it gives back. */
+  /** Releases the tokens that it may hold without knowing. Returns how many it held. */
   async settle(): Promise<number> {
     let found = 0;
     for (const belief of this.left.splice(0)) if (await this.#giveBack(belief)) found += 1;
@@ -99,7 +99,7 @@ export class Caller {
     );
   }
 
-  /** Asked again, what is held is granted under the fence that it has. */
+  /** Requests a held token again: it is granted with the same fence. */
   async #repeat(belief: Belief): Promise<void> {
     const answer = await this.#ask((client) =>
       client.call(API.allocateResource, { ...lineOf(belief), holder: this.holder }),
@@ -143,7 +143,7 @@ export class Caller {
     this.held.splice(this.held.indexOf(belief), 1);
     const asked = this.#tally.unavailable;
     const wasHeld = await this.#giveBack(belief);
-    // A first answer may have been lost, and then the second finds nothing.
+    // If the first answer was lost, the repeated release finds nothing.
     assert.ok(wasHeld || this.#tally.unavailable > asked, `${belief.token} was acknowledged`);
     this.#tally.released += 1;
   }
@@ -167,18 +167,22 @@ export class Caller {
     this.held.push(...lines);
   }
 
-  /** Asks until there is an answer, of any server: what was asked may be asked again. */
+  /** Repeats a call until some server answers. Every call may be repeated. */
   async #ask<T>(call: (client: GangwayClient) => Promise<T>): Promise<T> {
-    for (;;) {
+    const answers: T[] = [];
+    const isAnswered = async () => {
       try {
         this.#tally.calls += 1;
-        return await call(this.#client());
+        answers.push(await call(this.#client()));
+        return true;
       } catch (error) {
         if (!isPassing(error)) throw error;
         this.#tally.unavailable += 1;
-        await sleep(PAUSE_MS * (1 + this.#random()));
+        return false;
       }
-    }
+    };
+    await waitUntil(`a server answers ${this.holder}`, isAnswered, { pollMs: PAUSE_MS * (1 + this.#random()) });
+    return answers[0] as T;
   }
 }
 
@@ -190,7 +194,7 @@ function codeOf(error: unknown): number | undefined {
   return (error as { readonly code?: number }).code;
 }
 
-/** It may be asked again: what was asked may have happened or not. */
+/** True if the call may or may not have been carried out, and may be repeated. */
 export function isPassing(error: unknown): boolean {
   return [status.UNAVAILABLE, status.DEADLINE_EXCEEDED].includes(codeOf(error) ?? status.OK);
 }

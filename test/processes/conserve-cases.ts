@@ -1,6 +1,9 @@
 import type { Combination, Strike } from "./conserve.ts";
 
-/** Chosen from all of servers {1, 2, 4}, quotas {1, 10, 1000} and ways to set up Redis, so that each pair of values is met. */
+/**
+ * Combinations of servers {1, 2, 4}, quotas {1, 10, 1000} and topologies of Redis, chosen so that most pairs of values
+ * occur.
+ */
 export const COMBINATIONS = [
   { servers: 1, quota: 1, topology: "standalone" },
   { servers: 2, quota: 1000, topology: "standalone" },
@@ -12,7 +15,7 @@ export const COMBINATIONS = [
   { servers: 4, quota: 1, topology: "sentinel" },
 ] as const satisfies readonly Partial<Combination>[];
 
-/** The primary is killed behind sentinels; elsewhere nothing strikes. */
+/** With sentinels, the primary is killed. Otherwise nothing happens. */
 export function strikeOf({ topology }: Pick<Combination, "topology">): Strike {
   return topology === "sentinel" ? ({ redis }) => redis.losePrimary() : async () => undefined;
 }

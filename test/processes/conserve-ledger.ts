@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Db } from "../../src/adapters/store/db.ts";
+import type { Db } from "../../src/adapters/store/db/db.ts";
 import { UnavailableError } from "../../src/runtime/unavailable-error.ts";
 
-/** What is live in one pool, and the limit that is in force, as one snapshot. */
+/** The live tokens of one pool and its limit, in one snapshot. */
 type Sample = {
   readonly pool: string;
   readonly quota: number;
@@ -15,8 +15,8 @@ type Sample = {
 const SAMPLE_EVERY_MS = 15;
 
 /**
- * Looks at the ledger all the while. At every look a pool uses no more than its limit; where a limit was lowered below use, nothing is live
- * that was not live before.
+ * Reads the ledger repeatedly. In every sample a pool uses at most its limit. If the limit was lowered below the use,
+ * no token is live that was not live before.
  */
 export class Sampler {
   readonly #db: Db;
@@ -24,7 +24,7 @@ export class Sampler {
   #isStopped = false;
   readonly #running: Promise<void>;
   looks = 0;
-  /** How many looks found a pool above a lowered limit. */
+  /** The number of samples with a pool above a lowered limit. */
   above = 0;
   readonly broken: string[] = [];
 
@@ -56,7 +56,7 @@ export class Sampler {
     try {
       return await this.#db.query<Sample>(SAMPLE);
     } catch (error) {
-      // A server that is busy may not answer in time; a look less proves nothing less.
+      // A busy server may not answer in time. The check does not need every sample.
       if (error instanceof UnavailableError) return [];
       throw error;
     }
@@ -67,7 +67,7 @@ export class Sampler {
     this.#last.set(sample.pool, sample);
     if (sample.used <= sample.quota) return;
     this.above += 1;
-    // The first look after a change cannot tell what came before it.
+    // The first sample after a change of the limit has nothing to compare with.
     if (before?.version !== sample.version) return;
     const known = new Set(before.live);
     const granted = sample.live.filter((token) => !known.has(token));
@@ -103,7 +103,7 @@ select pool, token, caller as holder, amount::float8 as amount, fence::text as f
  where released_ms is null
  order by pool, token`;
 
-/** The ledger's own sums of pools, next to what its live rows add up to. */
+/** For each pool, the sum that the ledger keeps and the sum of its live rows. */
 export function ledgerSums(db: Db): Promise<readonly { pool: string; kept: number; counted: number }[]> {
   return db.query(SUMS);
 }
@@ -111,5 +111,6 @@ export function ledgerSums(db: Db): Promise<readonly { pool: string; kept: numbe
 const SUMS = `
 select p.name as pool,
        coalesce((select used from allocation_sums s where s.pool = p.name and s.scope = 'pool'), 0)::float8 as kept,
-       coalesce((select sum(amount) from allocations a where a.pool = p.name and a.released_ms is null), 0)::float8 as counted
+       coalesce((select sum(amount) from allocations a where a.pool = p.name and a.released_ms is null), 0)::float8
+         as counted
   from pools p`;

@@ -1,6 +1,7 @@
 /**
- * Runs the combinations of servers, quotas and Redis for longer than the tests do: `npm run conserve -- [--calls N] [--callers N]
- * [--rounds N] [--seed N] [--only TEXT]`. Needs PostgreSQL (TEST_DATABASE_URL, or the usual port) and redis-server.
+ * Runs the combinations of servers, quotas and Redis for longer than the tests do: `npm run conserve -- [--calls N]
+ * [--callers N] [--rounds N] [--seed N] [--only TEXT]`. Needs PostgreSQL (TEST_DATABASE_URL, or the usual port) and
+ * redis-server.
  */
 import { parseArgs } from "node:util";
 import { postgresServer } from "../support/postgres.ts";

@@ -1,23 +1,23 @@
-import { setTimeout as sleep } from "node:timers/promises";
+import { waitUntil } from "../support/bounded.ts";
 import { RedisClusterServers } from "../support/redis-cluster.ts";
 import { SentinelServers } from "../support/redis-sentinels.ts";
 import { RedisServer } from "../support/redis-server.ts";
 
 export type Topology = "standalone" | "cluster" | "sentinel";
 
-/** Redis as a service is told of it, with what may happen to it. */
+/** A Redis, the variables by which a service finds it, and the faults that a test can cause. */
 export type RedisUnderTest = {
   readonly env: Readonly<Record<string, string>>;
-  /** The server that holds the counters of the domain now. */
+  /** The server that now holds the domain's counters. */
   readonly primary: () => Promise<RedisServer>;
-  /** Servers that can be asked for keys. */
+  /** Servers that answer queries for keys. */
   readonly all: () => readonly RedisServer[];
-  /** Ends the primary for good; another takes over, or it comes back with nothing. */
+  /** Kills the primary. Another server takes over, or the same one returns empty. */
   readonly losePrimary: () => Promise<void>;
   readonly stop: () => Promise<void>;
 };
 
-/** What README.md tells an operator to allow: the service does with no more. */
+/** The permissions that docs/operating.md names. The service needs no others. */
 export const ACL_RULES = ["~{gangway:*", "&{gangway:*", "+@all", "-@dangerous", "+info", "+cluster|slots"];
 
 export async function startRedis(topology: Topology): Promise<RedisUnderTest> {
@@ -43,13 +43,12 @@ async function startStandalone(): Promise<RedisUnderTest> {
 async function startCluster(): Promise<RedisUnderTest> {
   const cluster = await RedisClusterServers.start();
   const primary = async () => {
-    for (;;) {
-      for (const { admin } of cluster.running) {
-        const [key] = await admin.keys("{gangway:*:default}:*");
-        if (key !== undefined) return cluster.ownerOf(key);
-      }
-      await sleep(20);
-    }
+    let key: string | undefined;
+    await waitUntil("a node of the Redis cluster holds a key of the domain", async () => {
+      for (const { admin } of cluster.running) key ??= (await admin.keys("{gangway:*:default}:*"))[0];
+      return key !== undefined;
+    });
+    return cluster.ownerOf(key as unknown as string);
   };
   return {
     env: { REDIS_URL: cluster.url },

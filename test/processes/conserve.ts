@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
-import type { Db } from "../../src/adapters/store/db.ts";
-import { openPostgres } from "../../src/adapters/store/postgres.ts";
-import { connect, type GangwayClient } from "../../src/cli/client.ts";
+import type { Db } from "../../src/adapters/store/db/db.ts";
+import { openPostgres } from "../../src/adapters/store/db/postgres.ts";
+import { connect, type GangwayClient } from "../../src/cli/rpc/client.ts";
 import { ResourceManager } from "../../src/gen/gangway/v1/resource_manager_pb.ts";
+import { waitUntil } from "../support/bounded.ts";
 import { OtherVersion } from "../support/other-version.ts";
 import { createDatabase, postgresOptions } from "../support/postgres.ts";
 import { seededRandom } from "../support/random.ts";
@@ -10,11 +11,10 @@ import { ServeChild } from "../support/serve-process.ts";
 import { Caller, isPassing, type Tally } from "./conserve-caller.ts";
 import { ledgerSums, liveRows, Sampler } from "./conserve-ledger.ts";
 import { type RedisUnderTest, startRedis, type Topology } from "./conserve-servers.ts";
-import { until } from "./team.ts";
 
 const API = ResourceManager.method;
 const POOLS = ["conserve/a", "conserve/b"];
-/** Streams of a connection share its flow control; several keep servers busy. */
+/** Streams of one connection share its flow control. Several connections keep servers busy. */
 const CONNECTIONS_PER_SERVER = 4;
 const LIMIT_CHANGES = 6;
 
@@ -35,19 +35,20 @@ export type Scene = {
   readonly children: readonly ServeChild[];
   readonly client: () => GangwayClient;
   readonly setQuota: (pool: string, quota: number) => Promise<void>;
-  /** Resolves once so many more tokens were granted and released: the domain is open. */
+  /** Resolves once this many more tokens were granted and released, which shows that the domain is open. */
   readonly more: (tokens: number) => Promise<void>;
 };
 
-/** What was seen; `looks` at the ledger, and pools found `above` a limit that was lowered below their use. */
+/** The callers' counts, the `looks` at the ledger, and those that found a pool `above` a lowered limit. */
 export type Outcome = Tally & { readonly looks: number; readonly above: number };
 
-/** What happens while callers call, once about half of their calls are made. */
+/** A fault that the test causes once callers have made about half of their calls. */
 export type Strike = (scene: Scene) => Promise<unknown>;
 
 /**
- * Runs API processes on a database and a Redis of their own under many callers, changes limits all the while and lets something happen in
- * the middle. At every look at the ledger no limit is exceeded; at the end counters, ledger and what callers were told agree.
+ * Runs API processes under many callers, on a database and a Redis of their own. Changes limits all the time, and
+ * causes a fault in the middle. No look at the ledger finds an exceeded limit. At the end counters, ledger and callers
+ * agree on every token.
  */
 export async function conserve(
   server: string,
@@ -119,29 +120,27 @@ async function arrange(
   };
   const setQuota = async (resourceNamespace: string, quota: number) => {
     const request = { resourceNamespace, quota: BigInt(quota) };
-    let isSet = false;
-    while (!isSet) {
-      isSet = await client()
+    await waitUntil(`a server sets the quota of ${resourceNamespace}`, () =>
+      client()
         .call(API.registerResourceQuota, request)
-        .then(() => true, isAway);
-    }
+        .then(() => true, rethrowUnlessPassing),
+    );
   };
   const more = async (tokens: number) => {
     const enough = { granted: of.tally.granted + tokens, released: of.tally.released + tokens };
     const isReached = () => of.tally.granted >= enough.granted && of.tally.released >= enough.released;
-    await until(isReached, `${tokens} more tokens are granted and released`);
+    await waitUntil(`${tokens} more tokens are granted and released`, isReached);
   };
   return { db, redis, children, client, setQuota, more };
 }
 
-/** False for what passes. */
-async function isAway(error: unknown): Promise<boolean> {
+/** Returns false if the call may be repeated; throws any other error. */
+function rethrowUnlessPassing(error: unknown): false {
   if (!isPassing(error)) throw error;
-  await new Promise((resolve) => setTimeout(resolve, 50));
   return false;
 }
 
-/** Lowers and raises the limit of the first pool as calls are made, and leaves it as it was. */
+/** Lowers and raises the limit of the first pool while calls are made. At the end the limit is as at the start. */
 async function changeLimits(
   { setQuota }: Scene,
   of: { readonly quota: number; readonly tally: Tally; readonly calls: number },
@@ -153,35 +152,35 @@ async function changeLimits(
   }
 }
 
-/** Resolves once so many calls were made. */
+/** Resolves once this many calls were made. */
 async function reach(tally: Tally, calls: number): Promise<void> {
-  await until(() => tally.calls >= calls, `${calls} calls are made`);
+  await waitUntil(`${calls} calls are made`, () => tally.calls >= calls);
 }
 
-/** The ledger's live rows, its sums, the counters and what callers were told are the same. */
+/** Checks that the ledger's live rows, its sums, the counters and the callers' tokens agree. */
 async function agree(scene: Scene, callers: readonly Caller[]): Promise<void> {
-  const told = callers
+  const granted = callers
     .flatMap(({ holder, held }) =>
       held.map(({ pool, token, amount, fence }) => ({ pool, token, holder, amount, fence: `${fence}` })),
     )
     .sort(byToken);
   assert.deepEqual(
     [...(await liveRows(scene.db))].sort(byToken),
-    told,
-    "the ledger has what callers were told, and nothing else",
+    granted,
+    "the ledger has exactly the tokens that callers hold",
   );
   for (const { pool, kept, counted } of await ledgerSums(scene.db)) assert.equal(kept, counted, pool);
   let found: readonly unknown[] = [];
-  await until(async () => {
+  await waitUntil("counters and ledger agree", async () => {
     found = await scene
       .client()
       .call(API.reconcileQuota, { dryRun: true })
       .then(
         ({ differences }) => differences,
-        async (error) => [await isAway(error), String(error)],
+        (error) => [rethrowUnlessPassing(error), String(error)],
       );
     return found.length === 0;
-  }, "counters and ledger agree").catch((error: Error) => {
+  }).catch((error: Error) => {
     error.message += ` ${JSON.stringify(found, (_, value) => (typeof value === "bigint" ? `${value}` : value))}`;
     throw error;
   });

@@ -6,16 +6,17 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { type Job, JobPhase, PluginStage, TaskPhase } from "../../src/gen/gangway/v1/job_pb.ts";
 import { JobService } from "../../src/gen/gangway/v1/job_service_pb.ts";
+import { waitUntil } from "../support/bounded.ts";
 import { postgresServer } from "../support/postgres.ts";
 import { hasRedisServer } from "../support/redis-server.ts";
 import { Warehouse } from "../support/warehouse.ts";
-import { Team, until } from "./team.ts";
+import { Team } from "./team.ts";
 
 const server = await postgresServer();
 const left = server === null || !hasRedisServer();
 const PLUGIN = fileURLToPath(new URL("./task-plugin.ts", import.meta.url));
 
-test("a kind that nobody knows is run by the default plugin in several processes, through a kill in the midst of its call", {
+test("the default plugin runs an unknown kind in several processes, also after a kill during its call", {
   skip: left,
 }, async (t) => {
   const secrets = mkdtempSync(join(tmpdir(), "gangway-secrets-"));
@@ -41,27 +42,27 @@ test("a kind that nobody knows is run by the default plugin in several processes
 
   warehouse.stalls = true;
   const first = await submit("first", "forever");
-  await until(() => warehouse.started.includes(first), "the warehouse was told of the task, and has not answered");
+  await waitUntil("the warehouse has the task, and has not answered", () => warehouse.started.includes(first));
   assert.equal(await held(), 1);
   const calling = team.children.find(({ child }) => String(child.pid) === warehouse.calledBy);
   assert.equal(calling?.roles, "worker");
   warehouse.stalls = false;
   await team.replace(calling ?? assert.fail("the caller is one of the team"));
-  await until(async () => (await get("first")).phase === JobPhase.RUNNING, "another worker has gone on");
-  assert.ok(warehouse.puts > 1, "the call was made again");
-  assert.deepEqual(warehouse.started, [first], "and started nothing twice");
-  assert.equal(await held(), 1, "nor did it take another token");
+  await waitUntil("another worker has continued", async () => (await get("first")).phase === JobPhase.RUNNING);
+  assert.ok(warehouse.puts > 1, "the call was repeated");
+  assert.deepEqual(warehouse.started, [first], "the repeated call started no second task");
+  assert.equal(await held(), 1, "the repeated call took no second token");
 
   const second = await submit("second", "count");
   const isWaiting = async () => (await get("second")).info?.phase === TaskPhase.WAITING_FOR_RESOURCES;
-  await until(isWaiting, "the second waits for the only slot");
+  await waitUntil("the second waits for the only slot", isWaiting);
   await client.call(JobService.method.cancelJob, { name: "first", reason: "enough" });
-  await until(async () => (await get("second")).phase === JobPhase.SUCCEEDED, "the second has had its turn");
+  await waitUntil("the second has succeeded", async () => (await get("second")).phase === JobPhase.SUCCEEDED);
   const cancelled = await get("first");
   assert.equal(cancelled.phase, JobPhase.CANCELLED);
   assert.equal(cancelled.plugin?.stage, PluginStage.DONE);
-  assert.deepEqual(warehouse.deleted, [first], "what was cancelled was aborted");
+  assert.deepEqual(warehouse.deleted, [first], "the cancelled task was aborted");
   assert.deepEqual(warehouse.started, [first, second]);
   assert.equal(warehouse.together, 1);
-  await until(async () => (await held()) === 0, "every token is given back");
+  await waitUntil("every token is released", async () => (await held()) === 0);
 });

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
+import { waitUntil } from "../support/bounded.ts";
 import { postgresServer } from "../support/postgres.ts";
 import { hasRedisServer } from "../support/redis-server.ts";
 import type { ServeChild } from "../support/serve-process.ts";
 import { allEndOnce, submitUntil } from "./gangs.ts";
-import { Team, until } from "./team.ts";
+import { Team } from "./team.ts";
 
 const server = await postgresServer();
 const left = server === null || !hasRedisServer();
@@ -34,33 +35,33 @@ describe("a service in several processes", { skip: left }, () => {
     return held.length === count && isEven && held.reduce((sum, share) => sum + share, 0) === 1024;
   };
 
-  test("three workers share the buckets; one that comes takes its part, one that stops hands over at once", async () => {
-    await until(() => allHeldBy(3), "each of three workers holds a third or so");
+  test("three workers share the buckets; a new one takes its share, a stopped one hands over at once", async () => {
+    await waitUntil("each of three workers holds about a third", () => allHeldBy(3));
     const fourth = team.add("worker");
-    await until(() => allHeldBy(4), "each of four holds a quarter or so");
+    await waitUntil("each of four workers holds about a quarter", () => allHeldBy(4));
     assert.equal(await fourth.end("SIGTERM"), 0, fourth.output);
     team.children.splice(team.children.indexOf(fourth), 1);
     const { free } = await one<{ free: boolean }>(
       "select not exists (select from workers where takes_buckets offset 3) as free",
     );
-    assert.ok(free, "whoever has stopped is no member any more");
-    await until(() => allHeldBy(3), "three share again");
+    assert.ok(free, "the stopped worker is no longer a member");
+    await waitUntil("three workers hold all buckets again", () => allHeldBy(3));
   });
 
-  test("a worker that lost its buckets while it stood still records nothing under them", async () => {
-    await until(() => allHeldBy(3), "all are shared out");
+  test("a worker that lost its buckets while it was stopped records nothing under them", async () => {
+    await waitUntil("three workers hold all buckets", () => allHeldBy(3));
     const [frozen] = workers() as [ServeChild];
     const before = await rows<{ worker: string; bucket: number; epoch: number }>("select * from bucket_leases");
     frozen.freeze();
-    await until(() => allHeldBy(2), "two others have taken its buckets");
+    await waitUntil("the two other workers have taken its buckets", () => allHeldBy(2));
     const lost = before.filter(({ worker }) => worker.includes(`/${frozen.child.pid}/`));
     assert.ok(lost.length > 200);
     for (const { bucket, epoch } of lost) {
       const now = await one<{ epoch: number }>(`select epoch from bucket_leases where bucket = ${bucket}`);
-      assert.ok(now.epoch > epoch, "nothing can be recorded under the epoch that it knows");
+      assert.ok(now.epoch > epoch, "a record under its old epoch is refused");
     }
     frozen.thaw();
-    await until(() => allHeldBy(3), "it comes back under another name and takes a share again");
+    await waitUntil("it returns under another name and takes a share", () => allHeldBy(3));
     const names = (await rows<{ name: string }>("select name from workers")).map(({ name }) => name);
     assert.ok(
       names.some((name) => name.endsWith(`/2`) && name.includes(`/${frozen.child.pid}/`)),
@@ -68,17 +69,17 @@ describe("a service in several processes", { skip: left }, () => {
     );
   });
 
-  test("one planner leads, and when it is killed another does within the lease", async () => {
+  test("one planner leads; after a kill another leads within the lease", async () => {
     const leader = async () =>
       (await one<{ holder: string }>("select holder from leases where name = 'planner'")).holder;
     const first = await leader();
     const child = team.children.find(({ child }) => first.includes(`/${child.pid}/`));
     assert.equal(child?.roles, "planner");
     await team.replace(child as ServeChild);
-    await until(async () => (await leader()) !== first, "another planner leads");
+    await waitUntil("another planner leads", async () => (await leader()) !== first);
   });
 
-  test(`${KILLS} kills in the middle of the work lose nothing, double nothing and leave nothing`, async (t) => {
+  test(`${KILLS} kills during the work lose no job, run none twice and leave nothing behind`, async (t) => {
     const names = new Set<string>();
     const done = new AbortController();
     const submitting = submitUntil(team, done.signal, names);

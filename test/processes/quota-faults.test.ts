@@ -1,17 +1,17 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { waitUntil } from "../support/bounded.ts";
 import { postgresServer } from "../support/postgres.ts";
 import { hasRedisServer, type RedisServer } from "../support/redis-server.ts";
 import type { ServeChild } from "../support/serve-process.ts";
 import { type Combination, conserve, type Scene, type Strike } from "./conserve.ts";
-import { until } from "./team.ts";
 
 const server = await postgresServer();
 const SMALL = { servers: 2, quota: 10, callers: 48, callsEach: 8 };
-/** Enough to see that the domain is open again. */
+/** This many grants and releases show that the domain is open again. */
 const MORE = 10;
 
-/** One after the other under load: after each of them the domain opens by itself. */
+/** The faults, each under load. After each of them the domain opens again without help. */
 const strikes: Record<string, { topology: Combination["topology"]; strike: Strike; isUpgraded?: boolean }> = {
   "Redis is flushed, loses single keys, forgets its scripts, restarts with nothing and is killed": {
     topology: "standalone",
@@ -34,7 +34,7 @@ const strikes: Record<string, { topology: Combination["topology"]; strike: Strik
       await more(MORE);
     },
   },
-  "a primary fails over to a replica that lags, and a lowered limit is lost with it": {
+  "a primary fails over to a lagging replica, which loses a lowered limit": {
     topology: "sentinel",
     strike: async (scene) => {
       await stopReplication(scene);
@@ -54,14 +54,14 @@ const strikes: Record<string, { topology: Combination["topology"]; strike: Strik
       await more(MORE);
     },
   },
-  "a server is killed among others, which go on": {
+  "one of several servers is killed, and the others continue": {
     topology: "standalone",
     strike: async ({ children, more }) => {
       await children[0]?.end("SIGKILL");
       await more(MORE);
     },
   },
-  "two versions of the scripts are in use, and Redis forgets both now and then": {
+  "two versions of the scripts are in use, and Redis sometimes forgets both": {
     topology: "standalone",
     isUpgraded: true,
     strike: async ({ redis, more }) => {
@@ -72,15 +72,15 @@ const strikes: Record<string, { topology: Combination["topology"]; strike: Strik
       }
     },
   },
-  "a server stands still until others take it for gone, and goes on where it was": {
+  "a server is stopped until others declare it dead, and then continues": {
     topology: "standalone",
     strike: async ({ db, children, more }) => {
       const [frozen] = children as [ServeChild];
       frozen.freeze();
-      await until(async () => {
+      await waitUntil("it is no longer a member", async () => {
         const members = await db.query<{ name: string }>("select name from workers");
         return !members.some(({ name }) => name.includes(`/${frozen.child.pid}/`));
-      }, "it is no member any more");
+      });
       frozen.thaw();
       await more(MORE);
     },
@@ -101,7 +101,7 @@ function keysOf({ admin }: RedisServer): Promise<readonly string[]> {
   return admin.keys("{gangway:*:default}:*");
 }
 
-/** From now on replicas hear nothing of the primary, and cannot come back to it. */
+/** Cuts replicas off from their primary, and keeps them from connecting again. */
 async function stopReplication({ redis }: Scene): Promise<void> {
   const primary = await redis.primary();
   for (const { admin } of redis.all()) await admin.config("SET", "masteruser", "nobody", "masterauth", "wrong");

@@ -16,7 +16,7 @@ describe("the servers beneath the service", { skip: !hasPostgresPrograms() || !h
     await postgres.stop();
   });
 
-  test("may crash and come back in the middle of the work: nothing is lost and nothing happens twice", async (t) => {
+  test("may crash and return during the work: no job is lost and none runs twice", async (t) => {
     const names = new Set<string>();
     const done = new AbortController();
     const submitting = submitUntil(team, done.signal, names);

@@ -1,4 +1,7 @@
-/** A kind of somebody else's, as processes load it: tasks at a warehouse that takes one at a time, under any name that nobody knows. */
+/**
+ * A plugin that processes load: it runs jobs of every unknown kind as tasks of a warehouse, which runs one task at a
+ * time.
+ */
 import { env, pid } from "node:process";
 import {
   type Plugin,

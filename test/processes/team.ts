@@ -1,11 +1,10 @@
-import assert from "node:assert/strict";
 import { sealKubeconfig } from "../../src/adapters/cluster/credentials.ts";
 import { DEMO_CLUSTERS } from "../../src/adapters/simcluster/demo-clusters.ts";
 import { type SimCluster, startSimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
-import type { Db } from "../../src/adapters/store/db.ts";
-import { openPostgres } from "../../src/adapters/store/postgres.ts";
+import type { Db } from "../../src/adapters/store/db/db.ts";
+import { openPostgres } from "../../src/adapters/store/db/postgres.ts";
 import { createStore } from "../../src/adapters/store/store.ts";
-import { connect, type GangwayClient } from "../../src/cli/client.ts";
+import { connect, type GangwayClient } from "../../src/cli/rpc/client.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { createDatabase, onServer, postgresOptions } from "../support/postgres.ts";
 import { RedisServer } from "../support/redis-server.ts";
@@ -15,9 +14,9 @@ const LEASE_MS = 2_000;
 const GPU = "nvidia.com/gpu";
 
 export type TeamOptions = {
-  /** What was acknowledged survives a crash of the database's server. */
+  /** True: acknowledged data survives a crash of the database's server. */
   readonly isDurable?: boolean;
-  /** Beside what every team has. */
+  /** Variables beside those that every team has. */
   readonly env?: Readonly<Record<string, string>>;
 };
 
@@ -48,7 +47,7 @@ export class Team {
     await using parts = new AsyncDisposableStack();
     const { url, drop } = await createDatabase(server);
     parts.defer(drop);
-    // As a new database has it: what was acknowledged survives a crash of the server.
+    // The settings of a new database: acknowledged data survives a crash of the server.
     if (options.isDurable)
       await onServer(server, (client) => client.query(`alter database ${new URL(url).pathname.slice(1)} reset all`));
     const db = await openPostgres(postgresOptions(url));
@@ -82,7 +81,7 @@ export class Team {
     return child;
   }
 
-  /** Kills one without a word, and starts another in its place. */
+  /** Kills a process by SIGKILL, and starts another in its place. */
   async replace(child: ServeChild): Promise<void> {
     await child.end("SIGKILL");
     this.children[this.children.indexOf(child)] = new ServeChild(child.roles, this.#env);
@@ -120,16 +119,4 @@ async function startClusters(db: Db, parts: AsyncDisposableStack): Promise<reado
       return cluster;
     }),
   );
-}
-
-/** Long enough for a machine that is busy elsewhere, too: what has not come true by then never does. */
-const WAIT_MS_MAX = 240_000;
-
-/** Waits for a condition that will come true; says what it waits for if it does not. */
-export async function until(holds: () => boolean | Promise<boolean>, what: string): Promise<void> {
-  for (const deadline = Date.now() + WAIT_MS_MAX; ; ) {
-    if (await holds()) return;
-    if (Date.now() > deadline) assert.fail(`waited in vain until ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
 }

@@ -7,7 +7,7 @@ const asked = fc.array(
   fc.record({ key: fc.constantFrom("a", "b", "c", "d", "e"), how: fc.constantFrom("wake", "offer") }),
 );
 
-test("no key runs beside itself, no more run than allowed, and whoever wakes a key is served by a run that begins later", async () => {
+test("no key runs twice at once, no more keys run than allowed, and each wake is served by a later run", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(asked, { maxLength: 6 }), fc.integer({ min: 1, max: 3 }), async (bursts, concurrency) => {
       const running = new Set<string>();
@@ -42,7 +42,7 @@ test("no key runs beside itself, no more run than allowed, and whoever wakes a k
   );
 });
 
-test("many wakes of a key that runs cause one more run, an offer none", async () => {
+test("many wakes of a running key cause one more run; an offer causes none", async () => {
   let runs = 0;
   const gate = Promise.withResolvers<void>();
   const queue = new KeyedQueue(
@@ -61,7 +61,7 @@ test("many wakes of a key that runs cause one more run, an offer none", async ()
   assert.equal(runs, 2);
 });
 
-test("a task that throws is reported, and the others go on", async () => {
+test("a task that throws is reported, and the others continue", async () => {
   const errors: string[] = [];
   const done: string[] = [];
   const queue = new KeyedQueue(
@@ -76,7 +76,7 @@ test("a task that throws is reported, and the others go on", async () => {
   assert.deepEqual([errors, done], [["bad"], ["good"]]);
 });
 
-test("a closed queue waits for what runs and begins nothing", async () => {
+test("a closed queue waits for running tasks and starts no other", async () => {
   const runs: string[] = [];
   const gate = Promise.withResolvers<void>();
   const queue = new KeyedQueue(

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { makeDirectory } from "../../src/runtime/make-directory.ts";
 
-test("a directory is made with those above it, and one that is there stays as it is", (t) => {
+test("creates a directory with its parents, and leaves an existing one as it is", (t) => {
   const root = mkdtempSync(join(tmpdir(), "gangway-directory-"));
   t.after(() => rmSync(root, { recursive: true }));
   const path = join(root, "a", "b", "c");
@@ -16,6 +16,6 @@ test("a directory is made with those above it, and one that is there stays as it
   assert.throws(() => makeDirectory(join(path, "kept", "below")), /ENOTDIR/);
 });
 
-test("where no directory can be made, that is said at once", { skip: !existsSync("/proc/self") }, () => {
+test("throws at once if the directory cannot be created", { skip: !existsSync("/proc/self") }, () => {
   assert.throws(() => makeDirectory("/proc/none/below"), /ENOENT.*\/proc\/none/);
 });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Semaphore } from "../../src/runtime/semaphore.ts";
 
-test("no more than the limit run, all run in order, and one that throws makes room", async () => {
+test("at most `limit` tasks run at a time, in order, and a task that throws frees its place", async () => {
   const semaphore = new Semaphore(2);
   const begun: number[] = [];
   let running = 0;

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { thrownText } from "../../src/runtime/thrown-text.ts";
 
-test("whatever is thrown comes out as text", () => {
+test("any thrown value becomes a text", () => {
   fc.assert(
     fc.property(fc.anything({ withNullPrototype: true }), (thrown) =>
       assert.equal(typeof thrownText(thrown), "string"),
@@ -13,10 +13,10 @@ test("whatever is thrown comes out as text", () => {
 
 const refused = Object.assign(new AggregateError([], ""), { code: "ECONNREFUSED" });
 const cases: Record<string, { readonly thrown: unknown; readonly says: string | RegExp }> = {
-  "a failure as it says itself": { thrown: new Error("it is full"), says: "it is full" },
+  "an error by its message": { thrown: new Error("it is full"), says: "it is full" },
   "a text": { thrown: "plain", says: "plain" },
   null: { thrown: null, says: "null" },
-  "what caused it, said once": {
+  "the cause, once": {
     thrown: new Error("no answer", { cause: new Error("no route", { cause: new Error("no route") }) }),
     says: "no answer: no route",
   },
@@ -24,12 +24,12 @@ const cases: Record<string, { readonly thrown: unknown; readonly says: string | 
     thrown: new Error("fetch failed", { cause: refused }),
     says: "fetch failed: ECONNREFUSED",
   },
-  "a slip with its place, without folders": {
+  "a programming error with its place, without folders": {
     thrown: new TypeError("x is no function"),
     says: /^x is no function \(thrown-text\.test\.ts:\d+:\d+\)$/,
   },
 };
 for (const [name, { thrown, says }] of Object.entries(cases)) {
-  test(`told is ${name}`, () =>
+  test(`the text has ${name}`, () =>
     assert.match(thrownText(thrown), typeof says === "string" ? new RegExp(`^${says}$`) : says));
 }

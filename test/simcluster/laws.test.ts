@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { replay } from "../../src/adapters/simcluster/journal.ts";
-import type { KubeObject } from "../../src/adapters/simcluster/kube-object.ts";
-import { isTerminalPod, keyOf } from "../../src/adapters/simcluster/kube-object.ts";
+import { RESOURCE_KINDS } from "../../src/adapters/simcluster/api/resource-kinds.ts";
+import { StatusError } from "../../src/adapters/simcluster/api/status-error.ts";
 import { SimModel } from "../../src/adapters/simcluster/model.ts";
-import { RESOURCE_KINDS } from "../../src/adapters/simcluster/resource-kinds.ts";
-import { StatusError } from "../../src/adapters/simcluster/status-error.ts";
+import { replay } from "../../src/adapters/simcluster/objects/journal.ts";
+import type { KubeObject } from "../../src/adapters/simcluster/objects/kube-object.ts";
+import { isTerminalPod, keyOf } from "../../src/adapters/simcluster/objects/kube-object.ts";
 import type { Resources } from "../../src/core/pods/resources.ts";
 import { addResources, fitsIn, podRequests, readResources } from "../../src/core/pods/resources.ts";
 import { objectAt, stringAt } from "../../src/runtime/json.ts";
@@ -104,7 +104,7 @@ function apply(model: SimModel, command: Exclude<Command, { kind: "reload" }>): 
   }
 }
 
-/** Refusals are answers like others here. */
+/** Here a refusal is an answer like any other. */
 function applyOrRefuse(model: SimModel, command: Exclude<Command, { kind: "reload" }>): void {
   try {
     apply(model, command);
@@ -127,7 +127,7 @@ function assertNoNodeIsOvercommitted(model: SimModel): void {
   }
 }
 
-test("whatever happens, the journal tells the whole state at every moment, versions only grow and no node is over-committed", () => {
+test("always, the journal yields the whole state, versions only grow and no node is over-committed", () => {
   fc.assert(
     fc.property(commands, fc.integer(), (history, seed) => {
       let model = newModel(2, { seed });
@@ -164,7 +164,7 @@ function byKey(snapshot: ReturnType<typeof replay>) {
   return { ...snapshot, entries: Object.fromEntries(entries) };
 }
 
-test("a journal cut anywhere tells the state after its last whole line", () => {
+test("a journal cut at any place gives the state after its last whole line", () => {
   const model = newModel(1);
   model.takeChanges();
   let text = `${JSON.stringify({ snapshot: model.snapshot() })}\n`;
@@ -185,7 +185,7 @@ test("a journal cut anywhere tells the state after its last whole line", () => {
   );
 });
 
-test("the events after any version, applied to the list of that version, give the list of now", () => {
+test("the events after any version, applied to the list of that version, give the present list", () => {
   fc.assert(
     fc.property(commands, fc.integer(), fc.double({ min: 0, max: 1, noNaN: true }), (history, seed, share) => {
       const model = newModel(2, { seed });
@@ -213,7 +213,7 @@ test("the events after any version, applied to the list of that version, give th
   );
 });
 
-test("what is too long ago is refused, never told in part", () => {
+test("a version that is too old is refused, never answered in part", () => {
   const model = newModel(0, { historyMax: 5 });
   const start = model.store.version;
   for (let round = 0; round < 30; round += 1) {

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { DueQueue } from "../../src/adapters/simcluster/due-queue.ts";
-import { FAILINGS } from "../../src/adapters/simcluster/failing.ts";
-import { exitCodeOf, readFate } from "../../src/adapters/simcluster/fate.ts";
-import type { KubeObject } from "../../src/adapters/simcluster/kube-object.ts";
-import { jsonPatch, mergePatch } from "../../src/adapters/simcluster/patch.ts";
-import { fieldMatcher, labelMatcher } from "../../src/adapters/simcluster/selectors.ts";
-import { StatusError } from "../../src/adapters/simcluster/status-error.ts";
+import { jsonPatch, mergePatch } from "../../src/adapters/simcluster/api/patch.ts";
+import { fieldMatcher, labelMatcher } from "../../src/adapters/simcluster/api/selectors.ts";
+import { StatusError } from "../../src/adapters/simcluster/api/status-error.ts";
+import type { KubeObject } from "../../src/adapters/simcluster/objects/kube-object.ts";
+import { DueQueue } from "../../src/adapters/simcluster/pods/due-queue.ts";
+import { exitCodeOf, readPodScript } from "../../src/adapters/simcluster/pods/pod-script.ts";
+import { SCRIPTED_FAILURES } from "../../src/adapters/simcluster/pods/scripted-failure.ts";
 import type { Json, JsonObject } from "../../src/runtime/json.ts";
 
 test("a queue gives its keys by time, and by name within one time", () => {
@@ -111,7 +111,7 @@ const jsonPatches: Record<string, { patch: Json; result: Json | "refused" }> = {
     ],
     result: "refused",
   },
-  "what is not there cannot be removed": { patch: [{ op: "remove", path: "/nothing" }], result: "refused" },
+  "a missing member cannot be removed": { patch: [{ op: "remove", path: "/nothing" }], result: "refused" },
   "no patch at all": { patch: { op: "add" }, result: "refused" },
 };
 
@@ -124,7 +124,7 @@ for (const [name, { patch, result }] of Object.entries(jsonPatches)) {
   });
 }
 
-test("annotations say how a pod fares", () => {
+test("annotations decide the life of a pod", () => {
   const annotations = {
     "sim.gangway.dev/pull": "1.5s",
     "sim.gangway.dev/start": "1m30s",
@@ -134,8 +134,8 @@ test("annotations say how a pod fares", () => {
     "sim.gangway.dev/oom": "maybe",
     "sim.gangway.dev/fails": "OOMKilled, none,Evicted",
   };
-  const fate = readFate(annotations);
-  assert.deepEqual(fate, {
+  const script = readPodScript(annotations);
+  assert.deepEqual(script, {
     pullMs: 1500,
     startMs: 90_000,
     runMs: null,
@@ -143,11 +143,11 @@ test("annotations say how a pod fares", () => {
     stopMs: 5,
     logEveryMs: 1000,
     oom: false,
-    failings: [FAILINGS["OOMKilled"], null, FAILINGS["Evicted"]],
+    failures: [SCRIPTED_FAILURES["OOMKilled"], null, SCRIPTED_FAILURES["Evicted"]],
     malformed: ["sim.gangway.dev/oom"],
   });
   assert.deepEqual(
-    [0, 1, 2, 3].map((run) => exitCodeOf(fate, run)),
+    [0, 1, 2, 3].map((run) => exitCodeOf(script, run)),
     [1, 137, 0, 0],
   );
 });

@@ -4,7 +4,7 @@ import type { JsonObject } from "../../src/runtime/json.ts";
 import { arrayAt, objectAt, stringAt } from "../../src/runtime/json.ts";
 import { create, destroy, newModel, pod, podManifest } from "./support.ts";
 
-/** What is seen of a pod after each of some times, as `phase/state/restarts`. */
+/** A pod after some times, as `phase/state/restarts`. */
 function seen(object: ReturnType<typeof pod>): string {
   if (object === undefined) return "gone";
   const [container] = arrayAt(object.status, "containerStatuses");
@@ -19,12 +19,12 @@ function seen(object: ReturnType<typeof pod>): string {
 
 type Case = {
   readonly manifest: Parameters<typeof podManifest>[1];
-  /** What is seen after so many milliseconds. */
+  /** The expected pod by milliseconds. */
   readonly later: Readonly<Record<number, string>>;
 };
 
 const cases: Record<string, Case> = {
-  "a pod without annotations is pulled, started and ends well": {
+  "a pod without annotations is pulled, started and succeeds": {
     manifest: {},
     later: {
       100: "Pending waiting ContainerCreating 0",
@@ -44,11 +44,11 @@ const cases: Record<string, Case> = {
     },
     later: { 500: "Running running 0" },
   },
-  "137 is a lack of memory if the annotation says so": {
+  "137 is OOMKilled if the annotation says so": {
     manifest: { sim: { run: "0ms", "exit-code": "137", oom: "true" } },
     later: { 600: "Failed terminated OOMKilled:137 0" },
   },
-  "137 without that is an error": {
+  "137 without the annotation is an error": {
     manifest: { sim: { run: "0ms", "exit-code": "137" } },
     later: { 600: "Failed terminated Error:137 0" },
   },
@@ -60,14 +60,14 @@ const cases: Record<string, Case> = {
       60000: "Pending waiting CreateContainerConfigError 0",
     },
   },
-  "an attempt after the last one that is told to fail lives as usual": {
+  "an attempt after the last one with a failure runs as usual": {
     manifest: {
       sim: { pull: "0s", start: "0s", run: "1s", fails: "none, ImagePullBackOff" },
       metadata: { name: "p", labels: { "gangway.dev/attempt": "3" } },
     },
     later: { 500: "Running running 0", 1100: "Succeeded terminated Completed:0 0" },
   },
-  "a lack of memory ends a run, and OnFailure starts the next": {
+  "OOMKilled ends a run, and OnFailure starts the next": {
     manifest: {
       sim: { pull: "0s", start: "0s", run: "1s", fails: "OOMKilled" },
       spec: { restartPolicy: "OnFailure" },
@@ -114,7 +114,7 @@ const cases: Record<string, Case> = {
       6500: "Succeeded terminated Completed:0 2",
     },
   },
-  "Always restarts what ended well, too": {
+  "Always restarts a container that succeeded, too": {
     manifest: { sim: { pull: "0s", start: "0s", run: "1s" }, spec: { restartPolicy: "Always" } },
     later: { 1500: "Running waiting CrashLoopBackOff 0", 2500: "Running running 1" },
   },
@@ -134,7 +134,7 @@ const cases: Record<string, Case> = {
       350: "Running running 0",
     },
   },
-  "a pod that asks for more than there is waits": {
+  "a pod that requests more than the nodes have waits": {
     manifest: { gpus: 9 },
     later: { 60000: "Pending none 0" },
   },
@@ -152,7 +152,7 @@ for (const [name, { manifest, later }] of Object.entries(cases)) {
   });
 }
 
-test("a kubelet tells why it ends a pod, and what its init containers wait for", () => {
+test("a status says why the kubelet ended a pod, and what its init containers wait for", () => {
   const model = newModel(1);
   const told = (name: string, fails: string, spec: JsonObject = {}) =>
     create(model, "pods", "default", podManifest(name, { sim: { pull: "0s", start: "0s", run: "0s", fails }, spec }));
@@ -170,7 +170,7 @@ test("a kubelet tells why it ends a pod, and what its init containers wait for",
   assert.equal(objectAt(objectAt(init, "lastState"), "terminated")["exitCode"], 1);
 });
 
-test("a running pod that is deleted stops with 143 and goes; its deletion time lies ahead by its grace period", () => {
+test("a deleted running pod ends with 143; its deletion time is its grace period ahead", () => {
   const model = newModel(1);
   create(model, "pods", "default", podManifest("p", { sim: { run: "forever", "termination-grace": "2s" } }));
   model.advance(model.nowMs + 1000);
@@ -204,7 +204,7 @@ test("a pod that outlasts its grace period is killed with 137", () => {
 });
 
 for (const [name, wishes] of Object.entries({
-  "a running pod deleted with grace 0 goes at once": { graceSeconds: 0 },
+  "a running pod deleted with grace 0 is removed at once": { graceSeconds: 0 },
   "a second delete shortens the grace period": { graceSeconds: 1 },
 })) {
   test(name, () => {
@@ -218,7 +218,7 @@ for (const [name, wishes] of Object.entries({
   });
 }
 
-test("a pod that waits for a node, and one that has ended, go at once", () => {
+test("a pod without a node and a pod that has ended are removed at once", () => {
   const model = newModel(1);
   create(model, "pods", "default", podManifest("waits", { gpus: 9 }));
   create(model, "pods", "default", podManifest("ends", { sim: { run: "0ms" } }));
@@ -241,7 +241,7 @@ test("annotations that cannot be read count as absent and leave a warning", () =
   ]);
 });
 
-test("pods of a lost node fail as disrupted and go", () => {
+test("pods of a lost node fail as disrupted and are removed", () => {
   const model = newModel(1);
   create(model, "pods", "default", podManifest("p", { sim: { run: "forever" } }));
   model.advance(model.nowMs + 1000);
@@ -281,7 +281,7 @@ for (const [name, { message, spec = {}, gpus = 1, cordon }] of Object.entries(un
   });
 }
 
-test("pods are bound in the order of their creation, as room comes free", () => {
+test("pods are bound in the order of their creation, once there is room", () => {
   const model = newModel(1);
   for (const name of ["a", "b", "c"])
     create(model, "pods", "default", podManifest(name, { gpus: 8, sim: { run: "1s" } }));

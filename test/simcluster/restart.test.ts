@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import type { V1Pod } from "@kubernetes/client-node";
 import { CoreV1Api, KubeConfig } from "@kubernetes/client-node";
-import { Journal } from "../../src/adapters/simcluster/journal.ts";
+import { Journal } from "../../src/adapters/simcluster/objects/journal.ts";
 import type { SimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
 import { startSimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
 import { create, destroy, fastClock, newModel, podManifest } from "./support.ts";
@@ -37,7 +37,7 @@ async function until(condition: () => Promise<boolean>): Promise<void> {
   while (!(await condition())) await new Promise((resolve) => setImmediate(resolve));
 }
 
-test("a cluster goes on where it was: same uids, later versions, time stood still", () =>
+test("a restarted cluster continues: same uids, later versions, no time has passed", () =>
   withDirectory(async (directory) => {
     const options = { name: "one", nodes, directory, clock: fastClock(1) };
     const first = await startSimCluster(options);
@@ -57,7 +57,7 @@ test("a cluster goes on where it was: same uids, later versions, time stood stil
     await second.close();
   }));
 
-test("what was acknowledged is in the file before the answer, and a torn last line is dropped", () =>
+test("a change is in the file before its answer, and an incomplete last line is dropped", () =>
   withDirectory(async (directory) => {
     const file = join(directory, "cluster.journal");
     const options = { name: "one", nodes, directory, clock: fastClock(1) };
@@ -83,7 +83,7 @@ test("what was acknowledged is in the file before the answer, and a torn last li
     await second.close();
   }));
 
-/** Serves the directory from a process of its own, and kills that whatever happens. */
+/** Serves the directory from a separate process, and kills it in any case. */
 async function served(directory: string, use: (api: CoreV1Api, kill: () => void) => Promise<void>): Promise<void> {
   const child = spawn(process.execPath, [join(import.meta.dirname, "served.ts"), directory]);
   const exit = once(child, "exit");
@@ -125,7 +125,7 @@ test("a killed process loses nothing that it acknowledged", () =>
     assert.ok(acknowledged.length >= 3 * 14, `${acknowledged.length} acknowledged`);
   }));
 
-test("a file that has grown is written anew, without what is no more", () =>
+test("a file that has grown is rewritten without deleted objects", () =>
   withDirectory(async (directory) => {
     const model = newModel(1);
     model.takeChanges();
@@ -151,13 +151,13 @@ test("a file that has grown is written anew, without what is no more", () =>
     assert.equal(saved.version, model.store.version);
   }));
 
-test("a file damaged before its last line is not read over", () =>
+test("a file damaged before its last line is refused", () =>
   withDirectory(async (directory) => {
     writeFileSync(join(directory, "cluster.journal"), "{\n{}\n");
     await assert.rejects(startSimCluster({ name: "one", nodes, directory, clock: fastClock(1) }), SyntaxError);
   }));
 
-test("a client without the token is turned away", async () => {
+test("a client without the token is refused", async () => {
   const cluster = await startSimCluster({ name: "one", nodes, directory: null, clock: fastClock(1), token: "secret" });
   assert.equal((await fetch(`${cluster.url}/api/v1/nodes`)).status, 401);
   assert.equal((await client(cluster).listNode()).items.length, 1);

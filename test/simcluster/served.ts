@@ -1,7 +1,10 @@
 import { startSimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 
-/** A cluster in a process of its own, so that it can be killed: prints its kubeconfig, then serves the directory it is given. */
+/**
+ * A cluster in a separate process, which a test can kill. Prints its kubeconfig, and serves the directory of its first
+ * argument.
+ */
 const cluster = await startSimCluster({
   name: "served",
   nodes: [{ name: "n1", labels: {}, allocatable: { cpu: "64", "nvidia.com/gpu": "8" } }],

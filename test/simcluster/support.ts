@@ -1,13 +1,13 @@
+import { RESOURCE_KINDS } from "../../src/adapters/simcluster/api/resource-kinds.ts";
+import { createObject, removeObject } from "../../src/adapters/simcluster/api/verbs.ts";
 import { SimModel } from "../../src/adapters/simcluster/model.ts";
-import { RESOURCE_KINDS } from "../../src/adapters/simcluster/resource-kinds.ts";
-import type { Snapshot } from "../../src/adapters/simcluster/store.ts";
-import { createObject, removeObject } from "../../src/adapters/simcluster/verbs.ts";
+import type { ClusterSnapshot } from "../../src/adapters/simcluster/objects/object-store.ts";
 import type { Clock } from "../../src/runtime/clock.ts";
 import type { JsonObject } from "../../src/runtime/json.ts";
 
 export const START_MS = Date.parse("2026-01-01T00:00:00Z");
 
-/** Numbers from 0 to 1 that a seed decides (mulberry32). */
+/** Numbers from 0 to 1 that depend on the seed alone (mulberry32). */
 export function seeded(seed: number): () => number {
   let state = seed;
   return () => {
@@ -58,7 +58,7 @@ export function pod(model: SimModel, name: string, namespace = "default") {
   return model.store.get("pods", `${namespace}/${name}`)?.object;
 }
 
-const EMPTY: Snapshot = { nowMs: START_MS, version: 0, entries: [] };
+const EMPTY: ClusterSnapshot = { nowMs: START_MS, version: 0, entries: [] };
 
 /** A cluster with the namespace `default` and some nodes of eight GPUs. */
 export function newModel(nodes: number, options: { seed?: number; historyMax?: number } = {}): SimModel {

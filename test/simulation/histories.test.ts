@@ -2,7 +2,7 @@ import { test } from "node:test";
 import { onPostgres, openMemoryDb } from "../support/databases.ts";
 import { ALONE, type HistoryOptions, runHistory, SEVERAL } from "./history.ts";
 
-/** So many with one process of each role; with several, which take longer, a third of that. */
+/** How many histories run with one process of each role. With several processes, which take longer, a third of that. */
 const HISTORIES = Number(process.env["GANGWAY_HISTORIES"] ?? 30);
 const FIRST = Number(process.env["GANGWAY_SEED"] ?? 1);
 
@@ -27,5 +27,5 @@ function histories(where: string, openDb: typeof openMemoryDb, share: number): v
 }
 
 histories("PGlite", openMemoryDb, 1);
-// On a server statements of one moment come in an order that no seed decides: fewer, to see that none of it matters.
+// On a server concurrent statements run in an order that no seed decides. A few histories show that it does not matter.
 onPostgres((openDb) => histories("PostgreSQL", openDb, 1 / 6));

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Db } from "../../src/adapters/store/db.ts";
+import type { Db } from "../../src/adapters/store/db/db.ts";
 import { currentAdmission, isDraining, type Job } from "../../src/core/job/job.ts";
 import { keptMembers, memberCount } from "../../src/core/job/roles.ts";
 import type { SentJob } from "../../src/core/job/sent.ts";
@@ -12,9 +12,9 @@ import { SERVICE_KIND, TASK_ENDS } from "./sim-service.ts";
 import { GPU, World } from "./world.ts";
 
 const TICKS = 50;
-/** Faults end after this; then everything must come to rest within as many ticks again. */
+/** The ticks with faults. Afterwards everything must come to rest within as many ticks again. */
 const REST_TICKS_MAX = 400;
-/** What only an admin or a larger cluster could mend: these wait for ever, and rightly so. */
+/** Reasons that only an admin or a larger cluster could remove. Jobs with these wait forever, and rightly so. */
 const NEVER = ["AboveQuota", "TooLarge"];
 
 export type HistoryOptions = {
@@ -23,9 +23,9 @@ export type HistoryOptions = {
   readonly kills: number;
 };
 
-/** Everything once, as the embedded service runs. */
+/** One process of each role, as in the embedded service. */
 export const ALONE: HistoryOptions = { processes: { intakes: 1, planners: 1, workers: 1 }, kills: 0.08 };
-/** As a team runs it; a process is killed every few seconds. */
+/** Several processes, as a team runs them. A process is killed every few seconds. */
 export const SEVERAL: HistoryOptions = { processes: { intakes: 2, planners: 2, workers: 3 }, kills: 0.5 };
 
 type Run = {
@@ -35,7 +35,7 @@ type Run = {
   readonly trace: string[];
 };
 
-/** One random history. Everything in it depends on the seed alone; throws with what happened where a law is broken. */
+/** Runs one random history, which depends on the seed alone. Throws with the events if a law is broken. */
 export async function runHistory(db: Db, seed: number, options: HistoryOptions = ALONE): Promise<void> {
   const random = seededRandom(seed);
   const faults = { share: random() * 0.4 };
@@ -102,7 +102,7 @@ async function faultyTick(run: Run, tick: number): Promise<void> {
   if (tick % 3 === 0) await checkRecords(run);
 }
 
-/** Kills a process: it stops and hands over, or does not, or is taken for dead while it still works. */
+/** Ends a process: it hands over, or crashes, or is declared dead while it still works. */
 async function kill({ world, random, trace }: Run): Promise<void> {
   const how = pick(random, ["stopped", "killed", "killed", "taken for dead"]);
   const at = Math.floor(random() * world.processes().length);
@@ -115,7 +115,7 @@ async function kill({ world, random, trace }: Run): Promise<void> {
   for (const { member } of world.processes()) await member.look();
   for (const { worker } of world.workers) if (random() < 0.7) await worker.runOnce();
   for (const { planner } of world.planners) if (random() < 0.7) await planner.runOnce();
-  // It does not know that it is dead; what it decides must not be recorded, and what it still does is harmless.
+  // It does not know that it is dead. Its decisions must not be recorded, and its actions are harmless.
   if ("planner" in before) await before.planner.runOnce();
   else await before.worker.runOnce();
 }
@@ -129,7 +129,7 @@ async function endSomething({ world, random, trace }: Run): Promise<void> {
   else await world.anyIntake().remove(which);
 }
 
-/** Changes a job while it lives; what its phase or its kind does not allow is refused, which changes nothing. */
+/** Changes a job before its end. A change that its phase or its kind does not allow is refused. */
 async function changeSomething({ world, random, trace }: Run): Promise<void> {
   const job = pick(random, await world.jobs());
   if (job === undefined) return;
@@ -148,7 +148,10 @@ async function changeSomething({ world, random, trace }: Run): Promise<void> {
   assert.ok(["changed", "unchanged", "terminal", "ending", refused, "notFound"].includes(kind), kind);
 }
 
-/** With fresh caches and two steps, no admission may hold its tokens with too few pods for longer than its start timeout. */
+/**
+ * With fresh caches and two steps, no admission may hold its tokens with too few pods for longer than its start
+ * timeout.
+ */
 async function audit({ world }: Run): Promise<void> {
   await world.becomeWhole();
   for (const process of world.workers) for (const view of process.views) world.refresh(process, view);
@@ -165,7 +168,7 @@ async function audit({ world }: Run): Promise<void> {
       .map(podView)
       .filter((pod) => pod.jobUid === job.uid && pod.admission === admission.number && !pod.deleting);
     const up = pods.filter(({ phase }) => ["Running", "Succeeded"].includes(phase));
-    // Who has failed for good although the job goes on, as dynamic workers may, is missed by nobody.
+    // A member that has failed for good while the job goes on, such as a dynamic worker, is not required.
     const over = pods.filter(
       ({ phase, role, index, attempt }) => phase === "Failed" && attempt === recordedAttempt(job, role, index),
     );
@@ -182,13 +185,13 @@ async function audit({ world }: Run): Promise<void> {
   }
 }
 
-/** The attempt that the record names for a pod's place. */
+/** The attempt that the record names for a pod's slot. */
 function recordedAttempt({ status, spec }: Job, podRole: string | null, index: number | null): number {
   const role = Object.keys(spec.replicaSpecs).find((name) => name.toLowerCase() === podRole);
   return status.attempts.byReplica[`${role ?? ""}/${index ?? 0}`] ?? 1;
 }
 
-/** What the records must say at every moment, whatever is lost. */
+/** Laws that the records must keep at all times, under any faults. */
 async function checkRecords({ world }: Run): Promise<void> {
   const jobs = await world.jobs();
   for (const job of jobs) {
@@ -198,7 +201,7 @@ async function checkRecords({ world }: Run): Promise<void> {
         `${job.name} is on board although it is suspended`,
       );
     }
-    // What was undone may have had another minimum: off board a job can be resized.
+    // An undone admission may have had another minimum: a job can be resized while it waits.
     for (const admission of job.admissions.filter(({ state }) => state === "live")) {
       const members = memberCount(admission.members);
       assert.ok(
@@ -223,7 +226,7 @@ async function checkRecords({ world }: Run): Promise<void> {
   }
 }
 
-/** A live admission holds the tokens of its members, no more and no fewer, however often it grew and shrank. */
+/** A live admission holds exactly the tokens of its members, however often it grew and shrank. */
 async function checkTokens(world: World, { uid, name }: Job): Promise<void> {
   const shown = await world.store.reads.getJob({ uid });
   const live = shown?.job.admissions.find(({ state }) => state === "live");
@@ -236,7 +239,10 @@ async function checkTokens(world: World, { uid, name }: Job): Promise<void> {
   assert.equal(held, gpus * memberCount(live.members), `${name} holds ${held} tokens with ${JSON.stringify(live)}`);
 }
 
-/** No replica runs twice: no two pods that run, of one job and index, in all clusters together; also while one is being deleted. */
+/**
+ * No replica runs twice: in all clusters no two running pods have the same job and index, also while one is being
+ * deleted.
+ */
 function checkNoReplicaTwice(world: World): void {
   const running = new Map<string, string>();
   for (const cluster of world.clusters) {
@@ -250,7 +256,7 @@ function checkNoReplicaTwice(world: World): void {
   }
 }
 
-/** Without faults: everything that was under way arrives, and all jobs end. */
+/** Without further faults all calls that are under way arrive, and all jobs end. */
 async function comeToRest(run: Run): Promise<void> {
   const { world } = run;
   for (let tick = 0; tick < REST_TICKS_MAX; tick += 1) {
@@ -281,13 +287,14 @@ async function comeToRest(run: Run): Promise<void> {
   const jobs = await world.jobs();
   const rest = jobs.map(
     (job) =>
-      `${job.name} ${job.status.phase}${isDraining(job) ? " draining" : ""} ${JSON.stringify(job.admissions)} ${JSON.stringify(job.status.waiting)}`,
+      `${job.name} ${job.status.phase}${isDraining(job) ? " draining" : ""} ` +
+      `${JSON.stringify(job.admissions)} ${JSON.stringify(job.status.waiting)}`,
   );
   const left = world.clusters.flatMap((cluster) => cluster.left().map((what) => `${cluster.name}/${what}`));
   assert.fail(`it does not come to rest:\n${rest.join("\n")}\nleft: ${left.join(", ")}`);
 }
 
-/** Counters, ledger and clusters agree that nothing is held any more, and nobody has to repair anything. */
+/** Counters, ledger and clusters agree that no token is held, and nothing needs a repair. */
 async function checkTheEnd({ world }: Run): Promise<void> {
   world.service.checkTheEnd();
   assert.deepEqual(await world.store.pools.check(null), { sums: [], orphans: [] });
@@ -335,7 +342,7 @@ function randomJob(random: () => number, at: number): SentJob {
     annotations: {},
     spec: {
       kind,
-      // Workers of these may come and go while the job runs.
+      // The workers of these jobs may come and go while the job runs.
       ...(kind === "TFJob" && random() < 0.6 ? { kindSpec: { enableDynamicWorker: true } } : {}),
       priority: Math.floor(random() * 3),
       replicaSpecs: {
@@ -360,7 +367,7 @@ function randomJob(random: () => number, at: number): SentJob {
   };
 }
 
-/** A job without pods, with what its attempts come to. */
+/** A job without pods, with the outcomes of its attempts. */
 function randomTask(random: () => number, at: number): SentJob {
   const ends = Array.from({ length: 1 + Math.floor(random() * 3) }, () => pick(random, TASK_ENDS));
   return {

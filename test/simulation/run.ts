@@ -1,9 +1,10 @@
 /**
- * `npm run simulate -- [--histories N] [--seed S] [--processes one|several] [--postgres]`: random histories of the whole service; prints the
- * seed of one that breaks a law.
+ * `npm run simulate -- [--histories N] [--seed S] [--processes one|several] [--postgres]`: random histories of the
+ * whole service. Prints the seed of a history that breaks a law.
  */
 import { parseArgs } from "node:util";
-import { openPglite } from "../../src/adapters/store/pglite.ts";
+import { openPglite } from "../../src/adapters/store/db/pglite.ts";
+import { WAIT_MS_MAX, within } from "../support/bounded.ts";
 import { openTestPostgres, postgresServer } from "../support/postgres.ts";
 import { ALONE, runHistory, SEVERAL } from "./history.ts";
 
@@ -23,7 +24,7 @@ const count = Number(values.histories);
 const options = values.processes === "several" ? SEVERAL : ALONE;
 try {
   for (let seed = first; seed < first + count; seed += 1) {
-    await runHistory(db, seed, options);
+    await within(`the history of seed ${seed}`, WAIT_MS_MAX, runHistory(db, seed, options));
     if ((seed - first + 1) % 50 === 0) console.log(`${seed - first + 1} histories`);
   }
 } finally {

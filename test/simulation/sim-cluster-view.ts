@@ -7,12 +7,12 @@ import {
   keepObject,
   keepPod,
 } from "../../src/adapters/cluster/kept-objects.ts";
-import { lookAtJob } from "../../src/adapters/cluster/look-at-job.ts";
+import { listJob } from "../../src/adapters/cluster/list-job.ts";
 import type { SimModel } from "../../src/adapters/simcluster/model.ts";
 import { LABEL } from "../../src/core/job/labels.ts";
 import { summarize } from "../../src/core/plan/capacity.ts";
 import type { ClusterCapacity } from "../../src/core/plan/snapshot.ts";
-import type { ObservedCluster } from "../../src/core/reconcile/decision.ts";
+import type { ObservedCluster } from "../../src/core/reconcile/observed.ts";
 import type { Clock } from "../../src/runtime/clock.ts";
 import type { JsonObject } from "../../src/runtime/json.ts";
 import { type Fate, SimKube } from "./sim-kube.ts";
@@ -23,7 +23,10 @@ type Seen = {
   readonly configMaps: readonly KeptConfigMap[];
 };
 
-/** One simulated cluster as a worker sees it: through the real actions, and through a cache that is as old as `refresh` lets it be. */
+/**
+ * One simulated cluster, as a worker uses it: with the real actions, and with a cache that only `refresh`
+ * updates.
+ */
 export class SimClusterView {
   readonly name: string;
   readonly model: SimModel;
@@ -48,7 +51,7 @@ export class SimClusterView {
     });
   }
 
-  /** The cache hears what is there now of these resources; watches of different resources lag each on its own. */
+  /** Updates the cache of these resources. Watches of different resources lag independently. */
   refresh(resources: readonly (keyof Seen)[] = ["pods", "services", "configMaps"]): void {
     const all = (resource: "pods" | "services" | "configmaps") =>
       [...this.model.store.objects(resource)] as unknown as JsonObject[];
@@ -79,8 +82,8 @@ export class SimClusterView {
     };
   }
 
-  look(jobUid: string, signal: AbortSignal): Promise<ObservedCluster | null> {
-    return lookAtJob(this.kube, { cluster: this.name, installation: this.installation, jobUid }, signal);
+  listJob(jobUid: string, signal: AbortSignal): Promise<ObservedCluster | null> {
+    return listJob(this.kube, { cluster: this.name, installation: this.installation, jobUid }, signal);
   }
 
   jobUids(): readonly string[] {
@@ -89,17 +92,17 @@ export class SimClusterView {
     return [...seen.pods, ...seen.services, ...seen.configMaps].flatMap(({ jobUid }) => jobUid ?? []);
   }
 
-  /** The truth, not the cache. */
+  /** Lists the objects of the cluster itself, not of the cache. */
   capacity(): ClusterCapacity {
     return summarize(this.#all("nodes"), this.#all("pods"));
   }
 
-  /** All pods that are really there, of this installation. */
+  /** All pods of this installation that really exist. */
   pods(): readonly JsonObject[] {
     return this.#all("pods");
   }
 
-  /** Everything of this installation that is really there, `resource/name`. */
+  /** All objects of this installation that really exist, as `resource/name`. */
   left(): readonly string[] {
     return (["pods", "services", "configmaps"] as const).flatMap((resource) =>
       [...this.model.store.objects(resource)]

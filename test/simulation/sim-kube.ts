@@ -1,26 +1,28 @@
-import type { ApiRequest, ApiResult, KubeClient } from "../../src/adapters/cluster/client.ts";
-import type { ApiFailure } from "../../src/adapters/cluster/failure.ts";
-import { failureFromStatus, unreachable } from "../../src/adapters/cluster/failure.ts";
+import type { KubeClient, KubeRequest, KubeResult } from "../../src/adapters/cluster/client.ts";
+import type { KubeFailure } from "../../src/adapters/cluster/kube-failure.ts";
+import { failureFromStatus, unreachable } from "../../src/adapters/cluster/kube-failure.ts";
+import { handleRequest, parseRoute } from "../../src/adapters/simcluster/api/routes.ts";
+import { StatusError } from "../../src/adapters/simcluster/api/status-error.ts";
 import type { SimModel } from "../../src/adapters/simcluster/model.ts";
-import { answer, parseRoute } from "../../src/adapters/simcluster/routes.ts";
-import { StatusError } from "../../src/adapters/simcluster/status-error.ts";
 import type { Json } from "../../src/runtime/json.ts";
 
-/** What becomes of a write on its way; reads always arrive. */
+/** The fate of a write on its way. Reads always arrive. */
 export type Fate = "arrives" | "lost" | "answerLost" | "doubled" | "late";
 
-/** Calls straight into a model, as if over a network that `fateOf` decides on. Late ones arrive when `deliver` says so. */
+/**
+ * Calls a model as if over a network, whose faults `fateOf` decides. Late calls arrive with `deliver`.
+ */
 export class SimKube implements Pick<KubeClient, "request"> {
   readonly #model: SimModel;
   readonly #fateOf: () => Fate;
-  readonly #late: ApiRequest[] = [];
+  readonly #late: KubeRequest[] = [];
 
   constructor(model: SimModel, fateOf: () => Fate) {
     this.#model = model;
     this.#fateOf = fateOf;
   }
 
-  async request(request: ApiRequest): Promise<ApiResult> {
+  async request(request: KubeRequest): Promise<KubeResult> {
     switch (request.method === "GET" ? "arrives" : this.#fateOf()) {
       case "arrives":
         return this.#call(request);
@@ -38,14 +40,14 @@ export class SimKube implements Pick<KubeClient, "request"> {
     }
   }
 
-  /** Lets the calls arrive that were under way all the time, in any order. */
-  deliver(shuffle: (requests: ApiRequest[]) => ApiRequest[]): void {
+  /** Delivers the late calls, in any order. */
+  deliver(shuffle: (requests: KubeRequest[]) => KubeRequest[]): void {
     for (const request of shuffle(this.#late.splice(0))) this.#call(request);
   }
 
-  #call(request: ApiRequest): ApiResult {
+  #call(request: KubeRequest): KubeResult {
     try {
-      const { body } = answer(this.#model, parseRoute(request.path, this.#model.store), {
+      const { body } = handleRequest(this.#model, parseRoute(request.path, this.#model.store), {
         method: request.method,
         query: new URLSearchParams(request.query),
         contentType: request.method === "PATCH" ? "application/merge-patch+json" : "application/json",
@@ -59,6 +61,6 @@ export class SimKube implements Pick<KubeClient, "request"> {
   }
 }
 
-function noAnswer(): ApiFailure {
+function noAnswer(): KubeFailure {
   return unreachable(new Error("no answer came"));
 }

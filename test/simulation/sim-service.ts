@@ -10,10 +10,10 @@ import type { Fate } from "./sim-kube.ts";
 
 export const SERVICE_KIND = "SimServiceJob";
 export const SERVICE_POOL = "sim:slots";
-/** So many tasks may run at the service together. */
+/** How many tasks may run at the service at a time. */
 export const SERVICE_SLOTS = 2;
 
-/** Histories hand out the plugin themselves, each its own. */
+/** Each history provides its own plugin. */
 export const serviceEntry: PluginEntry = {
   id: "sim-service",
   kinds: [
@@ -26,7 +26,7 @@ export const serviceEntry: PluginEntry = {
   load: () => assert.fail("every history has a plugin of its own"),
 };
 
-/** What becomes of the first attempts of a job at the service; of later ones the last. */
+/** The outcomes of a job's first attempts at the service. Later attempts have the last outcome. */
 export const TASK_ENDS = ["succeeds", "fails", "failsAgain", "isLost", "isRubbish", "needsCleanup"] as const;
 export type TaskEnd = (typeof TASK_ENDS)[number];
 
@@ -37,19 +37,20 @@ export type SimServicePorts = {
   readonly nowMs: () => number;
   readonly fateOf: () => Fate;
   readonly random: () => number;
-  /** Lets the deadline of every call that is under way pass. */
+  /** Lets the deadlines of all calls that are under way pass. */
   readonly cutOff: () => void;
 };
 
 /**
- * A service of somebody else's, and the plugin that speaks to it. Calls are lost, answered in vain, done twice or come late, and some are never
- * answered. A task is known by its name for ever: it is started once, and what was deleted is not started by a call that comes late.
+ * A foreign service, and the plugin that calls it. Calls are lost, lose their answer, are done twice or come
+ * late, and some are never answered. The service remembers a task's name forever: a task is started once, and a deleted
+ * task is not started by a late call.
  */
 export class SimService {
   readonly plugin: Plugin;
   readonly #ports: SimServicePorts;
   readonly #tasks = new Map<string, Task>();
-  /** The calls of its plugin, by the names of tasks. */
+  /** The calls of its plugin, by task name. */
   readonly #called = new Map<string, string[]>();
   #late: Call[] = [];
 
@@ -63,14 +64,14 @@ export class SimService {
     };
   }
 
-  /** What comes late arrives now. */
+  /** Delivers the late calls. */
   deliver(): void {
     const late = this.#late;
     this.#late = [];
     for (const call of late) this.#apply(call);
   }
 
-  /** What must be so at every moment. */
+  /** Checks the laws that hold at all times. */
   check(): void {
     const running = [...this.#tasks].filter(([name]) => this.#stateOf(name) === "running");
     assert.ok(
@@ -81,7 +82,7 @@ export class SimService {
     assert.equal(new Set(jobs).size, jobs.length, `a job runs twice at the service: ${running.map(([name]) => name)}`);
   }
 
-  /** What must be so once everything has come to rest. */
+  /** Checks the laws that hold once everything has come to rest. */
   checkTheEnd(): void {
     for (const name of this.#tasks.keys())
       assert.notEqual(this.#stateOf(name), "running", `${name} still runs at the service`);
@@ -118,7 +119,7 @@ export class SimService {
     return transitionOf(ends[Math.min(context.attempt, ends.length) - 1] ?? "succeeds");
   }
 
-  /** Some give their token back, others leave that to the end of their job. */
+  /** Some tasks release their token, others leave that to the end of their job. */
   async #finalize({ resources, job }: TaskContext): Promise<void> {
     await this.#fault();
     if (job.kindSpec["givesBack"] === true) await resources.release({ pool: SERVICE_POOL });
@@ -145,7 +146,7 @@ export class SimService {
     if (fate === "answerLost") await this.#noAnswer();
   }
 
-  /** An error, or nothing at all until the deadline. */
+  /** Fails with an error, or does not answer until the deadline. */
   async #noAnswer(): Promise<void> {
     if (this.#ports.random() < 0.7) throw new Error("the service hung up");
     this.#ports.cutOff();

@@ -1,53 +1,55 @@
 import assert from "node:assert/strict";
-import type { Desk } from "../../src/adapters/quota/desk.ts";
-import { ledgerOf } from "../../src/adapters/quota/domain-ledger.ts";
-import { plannerQuota } from "../../src/adapters/quota/planner-quota.ts";
-import { PoolFacts } from "../../src/adapters/quota/pool-facts.ts";
-import { reap, UNCONFIRMED_MS } from "../../src/adapters/quota/reap.ts";
-import { createTaskTokens } from "../../src/adapters/quota/task-tokens.ts";
 import { SimModel } from "../../src/adapters/simcluster/model.ts";
 import { populate, type SimNode } from "../../src/adapters/simcluster/sim-cluster.ts";
-import type { Db } from "../../src/adapters/store/db.ts";
-import { UNCHANGED } from "../../src/adapters/store/register-pool.ts";
+import { UNCHANGED } from "../../src/adapters/store/admin/register-pool.ts";
+import type { Db } from "../../src/adapters/store/db/db.ts";
 import { createStore } from "../../src/adapters/store/store.ts";
 import type { Job } from "../../src/core/job/job.ts";
 import type { SentJob } from "../../src/core/job/sent.ts";
-import { serveKinds } from "../../src/core/kinds/registry.ts";
 import type { Counters } from "../../src/core/quota/counters.ts";
 import { TICK_MS } from "../../src/core/quota/lease-clock.ts";
 import { createIntake } from "../../src/intake/intake.ts";
 import { createPlanner, type Planner } from "../../src/planner/planner.ts";
 import { type Clock, systemClock } from "../../src/runtime/clock.ts";
-import { createMember, type Lease, type Member } from "../../src/runtime/member.ts";
+import { createMember, type Member, type MemberLease } from "../../src/runtime/member.ts";
+import type { QuotaDomain } from "../../src/tokens/domain/domain.ts";
+import { ledgerOf } from "../../src/tokens/domain/domain-ledger.ts";
+import { plannerQuota } from "../../src/tokens/planner-quota.ts";
+import { PoolCache } from "../../src/tokens/pool-cache.ts";
+import { reap, UNCONFIRMED_MS } from "../../src/tokens/reaper/reap.ts";
+import { createTaskTokens } from "../../src/tokens/task-tokens.ts";
 import type { PluginHost } from "../../src/worker/ports.ts";
 import { createWorker, type Worker } from "../../src/worker/worker.ts";
 import { emptyDatabase } from "../support/database.ts";
+import { kindsWith } from "../support/kinds.ts";
 import { LosableCounters } from "../support/losable-counters.ts";
-import { soleDesk } from "../support/sole-quota.ts";
+import { soleDomain } from "../support/sole-quota.ts";
 import { SimClusterView } from "./sim-cluster-view.ts";
 import type { Fate } from "./sim-kube.ts";
 import { SERVICE_POOL, SERVICE_SLOTS, SimService, serviceEntry } from "./sim-service.ts";
 
-serveKinds([serviceEntry]);
+const KINDS = kindsWith(serviceEntry);
 
 export const GPU = "nvidia.com/gpu";
 export const FLAVOR_LABEL = "nvidia.com/gpu.product";
 const INSTALLATION = "simulation";
-/** Longer than the longest step of time, so that a member may miss a look without being taken for dead. */
+/** Longer than the longest step of time, so that a member may miss a look without being declared dead. */
 const LEASE_MS = 12_000;
 
-/** How long plugins' calls may take: a time that nobody else waits for, so that the clock knows them by it. */
+/**
+ * The longest time of plugin calls. Nothing else waits for this time, so that the clock recognizes these calls by it.
+ */
 const CALL_MS_MAX = 29_999;
 
-/** Time that moves only when the history says so. */
+/** A clock that the history moves. */
 export class VirtualClock implements Clock {
   atMs = 1_750_000_000_000;
   readonly nowMs = () => this.atMs;
   readonly monotonicMs = () => this.atMs;
   readonly #deadlines = new Set<() => void>();
   /**
-   * Whoever sleeps goes on at once, later in the same moment: the history decides when time passes. Only deadlines of calls of plugins pass when
-   * the history says so.
+   * Sleeps end at once, since the history decides when time passes. Only deadlines of
+   * plugin calls wait for the history.
    */
   readonly sleep = (ms?: number, signal?: AbortSignal) =>
     new Promise<void>((resolve) => {
@@ -81,43 +83,49 @@ export type WorldOptions = {
   readonly queues: readonly { readonly name: string; readonly quotas: Readonly<Record<string, number>> }[];
   /** How many processes of each role. */
   readonly processes: { readonly intakes: number; readonly planners: number; readonly workers: number };
-  /** What the planners count with; if absent they share counters in memory, which are lost with each planner that is killed. */
+  /**
+   * The planners' counters. Omitted: they share counters in memory, which are lost with each planner that is
+   * killed.
+   */
   readonly counters?: Counters;
 };
 
 type Intake = ReturnType<typeof createIntake>;
 
-/** A process that plans. */
+/** A process with a planner. */
 export type PlannerProcess = {
   readonly name: string;
   readonly member: Member;
   readonly planner: Planner;
-  readonly desk: Desk;
+  readonly domain: QuotaDomain;
 };
 
-/** A process that works, with caches of its own of every cluster. */
+/** A process with a worker and its own cache of every cluster. */
 export type WorkerProcess = {
   readonly name: string;
   readonly member: Member;
   readonly worker: Worker;
   readonly views: readonly SimClusterView[];
-  readonly observes: ReadonlyMap<string, Lease>;
+  readonly observes: ReadonlyMap<string, MemberLease>;
 };
 
-/** The whole service, its clusters and its database on one virtual clock, as if in several processes. Only the network is not real. */
+/**
+ * The whole service, its clusters and its database on one virtual clock, as if in several processes. Only the network
+ * is not real.
+ */
 export class World {
   readonly clock = new VirtualClock();
-  /** The clusters as they are. */
+  /** The clusters themselves. */
   readonly clusters: readonly SimClusterView[];
   readonly store: ReturnType<typeof createStore>;
-  /** What jobs without pods run at. */
+  /** The service where jobs without pods run. */
   readonly service: SimService;
   readonly intakes: readonly Intake[];
   readonly errors: unknown[] = [];
   readonly planners: PlannerProcess[];
   readonly workers: WorkerProcess[];
   readonly #options: WorldOptions;
-  /** Processes that were killed; what they had sent may still arrive. */
+  /** Processes that were killed. Their calls may still arrive. */
   readonly #killed: (PlannerProcess | WorkerProcess)[] = [];
   readonly #counters = new LosableCounters();
   #incarnation = 0;
@@ -168,12 +176,12 @@ export class World {
     return [...this.planners, ...this.workers];
   }
 
-  /** Every process renews what it holds. */
+  /** Every process renews its leases. */
   async renew(): Promise<void> {
     for (const { member } of this.processes()) await member.look();
   }
 
-  /** Any of the processes that take requests. */
+  /** One of the processes that take requests. */
   anyIntake(): Intake {
     return this.intakes[Math.floor(this.#options.random() * this.intakes.length)] as Intake;
   }
@@ -189,27 +197,27 @@ export class World {
     assert.equal(outcome.kind, "created", JSON.stringify(outcome));
   }
 
-  /** Lets time pass for everybody. */
+  /** Moves the clock. */
   pass(ms: number): void {
     this.clock.atMs += ms;
     for (const { model } of this.clusters) model.advance(this.clock.atMs);
   }
 
-  /** A worker's cache of one cluster hears what is there, and tells the worker of every job that it hears of. */
+  /** Updates a worker's cache of one cluster, and wakes the worker for every job in it. */
   refresh({ worker }: WorkerProcess, view: SimClusterView, resources?: Parameters<SimClusterView["refresh"]>[0]): void {
     const before = view.jobUids();
     view.refresh(resources);
     for (const uid of new Set([...before, ...view.jobUids()])) worker.wake(uid);
   }
 
-  /** What was under way arrives, also from processes that are not there any more. */
+  /** Delivers late calls, also those of processes that are gone. */
   deliver(choose: (calls: Parameters<Parameters<SimClusterView["kube"]["deliver"]>[0]>[0]) => typeof calls): void {
     for (const process of [...this.workers, ...this.#killed]) {
       if ("views" in process) for (const { kube } of process.views) kube.deliver(choose);
     }
   }
 
-  /** Whoever has the lease records what a cluster has room for. */
+  /** The process with the lease records a cluster's capacity. */
   async observeCapacity(cluster: SimClusterView): Promise<void> {
     for (const { observes } of this.workers) {
       const leaseEpoch = observes.get(cluster.name)?.epoch() ?? null;
@@ -224,7 +232,10 @@ export class World {
     }
   }
 
-  /** A worker is killed without a word and another starts. The one that was killed comes back: it may go on for a moment. */
+  /**
+   * A worker crashes and another starts. The crashed worker comes back: it may go on for a
+   * moment.
+   */
   async killWorker(at: number): Promise<WorkerProcess> {
     const before = this.workers[at] as WorkerProcess;
     this.workers[at] = this.#newWorker();
@@ -233,7 +244,7 @@ export class World {
     return before;
   }
 
-  /** The same for a planner, with which the counters are lost. */
+  /** The same for a planner. Its counters are lost. */
   async killPlanner(at: number): Promise<PlannerProcess> {
     const before = this.planners[at] as PlannerProcess;
     this.#counters.lose();
@@ -243,57 +254,57 @@ export class World {
     return before;
   }
 
-  /** A process stops as it should: what it held is free at once. */
+  /** A process stops in order: its leases are free at once. */
   async stop({ member }: PlannerProcess | WorkerProcess): Promise<void> {
     await member.leave();
   }
 
-  /** Others have taken a process for dead which does not know it. */
+  /** Other processes declare a process dead that does not know it. */
   async takeForDead({ name }: PlannerProcess | WorkerProcess): Promise<void> {
     await this.#options.db.query("delete from workers where name like $1", [`${name}/%`]);
   }
 
-  /** Every process that was killed is known to be dead, and the buckets are shared out among those that live. */
+  /** Lets all killed processes be declared dead, and their buckets be taken by live ones. */
   async becomeWhole(): Promise<void> {
     for (const killed of this.#killed) await this.takeForDead(killed);
-    // What belongs to others is left to them a few buckets at a time.
+    // Buckets are handed over a few at a time.
     for (let looks = 0; looks < (this.workers.length === 1 ? 2 : 8); looks += 1) {
       for (const { member } of this.processes()) await member.look();
       for (const { worker } of this.workers) await worker.runOnce();
     }
   }
 
-  /** The counters of the planner that leads. */
+  /** The counters of the leading planner. */
   async planAndCount() {
     await this.becomeWhole();
-    for (const { planner, desk } of this.planners) {
+    for (const { planner, domain } of this.planners) {
       if ((await planner.runOnce()) === null) continue;
       await this.reapAll();
-      return desk.counters.used();
+      return domain.counters.used();
     }
     return assert.fail("no planner leads");
   }
 
-  /** Takes back every grant whose answer was lost before. */
+  /** Frees every grant whose answer was lost. */
   async reapAll(): Promise<void> {
     for (let round = 0; round < UNCONFIRMED_MS / TICK_MS + 2; round += 1) await this.reap(TICK_MS);
   }
 
-  /** A round of the reaper, in the first process that has one, as of so much later. */
+  /** Runs a round of the reaper in the first process that has one, at a later time. */
   async reap(elapsedMs: number): Promise<void> {
     const [first] = this.planners;
     if (first === undefined) return;
-    await first.desk.counters.report(await first.desk.domain.openEpoch(OPEN_MS));
-    await reap(first.desk, elapsedMs);
+    await first.domain.counters.report(await first.domain.epochs.openEpoch(OPEN_MS));
+    await reap(first.domain, elapsedMs);
   }
 
-  /** Nothing of it goes on in the background. */
+  /** Waits until nothing runs in the background. */
   async close(): Promise<void> {
-    for (const process of [...this.planners, ...this.#killed]) if ("desk" in process) await process.desk.close();
+    for (const process of [...this.planners, ...this.#killed]) if ("domain" in process) await process.domain.close();
   }
 
   async jobs(): Promise<readonly Job[]> {
-    const filter = { namespace: "", names: [], kinds: [], phases: [], queue: "", cluster: "", labels: {} };
+    const filter = { namespace: "", names: [], kinds: [], phases: [], queue: "", cluster: null, labels: {} };
     const page = await this.store.reads.listJobs({ filter, order: "create_time", pageSize: 1000, after: null });
     assert.notEqual(page, "badCursor");
     return page === "badCursor" ? [] : page.jobs.map(({ job }) => job);
@@ -303,6 +314,7 @@ export class World {
     const { random } = this.#options;
     return createIntake({
       clock: this.clock,
+      kinds: KINDS,
       store: this.store.intake,
       randomBytes: (count) => Uint8Array.from({ length: count }, () => Math.floor(random() * 256)),
       wakePlanner: () => {},
@@ -327,8 +339,8 @@ export class World {
 
   #newPlanner(): PlannerProcess {
     const { name, member } = this.#newMember(false);
-    // Domains are opened in real time: history goes on meanwhile.
-    const desk = soleDesk({
+    // Domains are opened in real time, while the history goes on.
+    const domain = soleDomain({
       clock: systemClock(),
       ledger: ledgerOf("default", this.store.ledger, this.clock),
       counters: this.#options.counters ?? this.#counters.port,
@@ -336,8 +348,9 @@ export class World {
     const planner = createPlanner(
       {
         clock: this.clock,
+        kinds: KINDS,
         store: this.store.planner,
-        quota: plannerQuota(desk),
+        quota: plannerQuota(domain),
         lease: member.lease("planner"),
         wakeJob: (uid) => {
           for (const { worker } of this.workers) worker.wake(uid);
@@ -345,13 +358,13 @@ export class World {
       },
       { onError: (error) => this.errors.push(error) },
     );
-    return { name, member, planner, desk };
+    return { name, member, planner, domain };
   }
 
-  /** Tokens are counted where the planner that stands first counts, as if in its process. */
+  /** Tokens are counted by the leading planner's counters, as if in its process. */
   #pluginHost(): PluginHost {
-    const domains = { desk: async () => this.planners[0]?.desk ?? assert.fail("there is always a planner") };
-    const tasks = createTaskTokens({ domains, facts: new PoolFacts(this.clock, this.store.pools) });
+    const domains = { domain: async () => this.planners[0]?.domain ?? assert.fail("there is always a planner") };
+    const tasks = createTaskTokens({ domains, cache: new PoolCache(this.clock, this.store.pools) });
     return {
       pluginOf: async () => this.service.plugin,
       secrets: { get: () => assert.fail("no secret is asked for") },
@@ -383,6 +396,7 @@ export class World {
       },
       {
         config: {
+          kinds: KINDS,
           build: { installation: INSTALLATION, clusterDomain: "", initImage: "busybox", kubectlImage: "kubectl:1" },
         },
         pluginCallMsMax: CALL_MS_MAX,
@@ -410,9 +424,9 @@ function workerClusters(views: readonly SimClusterView[]) {
             clusters.includes(seen.cluster) || seen.pods.length + seen.services.length + seen.configMaps.length > 0,
         );
     },
-    look: async ({ uid, clusters }: { uid: string; clusters: readonly string[] }, signal: AbortSignal) => {
-      const looks = clusters.map((name) => byName.get(name)?.look(uid, signal) ?? null);
-      const seen = (await Promise.all(looks)).flatMap((cluster) => cluster ?? []);
+    listJob: async ({ uid, clusters }: { uid: string; clusters: readonly string[] }, signal: AbortSignal) => {
+      const lists = clusters.map((name) => byName.get(name)?.listJob(uid, signal) ?? null);
+      const seen = (await Promise.all(lists)).flatMap((cluster) => cluster ?? []);
       const others = views.filter(({ name }) => !clusters.includes(name)).map((cluster) => cluster.observe(uid));
       return seen.length < clusters.length ? null : [...seen, ...others];
     },

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
-import type { Db } from "../../src/adapters/store/db.ts";
+import type { Db } from "../../src/adapters/store/db/db.ts";
 import type { ClusterCapacity } from "../../src/core/plan/snapshot.ts";
 import { onEachDatabase } from "../support/databases.ts";
 import { freshStore, type TestStore } from "./db.ts";
@@ -36,7 +36,7 @@ onEachDatabase((openDb) => {
     assert.deepEqual(planned, { name: "batch", strategy: "STRICT_FIFO", parent: null, quotas: turned.quotas });
   });
 
-  test("a queue that is there exists, one that is not is not found, a stale version is stale", async () => {
+  test("changes of queues tell a taken name, an unknown queue and a stale version", async () => {
     const queue = { name: "batch", strategy: "STRICT_FIFO" as const, quotas: [] };
     assert.equal((await store.admin.updateQueue({ ...queue, version: 0 })).kind, "notFound");
     await store.admin.createQueue(queue);
@@ -48,7 +48,7 @@ onEachDatabase((openDb) => {
     assert.equal((await store.admin.deleteQueue("batch")).kind, "notFound");
   });
 
-  test("queues form trees: no circle, no parent that is not there, and none goes that others stand below", async () => {
+  test("queues form trees: no circle, no unknown parent, and no queue with others below it is deleted", async () => {
     const named = (name: string, parent: string | null) => ({
       name,
       parent,
@@ -78,7 +78,7 @@ onEachDatabase((openDb) => {
     assert.equal(kindOf(await admin.deleteQueue("a")), "done");
   });
 
-  test("two queues that are put below each other at once: one of them is refused", async () => {
+  test("of two queues that are put below each other at once, one is refused", async () => {
     const named = (name: string, parent: string | null) => ({
       name,
       parent,
@@ -93,7 +93,7 @@ onEachDatabase((openDb) => {
     assert.deepEqual(outcomes.map(({ kind }) => kind).sort(), ["done", "misplaced"]);
   });
 
-  test("a queue is in use while a job that has not ended names it, or a namespace", async () => {
+  test("a queue is in use while a live job or a namespace names it", async () => {
     await store.admin.createQueue({ name: "batch", strategy: "STRICT_FIFO", quotas: [] });
     const job = newJob({ name: "train", queue: "batch" });
     await store.intake.createJob({ job, sent: sentOf(job), requestId: "" });
@@ -103,7 +103,7 @@ onEachDatabase((openDb) => {
     assert.equal(shown?.waiting, 1);
   });
 
-  test("ensuring a queue or a namespace leaves what is there as it is", async () => {
+  test("ensuring a queue or a namespace leaves an existing one as it is", async () => {
     const before = await store.admin.getQueue("research");
     await store.admin.ensureQueue({ name: "research", strategy: "STRICT_FIFO", quotas: [] });
     assert.deepEqual(await store.admin.getQueue("research"), before);
@@ -112,7 +112,7 @@ onEachDatabase((openDb) => {
     assert.equal((await store.admin.getNamespace("team"))?.project, "p");
   });
 
-  test("a namespace is made, changed and deleted, but not under a job", async () => {
+  test("a namespace is created, changed and deleted, unless it has a job", async () => {
     const namespace = { name: "team", project: "vision", defaultQueue: "research" };
     const made = await store.admin.createNamespace(namespace);
     assert.deepEqual(made, { kind: "done", record: { ...namespace, version: 1, createTimeMs: NOW } });
@@ -135,7 +135,7 @@ onEachDatabase((openDb) => {
     unbound: [],
   };
 
-  test("a cluster's capacity is written only where it differs", async () => {
+  test("a cluster's capacity is written only if it differs", async () => {
     const seen = { cluster: "east", capacity: CAPACITY, reachable: true, nowMs: NOW };
     assert.equal(await store.clusters.recordCapacity(seen), true);
     assert.equal(await store.clusters.recordCapacity({ ...seen, nowMs: NOW + 5 }), false);
@@ -150,7 +150,7 @@ onEachDatabase((openDb) => {
     assert.deepEqual(planned?.capacity, { ...CAPACITY, seen: [] });
   });
 
-  test("registering a cluster again changes what it is and keeps what was seen of it", async () => {
+  test("registering a cluster again changes its settings and keeps its observed capacity", async () => {
     await store.clusters.recordCapacity({ cluster: "east", capacity: CAPACITY, reachable: true, nowMs: NOW });
     await store.admin.setCordoned("east", true);
     const flavor = { name: "gpu/new", resource: "nvidia.com/gpu", nodeLabels: {} };
@@ -162,7 +162,7 @@ onEachDatabase((openDb) => {
     assert.equal(same.version, again.version);
   });
 
-  test("cordoning is idempotent and told by the version", async () => {
+  test("cordoning is idempotent, and raises the version", async () => {
     const once = await store.admin.setCordoned("east", true);
     const twice = await store.admin.setCordoned("east", true);
     assert.ok(once.kind === "done" && twice.kind === "done");
@@ -179,7 +179,9 @@ onEachDatabase((openDb) => {
 
   const broken: Record<string, string> = {
     "a sum below zero": "insert into allocation_sums (pool, scope, name, used) values ('p', 'pool', '', -1)",
-    "an amount of zero": `insert into allocations (pool, token, queue, project, namespace, amount, fence, job_uid, admission, granted_ms)
+    "an amount of zero": `
+      insert into allocations
+        (pool, token, queue, project, namespace, amount, fence, job_uid, admission, granted_ms)
     values ('p', 't', 'q', 'p', 'n', 0, 1, gen_random_uuid(), 1, 0)`,
     "an unknown phase": "update jobs set phase = 'LOST'",
     "an ended job without its time": "update jobs set phase = 'SUCCEEDED'",

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import fc from "fast-check";
-import type { Db } from "../../src/adapters/store/db.ts";
+import type { Db } from "../../src/adapters/store/db/db.ts";
+import type { BatchSubmitOutcome, Submission } from "../../src/core/job/requests.ts";
 import type { SentJob } from "../../src/core/job/sent.ts";
 import { createIntake } from "../../src/intake/intake.ts";
-import type { Submission } from "../../src/intake/submit.ts";
-import type { BatchSubmitted } from "../../src/intake/submit-all.ts";
 import { onEachDatabase } from "../support/databases.ts";
+import { OWN_KINDS } from "../support/kinds.ts";
 import { seededRandom } from "../support/random.ts";
 import { freshStore } from "./db.ts";
 import { NOW } from "./jobs.ts";
@@ -18,12 +18,13 @@ onEachDatabase((openDb) => {
   });
   after(() => db.close());
 
-  /** A fresh database and an intake over it whose chance is the seed's. */
+  /** An empty database, and an intake over it with a seeded random source. */
   async function start() {
     const { store } = await freshStore(db);
     const random = seededRandom(1);
     const intake = createIntake({
       clock: { nowMs: () => NOW, monotonicMs: () => 0, sleep: async () => {} },
+      kinds: OWN_KINDS,
       store: store.intake,
       randomBytes: (count) => Uint8Array.from({ length: count }, () => Math.floor(random() * 256)),
       wakePlanner: () => {},
@@ -32,7 +33,7 @@ onEachDatabase((openDb) => {
     return { store, intake };
   }
 
-  /** Few names and ids, so that they meet. */
+  /** Few names and ids, so that submissions conflict. */
   const submissions = fc.array(
     fc.record({
       name: fc.constantFrom("a", "b", "c", ""),
@@ -55,8 +56,8 @@ onEachDatabase((openDb) => {
     return { job, requestId, validateOnly, strict: false, createdBy: "alice" };
   }
 
-  /** What a caller sees of an answer, without what chance decides. */
-  function seen(answer: BatchSubmitted): unknown {
+  /** An answer as its caller sees it, without random values. */
+  function seen(answer: BatchSubmitOutcome): unknown {
     if ("job" in answer) {
       const { name, namespace, spec } = answer.job;
       return [answer.kind, namespace, name.startsWith("g-") ? "generated" : name, spec.priority];
@@ -69,7 +70,7 @@ select (select count(*)::int from jobs) as jobs, (select count(*)::int from requ
        (select count(*)::int from job_changes) as changes, (select count(*)::int from job_events) as events,
        (select count(*)::int from request_ids r where not exists (select from jobs where uid = r.job_uid)) as dangling`;
 
-  test("a batch answers and leaves behind what the same submissions do one by one", async () => {
+  test("a batch gives the same answers and records as the same submissions one by one", async () => {
     await fc.assert(
       fc.asyncProperty(submissions, submissions, async (first, second) => {
         const alone = await start();
@@ -102,7 +103,7 @@ select (select count(*)::int from jobs) as jobs, (select count(*)::int from requ
       names,
     );
     const page = await store.reads.listJobs({
-      filter: { namespace: "team", names: [], kinds: [], phases: [], queue: "", cluster: "", labels: {} },
+      filter: { namespace: "team", names: [], kinds: [], phases: [], queue: "", cluster: null, labels: {} },
       order: "name",
       pageSize: 1,
       after: null,
@@ -110,7 +111,7 @@ select (select count(*)::int from jobs) as jobs, (select count(*)::int from requ
     assert.equal(page === "badCursor" ? -1 : page.total, 450);
   });
 
-  test("submissions that come at the same time share transactions, and one name is made once", async () => {
+  test("submissions that come at the same time share transactions, and each name is made once", async () => {
     const { intake } = await start();
     const drawn = { namespace: "team", priority: 0, requestId: "", validateOnly: false } as const;
     const names = Array.from({ length: 300 }, (_, at) => `n-${at % 100}`);

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
-import type { Db } from "../../src/adapters/store/db.ts";
+import type { Db } from "../../src/adapters/store/db/db.ts";
 import type { Job } from "../../src/core/job/job.ts";
 import { changeJob, type WantedChange } from "../../src/core/kinds/change-job.ts";
-import { kindOf } from "../../src/core/kinds/registry.ts";
 import { onEachDatabase } from "../support/databases.ts";
+import { OWN_KINDS } from "../support/kinds.ts";
 import { freshStore, raiseQuotaEpoch, type TestStore, takePlannerLease } from "./db.ts";
 import { FLAVOR, NOW, newJob, plannedFor, sentOf } from "./jobs.ts";
 
-/** Four workers of one GPU each, which may come and go. */
+/** Four elastic workers of one GPU each. */
 function elasticJob(): Job {
   const job = newJob({ name: "train", labels: { team: "a" } });
   const template = {
@@ -32,13 +32,13 @@ onEachDatabase((openDb) => {
   const change = (job: Job, wanted: Partial<WantedChange>, nowMs = NOW + 1) =>
     store.intake.changeJob(
       job,
-      (found) => changeJob(found, kindOf(found.spec.kind)!, { version: null, ...wanted }, nowMs),
+      (found) => changeJob(found, OWN_KINDS.kindOf(found.spec.kind)!, { version: null, ...wanted }, nowMs),
       nowMs,
     );
   const load = async (job: Job) => (await store.worker.loadJob(job.uid))!.job;
 
-  /** A job on board with all its members, and how it was granted. */
-  async function boarded(job: Job) {
+  /** An admitted job with all its members, and its grant. */
+  async function admittedJob(job: Job) {
     await store.intake.createJob({ job, sent: sentOf(job), requestId: "" });
     const plannerEpoch = await takePlannerLease(store, "p1");
     const { epoch } = await raiseQuotaEpoch(store);
@@ -55,7 +55,7 @@ onEachDatabase((openDb) => {
     return { epoch, fence };
   }
 
-  test("a change is all in one version: spec, columns that lists go by, event, and a time to look again", async () => {
+  test("one version holds a whole change: spec, columns of lists, event, and a time to look again", async () => {
     const job = elasticJob();
     await store.intake.createJob({ job, sent: sentOf(job), requestId: "" });
     const changed = await change(job, { priority: 7, suspend: true, labels: { team: "b" }, replicas: { worker: 2 } });
@@ -66,7 +66,7 @@ onEachDatabase((openDb) => {
       [2, 7, true, { team: "b" }],
     );
     assert.equal(found.spec.replicaSpecs["Worker"]?.replicas, 2);
-    const filter = { namespace: "", names: [], kinds: [], phases: [], queue: "", cluster: "", labels: { team: "b" } };
+    const filter = { namespace: "", names: [], kinds: [], phases: [], queue: "", cluster: null, labels: { team: "b" } };
     const listed = await store.reads.listJobs({ filter, order: "priority desc", pageSize: 10, after: null });
     assert.ok(listed !== "badCursor");
     assert.deepEqual(
@@ -81,7 +81,7 @@ onEachDatabase((openDb) => {
     assert.equal((await change({ ...job, name: "other" }, { priority: 1 })).kind, "notFound");
   });
 
-  test("who leaves a filter by its labels is told from the log, and the entry shows the job as it was then", async () => {
+  test("the log's entry tells that new labels took a job out of a filter, and shows the job with them", async () => {
     const job = elasticJob();
     await store.intake.createJob({ job, sent: sentOf(job), requestId: "" });
     await change(job, { labels: { team: "b" } });
@@ -98,9 +98,9 @@ onEachDatabase((openDb) => {
     );
   });
 
-  test("a gang that gives members up keeps the tokens of the others, under the fence that they have", async () => {
+  test("a gang that gives members up keeps the tokens of the others under their fence", async () => {
     const job = elasticJob();
-    const { epoch, fence } = await boarded(job);
+    const { epoch, fence } = await admittedJob(job);
     await change(job, { replicas: { Worker: 1 } });
     const { job: found, bucket } = (await store.worker.loadJob(job.uid))!;
     const lease = (await store.worker.takeBuckets("w1")).find((one) => one.bucket === bucket)!;

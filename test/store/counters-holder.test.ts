@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
-import { CountersHeldError, type HoldOptions, holdCounters } from "../../src/adapters/store/counters-holder.ts";
-import type { Db, Executor } from "../../src/adapters/store/db.ts";
+import type { Db, Executor } from "../../src/adapters/store/db/db.ts";
+import { CountersHeldError, type HoldOptions, holdCounters } from "../../src/adapters/store/fleet/counters-holder.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { emptyDatabase } from "../support/database.ts";
 import { onEachDatabase } from "../support/databases.ts";
@@ -24,7 +24,7 @@ onEachDatabase((openDb) => {
     ...given,
   });
 
-  /** A process' way to the database, which dies with it. */
+  /** A process' connection to the database, which ends with it. */
   function mortal(): { executor: Executor; kill: () => void } {
     let dead = false;
     return {
@@ -40,11 +40,11 @@ onEachDatabase((openDb) => {
     };
   }
 
-  test("a second process is refused with the reason, and may come when the first has left", async () => {
+  test("a second process is refused with the reason, until the first has released the right", async () => {
     const first = await holdCounters(db, options("one"));
     await assert.rejects(holdCounters(db, options("two")), (error: Error) => {
       assert.ok(error instanceof CountersHeldError);
-      assert.match(error.message, /memory of process one, .*set REDIS_URL/);
+      assert.match(error.message, /process one counts tokens in its own memory, .*set REDIS_URL/);
       return true;
     });
     await first.release();
@@ -52,7 +52,7 @@ onEachDatabase((openDb) => {
     await second.release();
   });
 
-  test("of many processes that start together one counts", async () => {
+  test("of many processes that start together, one gets the right", async () => {
     const starts = await Promise.allSettled(["a", "b", "c", "d"].map((name) => holdCounters(db, options(name))));
     const holds = starts.flatMap((start) => (start.status === "fulfilled" ? [start.value] : []));
     assert.equal(holds.length, 1);
@@ -60,7 +60,7 @@ onEachDatabase((openDb) => {
     await holds[0]?.release();
   });
 
-  test("a process that died is waited out", async () => {
+  test("the right of a dead process is free after the lease time", async () => {
     const { executor, kill } = mortal();
     const failed = Promise.withResolvers<unknown>();
     const dead = await holdCounters(executor, options("one", { onError: failed.resolve }));
@@ -72,7 +72,7 @@ onEachDatabase((openDb) => {
     await assert.rejects(dead.release(), /the process is dead/);
   });
 
-  test("a process that others took for dead is told once, and takes nothing back", async () => {
+  test("a process that was declared dead learns it once, and takes nothing back", async () => {
     const lost = Promise.withResolvers<Error>();
     const late = await holdCounters(db, options("one", { onLost: lost.resolve }));
     await db.query("update counters_holder set holder = 'two'");

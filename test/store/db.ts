@@ -1,9 +1,9 @@
-import type { Db } from "../../src/adapters/store/db.ts";
+import type { Db } from "../../src/adapters/store/db/db.ts";
 import { createStore } from "../../src/adapters/store/store.ts";
 import { emptyDatabase } from "../support/database.ts";
 import { FLAVOR, NOW } from "./jobs.ts";
 
-/** An empty database with queue `research` (8 GPUs), cluster `east` and namespaces that open on first use. */
+/** An empty database with queue `research` (8 GPUs), clusters, and namespaces that are created on first use. */
 export async function freshStore(db: Db) {
   await emptyDatabase(db);
   let appended = 0;
@@ -29,14 +29,14 @@ export async function freshStore(db: Db) {
 
 export type TestStore = Awaited<ReturnType<typeof freshStore>>["store"];
 
-/** Takes the planner's lease for a holder that is no member, which anybody may therefore take it from. */
+/** Takes the planner's lease for a holder that is no member, so that any other can take it over. */
 export async function takePlannerLease(store: TestStore, holder: string): Promise<number> {
   const epoch = await store.members.takeLease("planner", holder);
   if (epoch === null) throw new Error("somebody who lives holds the planner's lease");
   return epoch;
 }
 
-/** Raises the epoch of the domain of queues, whatever it is. */
+/** Raises the epoch of the queues' domain from any value. */
 export async function raiseQuotaEpoch({ ledger }: TestStore) {
   const raised = await ledger.raiseEpoch("default", null);
   if (raised.kind !== "raised") throw new Error("an epoch that may be any was not raised");

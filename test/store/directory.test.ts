@@ -6,8 +6,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { after, test } from "node:test";
-import { DirectoryHeldError, lockDirectory } from "../../src/adapters/store/directory-lock.ts";
-import { openPglite } from "../../src/adapters/store/pglite.ts";
+import { DirectoryHeldError, lockDirectory } from "../../src/adapters/store/db/directory-lock.ts";
+import { openPglite } from "../../src/adapters/store/db/pglite.ts";
 
 const root = mkdtempSync(join(tmpdir(), "gangway-store-"));
 after(() => rmSync(root, { recursive: true, force: true }));
@@ -57,7 +57,7 @@ test("of many processes that find a dead holder one takes over", async () => {
   await Promise.all(rivals.map((rival) => kill(rival.child)));
 });
 
-test("a directory that was released is free, also for the same process, and one that is held is not", () => {
+test("a released directory is free, also for the same process, and a held one is not", () => {
   const directory = join(root, "d");
   const first = lockDirectory(directory);
   assert.throws(() => lockDirectory(directory), DirectoryHeldError);
@@ -69,7 +69,7 @@ test("a directory that was released is free, also for the same process, and one 
   );
 });
 
-test("a pid that another process has by now does not hold a directory", () => {
+test("a pid that another process has now does not hold a directory", () => {
   const directory = join(root, "e");
   const owner = { pid: process.pid, started: "another boot/1", since: "", id: "x", released: false };
   writeFileSync(`${directory}.lock.7`, JSON.stringify(owner));
@@ -78,13 +78,13 @@ test("a pid that another process has by now does not hold a directory", () => {
   assert.ok(existsSync(`${directory}.lock.8`));
 });
 
-test("a lock file that holds no lock is nobody's", () => {
+test("a lock file without content holds no directory", () => {
   const directory = join(root, "f");
   writeFileSync(`${directory}.lock.1`, "");
   lockDirectory(directory).release();
 });
 
-test("a process that is killed while it writes loses nothing that it acknowledged", async () => {
+test("a process that is killed while it writes loses no acknowledged write", async () => {
   const directory = join(root, "killed");
   let acknowledged: string[] = [];
   for (const count of [40, 25]) {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
-import type { Db } from "../../src/adapters/store/db.ts";
+import type { Db } from "../../src/adapters/store/db/db.ts";
 import type { Job } from "../../src/core/job/job.ts";
 import type { Admission } from "../../src/core/job/status.ts";
 import type { PlannedAdmission } from "../../src/core/plan/plan-types.ts";
@@ -37,12 +37,13 @@ onEachDatabase((openDb) => {
     return sums.find(({ scope }) => scope.kind === "queue" && scope.pool === FLAVOR)?.used ?? 0;
   }
 
-  /** Everything that an admission writes, counted: a refused one leaves it as it was. */
+  /** Counts everything that an admission writes: a refused one changes nothing. */
   async function traces() {
     const [row] = await db.query(`
     select (select count(*) from allocations) as lines, (select count(*) from admissions) as admissions,
            (select count(*) from admission_clusters) as clusters, (select count(*) from job_changes) as changes,
-           (select coalesce(sum(used), 0)::int from allocation_sums) as used, (select sum(admission_counter)::int from clusters) as counters`);
+           (select coalesce(sum(used), 0)::int from allocation_sums) as used,
+           (select sum(admission_counter)::int from clusters) as counters`);
     return row;
   }
 
@@ -115,7 +116,7 @@ onEachDatabase((openDb) => {
     });
   }
 
-  test("the ledger refuses what the queue's limit does not allow, whatever the counters said", async () => {
+  test("the ledger refuses a grant above the queue's limit, whatever the counters granted", async () => {
     const [first, second, third] = [await submit(), await submit(), await submit()];
     assert.equal(await admit(plannedFor(first)), "recorded");
     const before = await traces();
@@ -213,7 +214,7 @@ onEachDatabase((openDb) => {
     assert.equal(new Set(shown?.tokens.map(({ fence }) => fence)).size, 2);
   });
 
-  test("growth of an admission that is not live any more is stale", async () => {
+  test("growth of an admission that is no longer live is stale", async () => {
     const job = await submit();
     await admit(plannedFor(job));
     const admitted = await load(job.uid);
@@ -223,7 +224,7 @@ onEachDatabase((openDb) => {
     assert.equal(await admit(plannedFor(job, grow)), "stale");
   });
 
-  test("a step is stale when the job moved on, and changes nothing", async () => {
+  test("a step is stale if the job moved on, and changes nothing", async () => {
     const job = await submit();
     const lease = await leaseOf(job);
     await store.intake.requestCancel(job, "enough", NOW);
@@ -243,7 +244,7 @@ onEachDatabase((openDb) => {
     assert.deepEqual(await load(job.uid), job);
   });
 
-  test("a lease of another bucket does not serve", async () => {
+  test("a lease of another bucket does not allow a record", async () => {
     const job = await submit();
     const lease = await leaseOf(job);
     const other = { ...lease, bucket: (lease.bucket + 1) % 1024 };
@@ -273,7 +274,7 @@ onEachDatabase((openDb) => {
     assert.deepEqual(await store.ledger.unconfirmedReleases("default", 10), []);
   });
 
-  test("an admission that a decision no longer names gives back what it held", async () => {
+  test("an admission that a decision no longer names releases its tokens", async () => {
     const job = await submit();
     await admit(plannedFor(job));
     const admitted = await load(job.uid);
@@ -331,7 +332,7 @@ onEachDatabase((openDb) => {
     assert.equal((await raiseQuotaEpoch(store)).rows[0]?.fence, fence);
   });
 
-  test("a refusal changes a job's record only where the dominant reason changed", async () => {
+  test("a refusal changes a job's record only if the dominant reason changed", async () => {
     const job = await submit();
     const refusal = {
       jobUid: job.uid,
@@ -378,7 +379,7 @@ onEachDatabase((openDb) => {
     assert.equal((await load(late.uid)).version, 1);
   });
 
-  test("the time to look again moves only while the job is as it was looked at", async () => {
+  test("the time to look again moves only if the job has not changed", async () => {
     const job = await submit();
     const lease = await leaseOf(job);
     await store.worker.recheckAt(job.uid, NOW + 100, lease, 1);
@@ -389,7 +390,7 @@ onEachDatabase((openDb) => {
     assert.deepEqual(await store.worker.dueJobs([lease.bucket], NOW + 50, 5), [job.uid]);
   });
 
-  test("due jobs come most overdue first, from the buckets asked for", async () => {
+  test("due jobs of the given buckets are listed, most overdue first", async () => {
     const late = await submit({ createTimeMs: NOW });
     const early = await submit({ createTimeMs: NOW - 5 });
     const buckets = (await store.worker.takeBuckets("w")).map(({ bucket }) => bucket);
@@ -398,7 +399,7 @@ onEachDatabase((openDb) => {
     assert.deepEqual(await store.worker.dueJobs([], NOW, 5), []);
   });
 
-  test("of two planners that plan the same job one records", async () => {
+  test("of two planners that plan the same job, one records", async () => {
     const job = await submit();
     const plan = plannedFor(job);
     const outcomes = await Promise.all([admit(plan), admit(plan)]);

@@ -1,5 +1,5 @@
 /** A process that takes the directory it is given, says how that went, and holds on until its input ends. */
-import { DirectoryHeldError, lockDirectory } from "../../src/adapters/store/directory-lock.ts";
+import { DirectoryHeldError, lockDirectory } from "../../src/adapters/store/db/directory-lock.ts";
 
 try {
   lockDirectory(process.argv[2] ?? "");

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
-import type { Db } from "../../src/adapters/store/db.ts";
+import type { Db } from "../../src/adapters/store/db/db.ts";
 import { createStore } from "../../src/adapters/store/store.ts";
 import { onEachDatabase } from "../support/databases.ts";
 import { freshStore, type TestStore } from "./db.ts";
@@ -17,7 +17,7 @@ onEachDatabase((openDb) => {
     store = (await freshStore(db)).store;
   });
 
-  /** A create as a retrying client sends it: every attempt has a uid of its own. */
+  /** A create as a client that retries sends it: every attempt has a uid of its own. */
   function request(name: string, requestId: string, priority = 0) {
     const job = newJob({ name, priority, uid: nextUid() });
     return { job, sent: sentOf(job), requestId };
@@ -39,7 +39,7 @@ onEachDatabase((openDb) => {
     assert.equal((await store.intake.createJob({ ...request("train", "r1"), sent })).kind, "replayed");
   });
 
-  test("a request id with another payload tells what was sent then", async () => {
+  test("a request id with another payload answers with the earlier payload", async () => {
     const first = request("train", "r1");
     await store.intake.createJob(first);
     assert.deepEqual(await store.intake.createJob(request("other", "r1")), {
@@ -49,7 +49,7 @@ onEachDatabase((openDb) => {
     assert.equal(await store.reads.getJob({ namespace: "team", name: "other" }), null);
   });
 
-  test("a name without a request id is unchanged with the same spec, taken with another", async () => {
+  test("without a request id, a name is `unchanged` with the same spec and taken with another", async () => {
     const first = request("train", "");
     await store.intake.createJob(first);
     assert.deepEqual(await store.intake.createJob(request("train", "")), { kind: "unchanged", job: first.job });
@@ -62,14 +62,14 @@ onEachDatabase((openDb) => {
     assert.equal((await store.intake.createJob(request("other", "r1", 7))).kind, "created");
   });
 
-  test("a request id that was answered unchanged names that job from then on", async () => {
+  test("a request id that was answered `unchanged` stands for that job from then on", async () => {
     const first = request("train", "");
     await store.intake.createJob(first);
     assert.equal((await store.intake.createJob(request("train", "r1"))).kind, "unchanged");
     assert.deepEqual(await store.intake.createJob(request("train", "r1")), { kind: "replayed", job: first.job });
   });
 
-  test("a generated name that is taken is never somebody else's job", async () => {
+  test("a generated name that is taken never answers with the job that has it", async () => {
     const generated = (requestId: string) => {
       const made = request("train-x7k2p", requestId);
       return { ...made, sent: { ...made.sent, name: "", generateName: "train-" } };
@@ -79,7 +79,7 @@ onEachDatabase((openDb) => {
     assert.equal((await store.intake.createJob(generated("r1"))).kind, "replayed");
   });
 
-  test("a name whose job is being deleted is neither free nor unchanged", async () => {
+  test("the name of a job that is being deleted is neither free nor `unchanged`", async () => {
     await store.intake.createJob(request("train", ""));
     assert.equal((await store.intake.requestDelete({ namespace: "team", name: "train" }, NOW)).kind, "deleting");
     assert.deepEqual(await store.intake.createJob(request("train", "")), { kind: "beingDeleted" });
@@ -96,7 +96,7 @@ onEachDatabase((openDb) => {
     );
   });
 
-  test("a namespace is made on first use where they are open", async () => {
+  test("an open installation makes a namespace on first use", async () => {
     assert.equal((await store.intake.facts("team")).namespace, "open");
     await store.intake.createJob(request("train", ""));
     assert.deepEqual((await store.intake.facts("team")).namespace, { project: "default", defaultQueue: "research" });
@@ -112,14 +112,14 @@ onEachDatabase((openDb) => {
     );
   });
 
-  test("a namespace is nobody's where they are closed", async () => {
+  test("a closed installation makes no namespace", async () => {
     const clock = { nowMs: () => NOW };
     const closed = createStore(db, { clock, openNamespaces: false, defaultQueue: "research", onAppended: () => {} });
     assert.equal((await closed.intake.facts("team")).namespace, null);
     await assert.rejects(closed.intake.createJob(request("train", "")), /namespace/);
   });
 
-  test("facts say which queues there are", async () => {
+  test("facts say whether a queue exists", async () => {
     const facts = await store.intake.facts("team");
     assert.equal(await facts.queueExists("research"), true);
     assert.equal(await facts.queueExists("nope"), false);
@@ -134,7 +134,7 @@ onEachDatabase((openDb) => {
     assert.deepEqual((await store.worker.loadJob(job.uid))?.job, outcome.job);
   });
 
-  test("what ended before cannot be cancelled but deleted; what is not there is not found", async () => {
+  test("a job that has ended can be deleted but not cancelled; an unknown job is not found", async () => {
     const { job } = await submitted("train");
     const leases = await store.worker.takeBuckets("w");
     const bucket = (await store.worker.loadJob(job.uid))?.bucket;
@@ -163,7 +163,7 @@ onEachDatabase((openDb) => {
     assert.deepEqual((await store.worker.loadJob(job.uid))?.job.cancel, outcome.job.cancel);
   });
 
-  test("request ids last until they are old and their job is gone", async () => {
+  test("request ids are kept until they are old and their job is gone", async () => {
     const { job } = await submitted("kept");
     await store.intake.createJob({ job: newJob({ name: "kept" }), sent: sentOf(job), requestId: "r1" });
     await store.watch.prune(NOW + 1);

@@ -104,7 +104,7 @@ export function plannedFor(job: Job, overrides: Partial<PlannedAdmission> = {}):
   };
 }
 
-/** The words of the fields as arbitrary values; keys and texts may hold any character that JSON can. */
+/** Arbitrary values of fields. Keys and texts may hold any character that JSON can. */
 const text = fc.string({ unit: "binary", maxLength: 8 });
 const map = fc.dictionary(text, text, { maxKeys: 3 });
 const ms = fc.integer({ min: 0, max: 4_000_000_000_000 });
@@ -165,11 +165,11 @@ export const anyStatus: fc.Arbitrary<JobStatus> = fc
     return { ...status, completionTimeMs: terminal ? status.completionTimeMs : null } as JobStatus;
   });
 
-/** Admissions as a job may have them: numbered upwards, one live at most, none of which nothing is left. */
+/** Admissions as a job may have them: numbered upwards, at most one live, none that is history. */
 export const anyAdmissions: fc.Arbitrary<readonly Admission[]> = fc
   .array(
     fc.record({
-      cluster: fc.constantFrom("east", "west"),
+      cluster: fc.constantFrom("east", "west", null),
       admitTimeMs: ms,
       members: counts,
       flavors: map,
@@ -191,5 +191,5 @@ export const anyAdmissions: fc.Arbitrary<readonly Admission[]> = fc
     })),
   );
 
-/** What a job's line has beside its charge: no caps, and it does not lapse. */
+/** The caps and the lease of a job's allocation: none. */
 export const NO_LIMIT = { caps: { project: null, namespace: null }, leaseMs: null } as const;

@@ -1,7 +1,8 @@
-import type { Db } from "../../src/adapters/store/db.ts";
-import { type PoolChange, UNCHANGED } from "../../src/adapters/store/register-pool.ts";
+import { UNCHANGED } from "../../src/adapters/store/admin/register-pool.ts";
+import type { Db } from "../../src/adapters/store/db/db.ts";
 import type { AllocationLine, Holder } from "../../src/core/quota/counters.ts";
 import type { LedgerGrant, ReleaseRequest } from "../../src/core/quota/ledger.ts";
+import type { PoolChange } from "../../src/core/quota/pools.ts";
 import { freshStore, raiseQuotaEpoch, type TestStore } from "./db.ts";
 
 export const POOL = "ex:slots";
@@ -40,7 +41,9 @@ export function releaseOf(of: Partial<ReleaseRequest> & { readonly token: string
   };
 }
 
-/** A store with a pool of 10 in domain `default` at a raised epoch, and grants of that epoch with fences of their own. */
+/**
+ * A store with a pool of 10 in domain `default` at a raised epoch, and a maker of grants with new fences of that epoch.
+ */
 export async function freshLedger(db: Db) {
   const { store } = await freshStore(db);
   const registered = await store.pools.register(poolChange({ quota: 10 }), { version: 0, actor: "admin" });
@@ -54,7 +57,7 @@ export async function freshLedger(db: Db) {
   return { store, epoch, grant };
 }
 
-/** Every sum of the ledger is that of its live rows, and none is above its limit. */
+/** Returns true if every sum of the ledger equals that of its live rows. */
 export async function agrees(store: TestStore): Promise<boolean> {
   return (await store.pools.check(null)).sums.length === 0;
 }

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
-import type { Db } from "../../src/adapters/store/db.ts";
+import type { Db } from "../../src/adapters/store/db/db.ts";
+import { releaseTokensIn } from "../../src/adapters/store/ledger/release-tokens.ts";
 import type { AllocationLine, HeldToken } from "../../src/core/quota/counters.ts";
 import type { LedgerGrant } from "../../src/core/quota/ledger.ts";
 import { onPostgres } from "../support/databases.ts";
@@ -12,12 +13,14 @@ import { agrees, caller, freshLedger, line, POOL, poolChange, releaseOf } from "
 const POOLS = [POOL, "ex:b", "ex:c"];
 const QUEUES = ["all", "left", "right"];
 
-/** Refuses whatever makes a sum grow beyond the limit that is in force at that statement. */
+/** A trigger that refuses every statement that raises a sum above its limit in force. */
 const WITNESS = `
 create or replace function witness() returns trigger language plpgsql as $$
 declare most bigint;
 begin
-  select case new.scope when 'pool' then quota when 'project' then project_default when 'namespace' then namespace_default end
+  select case new.scope when 'pool' then quota
+                        when 'project' then project_default
+                        when 'namespace' then namespace_default end
     into most from pools where name = new.pool;
   if new.used > most and (tg_op = 'INSERT' or new.used > old.used) then
     raise exception 'over the limit: % % % uses % of %', new.pool, new.scope, new.name, new.used, most;
@@ -49,13 +52,13 @@ onPostgres((openDb) => {
     return lines.map(({ caps: _, ...rest }) => ({ ...rest, holder, fence, confirmed: false }));
   }
 
-  /** Waits until so many connections of this database wait for a lock. */
+  /** Waits until this many connections of this database wait for a lock. */
   async function blocked(count: number): Promise<void> {
     const waiting = "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
     while ((await db.query(waiting)).length < count);
   }
 
-  /** Runs `act` while everything that is counted in the pool is taken by somebody else. */
+  /** Runs `act` while another transaction holds the lock of the pool. */
   async function withPoolTaken<T>(act: () => Promise<T>): Promise<T> {
     await commit(grant([line({ token: "first" })]));
     return db.tx(async (tx) => {
@@ -64,7 +67,7 @@ onPostgres((openDb) => {
     });
   }
 
-  test("beside grants, releases, limits, repairs and raised epochs no limit is exceeded and every sum is that of its rows", async () => {
+  test("concurrent grants, releases, limits, repairs and epochs exceed no limit and keep every sum right", async () => {
     const random = seededRandom(7);
     const pick = <T>(of: readonly T[]): T => of[Math.floor(random() * of.length)] as T;
     const upTo = (max: number) => Math.floor(random() * (max + 1));
@@ -127,7 +130,7 @@ onPostgres((openDb) => {
     assert.ok((outcomes["committed"] ?? 0) > 0 && (outcomes["over"] ?? 0) > 0 && (outcomes["released"] ?? 0) > 0);
   });
 
-  test("of many grants for the last room one is committed", async () => {
+  test("of many grants for the last room, one is committed", async () => {
     for (let round = 0; round < 5; round += 1) {
       ({ store, epoch, grant } = await freshLedger(db));
       const grants = Array.from({ length: 12 }, (_, at) => grant([line({ token: `t${at}`, amount: 6 })]));
@@ -136,7 +139,7 @@ onPostgres((openDb) => {
     }
   });
 
-  test("of many releases of one token one releases it", async () => {
+  test("of many releases of one token, one succeeds", async () => {
     await commit(grant([line({ amount: 10 })]));
     const outcomes = await Promise.all(
       Array.from({ length: 12 }, () => store.ledger.release([releaseOf({ token: "t1" })], NOW)),
@@ -146,7 +149,7 @@ onPostgres((openDb) => {
     assert.equal(await agrees(store), true);
   });
 
-  test("of a grant and its voiding one comes first, and the other is told", async () => {
+  test("a commit and a void of the same grant agree on which came first", async () => {
     for (let round = 0; round < 40; round += 1) {
       const made = grant([line({ token: `a${round}`, amount: 1 }), line({ token: `b${round}`, amount: 1 })]);
       const both = [() => commit(made), () => store.ledger.voidGrants(held(made).slice(0, 1), NOW)] as const;
@@ -167,7 +170,7 @@ onPostgres((openDb) => {
     }
   });
 
-  test("voiding waits for a commit of its grant that is under way, which counts", async () => {
+  test("a void waits for a commit in progress, and the commit wins", async () => {
     const made = grant([line()]);
     const inFlight = await withPoolTaken(async () => {
       const committing = commit(made);
@@ -180,7 +183,19 @@ onPostgres((openDb) => {
     assert.deepEqual(await inFlight.voiding, ["live"]);
   });
 
-  test("raising the epoch waits for a commit under way and reads it, and later commits under the old epoch are refused", async () => {
+  test("a repeated commit waits for a release in progress, and is then refused", async () => {
+    const made = grant([line()]);
+    assert.equal(await commit(made), "committed");
+    const repeated = await db.tx(async (tx) => {
+      await releaseTokensIn(tx, [releaseOf({ token: "t1" })], NOW);
+      const committing = commit(made);
+      await Promise.race([committing, blocked(1)]);
+      return { committing };
+    });
+    assert.equal(await repeated.committing, "gone");
+  });
+
+  test("raising the epoch waits for a running commit and reads it; later old commits are refused", async () => {
     const [early, late] = [grant([line({ token: "early" })]), grant([line({ token: "late" })])];
     let raisedAt: number | null = null;
     const inFlight = await withPoolTaken(async () => {
@@ -204,7 +219,7 @@ onPostgres((openDb) => {
     assert.equal(await commit(late, raised.epoch), "epochMoved");
   });
 
-  test("a limit that is lowered waits for a commit under way, and holds for every later one", async () => {
+  test("a lowered limit waits for a commit in progress, and applies to every later one", async () => {
     const inFlight = await withPoolTaken(async () => {
       const committing = commit(grant([line({ token: "early", amount: 8 })]));
       await blocked(1);
@@ -219,13 +234,13 @@ onPostgres((openDb) => {
     assert.equal(await inFlight.coming, "over");
   });
 
-  test("of many who expect the same epoch one raises it", async () => {
+  test("of many processes that expect the same epoch, one raises it", async () => {
     const outcomes = await Promise.all(Array.from({ length: 8 }, () => store.ledger.raiseEpoch("default", epoch)));
     assert.equal(outcomes.filter(({ kind }) => kind === "raised").length, 1);
     assert.ok(outcomes.every((outcome) => outcome.epoch === epoch + 1));
   });
 
-  test("of many registrations of one pool in different domains one fixes it", async () => {
+  test("of many registrations of one pool in different domains, the first fixes the domain", async () => {
     const domains = Array.from({ length: 8 }, (_, at) => `d${at % 4}`);
     const outcomes = await Promise.all(
       domains.map((domain) =>

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import fc from "fast-check";
-import type { Db } from "../../src/adapters/store/db.ts";
+import type { Db } from "../../src/adapters/store/db/db.ts";
 import { CounterState } from "../../src/core/quota/counter-state.ts";
 import type { AllocationLine, Scope } from "../../src/core/quota/counters.ts";
 import { openMemoryDb } from "../support/databases.ts";
@@ -91,7 +91,7 @@ function sorted(sums: readonly { readonly scope: Scope; readonly used: number }[
   return sums.map(({ scope, used }) => `${JSON.stringify(scope)} ${used}`).sort();
 }
 
-/** The ledger beside the counters' specification, which is opened from it. */
+/** The ledger, and the counters' specification that is opened from it. */
 async function pair() {
   const ledger = await freshLedger(db);
   const { store } = ledger;
@@ -117,7 +117,7 @@ async function pair() {
       const holder = caller(name);
       const asked = counters.grant({ epoch, holder, lines, priority: 0, waiter: null });
       fences += 1n;
-      // Where the counters refuse, the ledger is asked all the same, as by counters that have lost something.
+      // Asks the ledger even if the counters refuse, as counters that have lost tokens would.
       const fence = asked.kind === "granted" ? asked.fence : (BigInt(epoch) << 32n) + (1n << 31n) + fences;
       const [outcome] = await store.ledger.commit("default", epoch, [{ lines, holder, fence }], NOW);
       if (asked.kind === "granted") assert.deepEqual(outcome, { kind: "committed" });
@@ -137,7 +137,8 @@ async function pair() {
     },
     queue: async ({ queue, nominal, lending, borrowing }: Extract<Step, { kind: "queue" }>) => {
       await db.query(
-        "update queue_quotas set nominal = $2, lending_limit = $3, borrowing_limit = $4 where queue = $1 and position = 0",
+        `update queue_quotas set nominal = $2, lending_limit = $3, borrowing_limit = $4
+          where queue = $1 and position = 0`,
         [queue, nominal, lending, borrowing],
       );
       await db.query("update quota_domains set limits_version = limits_version + 1");
@@ -148,7 +149,7 @@ async function pair() {
   return { store, counters, steps };
 }
 
-test("the ledger decides and counts as the counters' specification does", async () => {
+test("the ledger decides and counts like the counters' specification", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(anyStep, { minLength: 4, maxLength: 25 }), async (history) => {
       const { store, counters, steps } = await pair();

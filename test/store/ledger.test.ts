@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
-import type { Db } from "../../src/adapters/store/db.ts";
+import type { Db } from "../../src/adapters/store/db/db.ts";
 import type { AllocationLine, HeldToken, Scope } from "../../src/core/quota/counters.ts";
 import type { LedgerGrant } from "../../src/core/quota/ledger.ts";
 import { onEachDatabase } from "../support/databases.ts";
@@ -69,7 +69,7 @@ onEachDatabase((openDb) => {
       scope: { kind: "namespace", pool: POOL, project: "vision", namespace: "team" },
       limit: 2,
     },
-    "the call's own cap, where that is tighter": {
+    "the request's own cap if it is tighter": {
       change: { projectDefault: 5 },
       line: { amount: 3, caps: { project: 1, namespace: null } },
       scope: { kind: "project", pool: POOL, project: "vision" },
@@ -87,7 +87,7 @@ onEachDatabase((openDb) => {
       scope: { kind: "queue", pool: POOL, queue: "research" },
       limit: 0,
     },
-    "a pool that nobody registered": {
+    "an unregistered pool": {
       change: {},
       line: { pool: "ex:none" },
       scope: { kind: "pool", pool: "ex:none" },
@@ -95,7 +95,7 @@ onEachDatabase((openDb) => {
     },
   };
   for (const [name, { change, line: asked, scope, limit }] of Object.entries(limits)) {
-    test(`a grant is over ${name}, says what was in the way, and leaves no trace`, async () => {
+    test(`a grant above ${name} is refused with that limit, and leaves no trace`, async () => {
       await store.pools.register(poolChange(change), { version: 0, actor: "admin" });
       const wanted = line(asked);
       const [outcome] = await commit(grant([wanted]));
@@ -108,7 +108,7 @@ onEachDatabase((openDb) => {
     });
   }
 
-  test("grants of one transaction count for those after them, and each stands or falls with all its lines", async () => {
+  test("a grant counts for later ones of its transaction, and is recorded as a whole or not at all", async () => {
     const outcomes = await kinds(
       grant([line({ token: "a", amount: 6 })]),
       grant([line({ token: "b", amount: 4 }), line({ token: "c", amount: 1 })]),
@@ -121,7 +121,7 @@ onEachDatabase((openDb) => {
     assert.deepEqual(live.map(({ token }) => token).sort(), ["a", "d"]);
   });
 
-  test("projects and namespaces are told apart by their whole names", async () => {
+  test("projects and namespaces are distinguished by their whole names", async () => {
     await store.pools.register(poolChange({ projectDefault: 2, namespaceDefault: 2 }), { version: 0, actor: "admin" });
     const scopes = [
       ["team", "a"],
@@ -136,7 +136,7 @@ onEachDatabase((openDb) => {
     assert.equal(await agrees(store), true);
   });
 
-  test("a token that is live under another fence is taken, and the answer says by whom", async () => {
+  test("a token that is live under another fence is taken, and the answer names its holder", async () => {
     const first = grant([line({ amount: 2 })], caller("a"));
     await commit(first);
     const [outcome] = await commit(grant([line()], caller("b")));
@@ -152,7 +152,7 @@ onEachDatabase((openDb) => {
     assert.deepEqual(await kinds({ ...first, lines: [line({ amount: 1 })] }), ["taken"]);
   });
 
-  test("a grant of another epoch is refused whole, and so is a fence of another epoch", async () => {
+  test("a commit under another epoch and a fence of another epoch are refused", async () => {
     const old = grant([line()]);
     const raised = await store.ledger.raiseEpoch("default", epoch);
     assert.ok(raised.kind === "raised");
@@ -161,7 +161,7 @@ onEachDatabase((openDb) => {
     assert.deepEqual(await store.ledger.findLive([line()]), []);
   });
 
-  test("a grant that was committed before the epoch was raised is committed still", async () => {
+  test("a grant that was committed before a new epoch stays committed", async () => {
     const old = grant([line()]);
     await commit(old);
     const raised = await store.ledger.raiseEpoch("default", null);
@@ -170,7 +170,7 @@ onEachDatabase((openDb) => {
     assert.equal(await used(pool), 1);
   });
 
-  test("an epoch is raised once by those who expect the same, and the others are told the present one", async () => {
+  test("one of the callers that expect the same epoch raises it, and the others get the present one", async () => {
     const [row] = [grant([line({ amount: 2 })])];
     await commit(row);
     const raised = await store.ledger.raiseEpoch("default", epoch);
@@ -185,7 +185,7 @@ onEachDatabase((openDb) => {
     assert.equal((await store.ledger.readEpoch("default"))?.epoch, epoch + 1);
   });
 
-  test("a token is released exactly once, and its fence is gone for ever", async () => {
+  test("a token is released exactly once, and its fence can never be committed again", async () => {
     const made = grant([line({ amount: 4 })]);
     await commit(made);
     const [first, second] = await store.ledger.release([releaseOf({ token: "t1" }), releaseOf({ token: "t1" })], NOW);
@@ -197,7 +197,7 @@ onEachDatabase((openDb) => {
     assert.deepEqual(await kinds(grant([line({ amount: 10 })])), ["committed"]);
   });
 
-  test("a grant of which a line was released is gone as a whole", async () => {
+  test("a grant is gone as a whole after one of its allocations was released", async () => {
     const made = grant([line({ token: "a" }), line({ token: "b" })]);
     await commit(made);
     await store.ledger.release([releaseOf({ token: "a" })], NOW);
@@ -229,7 +229,7 @@ onEachDatabase((openDb) => {
     });
   }
 
-  test("what was released is told to the counters until they confirm it", async () => {
+  test("released tokens are listed for the counters until they confirm them", async () => {
     const made = grant([line({ token: "a" }), line({ token: "b" })]);
     await commit(made);
     await store.ledger.release([releaseOf({ token: "b" }), releaseOf({ token: "a" })], NOW);
@@ -242,7 +242,7 @@ onEachDatabase((openDb) => {
     assert.deepEqual(await store.ledger.unconfirmedReleases("default", 9), []);
   });
 
-  test("a voided grant can never be committed; one that is there is said to be live, or gone", async () => {
+  test("a voided grant can never be committed; a recorded one is reported as live or gone", async () => {
     const [phantom, live, released] = ["p", "l", "r"].map((token) => grant([line({ token })]));
     assert.ok(phantom && live && released);
     await commit(live, released);
@@ -260,14 +260,14 @@ onEachDatabase((openDb) => {
     );
   });
 
-  test("voiding one line of a grant voids all of it for the ledger", async () => {
+  test("a void of one allocation makes the whole grant impossible to commit", async () => {
     const phantom = grant([line({ token: "a" }), line({ token: "b" })]);
     assert.deepEqual(await store.ledger.voidGrants(held(phantom).slice(0, 1), NOW), ["voided"]);
     assert.deepEqual(await kinds(phantom), ["gone"]);
     assert.deepEqual(await store.ledger.findLive([{ pool: POOL, token: "b" }]), []);
   });
 
-  test("releases of more than a day ago are forgotten once confirmed, and what is as old can never be committed", async () => {
+  test("confirmed releases are forgotten after a day, and no request of that age can be committed", async () => {
     const dayMs = 86_400_000;
     const [late, old, young, open] = ["late", "old", "young", "open"].map((token) => grant([line({ token })]));
     assert.ok(late && old && young && open);
@@ -285,7 +285,7 @@ onEachDatabase((openDb) => {
     assert.deepEqual(await kinds(old, late, young), ["gone", "gone", "gone"]);
   });
 
-  test("a lowered quota grants nothing new until use drains, and takes nothing away", async () => {
+  test("a lowered quota blocks new grants until use falls below it, and takes nothing away", async () => {
     await commit(grant([line({ token: "a", amount: 6 })]));
     await store.pools.register(poolChange({ quota: 3 }), { version: 0, actor: "admin" });
     assert.equal(await used(pool), 6);
@@ -296,7 +296,7 @@ onEachDatabase((openDb) => {
     assert.deepEqual(await kinds(grant([line({ token: "b", amount: 3 })])), ["committed"]);
   });
 
-  /** Two queues below `all`, which guarantee themselves what they do not lend. */
+  /** Creates two queues below `all`. Each guarantees itself the part that it does not lend. */
   async function tree() {
     const strategy = "BEST_EFFORT_FIFO" as const;
     const root = [{ flavor: POOL, resource: "slots", nominal: 0 }];
@@ -307,11 +307,11 @@ onEachDatabase((openDb) => {
     }
   }
 
-  test("a queue may borrow what the others lend, up to its borrowing limit, and gives back what it borrowed", async () => {
+  test("a queue borrows the tokens that others lend, up to its borrowing limit, and returns them", async () => {
     await tree();
     const of = (token: string, queue: string, amount: number) => grant([line({ token, queue, amount })]);
-    assert.deepEqual(await kinds(of("a", "left", 8)), ["over"], "nominal 4 and borrowing 3");
-    assert.deepEqual(await kinds(of("a", "left", 7)), ["committed"], "what is lent: 3 and 3");
+    assert.deepEqual(await kinds(of("a", "left", 8)), ["over"], "the limit is nominal 4 plus borrowing 3");
+    assert.deepEqual(await kinds(of("a", "left", 7)), ["committed"], "the lent parts are 3 and 3");
     assert.equal(await used({ kind: "queue", pool: POOL, queue: "all" }), 6);
     const shown = await store.admin.listQueues();
     const uses = shown.map(({ name, used: of }) => [name, of[POOL]]);
@@ -323,14 +323,14 @@ onEachDatabase((openDb) => {
     ]);
     const [outcome] = await commit(of("b", "right", 2));
     assert.deepEqual(outcome?.kind === "over" && outcome.violation.scope, { kind: "queue", pool: POOL, queue: "all" });
-    assert.deepEqual(await kinds(of("b", "right", 1)), ["committed"], "its guarantee is its own");
+    assert.deepEqual(await kinds(of("b", "right", 1)), ["committed"], "the guarantee is not lent");
     await store.ledger.release([releaseOf({ token: "a" })], NOW);
     assert.equal(await used({ kind: "queue", pool: POOL, queue: "all" }), 0);
     assert.deepEqual(await kinds(of("c", "right", 6)), ["committed"]);
     assert.equal(await agrees(store), true);
   });
 
-  test("a job's admission is held against the pool's quota and the project's default too", async () => {
+  test("a job's admission is also limited by the pool's quota and the project's default", async () => {
     await store.pools.register(poolChange({ name: FLAVOR, projectDefault: 3 }), { version: 0, actor: "admin" });
     const plannerEpoch = await takePlannerLease(store, "p1");
     const admit = async (amount: number) => {
@@ -358,7 +358,7 @@ onEachDatabase((openDb) => {
     return job;
   }
 
-  test("a forced release is noted with who and why, and spares the live admission of a job", async () => {
+  test("a forced release is audited with actor and reason, and refuses to end a job's live admission", async () => {
     await commit(grant([line()]));
     const job = await admitted();
     const by = { reason: "stuck", actor: "oncall" };
@@ -374,7 +374,7 @@ onEachDatabase((openDb) => {
     assert.equal((await store.pools.forceRelease({ pool: POOL, token: "t1", ...by })).kind, "released");
     assert.equal((await store.pools.forceRelease({ pool: POOL, token: "t1", ...by })).kind, "notHeld");
     const page = await store.pools.listAudit({
-      filter: { actor: "", action: "ForceRelease", subject: "" },
+      filter: { actor: null, action: "ForceRelease", subject: null },
       pageSize: 9,
       after: null,
     });
@@ -387,7 +387,7 @@ onEachDatabase((openDb) => {
     assert.equal((await store.pools.forceRelease({ pool: FLAVOR, token: job.uid, ...by })).kind, "released");
   });
 
-  test("a check finds wrong sums and what nobody holds any more, and a repair mends both", async () => {
+  test("a check finds wrong sums and rows without a holder, and a repair corrects both", async () => {
     await commit(grant([line({ amount: 4 })]));
     const job = await admitted();
     assert.deepEqual(await store.pools.check(null), { sums: [], orphans: [] });
@@ -410,7 +410,7 @@ onEachDatabase((openDb) => {
     assert.equal(await used(pool), 4);
   });
 
-  test("sums that a program of the version before has left out are made good by a release and by a raised epoch", async () => {
+  test("a release and a raised epoch restore the sums that a program of the previous version left out", async () => {
     await commit(grant([line({ token: "a", amount: 2 })]), grant([line({ token: "b", amount: 3 })]));
     await db.query("update allocation_sums set used = 1 where scope = 'project'");
     await store.ledger.release([releaseOf({ token: "a" })], NOW);
@@ -421,7 +421,7 @@ onEachDatabase((openDb) => {
     assert.equal(await used({ kind: "project", pool: POOL, project: "vision" }), 3);
   });
 
-  test("truths are constraints: a token has one holder, a job's does not lapse, a reason needs an end", async () => {
+  test("constraints: a token has one holder, a job's token no lease, and a reason needs a release", async () => {
     const job = "01900000-0000-7000-8000-000000000000";
     const insert = (columns: string, values: string) =>
       db.query(

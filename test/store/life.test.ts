@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
-import type { Db } from "../../src/adapters/store/db.ts";
+import type { Db } from "../../src/adapters/store/db/db.ts";
 import type { Admin, JobReads } from "../../src/api/ports.ts";
 import type { Job } from "../../src/core/job/job.ts";
 import type { Decision } from "../../src/core/reconcile/decision.ts";
@@ -23,8 +23,8 @@ onEachDatabase((openDb) => {
     store = (await freshStore(db)).store;
   });
 
-  /** That the store fits every stage's ports is proven by the type checker. */
-  test("the store fits what the stages ask for", () => {
+  /** The type checker proves that the store fits every stage's ports. */
+  test("the store fits the ports of the stages", () => {
     const intake: IntakeStore = store.intake;
     const planner: PlannerStore = store.planner;
     const worker: WorkerStore = store.worker;
@@ -34,7 +34,26 @@ onEachDatabase((openDb) => {
     for (const part of [intake, planner, worker, watch, reads, admin]) assert.equal(typeof part, "object");
   });
 
-  test("a job is made, admitted, run, ended and forgotten, and its tokens come back", async () => {
+  test("an admission in no cluster is stored with an empty cluster, as older programs read it", async () => {
+    const job = newJob({ name: "train" });
+    await store.intake.createJob({ job, sent: sentOf(job), requestId: "" });
+    const planned = { ...plannedFor(job), cluster: null, lines: [] };
+    const plannerEpoch = await takePlannerLease(store, "p1");
+    const { epoch } = await raiseQuotaEpoch(store);
+    const record = { planned, lines: [], fence: null, quotaEpoch: epoch, plannerEpoch, nowMs: NOW + 1 };
+    assert.equal(await store.planner.recordAdmission(record), "recorded");
+    const stored = await db.query(STORED_CLUSTERS, [job.uid]);
+    assert.deepEqual(stored, [{ of_job: "", of_admission: "", in_log: "", previous: "" }]);
+    assert.equal((await store.worker.loadJob(job.uid))?.job.admissions[0]?.cluster, null);
+    await store.watch.sequence();
+    const { entries } = await store.watch.entriesAfter(1, 10);
+    assert.deepEqual(
+      entries.map((entry) => [entry.job.admissions[0]?.cluster, entry.previous?.cluster]),
+      [[null, null]],
+    );
+  });
+
+  test("a job is made, admitted, run, ended and forgotten, and its tokens are released", async () => {
     const { intake, planner, worker, reads, watch } = store;
     const job = newJob({ name: "train" });
     assert.equal((await intake.createJob({ job, sent: sentOf(job), requestId: "r1" })).kind, "created");
@@ -132,3 +151,9 @@ onEachDatabase((openDb) => {
     );
   });
 });
+
+const STORED_CLUSTERS = `
+select j.cluster as of_job, a.cluster as of_admission, c.job #>> '{admissions,0,cluster}' as in_log,
+       c.previous_cluster as previous
+  from jobs j join admissions a on a.job_uid = j.uid join job_changes c on c.job_uid = j.uid
+ where j.uid = $1 and c.version = 2`;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
-import type { Db } from "../../src/adapters/store/db.ts";
+import type { Db } from "../../src/adapters/store/db/db.ts";
 import type { Clock } from "../../src/runtime/clock.ts";
 import { createMember, type Member } from "../../src/runtime/member.ts";
 import { onEachDatabase } from "../support/databases.ts";
@@ -8,7 +8,7 @@ import { freshStore, type TestStore } from "./db.ts";
 
 const LEASE_MS = 9_000;
 
-/** A clock that moves when the test says so; each member has one of its own. */
+/** A clock that the test moves; each member has one of its own. */
 class OwnClock implements Clock {
   atMs = Math.random() * 1e6;
   readonly nowMs = () => this.atMs;
@@ -38,7 +38,7 @@ onEachDatabase((openDb) => {
     return { clock, member: createMember({ clock, store: store.members }, options) };
   }
 
-  /** Time passes for both; only those that look renew. */
+  /** Moves both clocks. Only the members that look renew. */
   async function pass(clocks: readonly OwnClock[], ms: number, ...looking: readonly Member[]): Promise<void> {
     for (let passed = 0; passed < ms; passed += 1_000) {
       for (const clock of clocks) clock.atMs += 1_000;
@@ -46,7 +46,7 @@ onEachDatabase((openDb) => {
     }
   }
 
-  test("one of two has the lease, and the other takes it once the first has been silent for the lease time", async () => {
+  test("of two members one holds the lease; the other takes it after a lease time of silence", async () => {
     const [a, b] = [member("a"), member("b")];
     const taken: string[] = [];
     const lease = { a: a.member.lease("l", () => taken.push("a")), b: b.member.lease("l", () => taken.push("b")) };
@@ -68,7 +68,7 @@ onEachDatabase((openDb) => {
     assert.equal(lease.a.epoch(), null);
   });
 
-  test("a member that renews is never taken for dead, however long it lives", async () => {
+  test("a member that renews is never declared dead, however long it lives", async () => {
     const [a, b] = [member("a"), member("b")];
     await a.member.look();
     const term = a.member.term();
@@ -76,7 +76,7 @@ onEachDatabase((openDb) => {
     assert.equal(a.member.term(), term);
   });
 
-  test("who could not look himself takes nobody for dead: the silence may have been his own", async () => {
+  test("a member that could not look itself declares none dead: the silence may have been its own", async () => {
     const [a, b] = [member("a"), member("b")];
     await a.member.look();
     await b.member.look();
@@ -85,7 +85,7 @@ onEachDatabase((openDb) => {
     assert.equal((await store.members.renew("a/1")).alive, true);
   });
 
-  test("a member that leaves hands over at once", async () => {
+  test("the leases of a member that leaves are free at once", async () => {
     const [a, b] = [member("a"), member("b")];
     a.member.lease("l");
     const lease = b.member.lease("l");
@@ -99,7 +99,7 @@ onEachDatabase((openDb) => {
     assert.equal(a.member.term(), null, "it does not come back");
   });
 
-  test("a term that was unsure for a moment is another one, under the same epoch if nobody else came", async () => {
+  test("after a moment of doubt a member has a new term, under the same epoch if no other took the lease", async () => {
     const { member: a, clock } = member("a");
     const lease = a.lease("l");
     await a.look();
@@ -112,7 +112,7 @@ onEachDatabase((openDb) => {
     assert.equal(lease.epoch(), 1);
   });
 
-  test("buckets of a member that lives are not taken; those of one that is gone are, under a higher epoch", async () => {
+  test("buckets of a living member are not taken; those of a dead one are, under a higher epoch", async () => {
     for (const name of ["a", "b"]) await store.members.join({ name, takesBuckets: true, leaseMs: LEASE_MS });
     const held = await store.worker.takeBuckets("a", [1, 2, 3]);
     assert.deepEqual(await store.worker.takeBuckets("b", [2, 3, 4]), [{ bucket: 4, epoch: 1 }]);
@@ -130,7 +130,7 @@ onEachDatabase((openDb) => {
     );
   });
 
-  test("an observer that has lost its lease does not change what is known of a cluster", async () => {
+  test("an observer that has lost its lease does not change a cluster's record", async () => {
     const epoch = await store.members.takeLease("observer/east", "one");
     await store.members.takeLease("observer/east", "two");
     const seen = { cluster: "east", capacity: { shapes: [] } as never, reachable: true, nowMs: 1 };

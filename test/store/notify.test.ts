@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { after, before, describe, test } from "node:test";
 import fc from "fast-check";
-import { type Hint, HintBatch, hintsOf, localHints } from "../../src/adapters/store/hints.ts";
-import { createHints } from "../../src/adapters/store/notify.ts";
+import { type Hint, HintBatch, hintsOf, localHints } from "../../src/adapters/store/db/hints.ts";
+import { createHints } from "../../src/adapters/store/db/notify.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { lineTo } from "../support/cut-line.ts";
 import { createDatabase, postgresServer } from "../support/postgres.ts";
@@ -14,7 +14,7 @@ const hint: fc.Arbitrary<Hint> = fc.oneof(
   { weight: 20, arbitrary: fc.uuid().map((uid): Hint => ({ kind: "job", uid })) },
 );
 
-test("what is packed says every hint once, or that everything is to be looked at", () => {
+test("a batch holds every hint once, or the hint to look at all jobs", () => {
   fc.assert(
     fc.property(fc.array(hint, { maxLength: 3_000, size: "max" }), (hints) => {
       const batch = new HintBatch();
@@ -32,12 +32,12 @@ test("what is packed says every hint once, or that everything is to be looked at
   );
 });
 
-test("words that this version does not know are passed over", () => {
+test("words that this version does not know are ignored", () => {
   assert.deepEqual(hintsOf("planner,quota:x,job:nonsense,,log"), [{ kind: "planner" }, { kind: "log" }]);
   assert.deepEqual(hintsOf(""), []);
 });
 
-test("hints within one process reach whoever listens, until it does not", () => {
+test("hints within one process reach each listener until it stops", () => {
   const hints = localHints();
   const heard: Hint[] = [];
   const stop = hints.onHint((one) => heard.push(one));
@@ -54,7 +54,7 @@ describe("on PostgreSQL", { skip: server === null }, () => {
   });
   after(() => database.drop());
 
-  /** One process's hints, what it has heard and what went wrong. */
+  /** The hints of one process, with those that it got and its errors. */
   async function listen(url = database.url) {
     const heard: Hint[] = [];
     const errors: unknown[] = [];
@@ -69,13 +69,13 @@ describe("on PostgreSQL", { skip: server === null }, () => {
     const until = async (condition: () => boolean) => {
       while (!condition()) await new Promise((resolve) => setTimeout(resolve, 1));
     };
-    // Connected once it was told to look at everything.
+    // It is connected once it has got every kind of hint.
     await until(() => heard.some(({ kind }) => kind === "jobs"));
     heard.length = 0;
     return { hints, heard, errors, until, [Symbol.asyncDispose]: () => hints.close() };
   }
 
-  test("a hint reaches every process, its own one once", async () => {
+  test("a hint reaches every process once, also its own", async () => {
     await using near = await listen();
     await using far = await listen();
     const uid = randomUUID();
@@ -99,7 +99,7 @@ describe("on PostgreSQL", { skip: server === null }, () => {
     assert.ok(far.heard.length <= 1_002, `${far.heard.length} hints`);
   });
 
-  test("who was cut off is told to look at everything when it is back, and hears what comes then", async () => {
+  test("after a reconnect a process gets every kind of hint, and then new hints", async () => {
     const line = await lineTo(database.url);
     await using near = await listen();
     const far = await listen(line.url);
@@ -117,7 +117,7 @@ describe("on PostgreSQL", { skip: server === null }, () => {
     await line.close();
   });
 
-  test("hints that are closed end at once, connected or not", async () => {
+  test("closing hints ends them at once, connected or not", async () => {
     const connected = await listen();
     await connected.hints.close();
     connected.hints.send({ kind: "log" });

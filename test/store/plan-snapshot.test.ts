@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
-import type { Db } from "../../src/adapters/store/db.ts";
+import type { Db } from "../../src/adapters/store/db/db.ts";
 import { plan } from "../../src/core/plan/plan.ts";
 import { treeQueue } from "../../src/core/plan/quota-book.ts";
 import { queueLimitsOf } from "../../src/core/quota/tree.ts";
 import { onEachDatabase } from "../support/databases.ts";
+import { OWN_KINDS } from "../support/kinds.ts";
 import { FLAVOR, NOW, newJob, sentOf } from "./jobs.ts";
 import { freshLedger, line, poolChange } from "./ledger-fixture.ts";
 
@@ -27,7 +28,7 @@ onEachDatabase((openDb) => {
     assert.equal(outcome?.kind, "committed");
   }
 
-  test("a snapshot has the pools that gangs are charged in, what is used of them at each limited level, and by which callers", async () => {
+  test("a snapshot has the pools of gangs, their use at each limited level, and their callers", async () => {
     const { store } = ledger;
     await store.pools.register(poolChange({ name: FLAVOR, quota: 12, projectDefault: 9 }), {
       version: 0,
@@ -71,7 +72,7 @@ onEachDatabase((openDb) => {
     assert.deepEqual(byName(queueLimitsOf(queues.map(treeQueue))), byName(recorded));
   });
 
-  test("a gang that waits for what callers hold is told who they are", async () => {
+  test("the refusal of a gang that waits for tokens of callers names them", async () => {
     const { store } = ledger;
     await store.pools.register(poolChange({ name: FLAVOR, quota: 8 }), { version: 0, actor: "admin" });
     await hold(8);
@@ -81,7 +82,7 @@ onEachDatabase((openDb) => {
     const replicaSpecs = { Worker: { replicas: 4, restartPolicy: "OnFailure" as const, template } };
     const job = { ...plain, spec: { ...plain.spec, replicaSpecs } };
     await store.intake.createJob({ job, sent: sentOf(job), requestId: "" });
-    const made = plan(await store.planner.snapshot(), NOW);
+    const made = plan(await store.planner.snapshot(), { kinds: OWN_KINDS, nowMs: NOW });
     const [refusal] = made.refusals;
     assert.equal(refusal?.quotas[0]?.scope.kind, "pool");
     assert.deepEqual(refusal?.quotas[0]?.heldBy, ["caller flyte"]);

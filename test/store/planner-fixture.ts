@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Db } from "../../src/adapters/store/db.ts";
+import type { Db } from "../../src/adapters/store/db/db.ts";
 import type { Job } from "../../src/core/job/job.ts";
 import type { PlannedAdmission } from "../../src/core/plan/plan-types.ts";
 import { freshStore, raiseQuotaEpoch, takePlannerLease } from "./db.ts";
@@ -20,7 +20,10 @@ export async function freshPlanner(db: Db) {
       assert.equal((await store.intake.createJob({ job, sent: sentOf(job), requestId: "" })).kind, "created");
       return job;
     },
-    /** Records an admission under these epochs, each time with a fence and tokens of its own; `amount` instead of what is planned. */
+    /**
+     * Records an admission under these epochs, each time with a fence and tokens of its own; `amount` instead of what
+     * is planned.
+     */
     admit(planned: PlannedAdmission, of: { readonly amount?: number } = {}) {
       fences += 1n;
       const token = `job/${planned.jobUid}/admission/${planned.admission}/${fences}`;

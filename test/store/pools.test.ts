@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
-import type { Db } from "../../src/adapters/store/db.ts";
-import type { PoolChange } from "../../src/adapters/store/register-pool.ts";
+import type { Db } from "../../src/adapters/store/db/db.ts";
+import type { PoolChange } from "../../src/core/quota/pools.ts";
 import { onEachDatabase } from "../support/databases.ts";
 import { freshStore, raiseQuotaEpoch, type TestStore, takePlannerLease } from "./db.ts";
 import { FLAVOR, NOW, newJob, plannedFor, sentOf } from "./jobs.ts";
@@ -31,7 +31,7 @@ onEachDatabase((openDb) => {
     return page === "badCursor" ? -1 : page.entries.length;
   }
 
-  test("a pool is registered with defaults, read back, and noted with who did so", async () => {
+  test("a pool is registered with defaults, read back, and audited with its actor", async () => {
     const outcome = await register({ quota: 5 });
     const pool = {
       name: POOL,
@@ -52,7 +52,7 @@ onEachDatabase((openDb) => {
     assert.equal(await audited(), 1);
   });
 
-  test("what a change does not say stays, what says nothing new leaves no trace", async () => {
+  test("a change keeps omitted settings, and a change without effect leaves no trace", async () => {
     await register({ quota: 5, projectDefault: 3, defaultLeaseMs: null, maxLeaseMs: 60_000 });
     const version = await limitsVersion();
     const same = await register({ quota: 5 });
@@ -65,7 +65,7 @@ onEachDatabase((openDb) => {
     assert.deepEqual([await limitsVersion(), await audited()], [version + 1, 2]);
   });
 
-  test("a default lease is never longer than the longest one", async () => {
+  test("a default lease is never longer than the maximum lease", async () => {
     const made = await register({ quota: 1, maxLeaseMs: 1_000 });
     assert.ok(made.kind === "done");
     assert.equal(made.record.defaultLeaseMs, 1_000);
@@ -78,13 +78,13 @@ onEachDatabase((openDb) => {
       change: { durability: "REDIS" },
       outcome: { kind: "fixed", field: "durability", is: "LEDGER" },
     },
-    "for a queue that is not there": { change: { queue: "none" }, outcome: { kind: "unknownQueue", name: "none" } },
-    "of another name at a version": { change: { name: "new" }, version: 1, outcome: { kind: "notFound" } },
-    "of another name for a queue in another domain": {
+    "for an unknown queue": { change: { queue: "none" }, outcome: { kind: "unknownQueue", name: "none" } },
+    "of an unknown pool at a version": { change: { name: "new" }, version: 1, outcome: { kind: "notFound" } },
+    "of a new pool with a queue in another domain": {
       change: { name: "new", domain: "other", queue: "research" },
       outcome: { kind: "fixed", field: "domain", is: "default" },
     },
-    "of another name for a queue, by Redis alone": {
+    "of a new pool with a queue and durability REDIS": {
       change: { name: "new", durability: "REDIS", queue: "research" },
       outcome: { kind: "fixed", field: "durability", is: "LEDGER" },
     },
@@ -101,13 +101,13 @@ onEachDatabase((openDb) => {
     });
   }
 
-  test("no more pools are registered than the limit allows", async () => {
+  test("a registration above the maximum number of pools is refused", async () => {
     await db.query("insert into pools (name, domain) select 'p' || n, 'default' from generate_series(1, 10000) n");
     assert.deepEqual(await register({ quota: 1 }), { kind: "tooManyPools", poolsMax: 10_000 });
     assert.equal((await register({ name: "p1", quota: 1 })).kind, "done");
   });
 
-  test("a domain is made with its first pool; its limits are its own, and those of Redis' pools apart", async () => {
+  test("a domain starts with its first pool, and has separate limits for pools of durability REDIS", async () => {
     const version = await limitsVersion();
     await register({ name: "a", domain: "far", quota: 3 });
     await register({ name: "b", domain: "far", durability: "REDIS", quota: 4, namespaceDefault: 1 });
@@ -131,7 +131,7 @@ onEachDatabase((openDb) => {
     ]);
   });
 
-  test("a queue has quotas only for pools of its domain, and is in use while a pool names it", async () => {
+  test("a queue has quotas only for pools of its domain, and cannot be deleted while a pool names it", async () => {
     await register({ name: "far-pool", domain: "far", quota: 3 });
     const queue = {
       name: "q",
@@ -149,7 +149,7 @@ onEachDatabase((openDb) => {
     assert.equal((await store.admin.deleteQueue("q")).kind, "done");
   });
 
-  test("every change of a queue raises the version of the limits, a refused one does not", async () => {
+  test("every change of a queue raises the version of the limits; a refused change does not", async () => {
     const versions = [await limitsVersion()];
     const queue = {
       name: "q",
@@ -171,7 +171,7 @@ onEachDatabase((openDb) => {
     assert.deepEqual(versions, [first, first + 1, first + 1, first + 2, first + 2, first + 3, first + 3]);
   });
 
-  test("pools are listed by name, in pages, with what is used of them", async () => {
+  test("pools are listed by name, in pages, with their use", async () => {
     for (const name of ["ex:a", "ex:b", "ex:c", "other"]) await register({ name, quota: 5 });
     const { epoch } = await raiseQuotaEpoch(store);
     const lines = [line({ pool: "ex:b", token: "x", amount: 2 }), line({ pool: "ex:b", token: "y", amount: 1 })];
@@ -231,13 +231,13 @@ onEachDatabase((openDb) => {
     "by a job's admission": { filter: { holder: "job/team/train/1" }, tokens: ["job"] },
     "by another admission": { filter: { holder: "job/team/train/2" }, tokens: [] },
     "by age": { filter: { grantedBeforeMs: NOW + 3 }, tokens: ["t2", "t3"] },
-    "by all at once": {
+    "by all filters": {
       filter: { pool: POOL, project: "p", namespace: "a", holder: "flyte", grantedBeforeMs: NOW + 4 },
       tokens: ["t1"],
     },
-    "by a holder that no column takes": { filter: { holder: "job/\u0000" }, tokens: [] },
+    "by a holder that the database cannot store": { filter: { holder: "job/\u0000" }, tokens: [] },
   };
-  test("allocations are listed in pages by whatever is asked for, with their holders as people name them", async () => {
+  test("allocations are listed in pages by every filter, with readable holders", async () => {
     const job = await withAllocations();
     for (const [name, { filter, tokens }] of Object.entries(filters)) {
       const listed: string[] = [];
@@ -288,7 +288,7 @@ onEachDatabase((openDb) => {
       };
       await store.pools.appendAudit(entry);
     }
-    const query = { filter: { actor: "a0", action: "", subject: "" }, pageSize: 2, after: null };
+    const query = { filter: { actor: "a0", action: null, subject: null }, pageSize: 2, after: null };
     const first = await store.pools.listAudit(query);
     assert.ok(first !== "badCursor");
     const second = await store.pools.listAudit({ ...query, after: first.next });

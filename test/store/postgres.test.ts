@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import type { Db } from "../../src/adapters/store/db.ts";
-import { openPostgres } from "../../src/adapters/store/postgres.ts";
+import type { Db } from "../../src/adapters/store/db/db.ts";
+import { openPostgres } from "../../src/adapters/store/db/postgres.ts";
 import { UnavailableError } from "../../src/runtime/unavailable-error.ts";
 import { lineTo } from "../support/cut-line.ts";
 import { createDatabase, postgresOptions, postgresServer } from "../support/postgres.ts";
 
 const server = await postgresServer();
 
-test("a server that nobody runs is unavailable, and the error says where it was looked for", async () => {
+test("a server that does not run is unavailable, and the error says its address", async () => {
   const db = await openPostgres(postgresOptions("postgres://nobody@127.0.0.1:1/none"));
   await assert.rejects(db.query("select 1"), (error) => {
     return error instanceof UnavailableError && /127\.0\.0\.1:1/.test(error.message);
@@ -28,7 +28,7 @@ describe("on PostgreSQL", { skip: server === null }, () => {
     return { ...db, [Symbol.asyncDispose]: () => db.close() };
   }
 
-  test("bigints are numbers while they are exact, and refused beyond", async () => {
+  test("bigints are read as numbers while they are exact, and refused beyond", async () => {
     await using db = await open();
     assert.deepEqual(await db.query("select 9007199254740991::bigint as n"), [{ n: 9007199254740991 }]);
     await assert.rejects(db.query("select 9007199254740992::bigint as n"), /beyond 2\^53-1/);
@@ -51,16 +51,16 @@ describe("on PostgreSQL", { skip: server === null }, () => {
     assert.deepEqual(await db.query("select name from workers where name = 'lost'"), []);
   });
 
-  test("a transaction that goes on after a failed statement does not pass for committed", async () => {
+  test("a transaction that ignores a failed statement does not count as committed", async () => {
     await using db = await open();
     const careless = db.tx(async (tx) => {
       await tx.query("insert into workers (name) values ('careless')");
       await tx.query("select 1 / 0").catch(() => undefined);
     });
-    await assert.rejects(careless, /went on after a statement of it had failed/);
+    await assert.rejects(careless, /tried to commit although one of its statements had failed/);
   });
 
-  test("of two transactions that wait for each other both commit, one of them at its second attempt", async () => {
+  test("two transactions that wait for each other both commit, one of them at its second attempt", async () => {
     await using db = await open();
     await db.query("insert into workers (name) values ('a'), ('b')");
     let attempts = 0;
@@ -86,7 +86,7 @@ describe("on PostgreSQL", { skip: server === null }, () => {
     ]);
   });
 
-  test("a failed serialization is run again until it holds", async () => {
+  test("a transaction with a serialization failure runs again until it succeeds", async () => {
     await using db = await open();
     await db.query("insert into workers (name) values ('serial')");
     const add = () =>
@@ -99,7 +99,7 @@ describe("on PostgreSQL", { skip: server === null }, () => {
     assert.deepEqual(await db.query("select counter from workers where name = 'serial'"), [{ counter: 3 }]);
   });
 
-  test("a transaction that never wins is given up as unavailable", async () => {
+  test("a transaction that loses every race fails as unavailable", async () => {
     await using db = await open();
     let attempts = 0;
     const losing = db.tx(async (tx) => {
@@ -110,13 +110,13 @@ describe("on PostgreSQL", { skip: server === null }, () => {
     assert.equal(attempts, 5);
   });
 
-  test("a statement that takes too long is ended, and the pool goes on", async () => {
+  test("a statement that takes too long is ended, and the pool continues", async () => {
     await using db = await open({ statementTimeoutMs: 50, poolMax: 1 });
     await assert.rejects(db.query("select pg_sleep(60)"), UnavailableError);
     assert.deepEqual(await db.query("select 1 as one"), [{ one: 1 }]);
   });
 
-  test("who waits too long for a connection is told that the database is busy", async () => {
+  test("a call that waits too long for a connection fails as unavailable", async () => {
     await using db = await open({ poolMax: 1, connectTimeoutMs: 100 });
     await db.tx(async (tx) => {
       await tx.query("select 1");
@@ -124,7 +124,7 @@ describe("on PostgreSQL", { skip: server === null }, () => {
     });
   });
 
-  test("a server that ends every connection is unavailable to what is under way, and there again for the next call", async () => {
+  test("if the server ends all connections, running calls fail as unavailable; the next succeeds", async () => {
     const lost: unknown[] = [];
     await using db = await open({ poolMax: 3, onError: (error) => lost.push(error) });
     await using admin = await open();
@@ -143,7 +143,7 @@ describe("on PostgreSQL", { skip: server === null }, () => {
     assert.deepEqual(await db.query("select 1 as one"), [{ one: 1 }]);
   });
 
-  test("while the way is cut calls are unavailable; once it is mended the same pool serves again", async () => {
+  test("while the network is cut, calls fail as unavailable; afterwards the same pool works again", async () => {
     const line = await lineTo(database.url);
     const db = await openPostgres(postgresOptions(line.url));
     await db.query("select 1");
@@ -164,7 +164,7 @@ describe("on PostgreSQL", { skip: server === null }, () => {
     await line.close();
   });
 
-  test("a database that is closed says so, however often it is closed", async () => {
+  test("a closed database says so, however often it is closed", async () => {
     const db = await open();
     await db.close();
     await db.close();

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
-import type { Db } from "../../src/adapters/store/db.ts";
+import type { Db } from "../../src/adapters/store/db/db.ts";
 import type { Job } from "../../src/core/job/job.ts";
 import type { Decision } from "../../src/core/reconcile/decision.ts";
 import { onPostgres } from "../support/databases.ts";
@@ -9,7 +9,7 @@ import { FLAVOR, NOW, newJob, plannedFor, sentOf } from "./jobs.ts";
 import { freshPlanner, type TestPlanner } from "./planner-fixture.ts";
 
 const CALLERS = 32;
-const ALL = { namespace: "", names: [], kinds: [], phases: [], queue: "", cluster: "", labels: {} };
+const ALL = { namespace: "", names: [], kinds: [], phases: [], queue: "", cluster: null, labels: {} };
 
 onPostgres((openDb) => {
   let db: Db;
@@ -68,7 +68,7 @@ onPostgres((openDb) => {
     return counts;
   }
 
-  test("of many creates with one request id one makes the job, and all answer with it", async () => {
+  test("of many creates with one request id, one makes the job and all answer with it", async () => {
     const outcomes = await Promise.all(
       Array.from({ length: CALLERS }, () => {
         const job = newJob({ name: "train" });
@@ -84,7 +84,7 @@ onPostgres((openDb) => {
     assert.deepEqual(rows, { jobs: 1, log: 1 });
   });
 
-  test("of many creates with one name one makes the job, whatever their request ids", async () => {
+  test("of many creates with one name, one makes the job, whatever their request ids", async () => {
     const outcomes = await Promise.all(
       Array.from({ length: CALLERS }, (_, at) => {
         const job = newJob({ name: "train" });
@@ -98,7 +98,7 @@ onPostgres((openDb) => {
     assert.deepEqual(rows, { jobs: 1, named: 1 });
   });
 
-  test("of many creates with one request id and different payloads the others are told so", async () => {
+  test("of many creates with one request id and different payloads, all but one are refused", async () => {
     const outcomes = await Promise.all(
       Array.from({ length: CALLERS }, (_, at) => {
         const job = newJob({ name: `train-${at}` });
@@ -108,7 +108,7 @@ onPostgres((openDb) => {
     assert.deepEqual(counted(outcomes.map(({ kind }) => kind)), { created: 1, requestIdReused: CALLERS - 1 });
   });
 
-  test("of many planners that record one gang one does", async () => {
+  test("of many planners that record one gang, one succeeds", async () => {
     const job = await submit();
     const outcomes = await Promise.all(Array.from({ length: 8 }, () => admit(plannedFor(job), { amount: 1 })));
     assert.deepEqual(counted(outcomes), { recorded: 1, stale: 7 });
@@ -116,7 +116,7 @@ onPostgres((openDb) => {
     assert.equal((await load(job.uid)).admissions.length, 1);
   });
 
-  test("of many gangs that want the same room one gets it", async () => {
+  test("of many gangs that are planned into the same room, one is recorded", async () => {
     const jobs = await Promise.all(Array.from({ length: 8 }, () => submit()));
     const outcomes = await Promise.all(jobs.map((job) => admit(plannedFor(job), { amount: 1 })));
     assert.deepEqual(counted(outcomes), { recorded: 1, stale: 7 });
@@ -135,7 +135,7 @@ onPostgres((openDb) => {
     const seen = await sums();
     const outcomes = await Promise.all(recorded);
     assert.equal(next, plannerEpoch + 1);
-    // What a take-over finds recorded is all that the one before it ever records.
+    // The former planner records nothing after the take-over.
     assert.equal(outcomes.filter((outcome) => outcome === "recorded").length, seen);
     assert.equal(await sums(), seen);
   });
@@ -229,10 +229,35 @@ onPostgres((openDb) => {
       await leases("w2");
       const seen = (await load(job.uid)).version;
       const outcome = await recording;
-      // What the take-over sees is what stays: a record is before it, or lost.
+      // The record either comes before the take-over or is refused.
       assert.equal(outcome, seen === 2 ? "recorded" : "leaseLost");
       assert.equal((await load(job.uid)).version, seen);
     }
+  });
+
+  test("a bucket's take-over waits for a step that waits for its job's row, and the step is recorded", async () => {
+    const job = await submit();
+    const lease = await leaseOf(job, "w1");
+    let taken = false;
+    const blocked = async (count: number) => {
+      const waiting = "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
+      while ((await db.query(waiting)).length < count && !taken);
+    };
+    const inFlight = await db.tx(async (tx) => {
+      await tx.query("select 1 from jobs where uid = $1 for update", [job.uid]);
+      const recording = store.worker.record(job, decide(job, { phase: "RUNNING" }), lease, NOW);
+      await blocked(1);
+      const takeOver = leases("w2").then((took) => {
+        taken = true;
+        return took;
+      });
+      await blocked(2);
+      assert.equal(taken, false);
+      return { recording, takeOver };
+    });
+    assert.equal(await inFlight.recording, "recorded");
+    assert.equal((await inFlight.takeOver).get(lease.bucket)?.epoch, lease.epoch + 1);
+    assert.equal(await store.worker.record(await load(job.uid), decide(job, {}), lease, NOW), "leaseLost");
   });
 
   test("a take-over waits while a transaction holds the lease, and the holder's renewal does not", async () => {
@@ -257,7 +282,7 @@ onPostgres((openDb) => {
     assert.equal(taken, true);
   });
 
-  test("of a cancel and a record of the same job both happen, one after the other", async () => {
+  test("a cancel and a record of the same job both happen, one after the other", async () => {
     for (let round = 0; round < 8; round += 1) {
       const job = await submit();
       const lease = await leaseOf(job, "w1");
@@ -273,7 +298,7 @@ onPostgres((openDb) => {
     }
   });
 
-  test("beside eight writers and two sequencers positions are dense, and a follower misses and repeats nothing", async () => {
+  test("with eight writers and two sequencers, positions are dense and a follower gets each once", async () => {
     const writers = 8;
     const each = 12;
     let writing = true;
@@ -316,7 +341,7 @@ onPostgres((openDb) => {
     }
   });
 
-  test("namespaces that many creates open at once are made once", async () => {
+  test("a namespace that many creates need at once is made once", async () => {
     const outcomes = await Promise.all(
       Array.from({ length: CALLERS }, (_, at) => {
         const job = newJob({ namespace: `team-${at % 2}` });

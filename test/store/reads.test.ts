@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import fc from "fast-check";
-import type { Db } from "../../src/adapters/store/db.ts";
-import type { JobOrder } from "../../src/adapters/store/list-jobs.ts";
+import type { Db } from "../../src/adapters/store/db/db.ts";
 import { type JobFilter, matchesFilter } from "../../src/core/job/filter.ts";
 import type { Job } from "../../src/core/job/job.ts";
+import type { JobOrder } from "../../src/core/job/list.ts";
 import { onEachDatabase } from "../support/databases.ts";
 import { freshStore, type TestStore } from "./db.ts";
 import { anyAdmissions, anyStatus, NOW, newJob, nextUid, sentOf } from "./jobs.ts";
 
-const ALL: JobFilter = { namespace: "", names: [], kinds: [], phases: [], queue: "", cluster: "", labels: {} };
+const ALL: JobFilter = { namespace: "", names: [], kinds: [], phases: [], queue: "", cluster: null, labels: {} };
 
 onEachDatabase((openDb) => {
   let db: Db;
@@ -40,7 +40,7 @@ onEachDatabase((openDb) => {
     return pages;
   }
 
-  test("jobs that may answer for another share its namespace, kind and cache key; results come first, then the oldest", async () => {
+  test("jobs with a reusable result share namespace, kind and cache key; succeeded ones come first", async () => {
     const keyed = async (name: string, cacheKey: string, more: Partial<Job> = {}) => {
       const made = newJob({ uid: nextUid(), name, ...more });
       const job = { ...made, spec: { ...made.spec, runPolicy: { ...made.spec.runPolicy, cacheKey } } };
@@ -62,7 +62,7 @@ onEachDatabase((openDb) => {
     );
   });
 
-  test("what is recorded is read again exactly, whatever the status and admissions hold", async () => {
+  test("a job is read exactly as it was recorded, whatever its status and admissions hold", async () => {
     const leases = await store.worker.takeBuckets("w");
     const arbitrary = fc.record({
       status: anyStatus,
@@ -141,7 +141,7 @@ onEachDatabase((openDb) => {
     });
   }
 
-  test("a cursor of another order, or no cursor at all, is a bad one", async () => {
+  test("a cursor of another order, or any other text, is a bad cursor", async () => {
     await submit({ name: "a" });
     await submit({ name: "b" });
     const query = { filter: ALL, order: "name" as JobOrder, pageSize: 1 };
@@ -162,7 +162,7 @@ onEachDatabase((openDb) => {
     assert.equal(await store.reads.listEvents({ ...events, after: "x" }), "badCursor");
   });
 
-  test("a list tells the total beside the page", async () => {
+  test("a list has the total beside the page", async () => {
     for (const name of ["a", "b", "c"]) await submit({ name });
     const page = await store.reads.listJobs({ filter: ALL, order: "name", pageSize: 2, after: null });
     assert.ok(page !== "badCursor");
@@ -188,7 +188,7 @@ onEachDatabase((openDb) => {
     );
   });
 
-  test("a job is found by name and by uid, and only so", async () => {
+  test("a job is found by its name and by its uid", async () => {
     const job = await submit({ name: "a" });
     assert.deepEqual((await store.reads.getJob({ namespace: "team", name: "a" }))?.job, job);
     assert.deepEqual((await store.reads.getJob({ uid: job.uid }))?.job, job);
@@ -217,7 +217,7 @@ onEachDatabase((openDb) => {
     assert.equal(await store.reads.listEvents({ ...query, name: "b", after: null }), "notFound");
   });
 
-  test("events go when they are old", async () => {
+  test("old events are pruned", async () => {
     await submit({ name: "a" });
     await store.watch.prune(NOW + 1);
     const events = await store.reads.listEvents({ namespace: "team", name: "a", pageSize: 5, after: null });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
-import type { Db } from "../../src/adapters/store/db.ts";
+import type { Db } from "../../src/adapters/store/db/db.ts";
 import { onEachDatabase } from "../support/databases.ts";
 import { freshStore, raiseQuotaEpoch, type TestStore, takePlannerLease } from "./db.ts";
 import { FLAVOR, NOW, newJob, plannedFor, sentOf } from "./jobs.ts";
@@ -20,7 +20,7 @@ onEachDatabase((openDb) => {
   const FLAVORS = [{ name: FLAVOR, resource: "nvidia.com/gpu", nodeLabels: { "gangway.dev/gpu": "h100" } }];
   const SOUTH = { name: "south", labels: { zone: "a" }, flavors: FLAVORS, credentials: CREDENTIALS };
 
-  test("a registered cluster is listed, planned for and connected; its credentials are in no record", async () => {
+  test("a registered cluster is listed, planned for and connected; no record shows its credentials", async () => {
     const made = await store.clusters.register(SOUTH);
     assert.ok(made.kind === "done");
     assert.deepEqual([made.record.name, made.record.simulated, made.record.reachable], ["south", false, false]);
@@ -34,7 +34,7 @@ onEachDatabase((openDb) => {
     assert.equal((await store.clusters.register({ ...SOUTH, name: "east" })).kind, "exists");
   });
 
-  test("an update keeps the credentials unless it brings some, and is refused where it is stale or simulated", async () => {
+  test("an update without credentials keeps them; it is refused if stale, or for a simulated cluster", async () => {
     await store.clusters.register(SOUTH);
     const update = { name: "south", labels: {}, flavors: [], credentials: null, version: 1 };
     const changed = await store.clusters.update(update);
@@ -61,7 +61,7 @@ onEachDatabase((openDb) => {
     await assert.rejects(store.clusters.update(unknown));
   });
 
-  test("a cluster that nothing is placed on is removed without a trace", async () => {
+  test("a cluster without gangs is deleted without a trace", async () => {
     await store.clusters.register(SOUTH);
     assert.equal((await store.clusters.remove("south", false)).kind, "done");
     assert.deepEqual(await store.clusters.listCredentials(), { registered: [], forgotten: [] });
@@ -69,7 +69,7 @@ onEachDatabase((openDb) => {
     assert.equal((await store.clusters.remove("east", true)).kind, "inUse", "a simulated one stays");
   });
 
-  test("one that a gang is placed on is only forgotten: no planner sees it, and the gang is looked at again", async () => {
+  test("a cluster with a gang can only be forgotten: no planner sees it, and the gang's job is due", async () => {
     await store.clusters.register(SOUTH);
     const { job, ...record } = await planOne();
     assert.equal(await store.planner.recordAdmission(record), "recorded");
@@ -98,7 +98,7 @@ onEachDatabase((openDb) => {
     });
   });
 
-  test("an admission that was planned before a cluster was removed or forgotten is stale", async () => {
+  test("an admission that was planned before its cluster was deleted or forgotten is stale", async () => {
     for (const forget of [false, true]) {
       await store.clusters.register(SOUTH);
       const { job, ...record } = await planOne();

@@ -1,25 +1,39 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { ownMigrations } from "../../src/adapters/store/migrate.ts";
-import { migrateDatabase } from "../../src/adapters/store/migrate-server.ts";
-import { openPostgres } from "../../src/adapters/store/postgres.ts";
+import { migrateDatabase } from "../../src/adapters/store/db/migrate-server.ts";
+import { openPostgres } from "../../src/adapters/store/db/postgres.ts";
 import {
   requireSchema,
   SchemaError,
   type SchemaFit,
   schemaAdvice,
   schemaFit,
-} from "../../src/adapters/store/schema.ts";
+} from "../../src/adapters/store/db/schema.ts";
+import { SCHEMA_VERSIONS, type SchemaVersions } from "../../src/adapters/store/db/schema-versions.ts";
 import { createEmptyDatabase, postgresOptions, postgresServer } from "../support/postgres.ts";
 
 const server = await postgresServer();
 
-const OWN = ["0001_init", "0002_more", "0003_a", "0003_b"];
-const cases: Record<string, { applied: readonly string[]; kind: SchemaFit["kind"]; advice?: RegExp }> = {
-  "the same schema fits": { applied: OWN, kind: "fits" },
-  "the next version's schema fits": { applied: [...OWN, "0004_next"], kind: "fits" },
+const KNOWN: SchemaVersions = [["0001_init"], ["0002_more"], ["0003_a", "0003_b", "0004_c"]];
+const OWN = KNOWN.flat();
+const cases: Record<
+  string,
+  { applied: readonly string[]; recorded?: number; kind: SchemaFit["kind"]; advice?: RegExp }
+> = {
+  "the same schema fits": { applied: OWN, recorded: 3, kind: "fits" },
+  "the next version's schema fits, however many migrations it has": {
+    applied: [...OWN, "0005_next", "0006_next"],
+    recorded: 4,
+    kind: "fits",
+  },
   "a schema two versions on is refused": {
-    applied: [...OWN, "0004_next", "0005_later"],
+    applied: [...OWN, "0005_next", "0006_later"],
+    recorded: 5,
+    kind: "ahead",
+    advice: /is version 5, this program runs on 3 and 4: install/,
+  },
+  "without a record, the number of an unknown migration is its version": {
+    applied: [...OWN, "0005_next"],
     kind: "ahead",
     advice: /is version 5, this program runs on 3 and 4: install/,
   },
@@ -33,30 +47,34 @@ const cases: Record<string, { applied: readonly string[]; kind: SchemaFit["kind"
     kind: "behind",
     advice: /is version 2, this program needs 3: run `gangway migrate`/,
   },
-  "a release's schema of which a part is missing needs a migration": { applied: OWN.slice(0, 3), kind: "behind" },
+  "a schema that lacks a part of its version needs a migration": {
+    applied: ["0001_init", "0002_more", "0003_b"],
+    kind: "behind",
+    advice: /is version 3 and lacks migrations of this program \(0003_a, 0004_c\): run `gangway migrate`/,
+  },
   "a schema several versions behind is refused": {
     applied: OWN.slice(0, 1),
     kind: "farBehind",
     advice: /one version at a time, or stop every gangway process .* `gangway migrate --offline`/,
   },
 };
-for (const [name, { applied, kind, advice }] of Object.entries(cases)) {
+for (const [name, { applied, recorded = null, kind, advice }] of Object.entries(cases)) {
   test(name, () => {
-    const fit = schemaFit(applied, OWN);
+    const fit = schemaFit({ applied, recordedVersion: recorded }, KNOWN);
     assert.equal(fit.kind, kind);
     if (kind === "fits") assert.equal(schemaAdvice(fit), null);
     else assert.match(schemaAdvice(fit) ?? "", advice ?? /gangway/);
   });
 }
 
-test("a server that nobody runs cannot be migrated, and is said to be away", async () => {
+test("migrating reports a server that cannot be reached as unavailable", async () => {
   const url = "postgres://nobody@127.0.0.1:1/none";
   const outcome = await migrateDatabase({ url, connectTimeoutMs: 1_000, offline: false });
   assert.equal(outcome.kind, "unavailable");
 });
 
 describe("on PostgreSQL", { skip: server === null }, () => {
-  test("many migrations at once follow each other: one makes the schema, and programs run on it then", async () => {
+  test("of many migrations at once, one makes the schema and the others wait for it", async () => {
     const { url, drop } = await createEmptyDatabase(server ?? "");
     const db = await openPostgres(postgresOptions(url));
     try {
@@ -66,7 +84,7 @@ describe("on PostgreSQL", { skip: server === null }, () => {
       const ran = outcomes.map((outcome) => (outcome.kind === "migrated" ? outcome.ran : null));
       assert.deepEqual(
         ran.toSorted((a, b) => (b?.length ?? 0) - (a?.length ?? 0)),
-        [ownMigrations(), [], [], []],
+        [SCHEMA_VERSIONS.flat(), [], [], []],
       );
       await requireSchema(db);
       assert.equal((await db.query("select 1 from bucket_leases")).length, 1024);
@@ -76,19 +94,25 @@ describe("on PostgreSQL", { skip: server === null }, () => {
     }
   });
 
-  test("a schema of a later program is left as it is: on the next version one runs, on later ones not", async () => {
+  test("a program runs on the schema of the next version, and refuses later ones", async () => {
     const { url, drop } = await createEmptyDatabase(server ?? "");
     const db = await openPostgres(postgresOptions(url));
     try {
       const options = { url, connectTimeoutMs: 10_000, offline: true };
       await migrateDatabase(options);
-      const newest = Number.parseInt(ownMigrations().at(-1) ?? "", 10);
+      const newest = SCHEMA_VERSIONS.length;
       const add = (version: number) =>
         db.query("insert into migrations (name, run_on) values ($1, now())", [`${String(version).padStart(4, "0")}_x`]);
       await add(newest + 1);
       await requireSchema(db);
       assert.deepEqual(await migrateDatabase(options), { kind: "migrated", ran: [] });
       await add(newest + 2);
+      await assert.rejects(requireSchema(db), /install the version of gangway/);
+      assert.equal((await migrateDatabase(options)).kind, "refused");
+      // The later program records that both of its migrations belong to the next version.
+      await db.query(`comment on table migrations is 'schema version ${newest + 1}'`);
+      await requireSchema(db);
+      await db.query(`comment on table migrations is 'schema version ${newest + 2}'`);
       await assert.rejects(requireSchema(db), /install the version of gangway/);
       assert.equal((await migrateDatabase(options)).kind, "refused");
     } finally {

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
-import type { Db } from "../../src/adapters/store/db.ts";
+import type { Db } from "../../src/adapters/store/db/db.ts";
 import type { Job } from "../../src/core/job/job.ts";
 import type { Decision } from "../../src/core/reconcile/decision.ts";
 import { onEachDatabase } from "../support/databases.ts";
 import { freshStore, raiseQuotaEpoch, type TestStore, takePlannerLease } from "./db.ts";
 import { FLAVOR, NO_LIMIT, NOW, newJob, plannedFor, sentOf } from "./jobs.ts";
 
-/** A gang whose workers have a GPU each, and of which one is enough. */
+/** A gang with one GPU for each worker. One worker is enough to run. */
 function elastic(): Job {
   const job = newJob();
   const container = { name: "pytorch", resources: { limits: { "nvidia.com/gpu": "1" } } };
@@ -47,7 +47,7 @@ onEachDatabase((openDb) => {
     return loaded.job;
   }
 
-  /** Boards, or grows, to so many workers. */
+  /** Admits the job with this many workers, or grows it to them. */
   async function growTo(workers: number, counter: number): Promise<void> {
     const job = await load();
     const held = job.admissions[0]?.members["Worker"] ?? 0;
@@ -63,7 +63,7 @@ onEachDatabase((openDb) => {
     assert.equal(await store.planner.recordAdmission(record), "recorded");
   }
 
-  /** The worker's record of a gang that has so many members left. */
+  /** Records that the gang has this many workers left. */
   async function shrinkTo(workers: number): Promise<void> {
     const job = await load();
     const admissions = job.admissions.map((one) => ({ ...one, members: { Worker: workers } }));
@@ -92,7 +92,7 @@ onEachDatabase((openDb) => {
   const rests = () => store.ledger.unconfirmedShrinks("default", 9);
   const epochNow = async () => (await store.ledger.readEpoch("default"))?.epoch;
 
-  test("a gang that gives up members gives back what it was granted last, and one token goes on with less", async () => {
+  test("a gang that gives up members returns its last grants, and one token continues with less", async () => {
     await growTo(3, 0);
     await growTo(5, 1);
     await growTo(6, 2);
@@ -106,10 +106,10 @@ onEachDatabase((openDb) => {
     );
     const token = `job/${uid}/admission/1/step/1/${plannerEpoch}`;
     assert.deepEqual(await rests(), [{ pool: FLAVOR, token, fence: (BigInt(quotaEpoch) << 32n) + 1n, amount: 2 }]);
-    assert.equal(await epochNow(), quotaEpoch, "everybody's counters stay open");
+    assert.equal(await epochNow(), quotaEpoch, "the counters must stay open");
   });
 
-  test("what is left is told to the counters until they have heard the last of it", async () => {
+  test("a reduced amount is listed for the counters until they confirm the latest one", async () => {
     await growTo(6, 0);
     await shrinkTo(4);
     const first = await rests();
@@ -130,7 +130,7 @@ onEachDatabase((openDb) => {
     await agrees(3);
   });
 
-  test("counters that are loaded anew know what is left, and what was released altogether is not told as a part", async () => {
+  test("reloaded counters know the rest of a shrunk token, and a whole release is not reported as a part", async () => {
     await growTo(6, 0);
     await shrinkTo(4);
     const raised = await raiseQuotaEpoch(store);
@@ -149,7 +149,7 @@ onEachDatabase((openDb) => {
     await agrees(0);
   });
 
-  test("tokens that the job took while it runs are not its members', and stay", async () => {
+  test("tokens that the job requested while it runs do not belong to members, and stay", async () => {
     await growTo(6, 0);
     fences += 1n;
     const taken = { ...plannedFor(await load()).lines[0], ...NO_LIMIT, token: "licence", amount: 2 };

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
-import type { BucketLease } from "../../src/adapters/store/buckets.ts";
-import type { Db } from "../../src/adapters/store/db.ts";
+import type { Db } from "../../src/adapters/store/db/db.ts";
+import type { BucketLease } from "../../src/core/job/bucket.ts";
 import { bucketOf } from "../../src/core/job/bucket.ts";
 import type { Job } from "../../src/core/job/job.ts";
 import type { AllocationLine } from "../../src/core/quota/counters.ts";
@@ -12,7 +12,7 @@ import { type TestStore, takePlannerLease } from "./db.ts";
 import { NOW, newJob, plannedFor, sentOf } from "./jobs.ts";
 import { freshLedger, line, POOL, releaseOf } from "./ledger-fixture.ts";
 
-/** A ledger, and a job on board whose bucket worker `w1` holds: for it a plugin asks for tokens. */
+/** A ledger and an admitted job. Worker `w1` holds the job's bucket, and a plugin requests tokens for the job. */
 async function jobAtWork(db: Db) {
   const { store, epoch, grant } = await freshLedger(db);
   const plannerEpoch = await takePlannerLease(store, "p1");
@@ -40,7 +40,7 @@ function own(token: string): AllocationLine {
   return line({ token, leaseMs: null });
 }
 
-/** The record that gives back what the job's admission holds. */
+/** Makes the record that releases the tokens of the job's admission. */
 async function lastRecord(store: TestStore, uid: string): Promise<{ job: Job; decision: Decision }> {
   const loaded = await store.worker.loadJob(uid);
   assert.ok(loaded);
@@ -73,26 +73,26 @@ onEachDatabase((openDb) => {
       .map(({ kind }) => kind)
       .join();
 
-  test("whoever holds the bucket takes tokens for a job's admission and gives them back", async () => {
+  test("the worker that holds the bucket takes and releases tokens for a job's admission", async () => {
     assert.equal(await commit(at.asked("a")), "committed");
     assert.equal(await release("a"), "released");
   });
 
-  test("a worker that has lost the bucket takes no token and gives none back; what it had stays", async () => {
+  test("a worker that has lost the bucket neither takes nor releases tokens; its earlier tokens stay", async () => {
     const before = at.asked("a");
     assert.equal(await commit(before), "committed");
     await at.store.worker.giveBuckets("w1", [at.lease.bucket]);
-    assert.equal(await commit(at.asked("b")), "committed", "nobody has taken it yet");
+    assert.equal(await commit(at.asked("b")), "committed", "no other worker has taken the bucket yet");
     const [taken] = await at.store.worker.takeBuckets("w2", [at.lease.bucket]);
     assert.ok(taken);
     assert.equal(await commit(at.asked("c")), "gone");
-    assert.equal(await commit(before), "committed", "what the ledger has is granted, whoever asks again");
+    assert.equal(await commit(before), "committed", "a recorded grant stays granted, whoever repeats it");
     assert.equal(await release("a"), "notHeld");
     assert.equal(await release("a", taken), "released");
     assert.equal(await commit(at.asked("c", taken)), "committed");
   });
 
-  test("once an admission has released its tokens it gets no more, and nobody's sum is wrong", async () => {
+  test("an admission that has released its tokens gets no more, and all sums stay correct", async () => {
     assert.equal(await commit(at.asked("a")), "committed");
     const { job, decision } = await lastRecord(at.store, at.job.uid);
     assert.equal(await at.store.worker.record(job, decision, at.lease, NOW), "recorded");
@@ -100,7 +100,7 @@ onEachDatabase((openDb) => {
     assert.deepEqual(await at.store.pools.check(null), { sums: [], orphans: [] });
   });
 
-  test("what an attempt has not given back is free once it is finalized and another follows", async () => {
+  test("the remaining tokens of an attempt are released when the next attempt starts", async () => {
     const plugin = (attempt: number, stage: "finalize" | "handle") => {
       const state = { version: 0, value: null };
       return { admission: 1, attempt, stage, state, failedCalls: 0, notBeforeMs: NOW };
@@ -115,13 +115,13 @@ onEachDatabase((openDb) => {
       return (await at.store.ledger.findLive([{ pool: POOL, token: "a" }])).length;
     };
     assert.equal(await commit(at.asked("a")), "committed");
-    assert.equal(await record(1, "finalize"), 1, "the attempt is not over yet");
+    assert.equal(await record(1, "finalize"), 1, "the attempt has not ended yet");
     assert.equal(await record(2, "handle"), 0);
-    assert.equal(await commit(at.asked("b")), "committed", "its successor takes its own");
+    assert.equal(await commit(at.asked("b")), "committed", "the next attempt takes its own tokens");
     assert.deepEqual(await at.store.pools.check(null), { sums: [], orphans: [] });
   });
 
-  test("a lease counts for nothing where the holder is a caller, or an admission that nobody knows", async () => {
+  test("a grant with a lease is refused if its holder is a caller or an unknown admission", async () => {
     assert.equal(await commit({ ...at.asked("a"), holder: { kind: "caller", name: "flyte" } }), "gone");
     assert.equal(await commit({ ...at.asked("a"), holder: { ...at.holder, admission: 2 } }), "gone");
   });
@@ -134,7 +134,7 @@ onPostgres((openDb) => {
   });
   after(() => db.close());
 
-  test("of a grant and the record that releases its admission's tokens, either the record finds it or it is refused", async () => {
+  test("the record that releases an admission's tokens either finds a grant, or the grant is refused", async () => {
     const seen = new Set<string>();
     for (let round = 0; round < 30; round += 1) {
       const { store, epoch, job, lease, asked } = await jobAtWork(db);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
-import type { Db } from "../../src/adapters/store/db.ts";
+import type { Db } from "../../src/adapters/store/db/db.ts";
 import type { LedgerGrant } from "../../src/core/quota/ledger.ts";
 import { onEachDatabase } from "../support/databases.ts";
 import type { TestStore } from "./db.ts";
@@ -27,7 +27,7 @@ onEachDatabase((openDb) => {
   const bury = (of: Partial<Parameters<typeof releaseOf>[0]> = {}) =>
     store.ledger.bury("default", [releaseOf({ token: "t1", ...of })], NOW);
 
-  test("a grant that comes after its release is refused, all its lines and for ever; the next one is not", async () => {
+  test("a grant that arrives after its release is refused for good; the next grant is not", async () => {
     const [late, fresh] = [grant([line(), line({ token: "t2" })]), grant([line()])];
     assert.deepEqual(await bury(), [{ kind: "notHeld" }]);
     assert.deepEqual(await kinds(late, late, fresh), ["gone", "gone", "committed"]);
@@ -49,7 +49,7 @@ onEachDatabase((openDb) => {
     assert.ok(await agrees(store));
   });
 
-  test("what is held is released, and leaves no tombstone", async () => {
+  test("a held token is released and leaves no tombstone", async () => {
     const made = grant([line()]);
     assert.deepEqual(await kinds(made), ["committed"]);
     assert.deepEqual(
@@ -68,14 +68,14 @@ onEachDatabase((openDb) => {
     "another token": { token: "t3" },
   };
   for (const [name, of] of Object.entries(others)) {
-    test(`a release of ${name} refuses nothing`, async () => {
+    test(`a tombstone of ${name} refuses no grant`, async () => {
       await bury(of);
       assert.deepEqual(await kinds(grant([line()])), ["committed"]);
       assert.equal((await store.ledger.tombstones("default", 9)).length, 1);
     });
   }
 
-  test("a tombstone outlives its epoch: a call that is under way tries again under the next", async () => {
+  test("a tombstone stays across a new epoch, since a call in progress retries under it", async () => {
     await bury({ project: "vision", namespace: "team" });
     const raised = await store.ledger.raiseEpoch("default", null);
     assert.ok(raised.kind === "raised");
@@ -84,7 +84,7 @@ onEachDatabase((openDb) => {
     assert.deepEqual(await kinds(again), ["gone"]);
   });
 
-  test("tombstones are forgotten as they were read, and after an hour whoever buries forgets them", async () => {
+  test("tombstones are deleted as they were read, and new releases delete those older than an hour", async () => {
     await bury();
     const [first] = await store.ledger.tombstones("default", 9);
     assert.ok(first);

@@ -1,20 +1,34 @@
 import assert from "node:assert/strict";
-import { readdirSync, readFileSync } from "node:fs";
+import { cpSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, test } from "node:test";
-import type { Db } from "../../src/adapters/store/db.ts";
-import { openPostgres } from "../../src/adapters/store/postgres.ts";
+import { after, describe, test } from "node:test";
+import { PGlite } from "@electric-sql/pglite";
+import type { Db } from "../../src/adapters/store/db/db.ts";
+import { migrate } from "../../src/adapters/store/db/migrate.ts";
+import { migrateDatabase } from "../../src/adapters/store/db/migrate-server.ts";
+import { openPglite } from "../../src/adapters/store/db/pglite.ts";
+import { openPostgres } from "../../src/adapters/store/db/postgres.ts";
+import { requireSchema } from "../../src/adapters/store/db/schema.ts";
+import { SCHEMA_VERSIONS } from "../../src/adapters/store/db/schema-versions.ts";
 import { createStore } from "../../src/adapters/store/store.ts";
+import { connect, type GangwayClient } from "../../src/cli/rpc/client.ts";
+import { startEmbedded } from "../../src/compose/embedded.ts";
+import { readConfig } from "../../src/config.ts";
+import { JobPhase } from "../../src/gen/gangway/v1/job_pb.ts";
+import { JobService } from "../../src/gen/gangway/v1/job_service_pb.ts";
+import { ReleaseOutcome, ResourceManager } from "../../src/gen/gangway/v1/resource_manager_pb.ts";
+import { OWN_KINDS } from "../support/kinds.ts";
 import { createEmptyDatabase, onServer, postgresOptions, postgresServer } from "../support/postgres.ts";
 import { NOW } from "./jobs.ts";
+import { clientOf, fillReleased, RELEASED_NAMES, runReleased, schemaLines } from "./last-release.ts";
 import { releaseOf } from "./ledger-fixture.ts";
 
 const server = await postgresServer();
-const MIGRATIONS = join(import.meta.dirname, "../../migrations");
 const JOB = "01900000-0000-7000-8000-000000000001";
 const POOL = "gpu/h100";
 
-/** What version 2 of the program wrote for a grant: no sums of projects and namespaces. */
+/** Writes a grant as version 2 of the program did: without sums of projects and namespaces. */
 async function grantAsVersion2(db: Db, of: { token: string; amount: number; fence: number }): Promise<void> {
   const { token, amount, fence } = of;
   for (const [scope, name] of [
@@ -34,35 +48,192 @@ async function grantAsVersion2(db: Db, of: { token: string; amount: number; fenc
   );
 }
 
-async function migrateFrom(url: string, prefixes: readonly string[]): Promise<void> {
-  const files = readdirSync(MIGRATIONS).filter((file) => prefixes.includes(file.slice(0, 4)));
-  await onServer(url, async (client) => {
-    for (const file of files.sort()) await client.query(readFileSync(join(MIGRATIONS, file), "utf8"));
+const storeOptions = {
+  clock: { nowMs: () => NOW },
+  openNamespaces: true,
+  defaultQueue: "research",
+  onAppended: () => {},
+};
+const migrateOptions = (url: string) => ({ url, connectTimeoutMs: 10_000, offline: false });
+
+/** The files with number 0003 do not depend on each other: databases ran any part of them, in any order. */
+const version3 = RELEASED_NAMES.filter((name) => name.startsWith("0003"));
+const olderThan3 = RELEASED_NAMES.filter((name) => !version3.includes(name));
+const without = (name: string) => version3.filter((other) => other !== name);
+const states: Record<string, readonly string[]> = {
+  "nothing of version 3": [],
+  ...Object.fromEntries(version3.map((name) => [`${name} alone`, [name]])),
+  ...Object.fromEntries(version3.map((name) => [`all of version 3 but ${name}`, without(name)])),
+  "the whole of version 3": version3,
+  "the whole of version 3 in the opposite order": version3.toReversed(),
+};
+
+/** The sums that the ledger's rows must have, and the jobs, of a database that was filled before it was upgraded. */
+async function assertKept(db: Pick<Db, "query">): Promise<void> {
+  const jobs = await db.query("select name, phase from jobs order by name");
+  assert.deepEqual(
+    jobs.map((row) => Object.values(row as object).join(" ")),
+    ["done SUCCEEDED", "held RUNNING", "next WAITING"],
+  );
+  const sums = await db.query<{ scope: string }>("select scope from allocation_sums where pool = $1 order by scope", [
+    POOL,
+  ]);
+  assert.deepEqual(
+    sums.map(({ scope }) => scope),
+    ["namespace", "pool", "project", "queue"],
+  );
+}
+
+/** A store over a database that was upgraded reads and changes the records that the last release has written. */
+async function assertWorks(db: Db): Promise<void> {
+  await requireSchema(db);
+  await assertKept(db);
+  const { pools, ledger, worker } = createStore(db, storeOptions);
+  assert.deepEqual((await pools.check(null)).sums, []);
+  const [held] = await db.query<{ uid: string }>("select uid from jobs where name = 'held'");
+  const loaded = await worker.loadJob(held?.uid ?? "");
+  assert.deepEqual(loaded?.job.admissions[0]?.members, { Worker: 2 });
+  const holder = { kind: "caller", name: "anonymous" } as const;
+  const [released] = await ledger.release([releaseOf({ pool: "ex:warehouse", token: "query-17", holder })], NOW);
+  assert.equal(released?.kind, "released");
+  assert.deepEqual((await pools.check(null)).sums, []);
+}
+
+describe("on PGlite", () => {
+  test("every state of version 3 upgrades to the schema of a new database, and keeps jobs and tokens", async () => {
+    const pglite = await PGlite.create();
+    const client = clientOf(pglite);
+    const query: Db["query"] = async <R>(text: string, params: readonly unknown[] = []) =>
+      (await pglite.query<R>(text, [...params])).rows;
+    try {
+      await migrate(client);
+      const made = await schemaLines(client);
+      assert.ok(made.length > 200);
+      for (const [name, applied] of Object.entries(states)) {
+        await client.query("drop schema public cascade; create schema public");
+        await runReleased(client, [...olderThan3, ...applied]);
+        await fillReleased(client);
+        const ran = await migrate(client);
+        const due = SCHEMA_VERSIONS.flat().filter((file) => !olderThan3.includes(file) && !applied.includes(file));
+        assert.deepEqual(ran, due, name);
+        assert.deepEqual(await schemaLines(client), made, name);
+        await assertKept({ query });
+        assert.deepEqual(await migrate(client), [], name);
+      }
+    } finally {
+      await pglite.close();
+    }
   });
+
+  test("a data directory of the last release opens, with its jobs and tokens", async () => {
+    await inReleasedDirectory(async (directory) => {
+      const db = await openPglite(join(directory, "db"));
+      await assertWorks(db);
+      await db.close();
+    });
+  });
+
+  test("the service starts on a data directory of the last release and continues its jobs", {
+    timeout: 300_000,
+  }, async () => {
+    await inReleasedDirectory(async (directory) => {
+      const config = readConfig(directory, { GANGWAY_DATA: directory, GANGWAY_LOG_LEVEL: "silent" });
+      const options = { exit: false, examples: false, listen: "127.0.0.1:0", data: null, insecure: false };
+      const service = await startEmbedded(options, config, OWN_KINDS);
+      const stop = new AbortController();
+      const client = connect(service.address, stop.signal);
+      try {
+        await assertContinues(client);
+      } finally {
+        stop.abort();
+        client.close();
+        await service.close();
+      }
+    });
+  });
+
+  test("a data directory of a version after the next is refused, and one of the next version opens", async () => {
+    await inReleasedDirectory(async (directory) => {
+      const db = await openPglite(join(directory, "db"));
+      const record = (version: number) => `comment on table migrations is 'schema version ${version}'`;
+      await db.query(record(SCHEMA_VERSIONS.length + 1));
+      await db.close();
+      const next = await openPglite(join(directory, "db"));
+      await next.query(record(SCHEMA_VERSIONS.length + 2));
+      await next.close();
+      await assert.rejects(openPglite(join(directory, "db")), /install the version of gangway/);
+    });
+  });
+});
+
+/** A directory with the database of an embedded service of the last release; it is removed afterwards. */
+async function inReleasedDirectory(work: (directory: string) => Promise<void>): Promise<void> {
+  const directory = mkdtempSync(join(tmpdir(), "gangway-upgrade-"));
+  try {
+    cpSync(await releasedDirectory(), join(directory, "db"), { recursive: true });
+    await work(directory);
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+let made: Promise<string> | null = null;
+after(async () => made && rmSync(await made, { recursive: true, force: true }));
+
+/** Makes the database of the last release once for all tests, which copy it. */
+function releasedDirectory(): Promise<string> {
+  const make = async () => {
+    const directory = mkdtempSync(join(tmpdir(), "gangway-released-"));
+    const pglite = await PGlite.create(directory);
+    await runReleased(clientOf(pglite));
+    await fillReleased(clientOf(pglite));
+    await pglite.close();
+    return directory;
+  };
+  made ??= make();
+  return made;
+}
+
+/** The job that waited for tokens runs once the job that held them is cancelled; a caller can release its token. */
+async function assertContinues(client: GangwayClient): Promise<void> {
+  const { outcome } = await client.call(ResourceManager.method.releaseResource, {
+    resourceNamespace: "ex:warehouse",
+    allocationToken: "query-17",
+  });
+  assert.equal(outcome, ReleaseOutcome.RELEASED);
+  const stop = new AbortController();
+  let cancelled = false;
+  for await (const { job } of client.stream(JobService.method.watchJobs, {}, stop.signal)) {
+    const name = job?.metadata?.name;
+    const phase = job?.status?.phase;
+    if (name === "done") assert.equal(phase, JobPhase.SUCCEEDED);
+    if (name === "held" && !cancelled && phase === JobPhase.RUNNING) {
+      cancelled = true;
+      await client.call(JobService.method.cancelJob, { namespace: "team", name: "held" });
+    }
+    if (name === "next" && phase === JobPhase.RUNNING) break;
+  }
+  stop.abort();
+  assert.ok(cancelled);
 }
 
 describe("on PostgreSQL", { skip: server === null }, () => {
-  test("what version 2 has granted is counted everywhere after the migration, and what it still grants after a raised epoch", async () => {
+  test("all sums count the grants of version 2 after the migration, and its later grants after an epoch", async () => {
     const { url, drop } = await createEmptyDatabase(server ?? "");
     const db = await openPostgres(postgresOptions(url));
     try {
-      await migrateFrom(url, ["0001", "0002"]);
+      await onServer(url, (client) => runReleased(client, olderThan3));
       await db.query(
         "insert into queues (name, strategy, create_ms, update_ms) values ('research', 'STRICT_FIFO', 7, 7)",
       );
       await db.query(`insert into pools (name, domain) values ('${POOL}', 'default')`);
       await db.query(
-        `insert into queue_quotas (queue, position, flavor, resource, nominal) values ('research', 0, '${POOL}', 'gpu', 8)`,
+        `insert into queue_quotas (queue, position, flavor, resource, nominal)
+         values ('research', 0, '${POOL}', 'gpu', 8)`,
       );
       await grantAsVersion2(db, { token: "a", amount: 3, fence: 1 });
-      await migrateFrom(url, ["0003"]);
-      const options = {
-        clock: { nowMs: () => NOW },
-        openNamespaces: true,
-        defaultQueue: "research",
-        onAppended: () => {},
-      };
-      const { ledger, pools } = createStore(db, options);
+      assert.equal((await migrateDatabase(migrateOptions(url))).kind, "migrated");
+      const { ledger, pools } = createStore(db, storeOptions);
       assert.deepEqual((await pools.check(null)).sums, []);
       const pool = await pools.get(POOL);
       assert.deepEqual([pool?.createTimeMs, pool?.defaultLeaseMs, pool?.quota], [7, 3_600_000, null]);
@@ -81,4 +252,24 @@ describe("on PostgreSQL", { skip: server === null }, () => {
       await drop();
     }
   });
+
+  for (const [name, applied] of Object.entries(states)) {
+    test(`a database with ${name} upgrades through gangway migrate, with jobs and tokens in it`, async () => {
+      const { url, drop } = await createEmptyDatabase(server ?? "");
+      try {
+        await onServer(url, async (client) => {
+          await runReleased(client, [...olderThan3, ...applied]);
+          await fillReleased(client);
+        });
+        const outcome = await migrateDatabase(migrateOptions(url));
+        const due = SCHEMA_VERSIONS.flat().filter((file) => !olderThan3.includes(file) && !applied.includes(file));
+        assert.deepEqual(outcome, { kind: "migrated", ran: due });
+        const db = await openPostgres(postgresOptions(url));
+        await (applied.includes("0003_resource-manager") ? assertWorks(db) : assertKept(db));
+        await db.close();
+      } finally {
+        await drop();
+      }
+    });
+  }
 });

@@ -1,5 +1,8 @@
-/** A process that makes jobs in the database it is given, one after the other, and says the name of each that was acknowledged. */
-import { openPglite } from "../../src/adapters/store/pglite.ts";
+/**
+ * A process that makes jobs in the database it is given, one after the other, and says the name of each that was
+ * acknowledged.
+ */
+import { openPglite } from "../../src/adapters/store/db/pglite.ts";
 import { createStore } from "../../src/adapters/store/store.ts";
 import { NOW, newJob, sentOf } from "./jobs.ts";
 

@@ -3,12 +3,12 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** True where the program openssl is on the PATH. */
+/** True if `openssl` is on the PATH. */
 export function hasOpenssl(): boolean {
   return spawnSync("openssl", ["version"]).status === 0;
 }
 
-/** An authority of the test's own and what it has signed, as files in a folder that is removed at the end. */
+/** A certificate authority for one test, and the certificates that it signs, in a folder that is removed at the end. */
 export class Certificates {
   readonly #directory = mkdtempSync(join(tmpdir(), "gangway-certificates-"));
   readonly caFile = this.#path("ca.crt");

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
 
-/** A way to a server that can be cut: `cut` ends every connection and refuses new ones, until `mend`. */
+/** A proxy to a server: `cut` ends every connection and refuses new ones until `mend`. */
 export async function cutLine(to: { readonly host: string; readonly port: number }) {
   const sockets = new Set<Socket>();
   let open = true;
@@ -41,7 +41,7 @@ export async function cutLine(to: { readonly host: string; readonly port: number
   };
 }
 
-/** The same database by way of the line. */
+/** The address of the same database through the proxy. */
 export async function lineTo(url: string) {
   const target = new URL(url);
   const line = await cutLine({ host: target.hostname, port: Number(target.port || 5432) });

@@ -1,14 +1,17 @@
 import { once } from "node:events";
 import { connect, createServer, type Server, type Socket } from "node:net";
 
-/** What happens to the next bytes of a client: they never arrive, or they arrive and what comes back is lost. The connection is cut then. */
+/**
+ * The fault of the next request: the request never arrives, or it arrives and its answer is lost. The proxy then cuts
+ * the connection.
+ */
 export type Cut = "request" | "answer";
 
-/** Stands between a client and a server on this machine, and cuts connections at an exact point. */
+/** A proxy between a client and a server on this machine. It cuts connections at an exact point. */
 export class CuttingProxy {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
-  /** How many requests or answers were lost. */
+  /** The number of lost requests and answers. */
   cuts = 0;
   #next: { readonly cut: Cut; after: number } | null = null;
 
@@ -29,12 +32,12 @@ export class CuttingProxy {
     return `redis://127.0.0.1:${address.port}`;
   }
 
-  /** Loses the next request or its answer, or that after so many others. */
+  /** Loses the next request or its answer, or a later one after this many others. */
   cutNext(cut: Cut, after = 0): void {
     this.#next = { cut, after };
   }
 
-  /** Takes back a cut that nothing has met. */
+  /** Cancels a cut that no request has met. */
   cutNothing(): void {
     this.#next = null;
   }

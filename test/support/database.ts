@@ -1,6 +1,6 @@
-import type { Db } from "../../src/adapters/store/db.ts";
+import type { Db } from "../../src/adapters/store/db/db.ts";
 
-/** Tables that a migration fills, and how they are put back. */
+/** Tables that a migration fills, and the statements that restore them. */
 const KEPT: Readonly<Record<string, string>> = {
   quota_domains:
     "with others as (delete from quota_domains where name <> 'default') " +
@@ -12,18 +12,21 @@ const KEPT: Readonly<Record<string, string>> = {
   migrations: "",
 };
 
-/** Tables beyond this are truncated: what is deleted stays on their pages, and PGlite never vacuums. */
+/** Larger tables are truncated: deleted rows stay on their pages, and PGlite never vacuums. */
 const LARGE_BYTES = 262_144;
 const TABLES = `
 select tablename as name, pg_table_size(quote_ident(tablename)::regclass) > ${LARGE_BYTES} as large
   from pg_tables where schemaname = 'public' order by tablename`;
 
-/** Empties every table, as after the migrations. Mostly by deletes: truncating takes a real server a hundred times as long. */
+/**
+ * Restores every table to its state after the migrations. Mostly deletes rows: on a real server, truncating takes a
+ * hundred times as long.
+ */
 export async function emptyDatabase(db: Db): Promise<void> {
   const tables = (await db.query<{ name: string; large: boolean }>(TABLES)).filter(({ name }) => !(name in KEPT));
   const large = tables.filter((table) => table.large).map(({ name }) => name);
   if (large.length > 0) await db.query(`truncate ${large.join(", ")} cascade`);
-  // One statement, at whose end its foreign keys are checked.
+  // One statement: foreign keys are checked at its end.
   const deleted = tables.map(({ name }) => `deleted_${name} as (delete from ${name})`);
   await db.query(`with ${deleted.join(", ")} select 1`);
   for (const statement of Object.values(KEPT)) if (statement !== "") await db.query(statement);

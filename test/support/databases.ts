@@ -3,25 +3,25 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe } from "node:test";
 import { PGlite } from "@electric-sql/pglite";
-import type { Db } from "../../src/adapters/store/db.ts";
-import { migrate } from "../../src/adapters/store/migrate.ts";
-import { openPglite } from "../../src/adapters/store/pglite.ts";
+import type { Db } from "../../src/adapters/store/db/db.ts";
+import { migrate } from "../../src/adapters/store/db/migrate.ts";
+import { openPglite } from "../../src/adapters/store/db/pglite.ts";
 import { migrationsDigest, openTestPostgres, postgresServer } from "./postgres.ts";
 
 const server = await postgresServer();
 
-/** One suite on every kind of database that this machine has: PGlite always, PostgreSQL where a server answers. */
+/** Runs a suite on PGlite, and on PostgreSQL if a server answers. */
 export function onEachDatabase(suite: (openDb: () => Promise<Db>) => void): void {
   describe("on PGlite", () => suite(openMemoryDb));
   if (server !== null) onPostgres(suite);
 }
 
-/** A suite for PostgreSQL alone: one connection, as PGlite has, cannot show a race. */
+/** Runs a suite on PostgreSQL only: PGlite has one connection, which cannot show a race. */
 export function onPostgres(suite: (openDb: () => Promise<Db>) => void): void {
   describe("on PostgreSQL", { skip: server === null }, () => suite(() => openTestPostgres(server ?? "")));
 }
 
-/** PGlite in memory, migrated; begins with the image of one that was made before, which takes a tenth of the time. */
+/** A migrated PGlite in memory. Loads the image of an earlier one, which takes a tenth of the time. */
 export async function openMemoryDb(): Promise<Db> {
   const folder = join(tmpdir(), `gangway-test-${process.getuid?.() ?? 0}`);
   const file = join(folder, `pglite-${pgliteVersion()}-${migrationsDigest()}.tar`);

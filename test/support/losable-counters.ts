@@ -1,7 +1,7 @@
-import { inProcessCounters } from "../../src/adapters/quota/in-process.ts";
+import { inProcessCounters } from "../../src/adapters/counters/in-process/in-process-counters.ts";
 import type { Counters } from "../../src/core/quota/counters.ts";
 
-/** Counters that several processes share and that are empty and closed once they were lost. */
+/** Counters that several processes share. After a loss they are empty and closed. */
 export class LosableCounters {
   #counters = inProcessCounters();
   readonly port: Counters = {

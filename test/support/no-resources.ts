@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import type { ResourceManager } from "../../src/api/quota-ports.ts";
+import type { TokenOperations } from "../../src/api/resource-manager/quota-ports.ts";
 
-/** For servers whose pools nobody asks about. */
-export function noResources(): ResourceManager {
-  const none = () => assert.fail("nobody asks about pools");
+/** For servers of tests that use no pools. */
+export function noResources(): TokenOperations {
+  const none = () => assert.fail("this test uses no pools");
   return {
     registerPool: none,
     allocate: none,

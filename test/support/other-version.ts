@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-const SCRIPTS = join("src", "adapters", "quota", "redis");
+const SCRIPTS = join("src", "adapters", "counters", "redis");
 
-/** The program as another version has it that does the same: each of its scripts has another text, so Redis knows both. */
+/** Another version of the program that behaves alike: the text of each script differs, so Redis keeps both. */
 export class OtherVersion {
   readonly #directory = mkdtempSync(join(tmpdir(), "gangway-version-"));
   readonly main = join(this.#directory, "src", "main.ts");

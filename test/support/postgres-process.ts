@@ -5,19 +5,19 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "./redis-server.ts";
 
-/** True where the programs of a PostgreSQL server are on the PATH, and this process may run them. */
+/** True if the programs of a PostgreSQL server are on the PATH and this process may run them. */
 export function hasPostgresPrograms(): boolean {
   const found = ["initdb", "postgres"].every((program) => spawnSync(program, ["--version"]).status === 0);
   return found && (process.getuid?.() !== 0 || postgresUser() !== null);
 }
 
-/** PostgreSQL refuses to run as root: then it runs as the user that its packages make. */
+/** PostgreSQL refuses to run as root. A test that is root runs it as the user `postgres` of its packages. */
 function postgresUser(): { readonly uid: number; readonly gid: number } | null {
   const [uid, gid] = ["-u", "-g"].map((of) => Number(spawnSync("id", [of, "postgres"]).stdout?.toString() || "NaN"));
   return uid === undefined || gid === undefined || Number.isNaN(uid + gid) ? null : { uid, gid };
 }
 
-/** A PostgreSQL server of the test's own, on a free loopback port, in a folder that is removed at the end. */
+/** A PostgreSQL server for one test, on a free loopback port, in a folder that is removed at the end. */
 export class PostgresProcess {
   readonly url: string;
   readonly #port: number;
@@ -68,7 +68,7 @@ export class PostgresProcess {
     });
   }
 
-  /** Ends it as a crash would: nobody is told, and what was not durable is gone. */
+  /** Ends it as a crash would: without notice to clients, and without the data that was not durable. */
   async crash(): Promise<void> {
     const running = this.#process;
     this.#process = null;

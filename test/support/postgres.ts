@@ -3,16 +3,16 @@ import { createHash, randomBytes } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import pg from "pg";
-import type { Db } from "../../src/adapters/store/db.ts";
-import { migrateDatabase } from "../../src/adapters/store/migrate-server.ts";
-import { openPostgres, type PostgresOptions } from "../../src/adapters/store/postgres.ts";
+import type { Db } from "../../src/adapters/store/db/db.ts";
+import { migrateDatabase } from "../../src/adapters/store/db/migrate-server.ts";
+import { openPostgres, type PostgresOptions } from "../../src/adapters/store/db/postgres.ts";
 
-/** Long, because a server that is busy is there all the same; one that is not refuses at once. */
+/** Long, because a busy server answers late. If no server runs, the connection is refused at once. */
 const CONNECT_MS = 60_000;
-/** Keeps tests that make databases at the same time apart. */
+/** An advisory lock: tests create databases one after the other. */
 const LOCK = 7_441_001;
 
-/** A PostgreSQL server for tests, by TEST_DATABASE_URL or on the usual port; null where none answers. */
+/** The PostgreSQL server of TEST_DATABASE_URL or of the usual port. Null: none answers. */
 export async function postgresServer(): Promise<string | null> {
   const url = process.env["TEST_DATABASE_URL"] ?? "postgres://postgres@127.0.0.1:5432/postgres";
   try {
@@ -30,7 +30,7 @@ export function databaseUrl(server: string, name: string): string {
   return url.href;
 }
 
-/** A migrated database of its own, without what tests do not need of durability. */
+/** A new migrated database with less durability, which tests do not need. */
 export async function createDatabase(server: string): Promise<{ url: string; drop: () => Promise<void> }> {
   const name = `gangway_test_${randomBytes(6).toString("hex")}`;
   await onServer(server, async (client) => {
@@ -59,7 +59,7 @@ export function postgresOptions(url: string): PostgresOptions {
   };
 }
 
-/** Opens a migrated database of its own, which is dropped when it is closed. */
+/** Opens a new migrated database, which is dropped when it is closed. */
 export async function openTestPostgres(server: string): Promise<Db> {
   const { url, drop } = await createDatabase(server);
   const db = await openPostgres(postgresOptions(url));
@@ -76,7 +76,10 @@ function dropDatabase(server: string, name: string): Promise<void> {
   return onServer(server, async (client) => void (await client.query(`drop database if exists ${name} with (force)`)));
 }
 
-/** The migrated database that others are copied from, named by what its migrations say; those of other migrations go. */
+/**
+ * The migrated database that others are copied from, named by a hash of its migrations. Drops those of other
+ * migrations.
+ */
 async function template(server: string, client: pg.Client): Promise<string> {
   const name = `gangway_template_${migrationsDigest()}`;
   const names = await templates(client);
@@ -95,7 +98,7 @@ async function template(server: string, client: pg.Client): Promise<string> {
   return name;
 }
 
-/** Drops the databases that others were copied from; one that is being copied for another run just now stays. */
+/** Drops the databases that others were copied from, except one that another run is copying now. */
 export async function dropTemplates(server: string): Promise<void> {
   await onServer(server, async (client) => {
     for (const name of await templates(client))
@@ -110,7 +113,7 @@ async function templates(client: pg.Client): Promise<readonly string[]> {
   return found.rows.map(({ datname }) => datname);
 }
 
-/** Names the schema that the migrations make. */
+/** A name for the schema that the migrations create. */
 export function migrationsDigest(): string {
   const folder = join(import.meta.dirname, "../../migrations");
   const hash = createHash("sha256");

@@ -1,15 +1,16 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type { ConnectionOptions } from "node:tls";
+import { waitUntil } from "./bounded.ts";
 import { freePort, isFree, RedisServer } from "./redis-server.ts";
 
 const SLOTS = 16_384;
-/** The bus of a cluster listens so far above the port for clients. */
+/** The bus of a node listens on the port for clients plus this. */
 const BUS_OFFSET = 10_000;
 const PORT_MAX = 65_535 - BUS_OFFSET;
-/** After so long without a word from a primary its replica stands for election. */
+/** A replica asks to be elected if its primary has been silent for this long. */
 const NODE_TIMEOUT_MS = 1_000;
+const POLL_MS = 20;
 
-/** A Redis Cluster of the test's own: three primaries, each with a replica. */
+/** A Redis Cluster for one test: three primaries, each with a replica. */
 export class RedisClusterServers {
   readonly nodes: readonly RedisServer[];
 
@@ -34,7 +35,7 @@ export class RedisClusterServers {
     return `redis+cluster://${this.nodes.map(({ port }) => `127.0.0.1:${port}`).join(",")}`;
   }
 
-  /** Where the slot of a key is now, as the first node that answers says. */
+  /** The primary of a key's slot, according to the first node that answers. */
   async ownerOf(key: string): Promise<RedisServer> {
     const { admin } = this.running[0] as RedisServer;
     const slot = await admin.cluster("KEYSLOT", key);
@@ -49,18 +50,20 @@ export class RedisClusterServers {
     return this.nodes.filter((node) => node.answers);
   }
 
-  /** Gives the slot of a key to another primary, with what is in it, as `redis-cli --cluster reshard` does. */
+  /** Moves the slot of a key and all its keys to another primary, as `redis-cli --cluster reshard` does. */
   async moveSlot(key: string, to: RedisServer): Promise<void> {
     const from = await this.ownerOf(key);
     const slot = await to.admin.cluster("KEYSLOT", key);
     const [fromId, toId] = [await from.admin.cluster("MYID"), await to.admin.cluster("MYID")];
     await to.admin.cluster("SETSLOT", slot, "IMPORTING", fromId);
     await from.admin.cluster("SETSLOT", slot, "MIGRATING", toId);
-    for (;;) {
+    const moveSomeKeys = async () => {
       const keys = await from.admin.cluster("GETKEYSINSLOT", slot, 100);
-      if (keys.length === 0) break;
+      if (keys.length === 0) return true;
       await from.admin.call("MIGRATE", "127.0.0.1", `${to.port}`, "", "0", "5000", "KEYS", ...keys);
-    }
+      return false;
+    };
+    await waitUntil(`no key is left in slot ${slot} on port ${from.port}`, moveSomeKeys, { pollMs: 0 });
     await to.admin.cluster("SETSLOT", slot, "NODE", toId);
     await from.admin.cluster("SETSLOT", slot, "NODE", toId);
   }
@@ -83,25 +86,27 @@ export class RedisClusterServers {
       await replica.admin.cluster("REPLICATE", await admin.cluster("MYID"));
     }
     await this.#until("cluster_state:ok", "cluster_slots_ok:16384");
-    for (const { admin } of this.nodes.slice(3)) {
-      while (!(await admin.info("replication")).includes("master_link_status:up")) await sleep(20);
-    }
+    for (const replica of this.nodes.slice(3)) await replica.linked();
   }
 
   async #until(...facts: readonly string[]): Promise<void> {
-    for (const { admin } of this.nodes) {
-      for (;;) {
+    for (const { admin, port } of this.nodes) {
+      const hasFacts = async () => {
         const info = String(await admin.cluster("INFO"));
-        if (facts.every((fact) => info.includes(fact))) break;
-        await sleep(20);
-      }
+        return facts.every((fact) => info.includes(fact));
+      };
+      await waitUntil(`the node on port ${port} reports ${facts.join(", ")}`, hasFacts, { pollMs: POLL_MS });
     }
   }
 }
 
 async function startNode(args: readonly string[], tls: ConnectionOptions | undefined): Promise<RedisServer> {
-  let port = await freePort();
-  while (port > PORT_MAX || !(await isFree(port + BUS_OFFSET))) port = await freePort();
+  let port = 0;
+  const findPort = async () => {
+    port = await freePort();
+    return port <= PORT_MAX && (await isFree(port + BUS_OFFSET));
+  };
+  await waitUntil("a port and that of its bus are both free", findPort, { pollMs: 0 });
   const own = ["--cluster-enabled", "yes", "--cluster-node-timeout", `${NODE_TIMEOUT_MS}`];
   return RedisServer.start([...own, "--repl-diskless-sync-delay", "0", ...args], { port, ...(tls && { tls }) });
 }

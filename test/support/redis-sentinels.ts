@@ -1,16 +1,17 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type { ConnectionOptions } from "node:tls";
 import type { Redis } from "ioredis";
+import { waitUntil } from "./bounded.ts";
 import { RedisServer } from "./redis-server.ts";
 
 const NAME = "gangway-primary";
-/** Also decides which replicas may follow: their link to the primary was lost at most ten times as long before it was. */
+/** A sentinel also promotes only replicas that lost their link at most ten times this before the primary was down. */
 const DOWN_AFTER_MS = 1_500;
+const POLL_MS = 20;
 
 export type SentinelOptions = {
-  /** What the sentinels ask for. */
+  /** Clients of the sentinels need it. */
   readonly password?: string;
-  /** All of them speak TLS alone. */
+  /** Servers and sentinels accept only TLS. */
   readonly tls?: { readonly args: readonly string[]; readonly admin: ConnectionOptions };
 };
 
@@ -32,18 +33,19 @@ export class SentinelServers {
     const replicaOf = ["--replicaof", "127.0.0.1", `${primary.port}`];
     const replicas: RedisServer[] = [];
     for (let at = 0; at < 2; at += 1) replicas.push(await RedisServer.start([...fast, ...replicaOf], variant));
-    for (const { admin } of replicas) {
-      while (!(await admin.info("replication")).includes("master_link_status:up")) await sleep(20);
-    }
+    for (const replica of replicas) await replica.linked();
     const sentinels: RedisServer[] = [];
     for (let at = 0; at < 3; at += 1) sentinels.push(await startSentinel(primary.port, given));
-    // They look at roles every ten seconds otherwise, and set them right after eight. Redis 6.2 cannot be told.
+    // By default sentinels check roles every ten seconds and correct them after eight. Redis 6.2 refuses the command.
     for (const { admin } of sentinels) {
       const faster = ["INFO-PERIOD", "300", "PUBLISH-PERIOD", "300"];
       await admin.call("SENTINEL", "DEBUG", ...faster).catch(() => undefined);
     }
-    for (const { admin } of sentinels) {
-      while (!/slaves=2,sentinels=3/.test(await admin.info("sentinel"))) await sleep(20);
+    for (const { admin, port } of sentinels) {
+      const seesAll = async () => /slaves=2,sentinels=3/.test(await admin.info("sentinel"));
+      await waitUntil(`the sentinel on port ${port} sees two replicas and three sentinels`, seesAll, {
+        pollMs: POLL_MS,
+      });
     }
     return new SentinelServers([primary, ...replicas], sentinels);
   }
@@ -52,36 +54,44 @@ export class SentinelServers {
     return `redis+sentinel://${this.sentinels.map(({ port }) => `127.0.0.1:${port}`).join(",")}/${NAME}`;
   }
 
-  /** Who is the primary, as the sentinels say. */
+  /** The primary according to a sentinel. */
   async primary(): Promise<RedisServer> {
     const sentinel = this.sentinels.find(({ runs }) => runs) as RedisServer;
     const [, port] = (await sentinel.admin.call("SENTINEL", "GET-MASTER-ADDR-BY-NAME", NAME)) as [string, string];
     const primary = this.servers.find((server) => server.port === Number(port));
-    if (primary === undefined) throw new Error(`nobody listens on ${port}`);
+    if (primary === undefined)
+      throw new Error(`the sentinel says that the primary is on port ${port}, which is no server of this test`);
     return primary;
   }
 
   /** Resolves once another server than that one is the primary. */
   async switchedFrom(before: RedisServer): Promise<RedisServer> {
-    for (;;) {
-      const primary = await this.primary();
-      if (primary !== before && (await primary.admin.info("replication")).includes("role:master")) return primary;
-      await sleep(20);
-    }
+    let primary = before;
+    const hasSwitched = async () => {
+      primary = await this.primary();
+      return primary !== before && (await primary.admin.info("replication")).includes("role:master");
+    };
+    await waitUntil(`another server than that on port ${before.port} is the primary`, hasSwitched, { pollMs: POLL_MS });
+    return primary;
   }
 
-  /** Makes a replica the primary while the old one lives. Sentinels give up one that takes too long, and must be asked again. */
+  /**
+   * Makes a replica the primary while the old one lives. A sentinel gives up a failover that takes too long; the
+   * request is then repeated.
+   */
   async failOver(): Promise<void> {
     const { admin } = this.sentinels[0] as RedisServer;
     const before = await this.primary();
-    while ((await this.primary()) === before) {
+    const hasFailedOver = async () => {
+      if ((await this.primary()) !== before) return true;
+      if (await this.#isFailingOver(admin)) return false;
       await admin.call("SENTINEL", "FAILOVER", NAME).catch((error: unknown) => {
-        // It has not looked at the replicas yet, or is about to change over.
+        // The sentinel has not checked the replicas yet, or has just begun to fail over.
         if (!(error instanceof Error && /^(NOGOODSLAVE|INPROG)/.test(error.message))) throw error;
       });
-      do await sleep(50);
-      while (await this.#isFailingOver(admin));
-    }
+      return false;
+    };
+    await waitUntil("a replica is the primary", hasFailedOver);
   }
 
   async stop(): Promise<void> {

@@ -6,24 +6,28 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ConnectionOptions } from "node:tls";
 import { Redis } from "ioredis";
+import { waitUntil } from "./bounded.ts";
 
-/** True where the program redis-server is on the PATH. */
+/** True if `redis-server` is on the PATH. */
 export function hasRedisServer(): boolean {
   return spawnSync("redis-server", ["--version"]).status === 0;
 }
 
-/** How a server is started that is not just a Redis. */
+/** How a server differs from a plain Redis. */
 export type RedisVariant = {
   readonly port?: number;
-  /** It is a sentinel, configured by this text. */
+  /** The configuration of a sentinel. Omitted: the server is no sentinel. */
   readonly sentinelConfig?: string;
-  /** It is reached over TLS alone, with these. */
+  /** How clients connect over TLS; the server accepts nothing else. Omitted: plain TCP. */
   readonly tls?: ConnectionOptions;
-  /** What it asks its admin for. */
+  /** The password that `admin` sends. Omitted: none is needed. */
   readonly password?: string;
 };
 
-/** A Redis of the test's own, on a free loopback port, in a folder that is removed at the end; it keeps nothing unless told to. */
+/**
+ * A Redis server for one test, on a free loopback port. Its folder is removed at the end. It saves nothing unless its
+ * arguments say so.
+ */
 export class RedisServer {
   readonly port: number;
   readonly #args: readonly string[];
@@ -31,7 +35,7 @@ export class RedisServer {
   readonly #directory = mkdtempSync(join(tmpdir(), "gangway-redis-"));
   #process: ChildProcess | null = null;
   #frozen = false;
-  /** Talks to it directly. */
+  /** A connection of the test's own. */
   #admin: Redis | null = null;
 
   private constructor(port: number, args: readonly string[], variant: RedisVariant) {
@@ -55,7 +59,7 @@ export class RedisServer {
     return this.#process !== null;
   }
 
-  /** It runs, and is not frozen. */
+  /** True if it runs and is not frozen. */
   get answers(): boolean {
     return this.runs && !this.#frozen;
   }
@@ -69,7 +73,7 @@ export class RedisServer {
     return join(this.#directory, "sentinel.conf");
   }
 
-  /** What the program is told. */
+  /** The program's arguments. */
   get #arguments(): readonly string[] {
     const { sentinelConfig, tls } = this.#variant;
     const port = tls === undefined ? ["--port", `${this.port}`] : ["--port", "0", "--tls-port", `${this.port}`];
@@ -92,7 +96,7 @@ export class RedisServer {
     await ready;
     const { tls, password } = this.#variant;
     this.#admin = new Redis(this.port, "127.0.0.1", {
-      // Sentinels cut connections where they change a role.
+      // Sentinels close the connections of a server when they change its role.
       retryStrategy: () => (this.#process === null ? null : 20),
       enableReadyCheck: false,
       ...(tls === undefined ? {} : { tls }),
@@ -102,7 +106,7 @@ export class RedisServer {
     await this.#admin.ping();
   }
 
-  /** Ends it without a chance to save or answer anything. */
+  /** Ends it by a signal. With SIGKILL it can neither save nor answer. */
   async kill(signal: "SIGKILL" | "SIGTERM" = "SIGKILL"): Promise<void> {
     const running = this.#process;
     this.#process = null;
@@ -114,7 +118,7 @@ export class RedisServer {
     await gone;
   }
 
-  /** It neither answers nor hears, and keeps its connections. */
+  /** Stops the process until `thaw`: it keeps its connections, and answers nothing. */
   freeze(): void {
     this.#frozen = true;
     this.#process?.kill("SIGSTOP");
@@ -125,13 +129,19 @@ export class RedisServer {
     this.#process?.kill("SIGCONT");
   }
 
+  /** Resolves once this replica is linked to its primary. */
+  async linked(): Promise<void> {
+    const isUp = async () => (await this.admin.info("replication")).includes("master_link_status:up");
+    await waitUntil(`the replica on port ${this.port} is linked to its primary`, isUp, { pollMs: 20 });
+  }
+
   async stop(): Promise<void> {
     await this.kill();
     rmSync(this.#directory, { recursive: true, force: true });
   }
 }
 
-/** True if nobody listens on that loopback port now. */
+/** True if no process listens on this loopback port now. */
 export async function isFree(port: number): Promise<boolean> {
   const probe = createServer().listen(port, "127.0.0.1");
   try {
@@ -144,13 +154,13 @@ export async function isFree(port: number): Promise<boolean> {
   return true;
 }
 
-/** A loopback port that nobody listens on now. */
+/** A loopback port on which no process listens now. */
 export async function freePort(): Promise<number> {
   const probe = createServer().listen(0, "127.0.0.1");
   await once(probe, "listening");
   const address = probe.address();
   probe.close();
   await once(probe, "close");
-  if (address === null || typeof address === "string") throw new Error("no port");
+  if (address === null || typeof address === "string") throw new Error("a probe on a loopback port has no address");
   return address.port;
 }

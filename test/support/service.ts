@@ -1,14 +1,15 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import { connect, type GangwayClient } from "../../src/cli/client.ts";
+import { connect, type GangwayClient } from "../../src/cli/rpc/client.ts";
+import { WAIT_MS_MAX, within } from "./bounded.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 
-/** `npm start` in a process group of its own, as a user's shell would run it. */
+/** `npm start` in a process group of its own, as a user's shell runs it. */
 export class ServiceProcess {
   readonly child: ChildProcess;
-  /** Everything that it has printed so far. */
+  /** Its output so far. */
   output = "";
   readonly #exited: Promise<number | null>;
   #waiters: (() => void)[] = [];
@@ -16,6 +17,8 @@ export class ServiceProcess {
   constructor(args: readonly string[]) {
     this.child = spawn("npm", ["start", "--silent", "--", ...args], {
       cwd: root,
+      // The service uses its own folder, even if the tests have a database and a Redis.
+      env: { ...process.env, DATABASE_URL: "", REDIS_URL: "" },
       detached: true,
       stdio: ["ignore", "pipe", "pipe"],
     });
@@ -31,17 +34,18 @@ export class ServiceProcess {
     });
   }
 
-  /** The address, once it listens; null if it ended before. */
+  /** Its address once it listens. Null: it ended first. */
   async listening(): Promise<string | null> {
     for (;;) {
       const address = /listening on (\S+)/.exec(this.output)?.[1];
       if (address !== undefined) return address;
       if (this.child.exitCode !== null || this.child.signalCode !== null) return null;
-      await new Promise<void>((resolve) => this.#waiters.push(resolve));
+      const more = new Promise<void>((resolve) => this.#waiters.push(resolve));
+      await within("the next output of npm start", WAIT_MS_MAX, more);
     }
   }
 
-  /** A client of it; throws with what it printed if it does not come up. */
+  /** A client of it. Throws with its output if it does not start. */
   async client(): Promise<GangwayClient & AsyncDisposable> {
     const address = await this.listening();
     if (address === null) throw new Error(`the service ended: ${this.output}`);
@@ -56,7 +60,7 @@ export class ServiceProcess {
     };
   }
 
-  /** Kills every process of its group at once, npm's child too, and waits until they are gone. */
+  /** Kills all processes of its group at once, also npm's child, and waits until they have ended. */
   async kill(signal: "SIGKILL" | "SIGINT" | "SIGTERM" = "SIGKILL"): Promise<number | null> {
     const { pid } = this.child;
     if (pid !== undefined && this.child.exitCode === null) {

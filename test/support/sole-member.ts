@@ -1,16 +1,16 @@
-import { PLANNER_LEASE } from "../../src/adapters/store/leases.ts";
+import { PLANNER_LEASE } from "../../src/adapters/store/fleet/leases.ts";
 import type { createStore } from "../../src/adapters/store/store.ts";
 import type { Clock } from "../../src/runtime/clock.ts";
-import { createMember, type Lease, type Member } from "../../src/runtime/member.ts";
+import { createMember, type Member, type MemberLease } from "../../src/runtime/member.ts";
 
-/** The only process of a service: it holds every lease from now on, for as long as `run` runs. */
+/** The only process of a service. It holds every lease until `run` ends. */
 export async function soleMember(of: {
   readonly clock: Clock;
   readonly store: ReturnType<typeof createStore>;
   readonly onError: (error: unknown) => void;
 }): Promise<{
   readonly member: Member;
-  readonly plannerLease: Lease;
+  readonly plannerLease: MemberLease;
   readonly run: (signal: AbortSignal) => Promise<void>;
 }> {
   const { clock, store, onError } = of;

@@ -1,11 +1,12 @@
-import { createDesk, type Desk } from "../../src/adapters/quota/desk.ts";
-import { ledgerOf } from "../../src/adapters/quota/domain-ledger.ts";
-import { inProcessCounters } from "../../src/adapters/quota/in-process.ts";
-import { plannerQuota } from "../../src/adapters/quota/planner-quota.ts";
-import type { DomainLedger, QuotaEvents, QuotaLedger } from "../../src/adapters/quota/ports.ts";
+import { inProcessCounters } from "../../src/adapters/counters/in-process/in-process-counters.ts";
 import type { Counters } from "../../src/core/quota/counters.ts";
+import type { QuotaEvents } from "../../src/core/quota/events.ts";
 import type { PlannerQuota } from "../../src/planner/ports.ts";
 import type { Clock } from "../../src/runtime/clock.ts";
+import { createDomain, type QuotaDomain } from "../../src/tokens/domain/domain.ts";
+import { ledgerOf } from "../../src/tokens/domain/domain-ledger.ts";
+import { plannerQuota } from "../../src/tokens/planner-quota.ts";
+import type { DomainLedger, QuotaLedger } from "../../src/tokens/ports.ts";
 
 const nothing = () => undefined;
 
@@ -23,18 +24,21 @@ export const DEAF: QuotaEvents = {
   loopFailed: nothing,
 };
 
-/** The domain of queues as the only process of a test has it. */
-export function soleDesk(of: {
+/** The quota domain of queues, in the only process of a test. */
+export function soleDomain(of: {
   readonly clock: Clock;
   readonly ledger: DomainLedger;
   readonly counters?: Counters;
   readonly events?: Partial<QuotaEvents>;
-}): Desk {
+}): QuotaDomain {
   const { clock, ledger, counters = inProcessCounters(), events } = of;
-  return createDesk({ name: "default", counters, ledger }, { clock, random: () => 0, events: { ...DEAF, ...events } });
+  return createDomain(
+    { name: "default", counters, ledger },
+    { clock, random: () => 0, events: { ...DEAF, ...events } },
+  );
 }
 
-/** What a planner needs of tokens, on a store's ledger and counters of its own. */
+/** The planner's port for tokens, on a store's ledger and new counters. */
 export function soleQuota(of: { readonly clock: Clock; readonly ledger: QuotaLedger }): PlannerQuota {
-  return plannerQuota(soleDesk({ clock: of.clock, ledger: ledgerOf("default", of.ledger, of.clock) }));
+  return plannerQuota(soleDomain({ clock: of.clock, ledger: ledgerOf("default", of.ledger, of.clock) }));
 }

@@ -4,20 +4,23 @@ import type { AddressInfo } from "node:net";
 
 type Query = { state: "running" | "succeeded" | "failed"; rows: number; readonly statement: string };
 
-/** A service of somebody else's that runs queries: put under a name once, looked at until they have ended, and deleted. */
+/**
+ * A foreign service that runs queries. A client puts a query under a name once, reads it until it has ended, and
+ * deletes it.
+ */
 export class Warehouse implements AsyncDisposable {
   readonly queries = new Map<string, Query>();
   /** Names in the order in which they were first put, and those that were deleted. */
   readonly started: string[] = [];
   readonly deleted: string[] = [];
-  /** How many ran together at most. */
+  /** The largest number of queries that ran at a time. */
   together = 0;
-  /** How often it was told of a query, and by which process last (header `x-process`). */
+  /** The number of puts, and the process of the last one (header `x-process`). */
   puts = 0;
   calledBy = "";
-  /** It carries out what it is told, and answers nothing. */
+  /** True: it carries out requests and does not answer them. */
   stalls = false;
-  /** After so many looks a query succeeds; those of which the statement says `forever` never. */
+  /** A query succeeds after this many reads. One whose statement contains `forever` never ends. */
   looks = 2;
   readonly #server: Server;
   readonly #password: string;

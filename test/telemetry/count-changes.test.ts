@@ -2,12 +2,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { countActions, countRecord } from "../../src/telemetry/count-changes.ts";
 import { createTelemetry } from "../../src/telemetry/events.ts";
-import type { Labels, Meter } from "../../src/telemetry/metrics.ts";
+import type { Meter, MetricLabels } from "../../src/telemetry/metrics.ts";
 import { pytorch, Scene } from "../core/scene.ts";
+import { OWN_KINDS } from "../support/kinds.ts";
 
 function measured() {
   const counts = new Map<string, number>();
-  const record = (metric: string, value: number, labels: Labels = {}) => {
+  const record = (metric: string, value: number, labels: MetricLabels = {}) => {
     const { kind, cluster, object, change } = labels as Record<string, string | undefined>;
     const key = [metric, kind, cluster, object, change].filter(Boolean).join(" ");
     counts.set(key, (counts.get(key) ?? 0) + value);
@@ -16,15 +17,15 @@ function measured() {
   return { counts, telemetry: createTelemetry({ level: "silent", file: "/dev/null", meter }) };
 }
 
-test("a job's restarts and end, and what was made of it, are counted once each, by kind and cluster", () => {
+test("a job's restarts, end and objects are counted once each, by kind and cluster", () => {
   const { counts, telemetry } = measured();
   const one = new Scene(pytorch({ backoffLimit: 2, cleanPodPolicy: "All" }));
   const step = () => {
     const { job } = one;
     const decision = one.step();
-    countRecord(telemetry, job, decision);
+    countRecord({ telemetry, kinds: OWN_KINDS }, job, decision);
     countActions(
-      telemetry,
+      { telemetry, kinds: OWN_KINDS },
       job,
       decision.actions.map((action) => ({ action, outcome: { kind: "done" } })),
     );

@@ -62,7 +62,7 @@ for (const [name, c] of Object.entries(checks)) {
   });
 }
 
-test("a process that drains is live and not ready", async () => {
+test("a draining process is live and not ready", async () => {
   const http = await startHttp({ clock, checks: [], scrape: null }, { health: ANY, metrics: null });
   assert.equal((await get(http.health, "/readyz")).status, 200);
   http.drain();
@@ -71,7 +71,7 @@ test("a process that drains is live and not ready", async () => {
   await http.close();
 });
 
-test("metrics are served beside health where both have one address, and alone where not", async () => {
+test("metrics share the server of health checks if both have one address, and have their own otherwise", async () => {
   const { scrape, record } = await createPrometheus();
   record("bucketsHeld", 7);
   const together = await startHttp({ clock, checks: [], scrape }, { health: ANY, metrics: ANY });
@@ -87,7 +87,7 @@ test("metrics are served beside health where both have one address, and alone wh
   await alone.close();
 });
 
-test("an address that is taken stops the start, and leaves nothing behind", async () => {
+test("an address in use stops the start, and leaves nothing behind", async () => {
   const taken = createServer().listen(0, "127.0.0.1");
   await once(taken, "listening");
   const { port } = taken.address() as { port: number };
@@ -98,7 +98,7 @@ test("an address that is taken stops the start, and leaves nothing behind", asyn
   await once(taken, "close");
 });
 
-test("nothing is served where nothing is asked for", async () => {
+test("without addresses, nothing is served", async () => {
   const http = await startHttp({ clock, checks: [], scrape: null }, { health: null, metrics: null });
   assert.deepEqual([http.health, http.metrics], [null, null]);
   await http.close();

@@ -15,7 +15,7 @@ import {
 } from "@opentelemetry/api";
 import { parseTraceParent } from "../../src/telemetry/trace-parent.ts";
 
-/** A span that was begun, as a provider's exporter would see it. */
+/** A started span, as an exporter sees it. */
 export type SeenSpan = {
   readonly name: string;
   readonly traceId: string;
@@ -26,7 +26,9 @@ export type SeenSpan = {
   failed: boolean;
 };
 
-/** Registers a provider with OpenTelemetry that keeps spans in memory, with what an SDK brings beside it; `off` takes it away again. */
+/**
+ * Registers an OpenTelemetry provider that keeps spans in memory, with the other parts of an SDK. `off` removes it.
+ */
 export function traceInMemory(): { readonly spans: readonly SeenSpan[]; readonly off: () => void } {
   const spans: SeenSpan[] = [];
   const tracer = memoryTracer(spans);

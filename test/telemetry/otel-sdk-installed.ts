@@ -1,4 +1,4 @@
-/** Whether OpenTelemetry's SDK for Node is there, which is loaded only where OTEL_* variables ask for it. */
+/** True if OpenTelemetry's SDK for Node is installed. The service loads it only if OTEL_* variables need it. */
 export function otelSdkIsInstalled(): boolean {
   try {
     import.meta.resolve("@opentelemetry/sdk-node");

@@ -62,7 +62,7 @@ test("spans, metrics and log lines of one call reach a collector under the calle
   }
 });
 
-test("without the SDK, variables that ask for it stop the start with what to do", {
+test("without the SDK, variables that need it stop the start with an error that says what to do", {
   skip: otelSdkIsInstalled(),
 }, async () => {
   const { stderr, code } = await emit({ OTEL_TRACES_EXPORTER: "otlp" }, "unused.log");
@@ -71,12 +71,12 @@ test("without the SDK, variables that ask for it stop the start with what to do"
 });
 
 const asked: Record<string, { env: Record<string, string>; otel: unknown }> = {
-  "nothing is asked for by default": { env: {}, otel: null },
-  "an endpoint asks": { env: { OTEL_EXPORTER_OTLP_ENDPOINT: "http://c" }, otel: { serviceName: "gangway" } },
-  "an exporter asks": { env: { OTEL_TRACES_EXPORTER: "console" }, otel: { serviceName: "gangway" } },
-  "the exporter none does not": { env: { OTEL_TRACES_EXPORTER: "none", OTEL_METRICS_EXPORTER: "none" }, otel: null },
-  "a disabled SDK is not asked": { env: { OTEL_SDK_DISABLED: "true", OTEL_TRACES_EXPORTER: "otlp" }, otel: null },
-  "a service that is named keeps its name": {
+  "off by default": { env: {}, otel: null },
+  "on with an endpoint": { env: { OTEL_EXPORTER_OTLP_ENDPOINT: "http://c" }, otel: { serviceName: "gangway" } },
+  "on with an exporter": { env: { OTEL_TRACES_EXPORTER: "console" }, otel: { serviceName: "gangway" } },
+  "off with the exporter none": { env: { OTEL_TRACES_EXPORTER: "none", OTEL_METRICS_EXPORTER: "none" }, otel: null },
+  "off if the SDK is disabled": { env: { OTEL_SDK_DISABLED: "true", OTEL_TRACES_EXPORTER: "otlp" }, otel: null },
+  "a named service keeps its name": {
     env: { OTEL_TRACES_EXPORTER: "otlp", OTEL_SERVICE_NAME: "gangway-eu" },
     otel: { serviceName: null },
   },
@@ -86,5 +86,5 @@ const asked: Record<string, { env: Record<string, string>; otel: unknown }> = {
   },
 };
 for (const [name, { env, otel }] of Object.entries(asked)) {
-  test(`what OTEL_* asks for: ${name}`, () => assert.deepEqual(readConfig("/", env).otel, otel));
+  test(`OTEL_* variables: ${name}`, () => assert.deepEqual(readConfig("/", env).otel, otel));
 }

@@ -1,32 +1,32 @@
 import { randomBytes } from "node:crypto";
 import { connectCluster } from "../../src/adapters/cluster/cluster.ts";
 import { createClusters } from "../../src/adapters/cluster/clusters.ts";
-import { DEMO_CLUSTERS } from "../../src/adapters/simcluster/demo-clusters.ts";
+import { DEMO_CLUSTERS, DEMO_QUEUES } from "../../src/adapters/simcluster/demo-clusters.ts";
 import { startSimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
-import { openPglite } from "../../src/adapters/store/pglite.ts";
+import { openPglite } from "../../src/adapters/store/db/pglite.ts";
 import { createStore } from "../../src/adapters/store/store.ts";
 import { startApi } from "../../src/api/server.ts";
-import { createClusterAdmin } from "../../src/cluster-admin.ts";
-import { EMBEDDED_QUEUES } from "../../src/config.ts";
+import { connectClusterAdmin } from "../../src/compose/cluster-admin.ts";
 import { createIntake } from "../../src/intake/intake.ts";
 import { createPlanner } from "../../src/planner/planner.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { createTelemetry } from "../../src/telemetry/events.ts";
+import { createInstrumentation } from "../../src/telemetry/instrumentation.ts";
 import type { Meter } from "../../src/telemetry/metrics.ts";
-import { createObserver } from "../../src/telemetry/observer.ts";
 import type { Tracing } from "../../src/telemetry/tracing.ts";
 import { createWatch } from "../../src/watch/watch.ts";
 import { createWorker } from "../../src/worker/worker.ts";
+import { OWN_KINDS } from "../support/kinds.ts";
 import { noResources } from "../support/no-resources.ts";
 import { soleMember } from "../support/sole-member.ts";
 import { soleQuota } from "../support/sole-quota.ts";
 
-/** The service without a command line, on a database in memory and one simulated cluster, observed as it is told. */
+/** The service without a command line, on a database in memory and one simulated cluster, with the given telemetry. */
 export async function startObserved(observing: { readonly tracing: Tracing | null; readonly meter: Meter | null }) {
   await using parts = new AsyncDisposableStack();
   const clock = systemClock();
   const telemetry = createTelemetry({ level: "silent", file: null, meter: observing.meter });
-  const observer = createObserver({ ...observing, clock, telemetry });
+  const instrumentation = createInstrumentation({ ...observing, clock, telemetry, kinds: OWN_KINDS });
   const db = await openPglite(null);
   parts.defer(db.close);
   const store = createStore(db, {
@@ -35,7 +35,7 @@ export async function startObserved(observing: { readonly tracing: Tracing | nul
     defaultQueue: "default",
     onAppended: () => watch.hint(),
   });
-  for (const queue of EMBEDDED_QUEUES) await store.admin.ensureQueue(queue);
+  for (const queue of DEMO_QUEUES) await store.admin.ensureQueue(queue);
   const demo = DEMO_CLUSTERS[0];
   if (demo === undefined) throw new Error("there is a demo cluster");
   const { name, nodes, labels, flavors } = demo;
@@ -59,43 +59,53 @@ export async function startObserved(observing: { readonly tracing: Tracing | nul
       wakePlanner();
     },
     onError: (error) => errors.push(error),
-    ...observer.kubeClient(name),
+    ...instrumentation.kubeClient(name),
   });
   const clusters = createClusters([cluster]);
-  observer.clusters(() => [cluster]);
+  instrumentation.clusters(() => [cluster]);
   parts.defer(clusters.close);
   const sole = await soleMember({ clock, store, onError: (error) => errors.push(error) });
   const planner = createPlanner(
     {
       clock,
+      kinds: OWN_KINDS,
       lease: sole.plannerLease,
-      store: observer.plannerStore(store.planner),
+      store: instrumentation.plannerStore(store.planner),
       quota: soleQuota({ clock, ledger: store.ledger }),
       wakeJob,
-      ...observer.plannerPorts,
+      ...instrumentation.plannerPorts,
     },
     { onError: (error) => errors.push(error) },
   );
   const worker = createWorker(
     {
       clock,
-      store: observer.workerStore(store.worker),
+      store: instrumentation.workerStore(store.worker),
       clusters,
       member: sole.member,
       wakePlanner,
-      ...observer.workerPorts,
+      ...instrumentation.workerPorts,
     },
     {
       config: {
+        kinds: OWN_KINDS,
         build: { installation: "traced", clusterDomain: "", initImage: "busybox:1.36", kubectlImage: "kubectl:1" },
       },
       onError: (error) => errors.push(error),
-      ...observer.workerOptions,
+      ...instrumentation.workerOptions,
     },
   );
-  const watch = createWatch({ clock, store: observer.watchStore(store.watch) }, telemetry);
-  const intake = observer.intake(
-    createIntake({ clock, store: store.intake, randomBytes, wakePlanner, wakeJob, ...observer.intakePorts }),
+  const watch = createWatch({ clock, store: instrumentation.watchStore(store.watch) }, telemetry);
+  const intake = instrumentation.intake(
+    createIntake({
+      clock,
+      kinds: OWN_KINDS,
+      store: store.intake,
+      randomBytes,
+      wakePlanner,
+      wakeJob,
+      ...instrumentation.intakePorts,
+    }),
   );
   cluster.start();
   const stop = new AbortController();
@@ -113,17 +123,19 @@ export async function startObserved(observing: { readonly tracing: Tracing | nul
   const admins = { store, registry, clock, key: null, allowLocal: false, simulated: () => null };
   const api = await startApi(
     {
+      kinds: OWN_KINDS,
       intake,
       reads: store.reads,
       watch,
       admin: store.admin,
-      clusters: createClusterAdmin(admins),
+      clusters: connectClusterAdmin(admins),
       resources: noResources(),
       logs: clusters.logs,
+      limitsChanged: async () => wakePlanner(),
       wakePlanner,
       clock,
       onInternalError: (_reference, error) => errors.push(error),
-      ...observer.apiPorts,
+      ...instrumentation.apiPorts,
     },
     { listen: "127.0.0.1:0", insecure: false },
   );

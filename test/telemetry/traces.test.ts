@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { Client, credentials, Metadata } from "@grpc/grpc-js";
-import { connect } from "../../src/cli/client.ts";
+import { connect } from "../../src/cli/rpc/client.ts";
 import { JobPhase } from "../../src/gen/gangway/v1/job_pb.ts";
 import {
   CreateJobRequestSchema,
@@ -11,10 +11,11 @@ import {
 } from "../../src/gen/gangway/v1/job_service_pb.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { createTelemetry } from "../../src/telemetry/events.ts";
-import { createObserver } from "../../src/telemetry/observer.ts";
+import { createInstrumentation } from "../../src/telemetry/instrumentation.ts";
 import { createPrometheus } from "../../src/telemetry/prometheus.ts";
 import { formatTraceParent, parseTraceParent } from "../../src/telemetry/trace-parent.ts";
 import { createTracing } from "../../src/telemetry/tracing.ts";
+import { OWN_KINDS } from "../support/kinds.ts";
 import { type SeenSpan, traceInMemory } from "./memory-tracer.ts";
 import { startObserved } from "./traced-service.ts";
 
@@ -36,7 +37,7 @@ function traced(): readonly SeenSpan[] {
   return memory.spans;
 }
 
-/** Makes a job of two pods as a traced caller does, and resolves once it has succeeded. */
+/** Creates a job of two pods as a traced caller, and resolves once it has succeeded. */
 async function runJob(address: string): Promise<void> {
   const metadata = new Metadata();
   metadata.set("traceparent", `00-${CALLERS_TRACE}-${CALLERS_SPAN}-01`);
@@ -99,7 +100,7 @@ test("one trace leads from the call over intake, planner and worker to the Kuber
   assert.equal(admit?.attributes["gangway.outcome"], "recorded");
 });
 
-test("what a job went through is measured, each metric under its documented name", async () => {
+test("each stage of a job is measured, under the documented names of metrics", async () => {
   const prometheus = await createPrometheus();
   const service = await startObserved({ tracing: null, meter: prometheus });
   await runJob(service.address);
@@ -124,24 +125,35 @@ test("what a job went through is measured, each metric under its documented name
   assert.ok((value('gangway_cluster_silence_seconds{cluster="h100-east"}') ?? -1) >= 0);
 });
 
-test("where nothing is asked for nothing stands between the parts, and no span is begun", async () => {
+test("without telemetry no part is wrapped, and no span is started", async () => {
   const spans = traced();
   const telemetry = createTelemetry({ level: "silent", file: null });
-  const observer = createObserver({ clock: systemClock(), telemetry, tracing: null, meter: null });
+  const instrumentation = createInstrumentation({
+    clock: systemClock(),
+    telemetry,
+    kinds: OWN_KINDS,
+    tracing: null,
+    meter: null,
+  });
   const anything = {} as never;
-  for (const wrap of [observer.plannerStore, observer.workerStore, observer.watchStore, observer.intake]) {
+  for (const wrap of [
+    instrumentation.plannerStore,
+    instrumentation.workerStore,
+    instrumentation.watchStore,
+    instrumentation.intake,
+  ]) {
     assert.equal((wrap as (value: object) => object)(anything), anything);
   }
-  const { intakePorts, plannerPorts, workerPorts, workerOptions, apiPorts } = observer;
+  const { intakePorts, plannerPorts, workerPorts, workerOptions, apiPorts } = instrumentation;
   assert.deepEqual([intakePorts, plannerPorts, workerPorts, workerOptions, apiPorts], [{}, {}, {}, {}, {}]);
-  assert.deepEqual(observer.kubeClient("east"), {});
+  assert.deepEqual(instrumentation.kubeClient("east"), {});
   const service = await startObserved({ tracing: null, meter: null });
   await runJob(service.address);
   await service[Symbol.asyncDispose]();
   assert.deepEqual(spans, []);
 });
 
-test("a failure within a span is recorded, thrown on, and ends it", async () => {
+test("an error within a span is recorded, thrown again, and ends the span", async () => {
   const spans = traced();
   const failing = createTracing().span({ name: "worker step" }, () => Promise.reject(new Error("lost")));
   await assert.rejects(failing, /lost/);
@@ -149,11 +161,11 @@ test("a failure within a span is recorded, thrown on, and ends it", async () => 
 });
 
 const parents: Record<string, { text: string; names: string | null }> = {
-  "what names a span is read": { text: `00-${CALLERS_TRACE}-${CALLERS_SPAN}-01`, names: CALLERS_TRACE },
-  "zeros name none": { text: `00-${"0".repeat(32)}-${CALLERS_SPAN}-01`, names: null },
-  "another version is not guessed at": { text: `01-${CALLERS_TRACE}-${CALLERS_SPAN}-01`, names: null },
-  "a shorter one is none": { text: `00-${CALLERS_TRACE}-01`, names: null },
-  "nothing is none": { text: "", names: null },
+  "a valid one is read": { text: `00-${CALLERS_TRACE}-${CALLERS_SPAN}-01`, names: CALLERS_TRACE },
+  "zeros are refused": { text: `00-${"0".repeat(32)}-${CALLERS_SPAN}-01`, names: null },
+  "another version is refused": { text: `01-${CALLERS_TRACE}-${CALLERS_SPAN}-01`, names: null },
+  "a shorter one is refused": { text: `00-${CALLERS_TRACE}-01`, names: null },
+  "an empty one is refused": { text: "", names: null },
 };
 for (const [name, { text, names }] of Object.entries(parents)) {
   test(`a traceparent: ${name}`, () => {

@@ -1,18 +1,60 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
-import { brokenRules } from "./rules.ts";
+import { brokenRules, type SourceFile, sharedTypeNames, wideLines } from "./rules.ts";
 
-const src = new URL("../../src/", import.meta.url);
+const root = new URL("../../", import.meta.url);
+
+/** All files of a folder whose names end like that. Paths are relative to the folder. */
+function filesOf(folder: string, ending: RegExp): readonly SourceFile[] {
+  const top = new URL(`${folder}/`, root);
+  return readdirSync(top, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && ending.test(entry.name))
+    .map((entry) => `${entry.parentPath}/${entry.name}`.slice(top.pathname.length).replace(/^\//, ""))
+    .map((path) => ({ path, text: readFileSync(new URL(path, top), "utf8") }));
+}
+
+/** All files of src, except the generated ones. */
+function sourceFiles(): readonly SourceFile[] {
+  const files = filesOf("src", /\.ts$/).filter(({ path }) => !path.startsWith("gen/"));
+  assert.ok(files.length > 20, "src was found");
+  return files;
+}
+
+/** Code of the folders beside src, with paths such as `test/run.ts`. Protos of others are in `proto/vendor`. */
+function otherCode(): readonly SourceFile[] {
+  return ["test", "proto", "deploy"].flatMap((folder) => {
+    const files = filesOf(folder, /\.(ts|js|go|proto)$/).filter(({ path }) => !/^vendor\/|node_modules\//.test(path));
+    assert.ok(files.length > 0, `${folder} was found`);
+    return files.map(({ path, text }) => ({ path: `${folder}/${path}`, text }));
+  });
+}
 
 test("every file of src keeps the layout's rules", () => {
-  const files = readdirSync(src, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && entry.name.endsWith(".ts"))
-    .map((entry) => `${entry.parentPath}/${entry.name}`.slice(src.pathname.length).replace(/^\//, ""))
-    .filter((path) => !path.startsWith("gen/"));
-  assert.ok(files.length > 20, "src was found");
-  const broken = files.flatMap((path) => brokenRules({ path, text: readFileSync(new URL(path, src), "utf8") }));
-  assert.deepEqual(broken, []);
+  assert.deepEqual(sourceFiles().flatMap(brokenRules), []);
+});
+
+test("lines of test, proto and deploy end at 120 columns", () => {
+  assert.deepEqual(otherCode().flatMap(wideLines), []);
+});
+
+test("the tidy check notices: a line of a test ends beyond 120 columns", () => {
+  const line = (columns: number) => `// ${"x".repeat(columns - 3)}\n`;
+  const file = { path: "test/x.ts", text: `${line(120)}${line(121)}` };
+  assert.deepEqual(wideLines(file), ["test/x.ts:2: more than 120 columns"]);
+});
+
+test("no two files of src export types of the same name", () => {
+  assert.deepEqual(sharedTypeNames(sourceFiles()), []);
+});
+
+test("the tidy check notices: two files export types of the same name", () => {
+  const files = [
+    { path: "api/x.ts", text: "export type Lease = { readonly ms: number };\ntype Own = 1;" },
+    { path: "tokens/x.ts", text: "export class Lease {}\ntype Own = 2;" },
+    { path: "worker/x.ts", text: "export type Leases = readonly string[];" },
+  ];
+  assert.deepEqual(sharedTypeNames(files), ["Lease: api/x.ts, tokens/x.ts"]);
 });
 
 const violations: Record<string, { path: string; text: string }> = {
@@ -24,7 +66,7 @@ const violations: Record<string, { path: string; text: string }> = {
   "a stage may not import an adapter": { path: "api/x.ts", text: 'import type { x } from "../adapters/store/db.ts";' },
   "an adapter may not import another": {
     path: "adapters/store/x.ts",
-    text: 'import { x } from "../quota/in-process.ts";',
+    text: 'import { x } from "../counters/in-process/in-process-counters.ts";',
   },
   "an adapter may not import a stage": {
     path: "adapters/store/x.ts",
@@ -38,7 +80,15 @@ const violations: Record<string, { path: string; text: string }> = {
     path: "worker/x.ts",
     text: 'import type { V1Pod } from "@kubernetes/client-node";',
   },
-  "nobody imports main": { path: "cli/x.ts", text: 'import { x } from "../main.ts";' },
+  "only compose imports main": { path: "cli/x.ts", text: 'import { x } from "../main.ts";' },
+  "a stage may not import compose": { path: "worker/x.ts", text: 'import { x } from "../compose/serve.ts";' },
+  "a file at the root of src must be listed": { path: "helpers.ts", text: "" },
+  "a folder of src must be listed": { path: "helpers/x.ts", text: "" },
+  "an adapter must be listed": { path: "adapters/kafka/x.ts", text: "" },
+  "the store's folders are listed": { path: "adapters/store/misc/x.ts", text: "" },
+  "core has no variable of a module": { path: "core/job/x.ts", text: "let served = 0;" },
+  "core has no collection that a module fills": { path: "core/job/x.ts", text: "const served = new Map();" },
+  "lines end at 120 columns, comments too": { path: "cli/x.ts", text: `// ${"x".repeat(118)}` },
   "only config reads the environment": { path: "cli/x.ts", text: "export const x = process.env;" },
   "no default exports": { path: "cli/x.ts", text: "export default 1;" },
   "file names are kebab-case": { path: "cli/someFile.ts", text: "" },

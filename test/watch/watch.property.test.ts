@@ -1,19 +1,19 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import fc from "fast-check";
-import type { Db } from "../../src/adapters/store/db.ts";
+import type { Db } from "../../src/adapters/store/db/db.ts";
+import type { WatchItem } from "../../src/core/job/event-log.ts";
 import { type JobFilter, matchesFilter } from "../../src/core/job/filter.ts";
 import type { Job } from "../../src/core/job/job.ts";
 import type { JobPhase } from "../../src/core/job/status.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { parseCursor } from "../../src/watch/cursor.ts";
-import type { WatchItem } from "../../src/watch/stream.ts";
 import { createWatch } from "../../src/watch/watch.ts";
 import { freshStore, type TestStore } from "../store/db.ts";
 import { NOW, newJob, sentOf } from "../store/jobs.ts";
 import { onEachDatabase } from "../support/databases.ts";
 
-const ALL: JobFilter = { namespace: "", names: [], kinds: [], phases: [], queue: "", cluster: "", labels: {} };
+const ALL: JobFilter = { namespace: "", names: [], kinds: [], phases: [], queue: "", cluster: null, labels: {} };
 const NAMES = ["a", "b", "c"];
 
 onEachDatabase((openDb) => {
@@ -49,7 +49,7 @@ onEachDatabase((openDb) => {
     .record({ names: fc.subarray(NAMES), phases: fc.subarray(["WAITING", "RUNNING", "RESTARTING"]) })
     .map((parts) => ({ ...ALL, ...parts }));
 
-  /** Makes the job of a name if there is none, else moves or forgets it, as intake and a worker would. */
+  /** Creates the job of a name; if it exists, changes its phase or forgets it, as intake and a worker do. */
   async function change(store: TestStore, leases: readonly { bucket: number; epoch: number }[], step: Step) {
     const shown = await store.reads.getJob({ namespace: "team", name: step.name });
     if (shown === null) {
@@ -66,7 +66,7 @@ onEachDatabase((openDb) => {
     return store.worker.record(job, decision, lease, NOW);
   }
 
-  /** What a reader knows after some items: versions by uid. Throws where an item contradicts what was told before. */
+  /** The versions by uid that a reader knows after some items. Throws if an item contradicts an earlier one. */
   function known(items: readonly WatchItem[]): ReadonlyMap<string, Job> {
     const jobs = new Map<string, Job>();
     for (const item of items) {
@@ -155,7 +155,7 @@ onEachDatabase((openDb) => {
     );
   });
 
-  test("positions are dense and follow versions, however commits and sequencing interleave", async () => {
+  test("positions are dense and follow versions, for any interleaving of commits and sequencing", async () => {
     const { store } = await freshStore(db);
     const jobs = Array.from({ length: 12 }, () => newJob());
     const work = jobs.flatMap((job) => [

@@ -1,20 +1,20 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
-import type { Db } from "../../src/adapters/store/db.ts";
+import type { Db } from "../../src/adapters/store/db/db.ts";
 import type { JobWatch } from "../../src/api/ports.ts";
+import type { WatchItem } from "../../src/core/job/event-log.ts";
 import type { JobFilter } from "../../src/core/job/filter.ts";
 import type { Job } from "../../src/core/job/job.ts";
 import type { JobPhase } from "../../src/core/job/status.ts";
 import { changeJob } from "../../src/core/kinds/change-job.ts";
-import { kindOf } from "../../src/core/kinds/registry.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
-import type { WatchItem } from "../../src/watch/stream.ts";
 import { createWatch, type Watch } from "../../src/watch/watch.ts";
 import { freshStore, type TestStore } from "../store/db.ts";
 import { NOW, newJob, sentOf } from "../store/jobs.ts";
 import { onEachDatabase } from "../support/databases.ts";
+import { OWN_KINDS } from "../support/kinds.ts";
 
-export const ALL: JobFilter = { namespace: "", names: [], kinds: [], phases: [], queue: "", cluster: "", labels: {} };
+export const ALL: JobFilter = { namespace: "", names: [], kinds: [], phases: [], queue: "", cluster: null, labels: {} };
 
 onEachDatabase((openDb) => {
   let db: Db;
@@ -43,7 +43,7 @@ onEachDatabase((openDb) => {
     return job;
   }
 
-  /** Moves a job to another phase, as its worker would. */
+  /** Moves a job to another phase, as its worker does. */
   async function move(job: Job, phase: JobPhase): Promise<Job> {
     const leases = await store.worker.takeBuckets("w");
     const loaded = await store.worker.loadJob(job.uid);
@@ -89,12 +89,12 @@ onEachDatabase((openDb) => {
     return items.map((item) => ("job" in item ? `${item.type} ${item.job.name} ${item.job.status.phase}` : item.type));
   }
 
-  test("the watch fits what the API asks for", () => {
+  test("the watch implements the API's port", () => {
     const port: JobWatch = watch;
     assert.equal(port.checkCursor(""), true);
   });
 
-  test("a watch tells what is there, then a bookmark, then each change", async () => {
+  test("a watch reports the existing jobs, then a bookmark, then each change", async () => {
     const a = await submit("a");
     const reader = open();
     assert.deepEqual(brief(await reader.take(2)), ["ADDED a WAITING", "BOOKMARK"]);
@@ -106,13 +106,13 @@ onEachDatabase((openDb) => {
     await reader.close();
   });
 
-  test("a change of labels lets a job leave one filter and enter another, and an older entry shows the numbers of its time", async () => {
+  test("changed labels move a job from one filter to another, and older entries keep their own numbers", async () => {
     const job = await submit("a", { labels: { team: "a" } });
     const left = open({ ...ALL, labels: { team: "a" } });
     const entered = open({ ...ALL, labels: { team: "b" } }, "", true);
     assert.deepEqual(brief(await left.take(2)), ["ADDED a WAITING", "BOOKMARK"]);
     assert.deepEqual(brief(await entered.take(1)), ["BOOKMARK"]);
-    const kind = kindOf(job.spec.kind)!;
+    const kind = OWN_KINDS.kindOf(job.spec.kind)!;
     for (const wanted of [{ labels: { team: "b" } }, { replicas: { Worker: 9 } }]) {
       await store.intake.changeJob(job, (found) => changeJob(found, kind, { version: null, ...wanted }, NOW), NOW);
     }
@@ -128,7 +128,7 @@ onEachDatabase((openDb) => {
     await entered.close();
   });
 
-  test("a cursor goes on exactly after the entry that carried it", async () => {
+  test("a watch from a cursor continues right after the entry that carried it", async () => {
     const a = await submit("a");
     await submit("b");
     const first = open();
@@ -146,7 +146,7 @@ onEachDatabase((openDb) => {
     await third.close();
   });
 
-  test("leaving the filter is DELETED, entering it ADDED, and what passes it by is not told", async () => {
+  test("leaving the filter is DELETED, entering it is ADDED, and other jobs are not reported", async () => {
     const a = await submit("a");
     const b = await submit("b");
     const reader = open({ ...ALL, phases: ["RUNNING"] });
@@ -166,7 +166,7 @@ onEachDatabase((openDb) => {
     await reader.close();
   });
 
-  test("entries that got their positions after the snapshot are not told twice, and the bookmark waits for them", async () => {
+  test("entries that get positions after the snapshot are reported once, and the bookmark waits for them", async () => {
     await watch.runOnce();
     const a = await submit("a");
     const frozen = { ...store.watch, sequence: async () => ({ head: 0, given: 0 }) };
@@ -223,7 +223,7 @@ onEachDatabase((openDb) => {
     await second.close();
   });
 
-  test("a reader that does not keep up is told so, and its cursor loses nothing", async () => {
+  test("a reader that is too slow gets an error, and continues from its cursor without loss", async () => {
     watch = makeWatch({ bufferMax: 4 });
     const reader = open();
     const [start] = await reader.take(1);
@@ -241,14 +241,14 @@ onEachDatabase((openDb) => {
     await resumed.close();
   });
 
-  test("a stream with nothing to say says where it is", async () => {
+  test("a stream without changes sends bookmarks", async () => {
     watch = makeWatch({ bookmarkMs: 1 });
     const reader = open();
     assert.deepEqual(brief(await reader.take(3)), ["BOOKMARK", "BOOKMARK", "BOOKMARK"]);
     await reader.close();
   });
 
-  test("a stream that passes over entries says where it is", async () => {
+  test("a stream that skips entries sends bookmarks", async () => {
     watch = makeWatch({ bookmarkEntries: 3 });
     const reader = open({ ...ALL, names: ["z"] });
     const [start] = await reader.take(1);

@@ -23,7 +23,7 @@ const removal = (kind: "deletePod" | "deleteService" | "deleteAnchor"): Action =
 const refused = { kind: "failed", reason: "Forbidden", message: "exceeded quota" } as const;
 const signal = new AbortController().signal;
 
-test("after a failure no group begins, and groups grow by doubling: at most as many fail as had succeeded, and one", async () => {
+test("groups of creates double in size, and after a failure no further group starts", async () => {
   await fc.assert(
     fc.asyncProperty(fc.nat({ max: 40 }), fc.nat({ max: 40 }), async (pods, allowed) => {
       let tried = 0;
@@ -41,7 +41,7 @@ test("after a failure no group begins, and groups grow by doubling: at most as m
   );
 });
 
-test("anchors are made before what they own, services before pods, and deleted after it", async () => {
+test("anchors are created before the objects they own, services before pods; anchors are deleted last", async () => {
   const order: string[] = [];
   const act = async (action: Action) => {
     order.push(action.kind);
@@ -54,7 +54,7 @@ test("anchors are made before what they own, services before pods, and deleted a
   assert.equal(order.at(-1), "deleteAnchor");
 });
 
-test("config maps of a kind are written last of what pods need, and not where another part failed", async () => {
+test("config maps of a kind are written after its other parts, and not if another part failed", async () => {
   const part = (kind: string, verb: "createPart" | "updatePart"): Action => {
     return { ...base, kind: verb, anchor: "anchor", manifest: { kind, ...manifest(kind) } };
   };
@@ -71,13 +71,13 @@ test("config maps of a kind are written last of what pods need, and not where an
   assert.deepEqual(await kindsTried("ConfigMap"), ["Role", "RoleBinding", "ConfigMap"]);
 });
 
-test("nothing is made under an anchor that could not be made, but deletes go on", async () => {
+test("nothing is created under an anchor whose creation failed, but deletes continue", async () => {
   const act = async ({ kind }: Action) => (kind === "createAnchor" ? refused : ({ kind: "done" } as const));
   const acted = await carryOut(act, [anchor, pod(0), removal("deletePod")], signal);
   assert.deepEqual(acted.map(({ action }) => action.kind).sort(), ["createAnchor", "deletePod"]);
 });
 
-test("an anchor stays while something that it owns could not be deleted", async () => {
+test("an anchor is not deleted if the deletion of an object that it owns failed", async () => {
   const act = async ({ kind }: Action) => (kind === "deletePod" ? refused : ({ kind: "done" } as const));
   const acted = await carryOut(act, [removal("deletePod"), removal("deleteAnchor")], signal);
   assert.deepEqual(
@@ -86,7 +86,7 @@ test("an anchor stays while something that it owns could not be deleted", async 
   );
 });
 
-test("once the signal is aborted nothing more begins", async () => {
+test("no action starts after the signal is aborted", async () => {
   const stopping = new AbortController();
   const act = async () => {
     stopping.abort();
@@ -99,7 +99,7 @@ test("once the signal is aborted nothing more begins", async () => {
 const done = { kind: "done" } as const;
 const told = {
   "a pod that was created": [{ action: pod(0), outcome: done }, "Normal SuccessfulCreatePod Created pod: p0"],
-  "a pod that was there already": [{ action: pod(0), outcome: { kind: "already" } as const }, null],
+  "a pod that existed already": [{ action: pod(0), outcome: { kind: "already" } as const }, null],
   "a pod that was refused": [
     { action: pod(0), outcome: refused },
     "Warning FailedCreatePod create pod p0 in c: exceeded quota",
@@ -130,13 +130,13 @@ const told = {
 } as const;
 
 for (const [what, [acted, expected]] of Object.entries(told)) {
-  test(`users are told rightly of ${what}`, () => {
+  test(`the event of ${what} is right`, () => {
     const event = eventOf(acted);
     assert.equal(event === null ? null : `${event.type} ${event.reason} ${event.message}`, expected);
   });
 }
 
-test("pods wait for what their kind wants beside them; what is refused is told by its kind", async () => {
+test("pods wait for the parts of their kind, and the event of a refused part names its resource", async () => {
   const part: Action = {
     ...base,
     kind: "createPart",

@@ -6,7 +6,7 @@ import { clientOf, fastClock, gpuNodes, seededRandom, startSim, until } from "..
 import { count, gangOf, leftOf, runWorker } from "./harness.ts";
 import { MemoryStore } from "./memory-store.ts";
 
-test("workers that crash in the middle of acting, amid faults, lose no job, no pod and no token", {
+test("workers that crash while they act, with faulty clusters, lose no job, no pod and no token", {
   concurrency: true,
 }, async (t) => {
   await Promise.all([1, 2, 3, 4].map((seed) => t.test(`seed ${seed}`, () => crashAndRecover(seed))));
@@ -58,7 +58,7 @@ async function crashAndRecover(seed: number): Promise<void> {
       await worker.stop();
     }
   }
-  // What a crash interrupted is due again when the record says so; the test moves that moment forward.
+  // An interrupted job is due again at the recorded time. The test moves that time forward.
   for (const job of jobs) store.change(job.uid, (one) => one);
   const last = runWorker(sim, store, { time: clock });
   try {

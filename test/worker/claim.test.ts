@@ -32,7 +32,7 @@ async function patch(name: string, metadata: JsonObject): Promise<void> {
   assert.equal(patched.kind, "ok");
 }
 
-test("a pod whose labels were changed is released and never deleted; its name stays taken, which is told", async () => {
+test("a pod with changed labels is released and never deleted; an event says that its name is taken", async () => {
   const uid = await runs();
   const { name = "" } = store.job(uid) ?? {};
   const taken = `${name}-worker-1`;
@@ -40,14 +40,14 @@ test("a pod whose labels were changed is released and never deleted; its name st
   await patch(taken, { labels: { [LABEL.jobUid]: null, debug: "yes" } });
   await until(async () => controllers(await pod(taken)).length === 0, "released");
   const ready = () => store.job(uid)?.status.conditions.find(({ type }) => type === "PodsReady");
-  await until(() => ready()?.reason === "FailedCreatePod", "the stranger is told of");
+  await until(() => ready()?.reason === "FailedCreatePod", "the foreign pod is reported");
   assert.ok(store.events.some(({ reason, message }) => reason === "FailedCreatePod" && message.includes(taken)));
   const now = await pod(taken);
   assert.equal(stringAt(objectAt(now, "metadata"), "uid"), stringAt(objectAt(before, "metadata"), "uid"));
   assert.equal(store.job(uid)?.status.replicaStatuses["Worker"]?.active, 1);
 });
 
-test("a pod that lost its owner is adopted again, and goes with the job", async () => {
+test("a pod that lost its owner is adopted again, and is deleted with the job", async () => {
   const uid = await runs();
   const { name = "" } = store.job(uid) ?? {};
   await patch(`${name}-worker-0`, { ownerReferences: null });
@@ -57,7 +57,7 @@ test("a pod that lost its owner is adopted again, and goes with the job", async 
   await until(async () => Object.keys(await pod(`${name}-worker-0`)).length === 0, "deleted");
 });
 
-test("a stranger's pod under a name without an index is told of, too", async () => {
+test("a foreign pod with a pod name without an index is reported too", async () => {
   const template = { spec: { containers: [{ name: "mpi", image: "busybox" }] } };
   const sent = { kind: "MPIJob", replicaSpecs: { Launcher: { replicas: 1, template } } };
   const job = jobOf(sent, { uid: "uid-of-hosts", name: "hosts", namespace: "default" });
@@ -65,10 +65,10 @@ test("a stranger's pod under a name without an index is told of, too", async () 
   assert.equal((await create(direct, "pods", { metadata: { name: "hosts-launcher" }, spec })).kind, "ok");
   start().worker.wake(board(job));
   const ready = () => store.job(job.uid)?.status.conditions.find(({ type }) => type === "PodsReady");
-  await until(() => ready()?.reason === "FailedCreatePod", "the stranger is told of");
+  await until(() => ready()?.reason === "FailedCreatePod", "the foreign pod is reported");
 });
 
-test("a stranger's pod under one of our names is told of and left; once it goes, ours takes its place", async () => {
+test("a foreign pod with one of our names is reported and not touched; ours is created once it is gone", async () => {
   const job = gangOf({ kind: "PyTorchJob", workers: 1, run: "forever" });
   const body = {
     metadata: { name: `${job.name}-worker-0`, annotations: { "sim.gangway.dev/run": "forever" } },
@@ -79,7 +79,7 @@ test("a stranger's pod under one of our names is told of and left; once it goes,
   const { worker } = start();
   worker.wake(job.uid);
   const told = () => store.events.filter(({ reason }) => reason === "FailedCreatePod");
-  await until(() => told().length > 0, "the stranger is told of");
+  await until(() => told().length > 0, "the foreign pod is reported");
   assert.equal(
     store.job(job.uid)?.status.conditions.find(({ type }) => type === "PodsReady")?.reason,
     "FailedCreatePod",

@@ -5,7 +5,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { KubeClient } from "../../src/adapters/cluster/client.ts";
 import type { SimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
 import { changeJob } from "../../src/core/kinds/change-job.ts";
-import { mpiJob } from "../../src/core/kinds/mpi-job.ts";
+import { mpiJob } from "../../src/core/kinds/kubeflow/mpi-job.ts";
 import { arrayAt, type JsonObject, objectAt, stringAt } from "../../src/runtime/json.ts";
 import { clientOf, clock, gpuNodes, startSim, until } from "../cluster/harness.ts";
 import { jobOf } from "../core/world.ts";
@@ -46,7 +46,7 @@ function submitted(workers: number): void {
   running.worker.wake(UID);
 }
 
-/** As a caller scales it, and the planner adds what has room. */
+/** Scales the job as a caller does, and adds members as the planner does. */
 function scale(workers: number): void {
   store.change(UID, (job) => {
     const changed = changeJob(job, mpiJob, { version: null, replicas: { Worker: workers } }, clock.nowMs());
@@ -76,7 +76,7 @@ async function gang(): Promise<{ pods: number; hosts: readonly string[]; allowed
   };
 }
 
-test("hosts file and role follow the workers up and down; at rest nothing is written, and at the end nothing is left", async () => {
+test("hosts file and role follow the workers, without writes at rest, and are gone at the end", async () => {
   submitted(2);
   const follows = async (count: number) => {
     const workers = Array.from({ length: count }, (_, index) => `${NAME}-worker-${index}`);
@@ -99,7 +99,7 @@ test("hosts file and role follow the workers up and down; at rest nothing is wri
   assert.equal(await versionOf(), rested);
   const told = store.events.map(({ reason }) => reason);
   for (const reason of ["SuccessfulUpdateConfigMap", "SuccessfulUpdateRole"]) assert.ok(told.includes(reason), reason);
-  assert.ok(!told.includes("SuccessfulUpdateServiceAccount"), "what stays as it is is not written");
+  assert.ok(!told.includes("SuccessfulUpdateServiceAccount"), "an unchanged part is not written");
   store.change(UID, (job) => ({ ...job, deleteTimeMs: clock.nowMs() }));
   running.worker.wake(UID);
   await until(() => store.job(UID) === null, "it is forgotten");

@@ -15,7 +15,7 @@ const deletion = (uid: string): Action => ({ ...at, kind: "deletePod", name: "p"
 const ALL = [creation("a"), creation("b"), deletion("u"), deletion("v")];
 const actions = fc.subarray(ALL);
 
-test("an addition that is seen does not excuse a deletion that is not, nor the other way round", () => {
+test("creates and deletions are awaited separately: one that is seen does not end the wait for the other", () => {
   const expected = new Expectations();
   expected.raise(ALL, 0);
   assert.deepEqual(expected.due([creation("b"), deletion("u")], 1), []);
@@ -23,7 +23,7 @@ test("an addition that is seen does not excuse a deletion that is not, nor the o
   assert.deepEqual(expected.due([creation("a"), deletion("u")], 3), [creation("a")]);
 });
 
-test("an update of a part waits for itself, not for one that asks for another content", () => {
+test("an update of a part waits for an update with the same content only", () => {
   const update = (kind: string, content: number, version: number): Action => {
     const metadata = { name: "j", annotations: { version: String(version) } };
     return { ...at, kind: "updatePart", anchor: "a", manifest: { kind, metadata, data: { content } } };
@@ -35,7 +35,7 @@ test("an update of a part waits for itself, not for one that asks for another co
   assert.deepEqual(expected.due([update("ConfigMap", 2, 3)], 2), [update("ConfigMap", 2, 3)]);
 });
 
-test("what is awaited is asked again only once it has failed, was seen meanwhile, or has stayed unseen for long", () => {
+test("an awaited action is requested again only after it has failed, was seen, or stayed unseen for too long", () => {
   fc.assert(
     fc.property(actions, actions, actions, (raised, failed, wanted) => {
       const expected = new Expectations();

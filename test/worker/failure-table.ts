@@ -1,33 +1,36 @@
 /**
- * What may happen to the pod of a replica, and what comes of its job: one table for the simulated kubelet and for a real control plane, so that
- * both are held to the same. Each has its own way to play a row.
+ * The failures of a replica's pod, and the end of its job for each. The simulated kubelet and a real control plane
+ * share this table, so that both must behave alike. Each plays a row in its own way.
  */
 import type { RestartPolicy } from "../../src/core/job/spec.ts";
 import type { FailureKind } from "../../src/core/job/status.ts";
 
-/** How the first attempt of the first worker fares; what comes after it succeeds. */
+/** The failure of the first worker's first attempt. Later attempts succeed. */
 export type Row = {
   readonly policy?: RestartPolicy;
-  /** Failures that are counted in the end. */
+  /** The failures that are counted at the end. */
   readonly user?: number;
   readonly system?: number;
-  /** How the job fails; absent: it succeeds at last. */
+  /** How the job fails. Omitted: it succeeds. */
   readonly fails?: { readonly code: string; readonly kind: FailureKind };
   readonly backoffLimit?: number;
   readonly systemBackoffLimit?: number;
   /** A plain job of two workers whose gang is restarted as a whole; otherwise a PyTorchJob of one worker. */
   readonly gang?: boolean;
   readonly interruptible?: boolean;
-  /** Containers beside the one that counts: one that is started before it, one that runs along, or one that Kubernetes calls a sidecar. */
+  /**
+   * Containers beside the one that counts: one that is started before it, one that runs along, or one that Kubernetes
+   * calls a sidecar.
+   */
   readonly beside?: "init" | "sidecar" | "nativeSidecar";
-  /** Pods may be pending for so short that this one fails by it. */
+  /** True: the limit for pending pods is so short that this pod fails. */
   readonly impatient?: boolean;
 };
 
 const USER_LIMIT = { code: "BackoffLimitExceeded", kind: "USER" } as const;
 const stuck = (reason: string) => ({ code: `ContainersNotReady|${reason}`, kind: "USER" }) as const;
 
-/** Under the restart policy `ExitCode` where a row names none. */
+/** The rows. A row without a restart policy runs under `ExitCode`. */
 export const FAILURES = {
   ImagePullBackOff: { user: 1 },
   "ImagePullBackOff of an init container": { user: 1, beside: "init" },
@@ -95,7 +98,7 @@ export function nameOf(failing: Failing): string {
   return `row-${FAILING.indexOf(failing)}`;
 }
 
-/** What the row says of the job in the end, in the words in which a test shows what it found. */
+/** The expected end of the row's job, in the form in which tests report the actual end. */
 export function expectedEnd(row: Row) {
   const { user = 0, system = 0, fails } = row;
   return {

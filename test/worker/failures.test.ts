@@ -10,7 +10,7 @@ import { expectedEnd, FAILING, type Failing, nameOf, type Row, rowOf } from "./f
 import { type GangOptions, gangOf } from "./harness.ts";
 import { workerScene } from "./scene.ts";
 
-/** A minute here is a second of the test's. */
+/** The clock of these tests runs sixty times as fast as ours. */
 const time = fastClock(60);
 const { sim, direct, store, start, board } = await workerScene(time);
 
@@ -43,14 +43,17 @@ async function runningPod(uid: string, attempt = "1"): Promise<JsonObject> {
   return found!;
 }
 
-/** Reports of a pod what a kubelet would. */
+/** Reports a pod's status as a kubelet would. */
 async function report(pod: JsonObject, status: JsonObject): Promise<void> {
   const path = `/api/v1/namespaces/default/pods/${nameOfPod(pod)}/status`;
   const patched = await direct.request({ method: "PATCH", path, body: { status } });
   assert.equal(patched.kind, "ok");
 }
 
-/** How the simulated kubelet plays a row by itself, from the annotations of the pod, or what is done to the pods of its job. */
+/**
+ * How a row is played: by the simulated kubelet from the annotations of the pod, or by changing the pods of its
+ * job.
+ */
 type Play = { readonly sim: Readonly<Record<string, string>> } | { readonly act: (uid: string) => Promise<void> };
 
 const fails = (words: string): Play => ({ sim: { fails: words } });
@@ -65,7 +68,7 @@ const ended = (name: string, exitCode: number, reason = exitCode === 0 ? "Comple
 const runs = (name: string, restartCount = 0) => ({ name, ready: true, restartCount, state: { running: {} } });
 const succeeded = { phase: "Succeeded", containerStatuses: [ended("pytorch", 0)] };
 
-/** The first attempt comes to a status; if that is none to end the job, the second one succeeds. */
+/** The first attempt gets a status. If it does not end the job, the second attempt succeeds. */
 const reports = (status: JsonObject): Play => ({
   async act(uid) {
     await report(await runningPod(uid), status);
@@ -75,7 +78,7 @@ const reports = (status: JsonObject): Play => ({
 });
 const retried = (uid: string) => statusOf(uid).attempts.byReplica["Worker/0"] === 2;
 
-/** Containers are started again in their places; whoever is not ended by that succeeds. */
+/** Containers are restarted in place. A pod that is not ended by that succeeds. */
 const restarts = (restartCount: number, { ends }: { readonly ends: boolean }): Play => ({
   async act(uid) {
     const pod = await runningPod(uid);
@@ -86,7 +89,10 @@ const restarts = (restartCount: number, { ends }: { readonly ends: boolean }): P
   },
 });
 
-/** The platform takes the first attempt away: it says so, and deletes it; a kubelet takes its time to end it, unless its node goes, too. */
+/**
+ * The platform disrupts and deletes the first attempt. A kubelet takes its time to end the pod, unless its
+ * node is gone too.
+ */
 const disrupted = (reason: string, { loses = false } = {}): Play => ({
   async act(uid) {
     const pod = await runningPod(uid);
@@ -219,7 +225,7 @@ function rowJob(failing: Failing, play: Play): Job {
   return jobOf(sent, { uid: `uid-of-${nameOf(failing)}`, name: nameOf(failing), namespace: "default" });
 }
 
-/** Runs until somebody does something to it, and is not ended by a deletion before its grace is over. */
+/** A pod that runs until the test changes it. After a deletion it runs on until its grace period is over. */
 const HELD = { run: "forever", "termination-grace": "1000h" };
 
 for (const failing of FAILING) {
@@ -247,7 +253,7 @@ const workersAsk = (resources: JsonObject) => (job: Job) => {
   return { ...job, spec: { ...job.spec, replicaSpecs: { Worker: { ...Worker!, template } } } };
 };
 
-test("a pod that its cluster refuses as wrong ends the job, on record before anything is cleaned up", async () => {
+test("a pod that its cluster refuses as invalid ends the job, and that is recorded before any clean-up", async () => {
   const uid = admitted({ kind: "Job" }, workersAsk({ requests: { cpu: "2" }, limits: { cpu: "1" } }));
   start();
   await reaches(uid, "FAILED");
@@ -257,7 +263,7 @@ test("a pod that its cluster refuses as wrong ends the job, on record before any
   await until(() => store.released.has(`${uid}/1`), "its tokens are released");
 });
 
-test("a pod that its namespace's quota refuses waits, a smaller one of the namespace does not", async () => {
+test("a pod that its namespace's quota refuses waits, but a smaller pod of that namespace does not", async () => {
   const hard = { "requests.cpu": "3" };
   await create(direct, "resourcequotas", {
     apiVersion: "v1",

@@ -1,4 +1,4 @@
-/** PodGroups as a worker keeps them, on the simulated cluster with a definition of their kind. */
+/** A worker maintains PodGroups, on the simulated cluster with a definition of their kind. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Job } from "../../src/core/job/job.ts";
@@ -40,7 +40,7 @@ async function groupOf(version: string, name: string): Promise<JsonObject | null
   return got.kind === "ok" ? got.object : null;
 }
 
-test("without the scheduler's kind no pod is made and it is told; with it pods wait for its word, and the group goes at the end", async () => {
+test("pods wait for the PodGroup's phase; an event reports a missing definition; the group goes last", async () => {
   const version = "scheduling.volcano.sh/v1beta1";
   const job = admitted("volcano", { run: "30ms", schedulerName: "default-scheduler" });
   await until(() => store.events.some(({ reason }) => reason === "FailedCreatePodGroup"), "told of");
@@ -57,11 +57,11 @@ test("without the scheduler's kind no pod is made and it is told; with it pods w
   await until(async () => (await groupOf(version, job.name)) === null, "the group too");
   const told = store.events.map(({ reason }) => reason);
   const wanted = ["SuccessfulCreatePodGroup", "SuccessfulDeletePodGroup", "SuccessfulCreateService"];
-  // Nothing plays volcano here: the template keeps the scheduler that there is, which is warned of.
+  // Volcano does not run here: the template names another scheduler, and a warning says so.
   for (const reason of [...wanted, "SettedPodTemplateSchedulerName"]) assert.ok(told.includes(reason), reason);
 });
 
-test("pods of scheduler-plugins name their group, which is written once", async () => {
+test("pods for scheduler-plugins name their PodGroup, which is written once", async () => {
   const version = "scheduling.x-k8s.io/v1alpha1";
   await define("scheduling.x-k8s.io", "v1alpha1");
   const job = admitted("scheduler-plugins", { run: "forever" });

@@ -11,6 +11,7 @@ import type { WorkerClusters } from "../../src/worker/ports.ts";
 import { createWorker, type Worker } from "../../src/worker/worker.ts";
 import { clock, INSTALLATION, seededRandom } from "../cluster/harness.ts";
 import { jobOf } from "../core/world.ts";
+import { OWN_KINDS } from "../support/kinds.ts";
 import type { MemoryStore } from "./memory-store.ts";
 
 let counter = 0;
@@ -23,7 +24,7 @@ export type GangOptions = {
   readonly runPolicy?: Partial<Pick<RunPolicy, "cleanPodPolicy" | "backoffLimit" | "activeDeadlineSeconds">>;
 };
 
-/** A job that waits, with pods that live fast. */
+/** A waiting job whose pods start and end quickly. */
 export function gangOf({ kind = "Job", workers = 4, run = "30ms", runPolicy = {} }: GangOptions = {}): Job {
   const name = `gang-${counter++}`;
   const container = kind === "PyTorchJob" ? "pytorch" : "main";
@@ -56,12 +57,12 @@ export type Running = {
   readonly cluster: Cluster;
   readonly errors: unknown[];
   readonly plannerWakes: () => number;
-  /** Ends the worker, as a crash between any two calls would, and its connections. */
+  /** Ends the worker and its connections, as a crash between any two calls would. */
   readonly stop: () => Promise<void>;
 };
 
 export type WorkerSettings = {
-  /** Stands between the worker and its clusters; `stop` ends the worker where it is. */
+  /** Wraps the worker's clusters. `stop` ends the worker at once. */
   readonly wrap?: (clusters: WorkerClusters, stop: () => void) => WorkerClusters;
   readonly time?: Clock;
   readonly gangScheduler?: "volcano" | "scheduler-plugins" | null;
@@ -103,6 +104,7 @@ export function runWorker(
     },
     {
       config: {
+        kinds: OWN_KINDS,
         build: { installation: INSTALLATION, clusterDomain: "", initImage: "alpine:3.20", kubectlImage: "kubectl:1" },
         pending,
       },
@@ -127,7 +129,7 @@ export function runWorker(
 
 export type Left = Readonly<Record<"pods" | "services" | "configmaps", readonly string[]>>;
 
-/** What the server holds of a job, by name, whatever reflectors believe. */
+/** The objects that the API server has of a job, by name, whatever the reflectors show. */
 export async function leftOf(client: KubeClient, jobUid: string): Promise<Left> {
   const list = async (resource: string) => {
     const query = { labelSelector: `gangway.dev/job-uid=${jobUid}` };

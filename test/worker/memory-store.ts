@@ -1,27 +1,28 @@
 import assert from "node:assert/strict";
-import { BUCKETS, bucketOf } from "../../src/core/job/bucket.ts";
+import { BUCKETS, type BucketLease, bucketOf } from "../../src/core/job/bucket.ts";
+import type { JobEvent } from "../../src/core/job/event.ts";
 import type { Job } from "../../src/core/job/job.ts";
 import { isTerminal } from "../../src/core/job/status.ts";
-import type { Decision, JobEvent } from "../../src/core/reconcile/decision.ts";
+import type { Decision, RecordOutcome } from "../../src/core/reconcile/decision.ts";
 import type { Clock } from "../../src/runtime/clock.ts";
-import type { BucketLease, RecordOutcome, WorkerStore } from "../../src/worker/ports.ts";
+import type { WorkerStore } from "../../src/worker/ports.ts";
 import { admit, recorded } from "../core/world.ts";
 
 const ALL = Array.from({ length: BUCKETS }, (_, bucket) => bucket);
 
 type Row = { job: Job; recheckAtMs: number | null };
 
-/** A store in memory that keeps the guards of the worker's port: versions, lease epochs, one transaction at a time. */
+/** A store in memory with the guards of the worker's port: versions, lease epochs, one transaction at a time. */
 export class MemoryStore {
   readonly rows = new Map<string, Row>();
   readonly events: (JobEvent & { readonly jobUid: string })[] = [];
   /** How often a record or a time to look again was written, and how often events were appended. */
   writes = 0;
   notes = 0;
-  /** Admissions whose tokens were released, as `job/number`; a second release is a defect. */
+  /** Admissions whose tokens were released, as `job/number`. A second release is a defect. */
   readonly released = new Set<string>();
   readonly #clock: Clock;
-  /** Who holds all buckets, and whether others may take them. */
+  /** The worker that holds all buckets. Empty: others may take them. */
   #holder = "";
   #epoch = 0;
   #breaking = 0;
@@ -30,7 +31,7 @@ export class MemoryStore {
     this.#clock = clock;
   }
 
-  /** Forgets everything; whoever held buckets before cannot record any more. */
+  /** Forgets everything. A worker that held buckets before can no longer record. */
   clear(): void {
     this.rows.clear();
     this.events.length = 0;
@@ -50,7 +51,7 @@ export class MemoryStore {
     return this.rows.get(uid)?.job ?? null;
   }
 
-  /** What the planner, or a caller of the API, records beside the worker. */
+  /** Changes a job as the planner or a caller of the API does. */
   change(uid: string, how: (job: Job) => Job): void {
     const row = this.rows.get(uid);
     assert.ok(row);
@@ -58,7 +59,7 @@ export class MemoryStore {
     row.recheckAtMs = this.#clock.nowMs();
   }
 
-  admit(uid: string, cluster: string): void {
+  admit(uid: string, cluster: string | null): void {
     const number = (this.job(uid)?.admissions.at(-1)?.number ?? 0) + 1;
     this.change(uid, (job) => admit(job, { cluster, nowMs: this.#clock.nowMs(), number }));
   }
@@ -72,14 +73,14 @@ export class MemoryStore {
     this.#breaking = calls;
   }
 
-  /** All buckets come to this worker, whoever had them. */
+  /** Gives all buckets to this worker, whatever worker held them. */
   take(worker: string): readonly BucketLease[] {
     this.#holder = worker;
     this.#epoch += 1;
     return ALL.map((bucket) => ({ bucket, epoch: this.#epoch }));
   }
 
-  /** That worker, or whoever holds them, is gone. */
+  /** Frees the buckets of that worker, or of their present holder. */
   free(worker = this.#holder): void {
     if (this.#holder === worker) this.#holder = "";
   }

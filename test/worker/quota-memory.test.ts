@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Action } from "../../src/core/reconcile/decision.ts";
+import type { Action, ActOutcome } from "../../src/core/reconcile/decision.ts";
 import { JobMemory } from "../../src/worker/job-memory.ts";
 import { learnRefusals } from "../../src/worker/learn-refusals.ts";
-import type { ActOutcome } from "../../src/worker/ports.ts";
 import { QuotaMemory } from "../../src/worker/quota-memory.ts";
 import { gangOf } from "./harness.ts";
 
@@ -35,7 +34,7 @@ function learned(quotas: QuotaMemory, outcome: ActOutcome, atMs: number) {
   return learnRefusals({ memory: new JobMemory(), quotas }, job, { acted, held: [] }, atMs);
 }
 
-test("a server that asks for patience gets it in that namespace of that cluster, for everything but deletes", () => {
+test("a server that asks to wait is not called for that namespace, except for deletes", () => {
   const quotas = new QuotaMemory();
   assert.deepEqual(learned(quotas, throttled, 1_000), { kind: "failed", waitMs: 5_000 });
   assert.equal(quotas.mayAsk(createPod(), 5_999), false);
@@ -46,14 +45,14 @@ test("a server that asks for patience gets it in that namespace of that cluster,
   assert.equal(quotas.mayAsk(createPod(), 6_000), true);
 });
 
-test("a failure that names no time waits for the job's own backoff alone, whatever a quota holds", () => {
+test("a failure without a time to wait waits only for the job's own backoff, whatever quotas are full", () => {
   const quotas = new QuotaMemory();
   assert.deepEqual(learned(quotas, overQuota, 0), { kind: "held", waitMs: 2_000 });
   const broken: ActOutcome = { kind: "failed", reason: "InternalError", message: "oh" };
   assert.deepEqual(learned(quotas, broken, 0), { kind: "failed", waitMs: 0 });
 });
 
-test("what waits for a quota and for a server waits for the later, what fits for the server alone", () => {
+test("a pod waits for the later of quota and server, and a pod that fits the quota waits for the server alone", () => {
   const quotas = new QuotaMemory();
   learned(quotas, overQuota, 0);
   learned(quotas, { ...throttled, retryAfterMs: 1_000 }, 0);
@@ -64,7 +63,7 @@ test("what waits for a quota and for a server waits for the later, what fits for
   assert.equal(quotas.mayAsk(createPod(), 1_000), false);
 });
 
-test("a quota that refuses with a time is held by both", () => {
+test("a quota's refusal with a time to wait counts for the quota and for the server", () => {
   const quotas = new QuotaMemory();
   assert.deepEqual(learned(quotas, { ...overQuota, retryAfterMs: 3_000 }, 0), { kind: "held", waitMs: 3_000 });
 });

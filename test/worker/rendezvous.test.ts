@@ -7,7 +7,7 @@ import { ownerOf } from "../../src/worker/rendezvous.ts";
 const workers = fc.uniqueArray(fc.string({ minLength: 1, maxLength: 12 }), { minLength: 1, maxLength: 8 });
 const all = Array.from({ length: BUCKETS }, (_, bucket) => bucket);
 
-test("a worker that goes leaves its buckets to the others, and nothing else moves", () => {
+test("the buckets of a worker that leaves go to the others, and no other bucket moves", () => {
   fc.assert(
     fc.property(workers, fc.nat(), (names, at) => {
       const gone = names[at % names.length] as string;
@@ -22,7 +22,7 @@ test("a worker that goes leaves its buckets to the others, and nothing else move
   );
 });
 
-test("everybody finds the same owner, in whatever order they know the workers", () => {
+test("a bucket has the same owner in whatever order the workers are listed", () => {
   fc.assert(
     fc.property(workers, (names) => {
       for (const bucket of all) assert.equal(ownerOf(bucket, names), ownerOf(bucket, [...names].reverse()));
@@ -30,7 +30,7 @@ test("everybody finds the same owner, in whatever order they know the workers", 
   );
 });
 
-test("workers whose names are almost alike get shares that are almost alike", () => {
+test("workers with similar names get shares of similar size", () => {
   for (const count of [2, 3, 5, 10]) {
     const names = Array.from({ length: count }, (_, at) => `host/${4711 + at}/aabbccdd/1`);
     const shares = names.map((name) => all.filter((bucket) => ownerOf(bucket, names) === name).length);

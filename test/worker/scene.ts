@@ -5,7 +5,10 @@ import { ownSim } from "../cluster/own-sim.ts";
 import { type Running, runWorker, type WorkerSettings } from "./harness.ts";
 import { MemoryStore } from "./memory-store.ts";
 
-/** What the tests of a file run workers on: one simulated cluster, and a store that is empty again for each test; workers end with the test that started them. */
+/**
+ * The surroundings of a file's workers: one simulated cluster, and a store that is emptied for each test. The
+ * workers stop with the test that started them.
+ */
 export async function workerScene(time = clock) {
   const { sim, direct } = await ownSim(gpuNodes(4), time);
   const store = new MemoryStore(time);
@@ -26,7 +29,7 @@ export async function workerScene(time = clock) {
       running.push(one);
       return one;
     },
-    /** Submits a job that is admitted at once; answers its uid. */
+    /** Submits a job that is admitted at once. Returns its uid. */
     board(job: Job): string {
       store.add(job);
       store.admit(job.uid, "sim");

@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Job } from "../../src/core/job/job.ts";
 import { changeJob, type WantedChange } from "../../src/core/kinds/change-job.ts";
-import { kindOf } from "../../src/core/kinds/registry.ts";
 import { fastClock, until } from "../cluster/harness.ts";
+import { OWN_KINDS } from "../support/kinds.ts";
 import { count, type GangOptions, gangOf, leftOf } from "./harness.ts";
 import { workerScene } from "./scene.ts";
 
-/** A minute here is a second of the test's. */
+/** The clock of these tests runs sixty times as fast as ours. */
 const time = fastClock(60);
 const { direct, store, running, start, board } = await workerScene(time);
 
@@ -15,10 +15,10 @@ function admitted(options: GangOptions, changed: (job: Job) => Job = (job) => jo
   return board(changed(gangOf({ run: "forever", workers: 2, ...options })));
 }
 
-/** As the service changes a job. */
+/** Changes a job as the service does. */
 function change(uid: string, wanted: Omit<WantedChange, "version">): void {
   store.change(uid, (job) => {
-    const decided = changeJob(job, kindOf(job.spec.kind)!, { version: null, ...wanted }, time.nowMs());
+    const decided = changeJob(job, OWN_KINDS.kindOf(job.spec.kind)!, { version: null, ...wanted }, time.nowMs());
     assert.equal(decided.kind, "changed");
     return "event" in decided ? decided.job : job;
   });
@@ -31,7 +31,7 @@ const lives = (seconds: number) => (job: Job) => {
   return { ...job, spec: { ...job.spec, runPolicy: { ...job.spec.runPolicy, ttlSecondsAfterFinished: seconds } } };
 };
 
-test("the deadline fires on a gang that nothing is heard of", async () => {
+test("the deadline ends a gang without any event", async () => {
   const uid = admitted({ runPolicy: { activeDeadlineSeconds: 40 } });
   start();
   await reaches(uid, "RUNNING");
@@ -41,7 +41,7 @@ test("the deadline fires on a gang that nothing is heard of", async () => {
   assert.ok(Number(completionTimeMs) >= Number(startTimeMs) + 40_000);
 });
 
-test("a deadline and a time to live fire at another worker, after the one that set them is gone", async () => {
+test("a deadline and a time to live take effect at another worker after the first one is gone", async () => {
   const uid = admitted({ runPolicy: { activeDeadlineSeconds: 60 } }, lives(30));
   const first = start();
   await reaches(uid, "RUNNING");
@@ -55,7 +55,7 @@ test("a deadline and a time to live fire at another worker, after the one that s
   assert.equal(count(await leftOf(direct, uid)), 0);
 });
 
-test("failed pods are started again after their backoffs until the limit, by whichever worker is there", async () => {
+test("failed pods are restarted after their backoff until the limit, by any worker", async () => {
   const uid = admitted({ kind: "PyTorchJob", workers: 1, run: "2s", runPolicy: { backoffLimit: 3 } }, (job) => {
     const worker = job.spec.replicaSpecs["Worker"]!;
     const metadata = { annotations: { "sim.gangway.dev/run": "2s", "sim.gangway.dev/exit-code": "143" } };
@@ -73,7 +73,7 @@ test("failed pods are started again after their backoffs until the limit, by whi
   assert.equal(made.length, 3, "each attempt was made once");
 });
 
-test("a running gang is suspended and resumed: nothing is left of it meanwhile, and it boards under a new number", async () => {
+test("a suspended gang leaves nothing behind, and a resumed gang gets a new admission", async () => {
   const uid = admitted({ kind: "PyTorchJob", workers: 2, runPolicy: { cleanPodPolicy: "None" } });
   const { plannerWakes } = start();
   await reaches(uid, "RUNNING");
@@ -85,7 +85,7 @@ test("a running gang is suspended and resumed: nothing is left of it meanwhile, 
   const wakes = plannerWakes();
   change(uid, { suspend: false });
   await reaches(uid, "WAITING");
-  assert.ok(plannerWakes() > wakes, "the planner hears of it");
+  assert.ok(plannerWakes() > wakes, "the planner is woken");
   store.change(uid, (job) => ({
     ...job,
     admissions: [{ ...admissionOf(job), number: 2 }],
@@ -96,7 +96,7 @@ test("a running gang is suspended and resumed: nothing is left of it meanwhile, 
   assert.equal((await leftOf(direct, uid)).pods.length, 3);
 });
 
-test("a pod whose node is gone and whose kubelet says nothing is forced, so that a cancelled gang ends", async () => {
+test("a pod whose node is gone is deleted by force, so that a cancelled gang ends", async () => {
   const uid = admitted({ workers: 2 }, (job) => {
     const worker = job.spec.replicaSpecs["Worker"]!;
     const metadata = { annotations: { "sim.gangway.dev/run": "forever", "sim.gangway.dev/termination-grace": "10h" } };

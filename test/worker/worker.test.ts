@@ -21,7 +21,7 @@ import { workerScene } from "./scene.ts";
 
 const { sim, direct, store, running, start, board } = await workerScene();
 
-/** An admitted job; answers its uid. */
+/** Submits an admitted job. Returns its uid. */
 function admitted(options?: GangOptions): string {
   return board(gangOf(options));
 }
@@ -31,14 +31,14 @@ const reaches = (uid: string, phase: JobPhase) => until(() => phaseOf(uid) === p
 const eventsOf = (uid: string, reason: string) =>
   store.events.filter((one) => one.jobUid === uid && one.reason === reason);
 
-/** Ended, with its tokens released and nothing left in the cluster. */
+/** Waits until the job has ended, its tokens are released and nothing of it is left. */
 async function isOver(uid: string): Promise<void> {
   await until(() => store.released.has(`${uid}/1`), `the tokens of ${uid} are released`);
   await until(async () => count(await leftOf(direct, uid)) === 0, `nothing is left of ${uid}`);
   await until(() => store.job(uid)?.admissions[0]?.goneMs !== null, `the record of ${uid} says that nothing is left`);
 }
 
-test("a gang is made, runs, succeeds, is cleaned up and gives its tokens back, once", async () => {
+test("a gang is created, runs, succeeds, is cleaned up and releases its tokens once", async () => {
   const uid = admitted({ kind: "PyTorchJob", workers: 3, run: "300ms" });
   const { plannerWakes } = start();
   await reaches(uid, "RUNNING");
@@ -53,7 +53,7 @@ test("a gang is made, runs, succeeds, is cleaned up and gives its tokens back, o
   assert.ok(plannerWakes() >= 1);
 });
 
-test("a finished job costs no write, however often it is looked at", async () => {
+test("a step of a finished job writes nothing", async () => {
   const uid = admitted({ workers: 2, runPolicy: { cleanPodPolicy: "None" } });
   const { worker, clusters } = start();
   await reaches(uid, "SUCCEEDED");
@@ -77,7 +77,7 @@ test("a running gang that is cancelled ends and is cleaned up", async () => {
   await isOver(uid);
 });
 
-test("tokens are kept for pods that no watch has told of", async () => {
+test("tokens are kept for pods that the watch does not show", async () => {
   const uid = admitted({ run: "forever" });
   let isDeaf = false;
   const seen = { pods: [], services: [], configMaps: [], cluster: "sim" };
@@ -96,7 +96,7 @@ test("tokens are kept for pods that no watch has told of", async () => {
     const left = await leftOf(direct, uid);
     assert.ok(left.pods.length === 0 || !store.released.has(`${uid}/1`), "released while pods run");
     return left.pods.length === 0;
-  }, "its pods are deleted all the same, as the cluster itself tells of them");
+  }, "its pods are deleted all the same, since a list shows them");
   await isOver(uid);
 });
 
@@ -110,7 +110,7 @@ test("a deleted job is forgotten once nothing is left of it", async () => {
   assert.ok(store.released.has(`${uid}/1`));
 });
 
-test("a worker that starts anew goes on with the pods that it finds", async () => {
+test("a restarted worker continues with the pods that it finds", async () => {
   const uid = admitted({ run: "forever", workers: 6 });
   const first = start();
   await reaches(uid, "RUNNING");
@@ -141,16 +141,16 @@ test("a crash between record and act loses nothing: the next worker does what wa
     }),
   });
   await until(() => acted >= 4, "crashed while it acted");
-  assert.notEqual(phaseOf(uid), "ADMITTED", "what it was about to do is durable");
+  assert.notEqual(phaseOf(uid), "ADMITTED", "the decision is durable");
   assert.ok((await leftOf(direct, uid)).pods.length < 5);
-  // The record says when to look again; what this test does not want to wait for is the time in between.
+  // The record says when to look again. The test does not wait for that time but moves it.
   store.change(uid, (job) => job);
   start();
   await reaches(uid, "SUCCEEDED");
   await isOver(uid);
 });
 
-test("a worker that has lost its lease records nothing and touches nothing", async () => {
+test("a worker that has lost its lease records nothing and changes no cluster", async () => {
   const uid = admitted({ run: "forever" });
   const acts: string[] = [];
   const first = start({
@@ -177,7 +177,7 @@ test("a worker that has lost its lease records nothing and touches nothing", asy
   assert.equal(phaseOf(uid), "CANCELLED");
 });
 
-test("nothing is touched while the record is refused", async () => {
+test("no cluster is changed while the record is refused", async () => {
   const uid = admitted({ run: "forever" });
   const port = store.port();
   let refused = 0;
@@ -197,7 +197,7 @@ test("nothing is touched while the record is refused", async () => {
   await reaches(uid, "RUNNING");
 });
 
-test("while its cluster has not been listed a job is not acted on, and not asked for in a tight loop", async () => {
+test("a job is not acted on before its cluster is listed, and is not retried in a tight loop", async () => {
   const uid = admitted({ run: "forever" });
   let listed = false;
   let asked = 0;
@@ -217,7 +217,7 @@ test("while its cluster has not been listed a job is not acted on, and not asked
   await reaches(uid, "RUNNING");
 });
 
-test("what belongs to a job that has no record is deleted", async () => {
+test("objects of a job without a record are deleted", async () => {
   const labels = { [LABEL.jobUid]: "long-gone", [LABEL.admission]: "3", [LABEL.installation]: INSTALLATION };
   const spec = { containers: [{ name: "main", image: "busybox" }] };
   await create(direct, "configmaps", configMap("gone-admission-3", labels));
@@ -226,7 +226,7 @@ test("what belongs to a job that has no record is deleted", async () => {
   await until(async () => count(await leftOf(direct, "long-gone")) === 0, "swept");
 });
 
-test("a quota that refuses pods is told once, and the gang is made whole once it gives way", async () => {
+test("a quota that refuses pods is reported once, and the missing pods are created once it has room", async () => {
   const quota = { apiVersion: "v1", kind: "ResourceQuota", metadata: { name: "few" }, spec: { hard: { pods: "2" } } };
   await create(direct, "resourcequotas", quota);
   const uid = admitted({ run: "forever" });
@@ -241,7 +241,7 @@ test("a quota that refuses pods is told once, and the gang is made whole once it
   assert.equal(new Set(messages).size, messages.length, "no complaint is repeated within a minute");
 });
 
-test("a worker whose calls are not answered ends at once all the same", async () => {
+test("a worker stops at once although its calls are not answered", async () => {
   const proxy = await startProxy(sim.url, ({ method }) => (method === "POST" ? "hang" : "pass"));
   const uid = admitted();
   const one = runWorker({ ...sim, kubeconfig: () => proxy.kubeconfig }, store);
@@ -252,7 +252,7 @@ test("a worker whose calls are not answered ends at once all the same", async ()
   await proxy.close();
 });
 
-test("a store that is away is reported and waited for", async () => {
+test("a store that is away is reported, and the worker waits for it", async () => {
   const uid = admitted({ run: "200ms" });
   const { errors } = start();
   await until(() => phaseOf(uid) !== "ADMITTED", "started");

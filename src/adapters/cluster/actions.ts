@@ -1,31 +1,24 @@
+/**
+ * Carries out a job's creates, updates and deletes on one cluster. It serves users who share a cluster: no object of
+ * another owner is changed or deleted.
+ */
 import { LABEL } from "../../core/job/labels.ts";
 import type { ClaimAction } from "../../core/reconcile/claim.ts";
-import type { Action } from "../../core/reconcile/decision.ts";
+import type { Action, ActOutcome } from "../../core/reconcile/decision.ts";
 import { unreachable as ruledOut } from "../../runtime/assert.ts";
 import type { JsonObject } from "../../runtime/json.ts";
 import { arrayAt, objectAt, stringAt, stringMapAt } from "../../runtime/json.ts";
 import { Semaphore } from "../../runtime/semaphore.ts";
 import { type AnchorOptions, Anchors } from "./anchors.ts";
-import type { ApiRequest, ApiResult } from "./client.ts";
-import type { ApiFailure } from "./failure.ts";
+import type { KubeRequest, KubeResult } from "./client.ts";
 import { objectView, ownJobUid } from "./kept-objects.ts";
+import type { KubeFailure } from "./kube-failure.ts";
 import { PARTS, partPatch } from "./parts.ts";
 
-/** How an action ended; `already`: it exists and is ours, or it is gone. */
-export type ActOutcome =
-  | { readonly kind: "done" }
-  | { readonly kind: "already" }
-  | {
-      readonly kind: "failed";
-      readonly reason: string;
-      readonly message: string;
-      readonly retryAfterMs?: number | null;
-    };
-
-export type ActionsOptions = AnchorOptions & {
+type ActionsOptions = AnchorOptions & {
   /** How many writes may be under way at a time. */
   readonly writeBudget: number;
-  /** Whether a namespace that is absent is made; else the action fails with `NotFound`. */
+  /** Whether a missing namespace is created. Otherwise the action fails with `NotFound`. */
   readonly createNamespaces: boolean;
 };
 
@@ -34,7 +27,7 @@ type Deletion = {
   readonly name: string;
   readonly uid: string;
   readonly resource: string;
-  /** `v1` if absent. */
+  /** Omitted: `v1`. */
   readonly apiVersion?: string;
   readonly force?: boolean;
 };
@@ -42,9 +35,8 @@ type Creation = { readonly namespace: string; readonly manifest: JsonObject; rea
 type OwnedAction = Extract<Action, { readonly anchor: string }>;
 
 /**
- * Carries out actions on one cluster. Doing one twice is harmless: names are fixed, an object that is there is
- * accepted only if it carries our job, admission and anchor, and only the object of the named uid is deleted. Nothing
- * is retried here.
+ * Carries out actions on one cluster. Doing one twice is harmless: names are fixed, an existing object is accepted only
+ * if it has our job, admission and anchor, and only the object with the given uid is deleted. Nothing is retried here.
  */
 export class Actions {
   readonly #options: ActionsOptions;
@@ -86,7 +78,7 @@ export class Actions {
     }
   }
 
-  /** Changes an object's owner, read anew as long as others change it meanwhile. */
+  /** Changes an object's owner. Reads the object again, a few times, if others change it meanwhile. */
   async claim(action: ClaimAction, signal: AbortSignal): Promise<ActOutcome> {
     for (let tries = 1; ; tries++) {
       const claimed = await this.#claimOnce(action, signal);
@@ -131,7 +123,11 @@ export class Actions {
     const kind = stringAt(action.manifest, "kind") ?? "";
     const resource = PARTS[kind];
     if (resource === undefined)
-      return { kind: "failed", reason: "UnknownKind", message: `no ${kind} is made for jobs` };
+      return {
+        kind: "failed",
+        reason: "UnknownKind",
+        message: `a kind may not make a ${kind}: only ${Object.keys(PARTS).join(", ")}`,
+      };
     if (action.kind === "updatePart") return this.#updatePart(action, resource, signal);
     const made = await this.#createOwned(action, resource, signal);
     if (made.kind !== "already") return made;
@@ -139,7 +135,10 @@ export class Actions {
     return updated.kind === "failed" ? updated : ALREADY;
   }
 
-  /** Gives a part the content that is wanted now, read anew as long as others change it meanwhile; makes it where it is gone. */
+  /**
+   * Gives a part its present content, and creates it if it is gone. Reads the part again, a few times, if others change
+   * it meanwhile.
+   */
   async #updatePart(action: OwnedAction, resource: string, signal: AbortSignal): Promise<ActOutcome> {
     const { namespace, manifest } = action;
     const labels = stringMapAt(objectAt(manifest, "metadata"), "labels");
@@ -155,7 +154,7 @@ export class Actions {
     }
   }
 
-  /** Only the very object and version that was found to be ours is changed. */
+  /** Changes only the object and version that was found to be ours. */
   async #revise(creation: Creation, owner: JsonObject, signal: AbortSignal): Promise<ActOutcome> {
     const found = await this.#read(creation, signal);
     if (found.kind === "failed") return failed(found);
@@ -191,7 +190,10 @@ export class Actions {
     }
   }
 
-  /** Decides what an object that holds our name is: ours, ours for the taking, or a stranger's. */
+  /**
+   * Decides about an existing object with our name: accepts ours, adopts one without a controller, rejects a foreign
+   * one.
+   */
   async #accept(creation: Creation, owner: JsonObject, signal: AbortSignal): Promise<ActOutcome> {
     const found = await this.#read(creation, signal);
     if (found.kind === "failed") return failed(found);
@@ -210,13 +212,14 @@ export class Actions {
     const body = { metadata: { ...guards, ownerReferences } };
     const patched = await this.#write({ method: "PATCH", path: pathOf(creation), body }, signal);
     if (patched.kind === "ok") return { kind: "already" };
-    // Another object of that name has another uid, which no object may change: what we wanted to make was not even looked at.
+    // A later object of that name has another uid, and a uid cannot be changed. So ours was not examined: it is a
+    // conflict.
     return failed(patched.reason === "Invalid" ? { ...patched, reason: "Conflict" } : patched);
   }
 
   /**
-   * Null where an object is of this installation and of the same job and admission as what we wanted to make, and
-   * stays.
+   * Why an existing object is not the one that we wanted to create. Null: it belongs to this installation and to the
+   * same job and admission, and is not being deleted.
    */
   #whyNotOurs(wanted: JsonObject, found: JsonObject): string | null {
     const view = objectView(found);
@@ -226,7 +229,7 @@ export class Actions {
     return view.labels[LABEL.admission] === labels[LABEL.admission] ? null : "belongs to another admission";
   }
 
-  /** Gives a PodGroup the spec and annotations that are asked for now; what its scheduler says of it stays. */
+  /** Updates a PodGroup's spec and annotations. The status that its scheduler writes stays. */
   async #update(action: Extract<Action, { kind: "updatePodGroup" }>, signal: AbortSignal): Promise<ActOutcome> {
     const { namespace, manifest, uid } = action;
     const path = pathOf({ namespace, manifest, resource: "podgroups" });
@@ -246,9 +249,9 @@ export class Actions {
     return deleted.status === 409 && UID_MISMATCH.test(deleted.message) ? { kind: "already" } : failed(deleted);
   }
 
-  async #create(creation: Creation, signal: AbortSignal): Promise<ApiResult> {
+  async #create(creation: Creation, signal: AbortSignal): Promise<KubeResult> {
     const path = collectionOf({ ...creation, apiVersion: versionOf(creation.manifest) });
-    const request: ApiRequest = { method: "POST", path, body: creation.manifest };
+    const request: KubeRequest = { method: "POST", path, body: creation.manifest };
     const created = await this.#write(request, signal);
     if (created.kind === "ok" || created.status !== 404 || !this.#options.createNamespaces) return created;
     const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: creation.namespace } };
@@ -256,20 +259,20 @@ export class Actions {
     return made.kind === "ok" || made.reason === "AlreadyExists" ? this.#write(request, signal) : made;
   }
 
-  #read(creation: Creation, signal: AbortSignal): Promise<ApiResult> {
+  #read(creation: Creation, signal: AbortSignal): Promise<KubeResult> {
     return this.#options.client.request({ method: "GET", path: pathOf(creation) }, signal);
   }
 
-  #write(request: ApiRequest, signal: AbortSignal): Promise<ApiResult> {
+  #write(request: KubeRequest, signal: AbortSignal): Promise<KubeResult> {
     return this.#writes.run(() => this.#options.client.request(request, signal));
   }
 }
 
-/** A pod that is being started changes all the time: it is read anew and adopted again so often. */
+/** How often an object that others change meanwhile is read again. A pod that is starting changes all the time. */
 const ADOPTIONS_MAX = 5;
 const DONE: ActOutcome = { kind: "done" };
 const ALREADY: ActOutcome = { kind: "already" };
-/** How API servers word a uid precondition that does not hold. */
+/** The message of API servers about a uid precondition that does not hold. */
 const UID_MISMATCH = /uid in (the )?precondition/i;
 
 function nameOf(manifest: JsonObject): string {
@@ -289,7 +292,7 @@ function collectionOf(of: { readonly namespace: string; readonly resource: strin
   return `${apiVersion === "v1" ? "/api/v1" : `/apis/${apiVersion}`}/namespaces/${namespace}/${resource}`;
 }
 
-/** A merge patch keeps what it does not name: members that a spec may lose are named as absent. */
+/** A merge patch keeps members that it does not name, so the members that a spec may lose are set to null. */
 function replacing(spec: JsonObject): JsonObject {
   return { priorityClassName: null, scheduleTimeoutSeconds: null, queue: null, ...spec };
 }
@@ -302,17 +305,17 @@ function withOwners(manifest: JsonObject, ownerReferences: readonly JsonObject[]
   return { ...manifest, metadata: { ...objectAt(manifest, "metadata"), ownerReferences } };
 }
 
-function failed(failure: ApiFailure): ActOutcome {
+function failed(failure: KubeFailure): ActOutcome {
   const { reason, message, retryAfterMs } = failure;
   return { kind: "failed", reason, message, retryAfterMs };
 }
 
 function successor(path: string): ActOutcome {
-  return { kind: "failed", reason: "NotFound", message: `${path} has another uid by now` };
+  return { kind: "failed", reason: "NotFound", message: `${path} is another object by now: its uid has changed` };
 }
 
 function controlled(path: string): ActOutcome {
-  return { kind: "failed", reason: "Invalid", message: `${path} is another's by now, or is being deleted` };
+  return { kind: "failed", reason: "Invalid", message: `${path} has another controller by now, or is being deleted` };
 }
 
 function taken(creation: Creation, why: string): ActOutcome {

@@ -1,26 +1,26 @@
 import { LABEL } from "../../core/job/labels.ts";
-import type { ObjectView } from "../../core/reconcile/decision.ts";
+import type { ObjectView } from "../../core/reconcile/observed.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { KubeClient } from "./client.ts";
-import type { ApiFailure } from "./failure.ts";
 import { type KeptObject, objectView, ownJobUid } from "./kept-objects.ts";
+import type { KubeFailure } from "./kube-failure.ts";
 
-/** How long the uid of an anchor that the reflector has not shown yet is believed. */
+/** How long the uid of an anchor is used that the reflector has not shown yet. */
 const BELIEVED_MS = 30_000;
 
-export type AnchorLookup = { readonly kind: "found"; readonly uid: string } | ApiFailure;
+type AnchorLookup = { readonly kind: "found"; readonly uid: string } | KubeFailure;
 
 export type AnchorOptions = {
   readonly client: Pick<KubeClient, "request">;
   readonly clock: Clock;
   readonly installation: string;
-  /** What the reflector of config maps has seen under `namespace/name`. */
+  /** The config map that the reflector has under `namespace/name`. */
   readonly seen: (key: string) => KeptObject | undefined;
 };
 
 /**
- * Knows the uids of anchors: from the reflector, else from their creation, else from one GET that all who ask at the
- * time share. What is believed may be stale; then what is created under it is garbage-collected by Kubernetes.
+ * Knows the uids of anchors: from the reflector, or from their creation, or from one GET that concurrent callers share.
+ * A uid may be stale; Kubernetes then deletes objects that are created under it.
  */
 export class Anchors {
   readonly #options: AnchorOptions;
@@ -35,12 +35,12 @@ export class Anchors {
     void this.#remember(key, Promise.resolve({ kind: "found", uid }));
   }
 
-  /** Called for every change that the reflector sees: from now on it knows better. */
+  /** Forgets an anchor. Called for every change that the reflector sees, since its view is newer. */
   forget(key: string): void {
     this.#asked.delete(key);
   }
 
-  /** Finds the anchor of an object by the object's own labels; an anchor of another job or admission does not count. */
+  /** Finds the anchor of an object. Fails if the anchor's job or admission is not that of the object's labels. */
   find(anchor: { readonly namespace: string; readonly name: string }, labels: Readonly<Record<string, string>>) {
     const key = `${anchor.namespace}/${anchor.name}`;
     const seen = this.#options.seen(key);
@@ -50,7 +50,10 @@ export class Anchors {
     return this.#remember(key, this.#get(anchor, labels));
   }
 
-  /** Asks the server itself whether an anchor is there under that uid, and is not on its way out; false where it does not answer. */
+  /**
+   * Asks the API server whether an anchor with that uid exists and is not being deleted. False also if it does not
+   * answer.
+   */
   async lives(
     anchor: { readonly namespace: string; readonly name: string; readonly uid: string },
     signal: AbortSignal,
@@ -74,7 +77,7 @@ export class Anchors {
     const path = `/api/v1/namespaces/${anchor.namespace}/configmaps/${anchor.name}`;
     const got = await this.#options.client.request({ method: "GET", path });
     if (got.kind === "failed")
-      return got.status === 404 ? missing(`${anchor.namespace}/${anchor.name}`, "is absent") : got;
+      return got.status === 404 ? missing(`${anchor.namespace}/${anchor.name}`, "does not exist") : got;
     const jobUid = ownJobUid(got.object, this.#options.installation);
     return this.#judge(`${anchor.namespace}/${anchor.name}`, objectView(got.object), jobUid, labels);
   }
@@ -82,10 +85,10 @@ export class Anchors {
   #judge(key: string, view: ObjectView, jobUid: string | null, labels: Readonly<Record<string, string>>): AnchorLookup {
     if (view.deleting) return missing(key, "is being deleted");
     const fits = jobUid === labels[LABEL.jobUid] && view.labels[LABEL.admission] === labels[LABEL.admission];
-    return fits ? { kind: "found", uid: view.uid } : missing(key, "belongs to something else");
+    return fits ? { kind: "found", uid: view.uid } : missing(key, "belongs to another job or admission");
   }
 }
 
-function missing(key: string, why: string): ApiFailure {
+function missing(key: string, why: string): KubeFailure {
   return { kind: "failed", status: 404, reason: "AnchorMissing", message: `anchor ${key} ${why}`, retryAfterMs: null };
 }

@@ -1,44 +1,33 @@
+/** Serves admins who register a cluster: finds what the service could not do there, before a job fails on it. */
+import type { ClusterCheck, ClusterFinding } from "../../core/admin/cluster.ts";
 import { GANG_SCHEDULERS, type GangScheduler } from "../../core/pods/pod-group.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { Json, JsonObject } from "../../runtime/json.ts";
 import { arrayAt, isJsonObject, objectAt, stringAt } from "../../runtime/json.ts";
 import { createKubeClient, type KubeClient } from "./client.ts";
-import type { ApiFailure } from "./failure.ts";
-import { groupsPath } from "./look-at-job.ts";
+import type { KubeFailure } from "./kube-failure.ts";
+import { groupsPath } from "./list-job.ts";
 import { PERMISSIONS, type Permission } from "./permissions.ts";
 
-export type Finding = {
-  readonly severity: "ERROR" | "WARNING";
-  /** CamelCase: `Unreachable`, `MissingPermission`, `OtherQueueingSystem`, `ClockSkew`, … */
-  readonly code: string;
-  readonly message: string;
-};
-
-export type ClusterCheck = {
-  /** Empty where the server did not answer. */
-  readonly kubernetesVersion: string;
-  /** How far the cluster's clock is ahead of ours, to about a second; null where it did not say. */
-  readonly clockSkewMs: number | null;
-  /** Errors first. */
-  readonly findings: readonly Finding[];
-};
-
-/** Times in HTTP are whole seconds, and a call takes its time: less than this means nothing. */
+/** HTTP times are whole seconds, and a call takes time: a smaller skew means nothing. */
 const SKEW_MS_MAX = 5_000;
 const REQUEST_TIMEOUT_MS = 10_000;
-/** Of the core group: what no gang runs without. */
+/** Resources of the core group that every gang needs. */
 const ESSENTIAL = ["nodes", "pods", "services", "configmaps"];
 const WEBHOOKS = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"];
-/** Systems that hold back, change or schedule pods of their own accord, by a word in the names of their webhooks. */
+/** Systems that hold back, change or schedule pods themselves, by a word in the names of their webhooks. */
 const QUEUEING_SYSTEMS = ["kueue", "volcano", "yunikorn", "koordinator", "kai-scheduler", "runai", "armada"];
 
-/** Asks a cluster whether it would serve us, without changing anything there. Never throws for what a cluster answers. */
+/**
+ * Checks whether a cluster can serve this installation, without changing anything there. Never throws for an answer of
+ * the cluster.
+ */
 export async function checkCluster(
   kubeconfig: string,
   of: {
     readonly clock: Clock;
     readonly namespaces: readonly string[];
-    /** What the cluster is registered with; absent or null: none. */
+    /** The gang scheduler that the cluster is registered with. Null or omitted: none. */
     readonly gangScheduler?: GangScheduler | null;
   },
 ): Promise<ClusterCheck> {
@@ -61,27 +50,28 @@ export async function checkCluster(
   }
 }
 
-function unanswered({ status, reason, message }: ApiFailure): Finding {
+function unanswered({ status, reason, message }: KubeFailure): ClusterFinding {
   const code = status === 0 ? "Unreachable" : reason;
-  return { severity: "ERROR", code, message: `the API server does not answer as asked: ${message}` };
+  return { severity: "ERROR", code, message: `the API server does not answer as expected: ${message}` };
 }
 
-async function missingPermissions(client: KubeClient, gang: GangScheduler | null): Promise<readonly Finding[]> {
+async function missingPermissions(client: KubeClient, gang: GangScheduler | null): Promise<readonly ClusterFinding[]> {
   const wanted = PERMISSIONS.filter(({ scheduler }) => scheduler === undefined || scheduler === gang);
   const answers = await Promise.all(wanted.map((permission) => reviewAccess(client, permission)));
   return answers.flat();
 }
 
-async function missingScheduler(client: KubeClient, gang: GangScheduler | null): Promise<readonly Finding[]> {
+async function missingScheduler(client: KubeClient, gang: GangScheduler | null): Promise<readonly ClusterFinding[]> {
   if (gang === null) return [];
   const listed = await client.request({ method: "GET", path: groupsPath(gang), query: { limit: "1" } });
   if (listed.kind === "ok" || listed.status !== 404) return [];
   const { apiVersion } = GANG_SCHEDULERS[gang];
-  const message = `it does not serve PodGroups of ${apiVersion}: no gang starts there until ${gang} is installed`;
+  const message =
+    `the cluster does not serve PodGroups of ${apiVersion}: ` + `no gang starts there until ${gang} is installed`;
   return [{ severity: "ERROR", code: "MissingGangScheduler", message }];
 }
 
-async function reviewAccess(client: KubeClient, permission: Permission): Promise<readonly Finding[]> {
+async function reviewAccess(client: KubeClient, permission: Permission): Promise<readonly ClusterFinding[]> {
   const { group, resource, subresource, verb, need } = permission;
   const resourceAttributes = { group, resource, verb, ...(subresource === "" ? {} : { subresource }) };
   const reviewed = await client.request({
@@ -93,28 +83,36 @@ async function reviewAccess(client: KubeClient, permission: Permission): Promise
       spec: { resourceAttributes },
     },
   });
-  const what = `${verb} ${subresource === "" ? resource : `${resource}/${subresource}`}${group === "" ? "" : `.${group}`}`;
+  const path = subresource === "" ? resource : `${resource}/${subresource}`;
+  const what = `${verb} ${path}${group === "" ? "" : `.${group}`}`;
   if (reviewed.kind === "failed") {
     return [
-      { severity: "ERROR", code: reviewed.reason, message: `cannot ask whether we may ${what}: ${reviewed.message}` },
+      {
+        severity: "ERROR",
+        code: reviewed.reason,
+        message: `cannot check whether Gangway may ${what}: ${reviewed.message}`,
+      },
     ];
   }
   if (objectAt(reviewed.object, "status")["allowed"] === true) return [];
   const severity = group === "" && subresource === "" && ESSENTIAL.includes(resource) ? "ERROR" : "WARNING";
-  return [{ severity, code: "MissingPermission", message: `may not ${what} in all namespaces: needed ${need}` }];
+  return [
+    { severity, code: "MissingPermission", message: `Gangway may not ${what} in all namespaces: needed ${need}` },
+  ];
 }
 
-function skewFindings(skewMs: number | null): readonly Finding[] {
+function skewFindings(skewMs: number | null): readonly ClusterFinding[] {
   if (skewMs === null || Math.abs(skewMs) <= SKEW_MS_MAX) return [];
-  const message = `its clock is ${Math.round(Math.abs(skewMs) / 1000)} s ${skewMs > 0 ? "ahead of" : "behind"} ours`;
+  const seconds = Math.round(Math.abs(skewMs) / 1000);
+  const message = `the cluster's clock is ${seconds} s ${skewMs > 0 ? "ahead of" : "behind"} ours`;
   return [{ severity: "WARNING", code: "ClockSkew", message }];
 }
 
-async function foreignWebhooks(client: KubeClient, namespaces: readonly string[]): Promise<readonly Finding[]> {
-  const findings: Finding[] = [];
+async function foreignWebhooks(client: KubeClient, namespaces: readonly string[]): Promise<readonly ClusterFinding[]> {
+  const findings: ClusterFinding[] = [];
   for (const resource of WEBHOOKS) {
     const listed = await client.request({ method: "GET", path: `/apis/admissionregistration.k8s.io/v1/${resource}` });
-    // Not allowed to look: said by the permissions already.
+    // Not allowed to list them: the permissions' findings say so already.
     if (listed.kind === "failed") continue;
     for (const configuration of arrayAt(listed.object, "items")) {
       findings.push(...configurationFindings(configuration, namespaces));
@@ -123,14 +121,16 @@ async function foreignWebhooks(client: KubeClient, namespaces: readonly string[]
   return findings;
 }
 
-function configurationFindings(configuration: Json, namespaces: readonly string[]): readonly Finding[] {
+function configurationFindings(configuration: Json, namespaces: readonly string[]): readonly ClusterFinding[] {
   const name = stringAt(objectAt(configuration, "metadata"), "name") ?? "";
-  return arrayAt(configuration, "webhooks").flatMap((webhook): readonly Finding[] => {
+  return arrayAt(configuration, "webhooks").flatMap((webhook): readonly ClusterFinding[] => {
     const own = `${name} ${stringAt(webhook, "name") ?? ""}`;
     const system = QUEUEING_SYSTEMS.find((word) => own.includes(word));
     const over = namespaces.filter((namespace) => mayCover(objectAt(webhook, "namespaceSelector"), namespace));
     if (system === undefined || over.length === 0 || !seesNewPods(webhook)) return [];
-    const message = `the webhook ${stringAt(webhook, "name") ?? name} of ${system} sees new pods of ${over.join(", ")}: exclude our namespaces there, or it may hold them back`;
+    const message =
+      `the webhook ${stringAt(webhook, "name") ?? name} of ${system} sees new pods of ${over.join(", ")}: ` +
+      "exclude Gangway's namespaces there, or it may hold them back";
     return [{ severity: "WARNING", code: "OtherQueueingSystem", message }];
   });
 }
@@ -143,7 +143,9 @@ function seesNewPods(webhook: Json): boolean {
   });
 }
 
-/** Whether a namespace selector may take a namespace of which only the name is known: other labels count as fitting. */
+/**
+ * Whether a namespace selector may match a namespace of which only the name is known. Other labels count as matching.
+ */
 function mayCover(selector: JsonObject, namespace: string): boolean {
   const NAME = "kubernetes.io/metadata.name";
   const label = objectAt(selector, "matchLabels")[NAME];

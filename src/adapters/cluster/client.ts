@@ -1,13 +1,17 @@
+/**
+ * The HTTP client of one API server. It serves operators who register clusters with any kubeconfig, and users whose
+ * templates have fields of a newer Kubernetes.
+ */
 import { isDeepStrictEqual } from "node:util";
 import { HttpMethod, KubeConfig, RequestContext } from "@kubernetes/client-node";
 import { Agent, type Dispatcher } from "undici";
 import { invariant } from "../../runtime/assert.ts";
 import type { JsonObject } from "../../runtime/json.ts";
 import { isJsonObject } from "../../runtime/json.ts";
-import { type ApiFailure, failureFromStatus, unreachable } from "./failure.ts";
+import { failureFromStatus, type KubeFailure, unreachable } from "./kube-failure.ts";
 
-/** One call to the API server; objects travel as plain JSON, so that fields which this client does not know survive. */
-export type ApiRequest = {
+/** One call to the API server. Objects are plain JSON, so that fields which this client does not know are kept. */
+export type KubeRequest = {
   readonly method: "GET" | "POST" | "PATCH" | "DELETE";
   /** From the server's root, e.g. `/api/v1/pods`. */
   readonly path: string;
@@ -16,34 +20,36 @@ export type ApiRequest = {
   readonly body?: JsonObject;
 };
 
-export type ApiResult =
+export type KubeResult =
   | {
       readonly kind: "ok";
       readonly object: JsonObject;
-      /** The server's clock when it answered, in whole seconds; absent where it did not say. */
+      /** The server's clock when it answered, in whole seconds. Omitted: the answer has no date. */
       readonly dateMs?: number;
     }
-  | ApiFailure;
+  | KubeFailure;
 
-/** An open watch: its lines as JSON, until the server ends it; a broken or silent connection throws. */
-export type OpenWatch = { readonly kind: "open"; readonly events: AsyncIterable<JsonObject> };
+/** An open watch: its lines as JSON until the server ends it. A broken or silent connection throws. */
+type OpenWatch = { readonly kind: "open"; readonly events: AsyncIterable<JsonObject> };
 
-/** An open answer: its bytes, read no faster than they are taken, until the server ends it. */
-export type OpenStream = { readonly kind: "open"; readonly bytes: AsyncIterable<Uint8Array> };
+/** An open answer: its bytes until the server ends it, read no faster than they are consumed. */
+type OpenStream = { readonly kind: "open"; readonly bytes: AsyncIterable<Uint8Array> };
 
 export type KubeClient = {
-  /** Asks once and never throws: what went wrong is in the result. */
-  readonly request: (request: ApiRequest, signal?: AbortSignal) => Promise<ApiResult>;
-  /** Opens a watch that fails when nothing was heard for `silenceMsMax`. */
+  /** Calls once and never throws: a failure is in the result. */
+  readonly request: (request: KubeRequest, signal?: AbortSignal) => Promise<KubeResult>;
+  /** Opens a watch that fails when the server sends nothing for `silenceMsMax`. */
   readonly watch: (
     request: { readonly path: string; readonly query: Readonly<Record<string, string>>; readonly silenceMsMax: number },
     signal: AbortSignal,
-  ) => Promise<OpenWatch | ApiFailure>;
-  /** Opens an answer that is no JSON and may take any time, such as a log; a broken connection throws while it is read. */
+  ) => Promise<OpenWatch | KubeFailure>;
+  /**
+   * Opens an answer that is not JSON and may take any time, such as a log. A broken connection throws while it is read.
+   */
   readonly stream: (
-    request: Pick<ApiRequest, "path" | "query">,
+    request: Pick<KubeRequest, "path" | "query">,
     signal: AbortSignal,
-  ) => Promise<OpenStream | ApiFailure>;
+  ) => Promise<OpenStream | KubeFailure>;
   /** Ends every connection at once. */
   readonly close: () => Promise<void>;
 };
@@ -56,16 +62,16 @@ export type KubeClientOptions = {
 };
 
 /**
- * Speaks to one API server with the address, trust and credentials of a kubeconfig. All calls share one pool of
- * kept-alive connections; nothing is repeated by itself. Throws if the kubeconfig has no current cluster.
+ * Calls one API server with the address, trust and credentials of a kubeconfig. All calls share one pool of kept-alive
+ * connections, and no call is repeated automatically. Throws if the kubeconfig has no current cluster.
  *
- * client-node reads the kubeconfig and signs every call. Its typed calls are not used, since they drop what their
- * models do not know (a newer cluster's fields in a user's template), nor its `Watch`, which cannot be ended before
- * it has opened, hides why it was refused, and swallows its callbacks' exceptions.
+ * client-node reads the kubeconfig and signs every call. Its typed calls are not used, since they drop fields that
+ * their models do not know, such as a newer cluster's fields in a user's template. Its `Watch` is not used either: it
+ * cannot be ended before it has opened, hides why it was refused, and swallows exceptions of callbacks.
  */
 export function createKubeClient(options: KubeClientOptions): KubeClient {
   const pool = new ConnectionPool(options);
-  const send = async (request: ApiRequest, timeouts: { bodyMs: number }, signal?: AbortSignal) => {
+  const send = async (request: KubeRequest, timeouts: { bodyMs: number }, signal?: AbortSignal) => {
     const { dispatcher, headers, base } = await pool.authenticated(request);
     const query = new URLSearchParams(request.query).toString();
     const contentType = request.method === "PATCH" ? "application/merge-patch+json" : "application/json";
@@ -106,7 +112,7 @@ export function createKubeClient(options: KubeClientOptions): KubeClient {
     },
     async stream(request, signal) {
       try {
-        // Without a bound on silence: a program may say nothing for hours. TCP's own keep-alive finds what is dead.
+        // No limit on silence: a program may write nothing for hours. TCP's keep-alive finds a dead connection.
         const response = await send({ method: "GET", ...request }, { bodyMs: 0 }, signal);
         if (response.statusCode === 200) return { kind: "open", bytes: response.body };
         return failureFromStatus(response.statusCode, parseObject(await response.body.text()), response.headers);
@@ -121,9 +127,8 @@ export function createKubeClient(options: KubeClientOptions): KubeClient {
 type PrivateParts = { createDispatcher: (cluster: unknown, agentOptions: Record<string, unknown>) => Dispatcher };
 
 /**
- * client-node makes a new dispatcher, and with it a new connection, for every call. This remembers one and replaces
- * it only when the credentials of the connection change; `createDispatcher` is private in the types, hence the
- * definition on the object.
+ * client-node makes a new dispatcher, and with it a new connection, for every call. This class keeps one, and replaces
+ * it only when the credentials change. `createDispatcher` is private in the types, so it is defined on the object.
  */
 class ConnectionPool {
   readonly #config = new KubeConfig();
@@ -154,7 +159,7 @@ class ConnectionPool {
     Object.defineProperty(config, "createDispatcher", { value: create });
   }
 
-  async authenticated(request: ApiRequest): Promise<{
+  async authenticated(request: KubeRequest): Promise<{
     readonly dispatcher: Dispatcher;
     readonly headers: Readonly<Record<string, string>>;
     readonly base: URL;
@@ -180,7 +185,7 @@ function parseObject(text: string): JsonObject {
   }
 }
 
-/** Splits a stream into lines of JSON; a last line that was cut off is dropped. */
+/** Splits a stream into lines of JSON. An incomplete last line is dropped. */
 async function* jsonLines(body: AsyncIterable<Uint8Array>): AsyncGenerator<JsonObject> {
   const decoder = new TextDecoder();
   let rest = "";

@@ -1,15 +1,21 @@
+/**
+ * One connected Kubernetes cluster: its watches, its writes, its logs and its capacity. It serves users whose gangs run
+ * on several clusters, each of which may be away for a while.
+ */
 import { LABEL } from "../../core/job/labels.ts";
 import { summarize } from "../../core/plan/capacity.ts";
 import type { GangScheduler } from "../../core/pods/pod-group.ts";
 import type { PodView } from "../../core/pods/pod-view.ts";
 import type { ClaimAction } from "../../core/reconcile/claim.ts";
-import type { Action, ObservedCluster } from "../../core/reconcile/decision.ts";
+import type { Action, ActOutcome, AnchorEvents } from "../../core/reconcile/decision.ts";
+import type { ObservedCluster } from "../../core/reconcile/observed.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { JsonObject } from "../../runtime/json.ts";
 import { objectAt, stringAt } from "../../runtime/json.ts";
-import { Actions, type ActOutcome } from "./actions.ts";
+import { Actions } from "./actions.ts";
+import { AnchorEventWriter } from "./anchor-event-writer.ts";
+import { CapacityObserver, type CapacityReport } from "./capacity-observer.ts";
 import { createKubeClient, type KubeClient } from "./client.ts";
-import { EventTeller, type ToldEvents } from "./event-teller.ts";
 import {
   compactNode,
   type KeptGroup,
@@ -21,88 +27,89 @@ import {
   keepPod,
   strangerView,
 } from "./kept-objects.ts";
-import { LastWords } from "./last-words.ts";
-import { groupsPath, lookAtJob } from "./look-at-job.ts";
-import type { ObjectStore } from "./object-store.ts";
-import { CapacityObserver, type CapacityReport } from "./observer.ts";
+import { groupsPath, listJob } from "./list-job.ts";
+import { LostPods } from "./lost-pods.ts";
 import { createPodLogs, type PodLogs } from "./pod-logs.ts";
 import { Reflector, type ReflectorOptions } from "./reflector.ts";
+import type { WatchedObjects } from "./watched-objects.ts";
 
-export type ClusterOptions = {
+export type KubeClusterOptions = {
   readonly name: string;
   /** YAML or JSON text. */
   readonly kubeconfig: string;
-  /** The installation whose objects are ours: never shared by two databases. */
+  /** The installation whose objects are ours. Two databases never share one. */
   readonly installation: string;
   readonly clock: Clock;
   /** From 0 up to 1. */
   readonly random: () => number;
-  /** Makes namespaces that are absent when the first object is created there. */
+  /** Creates a missing namespace when the first object is created there. */
   readonly createNamespaces: boolean;
-  /** The scheduler there that places the pods of a PodGroup together; absent or null: none. */
+  /** The gang scheduler of the cluster, which places the pods of a PodGroup together. Null or omitted: none. */
   readonly gangScheduler?: GangScheduler | null;
-  /** Puts something between us and the cluster's API server, such as what measures calls. */
+  /** Wraps the client of the API server, for example to measure its calls. */
   readonly wrapClient?: (client: KubeClient) => KubeClient;
-  /** How many writes may be under way at a time; 50 if absent. */
+  /** How many writes may be under way at a time. Omitted: 50. */
   readonly writeBudget?: number;
-  /** 15 s if absent. */
+  /** Omitted: 15 s. */
   readonly requestTimeoutMs?: number;
   /**
-   * A watch that says nothing for so long is taken for dead; 150 s if absent, since API servers send a bookmark a
+   * How long a watch may be silent before it counts as dead. Omitted: 150 s, since API servers send a bookmark a
    * minute.
    */
   readonly silenceMsMax?: number;
   /**
-   * The cluster is reported unreachable after so long of vain attempts; 40 s if absent, as Kubernetes waits for its
+   * How long calls must fail before the cluster is reported unreachable. Omitted: 40 s, as Kubernetes waits for its
    * nodes.
    */
   readonly unreachableGraceMs?: number;
-  /** Capacity is reported at most once in this time; 100 ms if absent. */
+  /** The shortest time between two reports of capacity. Omitted: 100 ms. */
   readonly capacityIntervalMsMin?: number;
-  /** Anything of this job has changed in the cluster. A hint. */
+  /** A hint that an object of this job has changed in the cluster. */
   readonly onJobChanged: (jobUid: string) => void;
   readonly onCapacity: (report: CapacityReport) => void | Promise<void>;
-  /** Told of what goes wrong on the way; nothing stops for it. */
+  /** Called with errors. Nothing stops for them. */
   readonly onError: (error: unknown, what: string) => void;
 };
 
-/** One Kubernetes cluster as workers and the planner's observer see it. */
+/** One Kubernetes cluster, for workers and for the planner's observer. */
 export type Cluster = {
   readonly name: string;
   readonly start: () => void;
-  /** Reports the capacity again although nothing has changed, to whoever did not listen before. */
+  /** Reports the capacity again although nothing has changed, for listeners that have missed it. */
   readonly tellCapacity: () => void;
   /** Ends watches and calls at once. */
   readonly close: () => Promise<void>;
   /** True once every reflector has completed a list. */
   readonly synced: () => boolean;
-  /** When the quietest of the reflectors last heard anything, on the monotonic clock; null if one never has. */
+  /**
+   * When the reflector that was silent longest last heard from the server, on the monotonic clock. Null: one never has.
+   */
   readonly lastHeardMs: () => number | null;
   readonly observe: (jobUid: string) => ObservedCluster;
-  /** Pods that hold one of these names and do not belong to the job; they carry no job's uid. */
+  /** Foreign pods that have one of these names. They are returned without a job's uid. */
   readonly strangers: (
     jobUid: string,
     of: { readonly namespace: string; readonly pods: readonly string[] },
   ) => readonly PodView[];
-  /** What the cluster itself says of a job now; null where it does not answer. */
-  readonly look: (jobUid: string, signal: AbortSignal) => Promise<ObservedCluster | null>;
-  /** The jobs of this installation of which anything is seen; may repeat. */
+  /** The job's objects, listed anew from the API server. Null: it does not answer. */
+  readonly listJob: (jobUid: string, signal: AbortSignal) => Promise<ObservedCluster | null>;
+  /** The jobs of this installation with an object here. May repeat. */
   readonly jobUids: () => Iterable<string>;
-  /** The namespace in which something of a job is seen; null where nothing is. */
+  /** The namespace of a job's objects. Null: none is seen. */
   readonly namespaceOf: (jobUid: string) => string | null;
   readonly act: (action: Action, signal: AbortSignal) => Promise<ActOutcome>;
   readonly claim: (action: ClaimAction, signal: AbortSignal) => Promise<ActOutcome>;
   readonly anchorLives: (of: Pick<ClaimAction, "namespace" | "anchor">, signal: AbortSignal) => Promise<boolean>;
   readonly logs: Pick<PodLogs, "look" | "open">;
-  /** Makes Kubernetes events of these, if it can; nobody waits for it. */
-  readonly tell: (told: ToldEvents) => void;
+  /** Writes these as Kubernetes events if it can. Does not wait for the outcome. */
+  readonly writeEvents: (events: AnchorEvents) => void;
 };
 
-/** Watches of four resources and lists beside them, which never wait behind writes. */
+/** Connections for watches of four resources and for lists, so that reads never wait behind writes. */
 const CONNECTIONS_FOR_READS = 16;
 
-/** Connects to a cluster; nothing is sent before `start`. Throws if the kubeconfig cannot be used. */
-export function connectCluster(options: ClusterOptions): Cluster {
+/** Connects to a cluster. Sends nothing before `start`. Throws if the kubeconfig cannot be used. */
+export function connectCluster(options: KubeClusterOptions): Cluster {
   const { name, clock, installation, gangScheduler: scheduler = null } = options;
   const writeBudget = options.writeBudget ?? 50;
   const direct = createKubeClient({
@@ -117,7 +124,7 @@ export function connectCluster(options: ClusterOptions): Cluster {
     capacity: () => observer.changed(),
     configMap: (key) => actions.anchors.forget(key),
   });
-  // PodGroups are not among them: a cluster whose gang scheduler is missing runs the gangs that it has.
+  // PodGroups are not among them: if the gang scheduler is missing, gangs that are running must still be observed.
   const all = [parts.pods, parts.nodes, parts.services, parts.configMaps];
   const seen = (key: string) => parts.configMaps.store.get(key);
   const actions = new Actions({
@@ -143,10 +150,10 @@ export function connectCluster(options: ClusterOptions): Cluster {
     onError: options.onError,
   });
   const uidOf = (anchor: string) => seen(anchor)?.view.uid;
-  const teller = new EventTeller({ ...options, client, uidOf });
+  const eventWriter = new AnchorEventWriter({ ...options, client, uidOf });
   return {
     name,
-    tell: (told) => teller.tell(told),
+    writeEvents: (events) => eventWriter.write(events),
     start() {
       for (const reflector of all) reflector.start();
       parts.groups?.start();
@@ -155,7 +162,7 @@ export function connectCluster(options: ClusterOptions): Cluster {
     tellCapacity: () => observer.changed(),
     async close() {
       const closed = [...all.map((reflector) => reflector.close()), parts.groups?.close(), observer.close()];
-      teller.close();
+      eventWriter.close();
       await Promise.all([client.close(), logs.close()]);
       await Promise.all(closed);
     },
@@ -166,7 +173,7 @@ export function connectCluster(options: ClusterOptions): Cluster {
     },
     observe: (jobUid) => seenOf(jobUid, parts, { cluster: name, scheduler }),
     strangers: (jobUid, names) => strangersIn(parts.pods.store, jobUid, names),
-    look: (jobUid, signal) => lookAtJob(client, { cluster: name, installation, jobUid, scheduler }, signal),
+    listJob: (jobUid, signal) => listJob(client, { cluster: name, installation, jobUid, scheduler }, signal),
     jobUids: function* () {
       for (const { store } of [parts.pods, parts.services, parts.configMaps]) yield* store.jobUids();
     },
@@ -180,7 +187,7 @@ export function connectCluster(options: ClusterOptions): Cluster {
   };
 }
 
-/** What was heard of a job here. */
+/** The objects of a job, as the reflectors have them. */
 function seenOf(
   jobUid: string,
   parts: ReturnType<typeof reflect>,
@@ -190,7 +197,7 @@ function seenOf(
   const uids = configMaps.map(({ view }) => view.uid);
   const pods = withOwned(parts.pods.store, jobUid, uids).flatMap((kept) => kept.view ?? []);
   const groups = (parts.groups?.store.ofJob(jobUid) ?? []).map((kept) => kept.view);
-  const lost = parts.lastWords.ofJob(jobUid);
+  const lost = parts.lostPods.ofJob(jobUid);
   return {
     cluster,
     pods: pods.map((pod) => ({ ...pod, nodeGone: isNodeGone(pod, parts.nodes) })),
@@ -201,21 +208,21 @@ function seenOf(
   };
 }
 
-/** What is labelled as a job's, and what its anchors control although its labels say otherwise. */
-function withOwned<T>(store: ObjectStore<T>, jobUid: string, anchorUids: readonly string[]): readonly T[] {
+/** Objects with a job's labels, and objects that its anchors control whatever their labels are. */
+function withOwned<T>(store: WatchedObjects<T>, jobUid: string, anchorUids: readonly string[]): readonly T[] {
   return [...new Set([...store.ofJob(jobUid), ...anchorUids.flatMap((uid) => store.ofOwner(uid))])];
 }
 
-function strangersIn(store: ObjectStore<KeptPod>, jobUid: string, names: Parameters<Cluster["strangers"]>[1]) {
+function strangersIn(store: WatchedObjects<KeptPod>, jobUid: string, names: Parameters<Cluster["strangers"]>[1]) {
   return names.pods.flatMap((pod) => {
     const kept = store.get(`${names.namespace}/${pod}`);
     return kept === undefined || kept.jobUid === jobUid ? [] : strangerView(kept);
   });
 }
 
-type Changed = { readonly capacity: () => void; readonly configMap: (key: string) => void };
+type StoreListeners = { readonly capacity: () => void; readonly configMap: (key: string) => void };
 
-function reflect(client: KubeClient, options: ClusterOptions, changed: Changed) {
+function reflect(client: KubeClient, options: KubeClusterOptions, changed: StoreListeners) {
   const { clock, random, installation, onJobChanged, onError } = options;
   const ours = `${LABEL.installation}=${installation}`;
   const silenceMsMax = options.silenceMsMax ?? 150_000;
@@ -241,7 +248,7 @@ function reflect(client: KubeClient, options: ClusterOptions, changed: Changed) 
         tell(before, after);
       },
     });
-  const lastWords = new LastWords(() => clock.monotonicMs());
+  const lostPods = new LostPods(() => clock.monotonicMs());
   const pods = new Reflector<KeptPod>({
     ...base,
     path: "/api/v1/pods",
@@ -251,7 +258,7 @@ function reflect(client: KubeClient, options: ClusterOptions, changed: Changed) 
     ownerOf: (kept) => kept.ownerUid,
     onChange: (_key, before, after) => {
       if (roomOf(before) !== roomOf(after)) changed.capacity();
-      if (before !== undefined && after === undefined) lastWords.heard(before);
+      if (before !== undefined && after === undefined) lostPods.heard(before);
       tell(before, after);
     },
   });
@@ -265,12 +272,12 @@ function reflect(client: KubeClient, options: ClusterOptions, changed: Changed) 
   });
   const services = objects("/api/v1/services", keepObject, () => undefined);
   const configMaps = objects("/api/v1/configmaps", keepConfigMap, changed.configMap);
-  return { pods, lastWords, nodes, services, configMaps, groups: groupReflector(base, options, tell) };
+  return { pods, lostPods, nodes, services, configMaps, groups: groupReflector(base, options, tell) };
 }
 
 function groupReflector(
   base: Omit<ReflectorOptions<KeptGroup>, "path" | "labelSelector" | "keep" | "jobOf" | "onChange">,
-  { gangScheduler = null, installation }: ClusterOptions,
+  { gangScheduler = null, installation }: KubeClusterOptions,
   tell: (before: KeptGroup | undefined, after: KeptGroup | undefined) => void,
 ): Reflector<KeptGroup> | null {
   if (gangScheduler === null) return null;
@@ -284,12 +291,12 @@ function groupReflector(
   });
 }
 
-/** Only of pods that are being deleted: nobody asks it of others. */
+/** True for a pod that is being deleted and whose node is gone. False for other pods, where it is not needed. */
 function isNodeGone({ deleting, nodeName }: PodView, nodes: Reflector<JsonObject>): boolean {
   return deleting && nodeName !== "" && nodes.synced && nodes.store.get(nodeName) === undefined;
 }
 
-/** Where a pod takes room: what changes beside it is of no account for capacity. */
+/** The facts of a pod that change the capacity. Other changes of a pod do not matter for it. */
 function roomOf(kept: KeptPod | undefined): string {
   if (kept === undefined) return "";
   const phase = stringAt(objectAt(kept.compact, "status"), "phase") ?? "";

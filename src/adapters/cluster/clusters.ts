@@ -1,64 +1,56 @@
+import type { LogFailure } from "../../core/job/container-log.ts";
 import type { ClaimAction } from "../../core/reconcile/claim.ts";
-import type { Action, Observed, ObservedCluster } from "../../core/reconcile/decision.ts";
-import type { ActOutcome } from "./actions.ts";
+import type { Action, ActOutcome, AnchorEvents } from "../../core/reconcile/decision.ts";
+import type { JobToObserve, Observed, ObservedCluster } from "../../core/reconcile/observed.ts";
 import type { Cluster } from "./cluster.ts";
-import type { ToldEvents } from "./event-teller.ts";
-import type { LogFailure, PodLogs } from "./pod-logs.ts";
+import type { PodLogs } from "./pod-logs.ts";
 
-/** What is asked about a job. */
-type JobPlace = {
-  readonly uid: string;
-  readonly clusters: readonly string[];
-  /** Names of its pods: strangers that hold one are seen too, without a job's uid. Absent: not looked for. */
-  readonly names?: { readonly namespace: string; readonly pods: readonly string[] };
-};
-
-/** All clusters of this process, as workers see them. */
+/** All clusters of this process, for workers. */
 export type Clusters = {
   /**
-   * Null until every cluster that is named has been listed completely, or was forgotten; with an entry for each of them, and for each
-   * other in which anything of the job is seen.
+   * The job's objects as the watches show them: an entry for each cluster that is named, and for each other cluster
+   * with an object of the job. Null until every named cluster has been listed completely or was forgotten.
    */
-  readonly observe: (job: JobPlace) => Observed | null;
-  /** The same, asked of the clusters themselves and not of what was heard of them; null where one does not answer. */
-  readonly look: (job: JobPlace, signal: AbortSignal) => Promise<Observed | null>;
-  /** An action for a cluster that is not connected fails with `UnknownCluster`. */
+  readonly observe: (job: JobToObserve) => Observed | null;
+  /** The same, listed anew from the API servers of the named clusters. Null: one of them does not answer. */
+  readonly listJob: (job: JobToObserve, signal: AbortSignal) => Promise<Observed | null>;
+  /** Carries out an action. Fails with `UnknownCluster` if its cluster is not connected. */
   readonly act: (action: Action, signal: AbortSignal) => Promise<ActOutcome>;
   readonly claim: (action: ClaimAction, signal: AbortSignal) => Promise<ActOutcome>;
   readonly anchorLives: (
     of: Pick<ClaimAction, "cluster" | "namespace" | "anchor">,
     signal: AbortSignal,
   ) => Promise<boolean>;
-  /** Makes Kubernetes events of these, if it can; nobody waits for it. */
-  readonly tell: (told: ToldEvents) => void;
-  /** Uids of all jobs of this installation of which anything is seen in any cluster. */
+  /** Writes these as Kubernetes events if it can. Does not wait for the outcome. */
+  readonly writeEvents: (events: AnchorEvents) => void;
+  /** Uids of all jobs of this installation that have an object in any cluster. */
   readonly seenJobs: () => readonly string[];
-  /** The namespace in which something of a job is seen; null where nothing is. */
+  /** The namespace of a job's objects. Null: none is seen. */
   readonly namespaceOf: (jobUid: string) => string | null;
   /** True once every cluster has been listed completely. */
   readonly synced: () => boolean;
-  /** Of a cluster that is not connected: a failure `UnknownCluster`. */
+  /** Reads logs. Fails with `UnknownCluster` if the cluster is not connected. */
   readonly logs: Pick<PodLogs, "look" | "open">;
   readonly close: () => Promise<void>;
 };
 
-/** What is connected at the moment of a call. */
+/** The clusters that are connected at the time of a call. */
 export type Connected = {
   readonly connected: () => readonly Cluster[];
-  /** Gone for good: nothing is there, and nothing will be. */
+  /** True for a cluster that was forgotten: it has no objects of ours and will never have any. */
   readonly isForgotten: (name: string) => boolean;
 };
 
 export function createClusters(of: Connected | readonly Cluster[]): Clusters {
   const { connected, isForgotten }: Connected = isList(of) ? { connected: () => of, isForgotten: () => false } : of;
   const byName = (name: string) => connected().find((cluster) => cluster.name === name);
-  const withStrangers = (cluster: Cluster, job: JobPlace, seen: ObservedCluster): ObservedCluster => {
+  const withStrangers = (cluster: Cluster, job: JobToObserve, seen: ObservedCluster): ObservedCluster => {
     const strangers = job.names === undefined ? [] : cluster.strangers(job.uid, job.names);
     const known = new Set(seen.pods.map(({ uid }) => uid));
     const unknown = strangers.filter(({ uid }) => !known.has(uid));
     return unknown.length === 0 ? seen : { ...seen, pods: [...seen.pods, ...unknown] };
   };
-  const others = (job: JobPlace) =>
+  const others = (job: JobToObserve) =>
     connected()
       .filter((cluster) => !job.clusters.includes(cluster.name))
       .map((cluster) => cluster.observe(job.uid))
@@ -74,15 +66,15 @@ export function createClusters(of: Connected | readonly Cluster[]): Clusters {
       const complete = named.flatMap((cluster) => cluster ?? []);
       return complete.length < named.length ? null : [...complete, ...others(job)];
     },
-    async look(job, signal) {
+    async listJob(job, signal) {
       const heard = others(job);
-      const looks = job.clusters.map(async (name) => {
+      const lists = job.clusters.map(async (name) => {
         const cluster = byName(name);
-        const seen = await cluster?.look(job.uid, signal);
+        const seen = await cluster?.listJob(job.uid, signal);
         if (cluster !== undefined) return seen ? withStrangers(cluster, job, seen) : null;
         return isForgotten(name) ? nothingIn(name) : null;
       });
-      const seen = await Promise.all(looks);
+      const seen = await Promise.all(lists);
       const complete = seen.flatMap((cluster) => cluster ?? []);
       return complete.length < seen.length ? null : [...complete, ...heard];
     },
@@ -91,7 +83,7 @@ export function createClusters(of: Connected | readonly Cluster[]): Clusters {
       if (cluster !== undefined) return cluster.act(action, signal);
       return { kind: "failed", reason: "UnknownCluster", message: `cluster ${action.cluster} is not connected` };
     },
-    tell: (told) => byName(told.cluster)?.tell(told),
+    writeEvents: (events) => byName(events.cluster)?.writeEvents(events),
     claim: async (action, signal) => (await byName(action.cluster)?.claim(action, signal)) ?? unknown(action),
     anchorLives: async (of, signal) => (await byName(of.cluster)?.anchorLives(of, signal)) ?? false,
     seenJobs: () => [...new Set(connected().flatMap((cluster) => [...cluster.jobUids()]))],

@@ -4,17 +4,17 @@ import type { JsonObject } from "../../runtime/json.ts";
 import { stringAt } from "../../runtime/json.ts";
 import { pickContext } from "./kubeconfig.ts";
 
-/** Credentials as the database keeps them: sealed, or a reference to a file of this machine. */
-export type StoredCredentials =
+/** Credentials as the database has them: encrypted, or a reference to a file of this machine. */
+type StoredCredentials =
   | { readonly kind: "sealed"; readonly nonce: string; readonly text: string; readonly tag: string }
   | { readonly kind: "file"; readonly path: string; readonly context: string };
 
 export const KEY_BYTES = 32;
 const CIPHER = "aes-256-gcm";
-/** The size that GCM is made for. */
+/** The nonce size that GCM is made for. */
 const NONCE_BYTES = 12;
 
-/** Encrypts a kubeconfig for one cluster: under another cluster's name it does not open. */
+/** Encrypts a kubeconfig for one cluster. It cannot be decrypted under another cluster's name. */
 export function sealKubeconfig(key: Buffer, cluster: string, kubeconfig: string): StoredCredentials {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv(CIPHER, key, nonce).setAAD(Buffer.from(cluster));
@@ -24,15 +24,18 @@ export function sealKubeconfig(key: Buffer, cluster: string, kubeconfig: string)
 }
 
 /**
- * The kubeconfig that stored credentials stand for. Throws where the key is missing or another one, or the file
- * cannot be read, is no kubeconfig, or is not allowed; no message holds a credential.
+ * Returns the kubeconfig of stored credentials. Throws if the key is missing or differs, or if the file cannot be read,
+ * is not a kubeconfig or is not allowed. No message contains a credential.
  */
 export async function openCredentials(
   stored: JsonObject,
   of: { readonly cluster: string; readonly key: Buffer | null; readonly allowLocal: boolean },
 ): Promise<string> {
   if (stringAt(stored, "kind") === "sealed") return unseal(stored, of.cluster, of.key);
-  if (!of.allowLocal) throw new Error("its kubeconfig is a file, and this process was not started to allow that");
+  if (!of.allowLocal)
+    throw new Error(
+      "the cluster's kubeconfig is a file, and this process does not allow files: register the kubeconfig itself",
+    );
   const text = await readFile(stringAt(stored, "path") ?? "", "utf8");
   const picked = pickContext(text, { context: stringAt(stored, "context") ?? "", allowLocal: true });
   if (picked.kind === "ok") return picked.kubeconfig;
@@ -40,13 +43,16 @@ export async function openCredentials(
 }
 
 function unseal(stored: JsonObject, cluster: string, key: Buffer | null): string {
-  if (key === null) throw new Error("its credentials are encrypted, and GANGWAY_CREDENTIALS_KEY is not set");
+  if (key === null) throw new Error("the cluster's credentials are encrypted, and GANGWAY_CREDENTIALS_KEY is not set");
   const decode = (member: string) => Buffer.from(stringAt(stored, member) ?? "", "base64");
   try {
     const decipher = createDecipheriv(CIPHER, key, decode("nonce")).setAAD(Buffer.from(cluster));
     decipher.setAuthTag(decode("tag"));
     return Buffer.concat([decipher.update(decode("text")), decipher.final()]).toString("utf8");
   } catch {
-    throw new Error("its credentials do not open with GANGWAY_CREDENTIALS_KEY: they were sealed with another key");
+    throw new Error(
+      "the cluster's credentials cannot be decrypted with GANGWAY_CREDENTIALS_KEY: " +
+        "they were encrypted with another key",
+    );
   }
 }

@@ -1,29 +1,34 @@
 import { LABEL } from "../../core/job/labels.ts";
-import { ASKED_ANNOTATION } from "../../core/pods/pod-group.ts";
+import { REQUESTED_SPEC_ANNOTATION } from "../../core/pods/pod-group.ts";
 import { controllerUid, type PodView, podView } from "../../core/pods/pod-view.ts";
-import type { ConfigMapView, ObjectView, PodGroupView } from "../../core/reconcile/decision.ts";
+import type { ConfigMapView, ObjectView, PodGroupView } from "../../core/reconcile/observed.ts";
 import type { JsonObject } from "../../runtime/json.ts";
 import { arrayAt, canonicalJson, objectAt, stringAt, stringMapAt } from "../../runtime/json.ts";
 
-/** What is remembered of a pod. */
+/** The data that is kept of a pod. */
 export type KeptPod = {
-  /** Set for pods that this installation made for a job, and for those that a config map controls: read once for each version. */
+  /**
+   * The pod's view, read once for each version. Null unless this installation made the pod for a job, or a config map
+   * controls it.
+   */
   readonly view: PodView | null;
   readonly jobUid: string | null;
-  /** The uid of the config map that controls it, which may be one of our anchors; null for all others. */
+  /** The uid of the config map that controls it, which may be one of our anchors. Null: none does. */
   readonly ownerUid: string | null;
-  /** The pod without what neither placement nor capacity reads: a stranger's environment and volumes cost no memory. */
+  /**
+   * The fields that placement and capacity read. A foreign pod's environment and volumes are dropped to save memory.
+   */
   readonly compact: JsonObject;
 };
 
-/** What is remembered of a service of this installation. */
+/** The data that is kept of a service of this installation. */
 export type KeptObject = {
   readonly view: ObjectView;
   readonly jobUid: string | null;
   readonly ownerUid: string | null;
 };
 
-/** Reads one pod; those of others keep only what capacity needs. */
+/** Reads one pod. Of a foreign pod only the fields that capacity needs are kept. */
 export function keepPod(pod: JsonObject, installation: string): KeptPod {
   const jobUid = ownJobUid(pod, installation);
   const ownerUid = ownerOf(pod);
@@ -31,7 +36,7 @@ export function keepPod(pod: JsonObject, installation: string): KeptPod {
   return { view, jobUid, ownerUid, compact: compactPod(pod) };
 }
 
-/** A pod that holds a name of ours without being ours, as far as anybody needs to know. */
+/** The view of a foreign pod that has the name of one of ours. */
 export function strangerView({ compact }: KeptPod): PodView {
   return { ...podView(compact), jobUid: null };
 }
@@ -40,29 +45,29 @@ export function keepObject(object: JsonObject, installation: string): KeptObject
   return { view: objectView(object), jobUid: ownJobUid(object, installation), ownerUid: ownerOf(object) };
 }
 
-/** What is remembered of a config map of this installation. */
+/** The data that is kept of a config map of this installation. */
 export type KeptConfigMap = Omit<KeptObject, "view"> & { readonly view: ConfigMapView };
 
 export function keepConfigMap(object: JsonObject, installation: string): KeptConfigMap {
   return { ...keepObject(object, installation), view: configMapView(object) };
 }
 
-/** Reads a config map; never throws, whatever the JSON holds. */
+/** Reads a config map. Never throws, whatever the JSON is. */
 export function configMapView(object: JsonObject): ConfigMapView {
   return { ...objectView(object), data: canonicalJson(objectAt(object, "data")) };
 }
 
-/** What is remembered of a PodGroup of this installation. */
+/** The data that is kept of a PodGroup of this installation. */
 export type KeptGroup = Omit<KeptObject, "view"> & { readonly view: PodGroupView };
 
 export function keepGroup(object: JsonObject, installation: string): KeptGroup {
   return { ...keepObject(object, installation), view: podGroupView(object) };
 }
 
-/** Reads a PodGroup of either scheduler; never throws, whatever the JSON holds. */
+/** Reads a PodGroup of either scheduler. Never throws, whatever the JSON is. */
 export function podGroupView(object: JsonObject): PodGroupView {
-  const asked = stringMapAt(objectAt(object, "metadata"), "annotations")[ASKED_ANNOTATION] ?? "";
-  return { ...objectView(object), phase: stringAt(objectAt(object, "status"), "phase") ?? "", asked };
+  const requestedSpec = stringMapAt(objectAt(object, "metadata"), "annotations")[REQUESTED_SPEC_ANNOTATION] ?? "";
+  return { ...objectView(object), phase: stringAt(objectAt(object, "status"), "phase") ?? "", requestedSpec };
 }
 
 function ownerOf(object: JsonObject): string | null {
@@ -71,7 +76,7 @@ function ownerOf(object: JsonObject): string | null {
   return isAnchored ? controllerUid(metadata) : null;
 }
 
-/** Reads what all objects have; never throws, whatever the JSON holds. */
+/** Reads the fields that all objects have. Never throws, whatever the JSON is. */
 export function objectView(object: JsonObject): ObjectView {
   const metadata = objectAt(object, "metadata");
   const labels = stringMapAt(metadata, "labels");
@@ -85,7 +90,7 @@ export function objectView(object: JsonObject): ObjectView {
   };
 }
 
-/** The uid of the job that an object belongs to; null for what another installation, or nobody of us, has made. */
+/** The uid of the job that an object belongs to. Null: this installation did not make it for a job. */
 export function ownJobUid(object: JsonObject, installation: string): string | null {
   const labels = stringMapAt(objectAt(object, "metadata"), "labels");
   return labels[LABEL.installation] === installation ? (labels[LABEL.jobUid] ?? null) : null;
@@ -116,7 +121,7 @@ function compactPod(pod: JsonObject): JsonObject {
   };
 }
 
-/** Nodes carry long lists of images, which nobody reads. */
+/** Drops the long lists of images that nodes have and that nothing here reads. */
 export function compactNode(node: JsonObject): JsonObject {
   return {
     metadata: pick(objectAt(node, "metadata"), ["name", "uid", "labels", "deletionTimestamp"]),

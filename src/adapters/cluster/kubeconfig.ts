@@ -2,12 +2,12 @@ import { parse } from "yaml";
 import type { JsonObject } from "../../runtime/json.ts";
 import { arrayAt, isJsonObject, objectAt, stringAt } from "../../runtime/json.ts";
 
-export type KubeconfigOutcome =
+type KubeconfigOutcome =
   /** JSON text of a kubeconfig with the chosen context alone. */
   | { readonly kind: "ok"; readonly kubeconfig: string }
   | { readonly kind: "refused"; readonly problems: readonly string[] };
 
-/** What a kubeconfig of somebody else's could make this machine do or read. */
+/** Fields of a foreign kubeconfig that run programs or read files on this machine. */
 const PROGRAMS = ["exec", "auth-provider"];
 const FILES: Readonly<Record<"cluster" | "user", readonly string[]>> = {
   cluster: ["certificate-authority"],
@@ -15,15 +15,16 @@ const FILES: Readonly<Record<"cluster" | "user", readonly string[]>> = {
 };
 
 /**
- * Takes one context out of a kubeconfig, so that credentials for other clusters are not kept. Refused with every
- * problem: what cannot be read, and, unless `allowLocal`, what runs programs or names files of this machine.
+ * Takes one context out of a kubeconfig, so that credentials for other clusters are not stored. Refuses it with a list
+ * of all problems: missing or invalid fields and, unless `allowLocal`, fields that run programs or name files of this
+ * machine.
  */
 export function pickContext(
   text: string,
   options: { readonly context: string; readonly allowLocal: boolean },
 ): KubeconfigOutcome {
   const config = parseYaml(text);
-  if (config === null) return refused("the kubeconfig is neither YAML nor JSON of an object");
+  if (config === null) return refused("the kubeconfig must be an object in YAML or JSON");
   const contextName = options.context || (stringAt(config, "current-context") ?? "");
   if (contextName === "") return refused("the kubeconfig has no current context, and none was chosen");
   const context = named(config, "contexts", contextName, "context");
@@ -50,7 +51,9 @@ function refused(problem: string): KubeconfigOutcome {
   return { kind: "refused", problems: [problem] };
 }
 
-/** What is wrong with the text is not said in the parser's words, which would quote credentials. */
+/**
+ * Parses YAML or JSON. Null: it is invalid. The parser's message is not passed on, since it would quote credentials.
+ */
 function parseYaml(text: string): JsonObject | null {
   try {
     const parsed: unknown = parse(text);

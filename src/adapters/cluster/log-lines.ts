@@ -1,19 +1,14 @@
-/** A line of a container's log, or a piece of one. */
-export type LogLine = {
-  /** When the cluster took it, in nanoseconds since 1970; null where the server does not say. */
-  readonly timeNs: bigint | null;
-  readonly text: string;
-  /** The line goes on in the next piece. */
-  readonly partial: boolean;
-};
+import type { LogLine } from "../../core/job/container-log.ts";
 
-/** A program that never breaks its lines must not fill our memory. */
+/** The longest piece of a line: a program that never ends its line must not fill our memory. */
 const PIECE_BYTES_MAX = 64 * 1024;
 const LINE_BREAK = 0x0a;
 const TIME = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d) ?/;
 const TIME_BYTES_MAX = 40;
 
-/** Takes a log with timestamps apart, as many lines at a time as have come. Bytes that are no UTF-8 are replaced. */
+/**
+ * Splits a log with timestamps into lines, as many at a time as have arrived. Bytes that are not UTF-8 are replaced.
+ */
 export async function* logLines(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<readonly LogLine[]> {
   const splitter = new Splitter();
   for await (const chunk of bytes) {
@@ -26,7 +21,7 @@ export async function* logLines(bytes: AsyncIterable<Uint8Array>): AsyncGenerato
 
 class Splitter {
   #rest: Buffer = Buffer.alloc(0);
-  /** The time of a line of which a piece was given already; undefined at the start of a line. */
+  /** The time of the line whose pieces are being returned. Undefined at the start of a line. */
   #timeNs: bigint | null | undefined;
 
   take(chunk: Buffer): LogLine[] {
@@ -59,7 +54,7 @@ class Splitter {
   }
 }
 
-/** The largest length up to `max` that does not cut a character of UTF-8. */
+/** The largest length up to `max` that does not split a UTF-8 character. */
 function characterEnd(bytes: Buffer, max: number): number {
   for (let end = max; end > max - 4; end -= 1) if (((bytes[end] ?? 0) & 0xc0) !== 0x80) return end;
   return max;

@@ -2,7 +2,7 @@ import { LABEL } from "../../core/job/labels.ts";
 import type { Json, JsonObject } from "../../runtime/json.ts";
 import { canonicalJson, isJsonObject, objectAt, stringMapAt } from "../../runtime/json.ts";
 
-/** The plural names of what kinds want beside pods and services. */
+/** The resources of parts: objects that a kind needs beside pods and services. */
 export const PARTS: Readonly<Record<string, string>> = {
   ConfigMap: "configmaps",
   ServiceAccount: "serviceaccounts",
@@ -11,8 +11,9 @@ export const PARTS: Readonly<Record<string, string>> = {
 };
 
 /**
- * The merge patch that gives a part the content that is wanted of it; null where it has that, or was made from a newer record than this: a
- * call that comes late does not undo what its successor did. What a manifest does not name, such as what API servers add, stays.
+ * The merge patch that gives a part its wanted content. Null: it has that content, or was made from a newer record, so
+ * that a late call does not undo a newer one. Fields that the manifest does not name, such as those that API servers
+ * add, stay.
  */
 export function partPatch(found: JsonObject, wanted: JsonObject): JsonObject | null {
   if (versionOf(found) > versionOf(wanted)) return null;
@@ -23,7 +24,7 @@ export function partPatch(found: JsonObject, wanted: JsonObject): JsonObject | n
   return { ...changed, metadata: { annotations: objectAt(objectAt(wanted, "metadata"), "annotations") } };
 }
 
-/** 0 where a part does not say from which version of its job's record it was made. */
+/** The version of the job's record that a part was made from. 0: the part does not say. */
 function versionOf(part: JsonObject): number {
   const text = stringMapAt(objectAt(part, "metadata"), "annotations")[LABEL.jobVersion] ?? "";
   return /^\d+$/.test(text) ? Number(text) : 0;
@@ -33,7 +34,7 @@ function isSame(found: Json | undefined, wanted: Json | undefined): boolean {
   return canonicalJson(found) === canonicalJson(wanted);
 }
 
-/** A merge patch keeps members that it does not name: those that are not wanted any more are named as absent. */
+/** A merge patch keeps members that it does not name, so members that are no longer wanted are set to null. */
 function replacing(found: Json | undefined, wanted: Json | undefined): Json | undefined {
   if (!isJsonObject(found) || !isJsonObject(wanted)) return wanted;
   const gone = Object.keys(found).filter((member) => !Object.hasOwn(wanted, member));

@@ -1,6 +1,6 @@
 import type { GangScheduler } from "../../core/pods/pod-group.ts";
 
-/** Something that Gangway does in a cluster, as Kubernetes names it. */
+/** A permission that Gangway needs in a cluster, in Kubernetes' terms. */
 export type Permission = {
   /** Empty for the core group. */
   readonly group: string;
@@ -8,13 +8,13 @@ export type Permission = {
   /** `log` of `pods/log`; empty for the resource itself. */
   readonly subresource: string;
   readonly verb: string;
-  /** What does not work without it. */
+  /** The purpose of the permission. */
   readonly need: string;
-  /** Asked for only where the cluster has this gang scheduler; absent: everywhere. */
+  /** Needed only if the cluster has this gang scheduler. Omitted: always. */
   readonly scheduler?: GangScheduler;
 };
 
-type Rule = Omit<Permission, "verb" | "subresource"> & {
+type PermissionRule = Omit<Permission, "verb" | "subresource"> & {
   readonly subresource?: string;
   readonly verbs: readonly string[];
 };
@@ -23,11 +23,11 @@ const SEEN = ["list", "watch"];
 const OWNED = ["get", "list", "watch", "create", "patch", "delete"];
 const MADE = ["get", "create", "patch"];
 
-function podGroups(group: string, scheduler: GangScheduler): Rule {
+function podGroups(group: string, scheduler: GangScheduler): PermissionRule {
   return { group, resource: "podgroups", verbs: OWNED, need: `to group pods for ${scheduler}`, scheduler };
 }
 
-const RULES: readonly Rule[] = [
+const RULES: readonly PermissionRule[] = [
   { group: "", resource: "nodes", verbs: SEEN, need: "to know what room there is" },
   { group: "", resource: "pods", verbs: OWNED, need: "to run and follow the pods of jobs" },
   { group: "", resource: "pods", subresource: "log", verbs: ["get"], need: "to stream the logs of jobs" },
@@ -53,7 +53,7 @@ const RULES: readonly Rule[] = [
     verbs: MADE,
     need: "to let launchers reach their workers",
   },
-  // Kubernetes lets nobody grant what they may not do.
+  // Kubernetes lets a subject grant only permissions that it has itself.
   {
     group: "",
     resource: "pods",
@@ -62,7 +62,12 @@ const RULES: readonly Rule[] = [
     need: "to let launchers of MPIJobs run commands in their workers",
   },
   { group: "", resource: "namespaces", verbs: ["create"], need: "to make namespaces on first use" },
-  { group: "", resource: "events", verbs: ["create"], need: "to tell of jobs in the cluster where that is configured" },
+  {
+    group: "",
+    resource: "events",
+    verbs: ["create"],
+    need: "to write events of jobs to the cluster if that is configured",
+  },
   podGroups("scheduling.volcano.sh", "volcano"),
   podGroups("scheduling.x-k8s.io", "scheduler-plugins"),
   {
@@ -79,7 +84,7 @@ const RULES: readonly Rule[] = [
   },
 ];
 
-/** Everything that this adapter ever asks of a cluster; `deploy/cluster-rbac.yaml` grants exactly this. */
+/** All permissions that this adapter uses. `deploy/cluster-rbac.yaml` grants exactly these. */
 export const PERMISSIONS: readonly Permission[] = RULES.flatMap(({ verbs, subresource = "", ...rule }) =>
   verbs.map((verb) => ({ ...rule, subresource, verb })),
 );

@@ -1,50 +1,19 @@
+import type {
+  ContainerForLog,
+  LogFailure,
+  LogRequest,
+  LogTarget,
+  OpenLog,
+  PodForLog,
+} from "../../core/job/container-log.ts";
 import { LABEL } from "../../core/job/labels.ts";
 import type { JsonObject } from "../../runtime/json.ts";
 import { arrayAt, isJsonObject, numberAt, objectAt, stringAt, stringMapAt } from "../../runtime/json.ts";
 import type { KubeClient, KubeClientOptions } from "./client.ts";
 import { createKubeClient } from "./client.ts";
-import { type ApiFailure, unreachable } from "./failure.ts";
 import { ownJobUid } from "./kept-objects.ts";
-import { type LogLine, logLines } from "./log-lines.ts";
-
-/** Whose log: a pod by its name, which counts only if it belongs to this admission of this job. */
-export type LogTarget = {
-  readonly cluster: string;
-  readonly namespace: string;
-  readonly pod: string;
-  readonly jobUid: string;
-  readonly admission: number;
-};
-
-/** How far a pod's containers are, as its log sees it. */
-export type PodForLog = {
-  readonly kind: "found";
-  readonly containers: readonly ContainerForLog[];
-};
-
-export type ContainerForLog = {
-  readonly name: string;
-  /** Tells one run of the container from another, also of a pod of the same name that came later. */
-  readonly run: string;
-  readonly state: "waiting" | "running" | "ended";
-  /** Why it waits. */
-  readonly reason: string;
-};
-
-export type LogFailure = Pick<ApiFailure, "kind" | "status" | "reason" | "message">;
-
-export type LogRequest = LogTarget & {
-  readonly container: string;
-  readonly follow: boolean;
-  readonly previous: boolean;
-  /** Null: from the beginning. */
-  readonly tailLines: number | null;
-  /** RFC 3339; null: from the beginning. Servers may begin up to a second earlier. */
-  readonly sinceTime: string | null;
-};
-
-/** An open log: its lines as they are written, in the order in which they were, as many at a time as have come. */
-export type OpenLog = { readonly kind: "open"; readonly lines: AsyncIterable<readonly LogLine[]> };
+import { unreachable } from "./kube-failure.ts";
+import { logLines } from "./log-lines.ts";
 
 export type PodLogs = {
   readonly look: (target: LogTarget, signal: AbortSignal) => Promise<PodForLog | { kind: "absent" } | LogFailure>;
@@ -52,10 +21,13 @@ export type PodLogs = {
   readonly close: () => Promise<void>;
 };
 
-/** A followed log holds its connection for as long as it lasts. */
+/** A followed log keeps its connection until it ends. */
 const CONNECTIONS_MAX = 256;
 
-/** Reads logs of one cluster over connections of their own, so that no watch or write waits behind a log. Connects with the first call. */
+/**
+ * Reads logs of one cluster over connections of their own, so that no watch or write waits behind a log. Connects with
+ * the first call.
+ */
 export function createPodLogs(options: Omit<KubeClientOptions, "connectionsMax">, installation: string): PodLogs {
   let client: KubeClient | null = null;
   const connected = () => {

@@ -1,28 +1,32 @@
+/**
+ * Keeps a copy of one resource of one cluster by list and watch. It serves users who see changes of their pods at once,
+ * without a load on the API server that grows with the number of jobs.
+ */
 import type { Clock } from "../../runtime/clock.ts";
 import { doublingMs } from "../../runtime/doubling.ts";
 import type { JsonObject } from "../../runtime/json.ts";
 import { arrayAt, isJsonObject, objectAt, stringAt } from "../../runtime/json.ts";
-import type { ApiResult, KubeClient } from "./client.ts";
-import { type ApiFailure, failureFromEvent, unreachable } from "./failure.ts";
-import { ObjectStore } from "./object-store.ts";
+import type { KubeClient, KubeResult } from "./client.ts";
+import { failureFromEvent, type KubeFailure, unreachable } from "./kube-failure.ts";
+import { WatchedObjects } from "./watched-objects.ts";
 
-/** Small enough for any API server to answer at once, large enough that thousands of pods take few round trips. */
+/** Small enough for any API server to answer at once, and large enough to list thousands of pods in few round trips. */
 const PAGE_SIZE = 500;
 const BACKOFF = { firstMs: 100, longestMs: 10_000 };
-/** The server ends a watch after this; a random part of it is added, so that not all watches end together. */
+/** When the server ends a watch. A random part of it is added, so that not all watches end together. */
 const WATCH_SECONDS_MIN = 300;
-/** A list or watch that took so long was no failure, whatever ended it. */
+/** A list or watch that took longer than this counts as a success, however it ended. */
 const LONG_LIVED_MS = 5_000;
-/** After so many watches that brought nothing a list is the surer way to hear anything. */
+/** After this many watches without an event the reflector lists again. */
 const FRUITLESS_MAX = 5;
-/** An ended watch, a throttled call and an expired version are answers: the cluster is there. */
+/** Statuses of an ended watch, an expired version and a throttled call: the cluster has answered. */
 const ANSWERS = [200, 410, 429];
-/** Watches end; one that ends at once is asked for again with growing patience, not in a tight loop. */
-const ENDED: ApiFailure = {
+/** The end of a watch. A watch that ends at once is opened again with backoff, not in a tight loop. */
+const ENDED: KubeFailure = {
   kind: "failed",
   status: 200,
   reason: "Ended",
-  message: "the watch has ended",
+  message: "the watch ended",
   retryAfterMs: null,
 };
 
@@ -36,32 +40,32 @@ export type ReflectorOptions<T> = {
   /** From 0 up to 1. */
   readonly random: () => number;
   /**
-   * A watch that says nothing for so long, though bookmarks were asked for, is taken for dead. API servers send one a
+   * How long a watch may be silent, although bookmarks were requested, before it counts as dead. API servers send one a
    * minute.
    */
   readonly silenceMsMax: number;
-  /** What is remembered of an object. */
+  /** Returns the data to keep of an object. */
   readonly keep: (object: JsonObject) => T;
   readonly jobOf: (kept: T) => string | null;
-  /** What controls an object, if it is to be found by that; absent: it is not. */
+  /** The controller of an object, by which it can be found. Omitted: objects are not found by controller. */
   readonly ownerOf?: (kept: T) => string | null;
-  /** After the store has changed; an exception is reported and changes nothing. */
+  /** Called after the store has changed. An exception is reported and has no other effect. */
   readonly onChange: (key: string, before: T | undefined, after: T | undefined) => void;
-  /** After the first complete list, and whenever the answer to `failingForMs` may have turned. */
+  /** Called after each complete list, and when calls begin to fail or succeed again. */
   readonly onHealth: () => void;
   readonly onError: (error: unknown, what: string) => void;
 };
 
 /**
- * Mirrors one resource of one cluster into a store: a complete list, then watches from its version, again and again,
- * until it is closed.
+ * Copies one resource of one cluster into a store until it is closed: a complete list, then one watch after another
+ * from its version.
  *
  *   list ──complete──▶ watch ──ends, breaks, falls silent──▶ watch from the last version heard
  *    ▲                   │
- *    └── 410, refused ───┘      (after a list, what has vanished is reported as deleted)
+ *    └── 410, refused ───┘      (after a list, objects that have vanished are reported as deleted)
  */
 export class Reflector<T> {
-  readonly store: ObjectStore<T>;
+  readonly store: WatchedObjects<T>;
   readonly #options: ReflectorOptions<T>;
   readonly #versions = new Map<string, string>();
   readonly #closing = new AbortController();
@@ -70,12 +74,12 @@ export class Reflector<T> {
   #lastHeardMs: number | null = null;
   #failingSinceMs: number | null = null;
   #failuresInRow = 0;
-  /** The version up to which it has heard everything; null where only a list can tell. */
+  /** The version up to which the store is complete. Null: a list is needed. */
   #version: string | null = null;
 
   constructor(options: ReflectorOptions<T>) {
     this.#options = options;
-    this.store = new ObjectStore(options.jobOf, options.ownerOf);
+    this.store = new WatchedObjects(options.jobOf, options.ownerOf);
   }
 
   start(): void {
@@ -87,17 +91,17 @@ export class Reflector<T> {
     await this.#running;
   }
 
-  /** True once a list was complete; what is in the store may be stale, but is not partial. */
+  /** True once a list was complete. The store may be stale then, but not partial. */
   get synced(): boolean {
     return this.#synced;
   }
 
-  /** When the server last said anything, on the monotonic clock; null if never. */
+  /** When the server last sent anything, on the monotonic clock. Null: never. */
   get lastHeardMs(): number | null {
     return this.#lastHeardMs;
   }
 
-  /** For how long it has been trying in vain; 0 while all is well. */
+  /** For how long calls have been failing. 0: they do not fail. */
   get failingForMs(): number {
     return this.#failingSinceMs === null ? 0 : this.#options.clock.monotonicMs() - this.#failingSinceMs;
   }
@@ -114,11 +118,11 @@ export class Reflector<T> {
     }
   }
 
-  #isFruitless({ reason }: ApiFailure): boolean {
+  #isFruitless({ reason }: KubeFailure): boolean {
     return this.#failuresInRow >= FRUITLESS_MAX && (reason === "Ended" || reason === "WatchBroken");
   }
 
-  async #list(signal: AbortSignal): Promise<ApiFailure | null> {
+  async #list(signal: AbortSignal): Promise<KubeFailure | null> {
     const listed = new Map<string, JsonObject>();
     let continueFrom = "";
     let version = "";
@@ -139,7 +143,7 @@ export class Reflector<T> {
     return null;
   }
 
-  #page(continueFrom: string, signal: AbortSignal): Promise<ApiResult> {
+  #page(continueFrom: string, signal: AbortSignal): Promise<KubeResult> {
     const { path, client } = this.#options;
     const query: Record<string, string> = { ...this.#selector(), limit: String(PAGE_SIZE) };
     if (continueFrom !== "") query["continue"] = continueFrom;
@@ -156,7 +160,7 @@ export class Reflector<T> {
     for (const [key, object] of listed) if (this.#versions.get(key) !== versionOf(object)) this.#remember(key, object);
   }
 
-  async #watch(from: string, signal: AbortSignal): Promise<ApiFailure | null> {
+  async #watch(from: string, signal: AbortSignal): Promise<KubeFailure | null> {
     const { path, client, random, silenceMsMax } = this.#options;
     const query = {
       ...this.#selector(),
@@ -178,7 +182,7 @@ export class Reflector<T> {
     return ENDED;
   }
 
-  #take(event: JsonObject): ApiFailure | null {
+  #take(event: JsonObject): KubeFailure | null {
     this.#heard();
     const object = objectAt(event, "object");
     const type = stringAt(event, "type");
@@ -222,7 +226,7 @@ export class Reflector<T> {
     this.#options.onHealth();
   }
 
-  async #backOff(failure: ApiFailure, signal: AbortSignal): Promise<void> {
+  async #backOff(failure: KubeFailure, signal: AbortSignal): Promise<void> {
     const { clock, random, onHealth } = this.#options;
     this.#failuresInRow += 1;
     if (!ANSWERS.includes(failure.status) && this.#failingSinceMs === null) {
@@ -239,8 +243,8 @@ export class Reflector<T> {
   }
 }
 
-/** The server has answered that it will not go on from this version; all else is worth another watch from it. */
-function needsList(failure: ApiFailure): boolean {
+/** True if the server cannot continue from this version. After any other failure a watch from it is tried again. */
+function needsList(failure: KubeFailure): boolean {
   return failure.status >= 400 && failure.status !== 429 && failure.status < 500;
 }
 

@@ -4,32 +4,32 @@ import { canonicalJson } from "../../runtime/json.ts";
 import type { Cluster } from "./cluster.ts";
 import { type Clusters, createClusters } from "./clusters.ts";
 
-/** A cluster of the table that is to be connected, or that was forgotten. */
+/** A registered cluster, as its table has it. */
 export type RegisteredCluster = {
   readonly name: string;
-  /** As they are stored; another value, here or of the gang scheduler, makes a new connection. */
+  /** The stored credentials. If they or the gang scheduler change, a new connection is made. */
   readonly credentials: JsonObject;
-  /** What places a gang's pods together there; absent or `none`: nothing but Kubernetes. */
+  /** The cluster's gang scheduler. Omitted or `none`: it has none. */
   readonly gangScheduler?: string;
 };
 
-export type RegistryPorts = {
+type RegistryPorts = {
   readonly clock: Clock;
-  /** What the table says now. */
+  /** Reads the table. */
   readonly list: () => Promise<{
     readonly registered: readonly RegisteredCluster[];
     readonly forgotten: readonly string[];
   }>;
-  /** Connects to a cluster; not started yet. Rejects where its credentials do not open. */
+  /** Connects to a cluster without starting it. Rejects if its credentials cannot be decrypted. */
   readonly connect: (cluster: RegisteredCluster) => Promise<Cluster>;
-  /** Whether this process listens to the clusters, or only asks them something now and then. */
+  /** Whether this process watches the clusters, or only calls them now and then. */
   readonly listens: boolean;
-  /** Something of this job was seen in a cluster that is not connected any more. A hint. */
+  /** A hint that a cluster with objects of this job is no longer connected. */
   readonly onJobChanged: (jobUid: string) => void;
   readonly onError: (error: unknown, what: string) => void;
 };
 
-/** How often the table is read without a hint: what another process has registered is connected by then. */
+/** How often the table is read without a hint, to find clusters that another process has registered. */
 const POLL_MS = 2_000;
 
 type Connection = { readonly madeWith: string; readonly cluster: Cluster };
@@ -38,20 +38,20 @@ function fingerprint({ credentials, gangScheduler = "none" }: RegisteredCluster)
   return canonicalJson({ credentials, gangScheduler });
 }
 
-/** Keeps this process connected to the clusters that the table names, while they are there. */
+/** Keeps this process connected to the clusters of the table. */
 export class ClusterRegistry {
-  /** All that are connected at the moment, and those that were given at the start. */
+  /** The connected clusters, including those that were given at the start. */
   readonly clusters: Clusters;
   readonly #ports: RegistryPorts;
   readonly #given: readonly Cluster[];
   readonly #connections = new Map<string, Connection>();
-  /** Credentials with which no connection could be made, by cluster: told of once, tried again and again. */
+  /** Credentials that failed to connect, by cluster. Each is reported once and tried again. */
   readonly #failed = new Map<string, string>();
   #forgotten: ReadonlySet<string> = new Set();
   #wake = new AbortController();
   #last: Promise<void> = Promise.resolve();
 
-  /** `given` are connected already and stay so until the end. */
+  /** The `given` clusters are connected already and stay connected. */
   constructor(ports: RegistryPorts, given: readonly Cluster[] = []) {
     this.#ports = ports;
     this.#given = given;
@@ -65,7 +65,7 @@ export class ClusterRegistry {
     return [...this.#given, ...[...this.#connections.values()].map(({ cluster }) => cluster)];
   }
 
-  /** Reads the table soon. A hint. */
+  /** A hint to read the table soon. */
   wake(): void {
     this.#wake.abort();
   }
@@ -81,7 +81,7 @@ export class ClusterRegistry {
     await Promise.all([...this.#connections.keys()].map((name) => this.#disconnect(name)));
   }
 
-  /** Makes the connections agree with the table, once. */
+  /** Makes the connections match the table, once. */
   refresh(): Promise<void> {
     const mine = this.#last.catch(() => undefined).then(() => this.#follow());
     this.#last = mine;

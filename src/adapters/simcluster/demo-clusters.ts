@@ -1,7 +1,7 @@
 import type { SimNode } from "./sim-cluster.ts";
 
-/** A simulated cluster as the embedded service starts and registers it. */
-export type DemoCluster = {
+/** A simulated cluster that `gangway up` starts and registers. */
+type DemoCluster = {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly flavors: readonly {
@@ -15,11 +15,31 @@ export type DemoCluster = {
 const GPU = "nvidia.com/gpu";
 const PRODUCT = "nvidia.com/gpu.product";
 
-/** Two clusters with different GPUs; each also has a node without any. */
+/** Two clusters with different GPUs. Each has one node without GPUs, too. */
 export const DEMO_CLUSTERS: readonly DemoCluster[] = [
   gpuCluster({ name: "h100-east", region: "east", model: "h100", product: "NVIDIA-H100-80GB-HBM3", nodes: 2, gpus: 8 }),
   gpuCluster({ name: "a100-west", region: "west", model: "a100", product: "NVIDIA-A100-SXM4-80GB", nodes: 3, gpus: 4 }),
 ];
+
+/** The queues that `gangway up` creates if they do not exist. They share the GPUs of the two clusters. */
+export const DEMO_QUEUES = [
+  {
+    name: "default",
+    strategy: "BEST_EFFORT_FIFO",
+    quotas: [
+      { flavor: "gpu/h100", resource: GPU, nominal: 8 },
+      { flavor: "gpu/a100", resource: GPU, nominal: 8 },
+    ],
+  },
+  {
+    name: "research",
+    strategy: "BEST_EFFORT_FIFO",
+    quotas: [
+      { flavor: "gpu/h100", resource: GPU, nominal: 16 },
+      { flavor: "gpu/a100", resource: GPU, nominal: 12 },
+    ],
+  },
+] as const;
 
 function gpuCluster(of: {
   readonly name: string;

@@ -1,24 +1,26 @@
-/** What goes wrong, each as a chance from 0 to 1; absent: never. */
+/**
+ * Faults that tests inject, to see that clients of Kubernetes survive them. Each is a chance from 0 to 1. Omitted: 0.
+ */
 export type Faults = {
-  /** Writes refused before they are applied: 429 with Retry-After of a second, 409, 500, 503. */
+  /** Refuses a write before it is applied, with 429 and Retry-After: 1, 409, 500 or 503. */
   readonly throttleWrites?: number;
   readonly conflictWrites?: number;
   readonly failWrites?: number;
   readonly unavailableWrites?: number;
-  /** The connection ends without an answer, before or after the write was applied. */
+  /** Closes the connection without an answer, before or after the write is applied. */
   readonly dropBeforeWrite?: number;
   readonly dropAfterWrite?: number;
-  /** For each event sent: the watch ends suddenly after it. */
+  /** Closes a watch after an event. Drawn for each event. */
   readonly endWatch?: number;
-  /** For each new watch: the answer is 410, as HTTP or as an event. */
+  /** Answers a new watch with 410, as the HTTP status or as an event. */
   readonly expireWatch?: number;
-  /** Events reach watches late by up to so much. */
+  /** The longest delay of events to watches. */
   readonly delayWatchMs?: number;
 };
 
 export type WriteFault = "throttle" | "conflict" | "fail" | "unavailable" | "dropBefore" | "dropAfter" | null;
 
-/** Draws what happens to one write; at most one thing does. */
+/** Draws at most one fault for a write. Null: no fault. */
 export function drawWriteFault(faults: Faults, random: () => number): WriteFault {
   const chances: readonly (readonly [WriteFault, number | undefined])[] = [
     ["throttle", faults.throttleWrites],

@@ -1,43 +1,45 @@
+/** Serves the parts of a simulated cluster, which share one state: its objects, their versions, and its watchers. */
 import { arrayAt, stringAt } from "../../runtime/json.ts";
-import { Collector } from "./collector.ts";
-import { removeIfReleased } from "./deletion.ts";
-import { DueQueue } from "./due-queue.ts";
-import { readFate } from "./fate.ts";
-import type { Entry, KubeObject } from "./kube-object.ts";
-import { isTerminalPod, keyOf, kubeTime, without } from "./kube-object.ts";
-import { stepPod } from "./kubelet.ts";
-import { Quotas } from "./quota.ts";
-import { Scheduler } from "./scheduler.ts";
-import type { Change, Snapshot } from "./store.ts";
-import { Store } from "./store.ts";
+import { removeIfReleased } from "./objects/deletion.ts";
+import { GarbageCollector } from "./objects/garbage-collector.ts";
+import type { KubeObject, StoredObject } from "./objects/kube-object.ts";
+import { isTerminalPod, keyOf, kubeTime, without } from "./objects/kube-object.ts";
+import type { ClusterSnapshot, ObjectChange } from "./objects/object-store.ts";
+import { ObjectStore } from "./objects/object-store.ts";
+import { Quotas } from "./objects/quota.ts";
+import { DueQueue } from "./pods/due-queue.ts";
+import { stepPod } from "./pods/kubelet.ts";
+import { readPodScript } from "./pods/pod-script.ts";
+import { Scheduler } from "./pods/scheduler.ts";
 
-export type ModelOptions = {
+type ModelOptions = {
   readonly random: () => number;
-  /** How many changes a watch may be behind. */
+  /** How many changes a watch may fall behind before it gets 410. Omitted: the default of `History`. */
   readonly historyMax?: number;
 };
 
 /**
- * A Kubernetes cluster without I/O: its objects, and the scheduler, kubelets and controllers that move them on. Time comes
- * from `advance` alone, chance from `random`; the same calls give the same states.
+ * A Kubernetes cluster without I/O: its objects, and the scheduler, kubelets and controllers that act on them. Tests of
+ * the planner and the worker need a cluster whose every run is the same: here time comes only from `advance`, and
+ * chance only from `random`.
  */
 export class SimModel {
-  readonly store: Store;
+  readonly store: ObjectStore;
   readonly quotas: Quotas;
   readonly #scheduler: Scheduler;
-  readonly #collector: Collector;
-  /** Keys of pods by when their kubelet wants to look at them; entries of the past are harmless. */
+  readonly #collector: GarbageCollector;
+  /** Keys of pods by the time of their next step. An outdated time only causes a step that does nothing. */
   readonly #due = new DueQueue();
-  /** Pods that changed and that a kubelet has not seen since. */
-  readonly #unseen = new Set<string>();
+  /** Keys of pods that have changed since the last step of their kubelet. */
+  readonly #changed = new Set<string>();
 
-  constructor(snapshot: Snapshot, { random, historyMax }: ModelOptions) {
-    this.store = new Store(snapshot, random, historyMax);
+  constructor(snapshot: ClusterSnapshot, { random, historyMax }: ModelOptions) {
+    this.store = new ObjectStore(snapshot, random, historyMax);
     this.quotas = new Quotas(this.store);
     this.#scheduler = new Scheduler(this.store);
-    this.#collector = new Collector(this.store);
+    this.#collector = new GarbageCollector(this.store);
     this.store.observe((resource, before, after) => {
-      if (resource === "pods" && after !== null) this.#seePod(after, before === null);
+      if (resource === "pods" && after !== null) this.#onPodChange(after, before === null);
     });
   }
 
@@ -45,10 +47,10 @@ export class SimModel {
     return this.store.nowMs;
   }
 
-  /** When something happens next by itself; null if only a call can change anything. Never before the present. */
+  /** The time of the next event, not before now. Null: nothing happens until the next call. */
   nextDueMs(): number | null {
     const dues = [
-      this.#unseen.size > 0 || this.#collector.busy || this.quotas.busy ? this.nowMs : null,
+      this.#changed.size > 0 || this.#collector.busy || this.quotas.busy ? this.nowMs : null,
       this.#scheduler.dueMs,
       this.#collector.eventsDueMs(),
       this.#due.nextMs(),
@@ -56,7 +58,7 @@ export class SimModel {
     return dues.length === 0 ? null : Math.max(this.nowMs, Math.min(...dues));
   }
 
-  /** Lets everything happen that is due until `toMs`, in the order of its time. Time never goes backwards. */
+  /** Runs all events until `toMs`, in the order of their times. Ignores a time in the past. */
   advance(toMs: number): void {
     for (let due = this.nextDueMs(); due !== null && due <= toMs; due = this.nextDueMs()) {
       this.store.nowMs = due;
@@ -65,16 +67,16 @@ export class SimModel {
     this.store.nowMs = Math.max(this.store.nowMs, toMs);
   }
 
-  /** The changes since the last call, for the journal. */
-  takeChanges(): readonly Change[] {
+  /** Returns the changes since the last call, for the journal. */
+  takeChanges(): readonly ObjectChange[] {
     return this.store.takeChanges();
   }
 
-  snapshot(): Snapshot {
+  snapshot(): ClusterSnapshot {
     return this.store.snapshot();
   }
 
-  /** Stops or allows new pods on a node, as `kubectl cordon` does. */
+  /** Makes a node unschedulable or schedulable, as `kubectl cordon` does. */
   cordonNode(name: string, unschedulable = true): void {
     const node = this.store.get("nodes", name)?.object;
     if (node === undefined) return;
@@ -82,7 +84,7 @@ export class SimModel {
     this.store.put("nodes", { ...node, spec: unschedulable ? { ...spec, unschedulable } : spec }, null);
   }
 
-  /** Loses a node for good: its pods fail as disrupted, and go. */
+  /** Removes a node. Its pods fail with the condition DisruptionTarget, and are deleted. */
   removeNode(name: string): void {
     this.store.remove("nodes", name);
   }
@@ -90,20 +92,20 @@ export class SimModel {
   #turn(nowMs: number): void {
     this.#collector.run(nowMs);
     this.#scheduler.run(nowMs);
-    for (const key of [...this.#unseen]) {
-      this.#unseen.delete(key);
+    for (const key of [...this.#changed]) {
+      this.#changed.delete(key);
       this.#runKubelet(key, nowMs);
     }
     for (let key = this.#due.pop(nowMs); key !== null; key = this.#due.pop(nowMs)) this.#runKubelet(key, nowMs);
     this.quotas.run();
   }
 
-  #seePod(pod: KubeObject, isNew: boolean): void {
+  #onPodChange(pod: KubeObject, isNew: boolean): void {
     const key = keyOf(pod.metadata);
     if (stringAt(pod.spec, "nodeName") === undefined) return;
     const run = this.store.get("pods", key)?.run;
     if (isNew && run?.dueMs !== null && run?.dueMs !== undefined) this.#due.push(run.dueMs, key);
-    this.#unseen.add(key);
+    this.#changed.add(key);
   }
 
   #runKubelet(key: string, nowMs: number): void {
@@ -115,10 +117,11 @@ export class SimModel {
     }
   }
 
-  /** True if there may be more to do for the pod at once. */
-  #stepOnce(entry: Entry, node: KubeObject, nowMs: number): boolean {
+  /** Returns true if the pod may have another step at once. */
+  #stepOnce(entry: StoredObject, node: KubeObject, nowMs: number): boolean {
     if (entry.run === null && !isTerminalPod(entry.object)) this.#warnOfAnnotations(entry.object);
-    const step = stepPod(entry, { ip: addressOf(node), lacking: this.#scheduler.lacking(entry.object) }, nowMs);
+    const host = { ip: addressOf(node), exhausted: this.#scheduler.exhaustedResource(entry.object) };
+    const step = stepPod(entry, host, nowMs);
     switch (step.kind) {
       case "nothing":
         return false;
@@ -131,8 +134,8 @@ export class SimModel {
     }
   }
 
-  /** The kubelet is done with a deleted pod: it goes, unless a finalizer keeps it. */
-  #release({ object, run }: Entry): void {
+  /** Removes a deleted pod that its kubelet has stopped, unless a finalizer keeps it. */
+  #release({ object, run }: StoredObject): void {
     const { metadata } = object;
     if ((metadata.finalizers ?? []).length === 0) {
       this.store.remove("pods", keyOf(metadata));
@@ -142,7 +145,7 @@ export class SimModel {
     }
   }
 
-  #apply(entry: Entry, step: { readonly object: KubeObject; readonly run: Entry["run"] }): void {
+  #apply(entry: StoredObject, step: { readonly object: KubeObject; readonly run: StoredObject["run"] }): void {
     const key = keyOf(entry.object.metadata);
     if (step.object !== entry.object) this.store.put("pods", step.object, step.run);
     else if (step.run !== null) this.store.putRun("pods", key, step.run);
@@ -150,13 +153,9 @@ export class SimModel {
   }
 
   #warnOfAnnotations(pod: KubeObject): void {
-    for (const annotation of readFate(pod.metadata.annotations ?? {}).malformed) {
+    for (const annotation of readPodScript(pod.metadata.annotations ?? {}).malformed) {
       const text = pod.metadata.annotations?.[annotation] ?? "";
-      this.#warn(
-        pod,
-        "InvalidSimAnnotation",
-        `annotation ${annotation} cannot be read and counts as absent: "${text}"`,
-      );
+      this.#warn(pod, "InvalidSimAnnotation", `annotation ${annotation} cannot be read and is ignored: "${text}"`);
     }
   }
 

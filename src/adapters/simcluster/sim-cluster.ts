@@ -1,30 +1,32 @@
+/** Serves `gangway up` and the tests: starts a simulated cluster, and keeps its state in a folder if one is given. */
 import type { Clock } from "../../runtime/clock.ts";
 import type { JsonObject } from "../../runtime/json.ts";
+import { ApiServer } from "./api/api-server.ts";
+import { RESOURCE_KINDS } from "./api/resource-kinds.ts";
+import { createObject } from "./api/verbs.ts";
 import type { Faults } from "./faults.ts";
-import { HttpFace } from "./http-face.ts";
-import { Journal } from "./journal.ts";
 import { SimModel } from "./model.ts";
-import { RESOURCE_KINDS } from "./resource-kinds.ts";
-import { createObject } from "./verbs.ts";
+import { Journal } from "./objects/journal.ts";
 
+/** A node of a simulated cluster. */
 export type SimNode = {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly taints?: readonly { readonly key: string; readonly value?: string; readonly effect: string }[];
-  /** Kubernetes quantities by resource: `cpu`, `memory`, `nvidia.com/gpu`, `pods` (110 if absent). */
+  /** Kubernetes quantities by resource: `cpu`, `memory`, `nvidia.com/gpu`, `pods` (omitted: 110). */
   readonly allocatable: Readonly<Record<string, string>>;
 };
 
 export type SimClusterOptions = {
   readonly name: string;
-  /** Made at the first start; later starts take the nodes that the state holds. */
+  /** The nodes of a new cluster. A saved cluster keeps the nodes of its state. */
   readonly nodes: readonly SimNode[];
-  /** Where the state is kept; null keeps none. One process at a time. */
+  /** The directory of the saved state, for one process at a time. Null: the state is not saved. */
   readonly directory: string | null;
   readonly clock: Clock;
-  /** Decides uids, generated names and faults. */
+  /** The source of uids, generated names and faults. Omitted: `Math.random`. */
   readonly random?: () => number;
-  /** If set, clients must present it. */
+  /** The bearer token that clients must send. Omitted: no authentication. */
   readonly token?: string;
 };
 
@@ -33,55 +35,58 @@ export type SimCluster = {
   readonly url: string;
   /** Text for `KubeConfig.loadFromString`. */
   readonly kubeconfig: () => string;
-  /** For operations that are no API calls: losing nodes, forgetting history. They take effect with the next `settle`. */
+  /** For changes that are no API calls, such as losing a node. Call `settle` after them. */
   readonly model: SimModel;
-  /** Makes what was done to the model durable and visible, and lets time go on from there. */
+  /** Saves changes of the model and shows them to watches. */
   readonly settle: () => void;
-  /** Replaces all faults; an empty object ends them. */
+  /** Replaces all faults. An empty object removes them. */
   readonly setFaults: (faults: Faults) => void;
-  /** Ends open watches and connections at once. */
+  /** Closes open watches and connections at once. */
   readonly close: () => Promise<void>;
 };
 
-/** While something is pending the time is written so often: what a killed process may repeat. */
+/** While an event is pending, the time is saved this often. A process that is killed repeats at most this much. */
 const TICK_MS = 500;
 
-/** Starts a simulated cluster with its API on a loopback port. Its time stands still while no process runs it. */
+/**
+ * Starts a simulated cluster, with its API on a loopback port. `gangway up` and the tests use it where they need a
+ * Kubernetes API but have no cluster. The cluster's time stops while no process runs it.
+ */
 export async function startSimCluster(options: SimClusterOptions): Promise<SimCluster> {
   const { name, clock, random = Math.random } = options;
-  const shell = new Shell(options, random);
+  const runner = new ClusterRunner(options, random);
   let faults: Faults = {};
-  const face = new HttpFace({
-    model: shell.model,
+  const server = new ApiServer({
+    model: runner.model,
     clock,
     random,
     faults: () => faults,
-    catchUp: () => shell.catchUp(),
-    commit: () => shell.commit(),
+    catchUp: () => runner.catchUp(),
+    commit: () => runner.commit(),
     token: options.token ?? null,
   });
-  const url = await face.listen();
-  const stopped = shell.run(() => face.pump());
+  const url = await server.listen();
+  const stopped = runner.run(() => server.pump());
   return {
     name,
     url,
     kubeconfig: () => kubeconfigText(name, url, options.token),
-    model: shell.model,
-    settle: () => shell.commit(),
+    model: runner.model,
+    settle: () => runner.commit(),
     setFaults: (next) => {
       faults = next;
     },
     close: async () => {
-      shell.stop();
-      await face.close();
+      runner.stop();
+      await server.close();
       await stopped;
-      shell.close();
+      runner.close();
     },
   };
 }
 
-/** Drives a model by the clock and keeps it in its journal. */
-class Shell {
+/** Advances a model by the clock, and saves it in its journal. */
+class ClusterRunner {
   readonly model: SimModel;
   readonly #clock: Clock;
   readonly #journal: Journal | null;
@@ -121,7 +126,7 @@ class Shell {
     if (due !== null && due < this.#sleepUntilMs) this.#sleep.abort();
   }
 
-  /** Moves the model on whenever something is due, until `stop`. */
+  /** Advances the model whenever an event is due, until `stop`. */
   async run(onCommit: () => void): Promise<void> {
     this.#onCommit = onCommit;
     while (!this.#stopped.signal.aborted) {
@@ -139,7 +144,7 @@ class Shell {
     this.#stopped.abort();
   }
 
-  /** Writes the time that has passed, and ends. */
+  /** Saves the time that has passed, and closes the journal. */
   close(): void {
     this.catchUp();
     this.#journal?.append(this.model.nowMs, this.model.takeChanges(), () => this.model.snapshot());
@@ -147,7 +152,7 @@ class Shell {
   }
 }
 
-/** Gives a new cluster its namespaces and nodes. */
+/** Creates the namespaces and nodes of a new cluster. */
 export function populate(model: SimModel, nodes: readonly SimNode[]): void {
   const make = (resource: string, body: JsonObject) => {
     const kind = RESOURCE_KINDS.get(resource);

@@ -1,43 +1,50 @@
+/**
+ * The store: one object with the functions that each stage needs of the database. The stages' ports decide the names
+ * and shapes; the functions themselves have a file each.
+ */
 import type { Job } from "../../core/job/job.ts";
+import type { NewJob } from "../../core/job/requests.ts";
 import { POOLS_MAX, TOKENS_MAX, WAITERS_MAX } from "../../core/quota/limits.ts";
 import type { Clock } from "../../runtime/clock.ts";
-import { appendEvents } from "./append.ts";
-import { bucketsOf, giveBuckets, takeBuckets } from "./buckets.ts";
-import { changeJob, type DecideChange } from "./change-job.ts";
-import * as clusters from "./clusters.ts";
-import { createJob, earlierRequest, type NewJob } from "./create-job.ts";
-import { createJobs } from "./create-jobs.ts";
-import type { Db } from "./db.ts";
-import { dueJobs, recheckAt } from "./due-jobs.ts";
-import { requestCancel, requestDelete } from "./end-job.ts";
-import { findAlike } from "./find-alike.ts";
-import { takeLease } from "./leases.ts";
-import { listEvents, refusalOf } from "./list-events.ts";
-import { getJob, listJobs } from "./list-jobs.ts";
-import { loadJob, loadJobs } from "./load-job.ts";
-import * as members from "./members.ts";
-import * as namespaces from "./namespaces.ts";
-import { openJobs } from "./open-jobs.ts";
-import { planSnapshot } from "./plan-snapshot.ts";
-import * as queues from "./queues.ts";
-import { quotaAdmin, quotaLedger } from "./quota-ledger.ts";
-import type { QuotaBounds } from "./quota-limits.ts";
-import { recordAdmission } from "./record-admission.ts";
-import { recordRefusals } from "./record-refusals.ts";
-import { recordStep } from "./record-step.ts";
-import * as registered from "./registered-clusters.ts";
-import { logHead, sequence } from "./sequence.ts";
-import { entriesAfter, prune, watchSnapshot } from "./watch-log.ts";
+import * as clusters from "./admin/clusters.ts";
+import * as namespaces from "./admin/namespaces.ts";
+import * as queues from "./admin/queues.ts";
+import * as registered from "./admin/registered-clusters.ts";
+import type { Db } from "./db/db.ts";
+import { bucketsOf, giveBuckets, takeBuckets } from "./fleet/buckets.ts";
+import { takeLease } from "./fleet/leases.ts";
+import * as members from "./fleet/members.ts";
+import { appendEvents } from "./jobs/append.ts";
+import { changeJob, type DecideChange } from "./jobs/change-job.ts";
+import { createJob, earlierRequest } from "./jobs/create-job.ts";
+import { createJobs } from "./jobs/create-jobs.ts";
+import { dueJobs, recheckAt } from "./jobs/due-jobs.ts";
+import { requestCancel, requestDelete } from "./jobs/end-job.ts";
+import { findAlike } from "./jobs/find-alike.ts";
+import { listEvents, refusalOf } from "./jobs/list-events.ts";
+import { getJob, listJobs } from "./jobs/list-jobs.ts";
+import { loadJob, loadJobs } from "./jobs/load-job.ts";
+import { openJobs } from "./jobs/open-jobs.ts";
+import { recordStep } from "./jobs/record-step.ts";
+import { logHead, sequence } from "./jobs/sequence.ts";
+import { entriesAfter, prune, watchSnapshot } from "./jobs/watch-log.ts";
+import { quotaAdmin, quotaLedger } from "./ledger/quota-ledger.ts";
+import type { QuotaBounds } from "./ledger/quota-limits.ts";
+import { planSnapshot } from "./planning/plan-snapshot.ts";
+import { recordAdmission } from "./planning/record-admission.ts";
+import { recordRefusals } from "./planning/record-refusals.ts";
 
 export type StoreOptions = {
   readonly clock: Pick<Clock, "nowMs">;
-  /** Any valid namespace is made on first use, in project `default`. */
+  /** True: any valid namespace is created on first use, in project `default`. */
   readonly openNamespaces: boolean;
-  /** The default queue of namespaces that are made on first use. */
+  /** The default queue of namespaces that are created on first use. */
   readonly defaultQueue: string;
-  /** Called after every transaction that may have appended to the log: the sequencer's hint. */
+  /** Called after every transaction that may have appended to the log, as a hint for the sequencer. */
   readonly onAppended: () => void;
-  /** How large a quota domain grows at most; ten thousand pools, a million tokens and ten thousand waiters a pool if absent. */
+  /**
+   * The bounds of a quota domain. Omitted: ten thousand pools, a million tokens, ten thousand waiters for each pool.
+   */
   readonly quotaBounds?: QuotaBounds;
 };
 
@@ -45,7 +52,7 @@ const QUOTA_BOUNDS: QuotaBounds = { poolsMax: POOLS_MAX, tokensMax: TOKENS_MAX, 
 
 const OPEN_PROJECT = "default";
 
-/** Everything that the stages ask of the database, each in its own words. */
+/** Makes the store over a database, with one group of functions for each stage. */
 export function createStore(db: Db, options: StoreOptions) {
   return {
     intake: intakeStore(db, options),
@@ -61,7 +68,7 @@ export function createStore(db: Db, options: StoreOptions) {
   };
 }
 
-/** Passes a result on, after the hint that the log has grown. */
+/** Returns the result of the work, after the hint that the log may have grown. */
 async function hinted<T>(options: StoreOptions, work: Promise<T>): Promise<T> {
   const result = await work;
   options.onAppended();
@@ -166,9 +173,9 @@ function admin(db: Db, { clock }: StoreOptions) {
     getCluster: (name: string) => clusters.getCluster(db, name),
     listClusters: () => clusters.listClusters(db),
     setCordoned: (name: string, cordoned: boolean) => clusters.setCordoned(db, name, cordoned),
-    /** Makes a queue unless there is one of that name, which stays as it is. */
+    /** Creates a queue. If the name is taken, that queue stays as it is. */
     ensureQueue: (queue: Queue) => queues.createQueue(db, queue, clock.nowMs()).then(() => undefined),
-    /** Makes a namespace unless there is one of that name, which stays as it is. */
+    /** Creates a namespace. If the name is taken, that namespace stays as it is. */
     ensureNamespace: (namespace: Namespace) =>
       namespaces.ensureNamespace(db, namespace, clock.nowMs()).then(() => undefined),
   };
@@ -193,7 +200,7 @@ function memberStore(db: Db) {
   return {
     join: (member: members.NewMember) => members.joinMembers(db, member),
     renew: (name: string) => members.renewMember(db, name),
-    declareDead: (seen: members.SeenMember) => members.declareDead(db, seen),
+    declareDead: (seen: members.MemberCounter) => members.declareDead(db, seen),
     leave: (name: string) => members.leaveMembers(db, name),
     forgetAll: () => members.forgetMembers(db),
     takeLease: (name: string, holder: string) => takeLease(db, name, holder),

@@ -3,95 +3,74 @@ import {
   type Cluster,
   ClusterSchema,
   ClusterService,
-  GetCapacityResponseSchema,
   ListClustersResponseSchema,
-  type Node,
 } from "../../gen/gangway/v1/cluster_service_pb.ts";
 import { EXIT } from "../exit.ts";
-import { ageCell } from "../job-text.ts";
-import { show } from "../output.ts";
-import { examples, type OutputFormat, onRun, outputOption, type Registrar, type Run } from "../shell.ts";
-import type { Column } from "../table.ts";
-import { registerClusterChanges } from "./cluster-register.ts";
-import { registerGet, registerList, registerVerb } from "./resource.ts";
+import { ageCell } from "../output/job-text.ts";
+import { printLines } from "../output/print.ts";
+import type { Column } from "../output/table.ts";
+import { examples, onRun, type Registrar, type Run } from "../run-command.ts";
+import { registerAddCluster } from "./cluster/add.ts";
+import { freeCell, registerClusterCapacity } from "./cluster/capacity.ts";
+import { registerCheckCluster } from "./cluster/check.ts";
+import { registerUpdateCluster } from "./cluster/update.ts";
+import { registerGetObject, registerListObjects, registerObjectVerb } from "./named-object-commands.ts";
 
-type Output = { output: OutputFormat };
-
-/** `gangway cluster …`: where gangs run. */
+/** `gangway cluster`: its commands are here and in the folder `cluster`. */
 export function registerCluster(registrar: Registrar): void {
   const program = registrar.program
     .command("cluster")
-    .description("see, add, update, check and remove clusters, and close them for new gangs")
+    .description("List, register, check, cordon and remove clusters")
     .addHelpText(
       "after",
       examples("gangway cluster list", "gangway cluster check h100-east", "gangway cluster cordon h100-east"),
     );
   const group = { ...registrar, program };
   const { listClusters, getCluster, cordonCluster, uncordonCluster } = ClusterService.method;
-  registerList(group, {
-    description: "list clusters",
+  registerListObjects(group, {
+    description: "List clusters",
     plural: "clusters",
     schema: ListClustersResponseSchema,
     list: (run) => run.client.call(listClusters, {}),
     table: (run, { clusters }) => clustersTable(run, clusters),
   });
-  registerGet(group, {
+  registerGetObject(group, {
     example: "h100-east",
     schema: ClusterSchema,
     get: async (run, name) => (await run.client.call(getCluster, { name })).cluster ?? create(ClusterSchema, { name }),
     table: (run, cluster) => clustersTable(run, [cluster]),
   });
-  registerCapacity(group);
-  registerVerb(group, "cordon", {
-    description: "admit nothing new; what runs there runs on",
+  registerClusterCapacity(group);
+  registerObjectVerb(group, "cordon", {
+    description: "Stop admitting gangs to a cluster; gangs that run there continue",
     example: "h100-east",
     done: "cordoned",
     change: (run, name) => run.client.call(cordonCluster, { name }),
   });
-  registerVerb(group, "uncordon", {
-    description: "admit gangs again",
+  registerObjectVerb(group, "uncordon", {
+    description: "Admit gangs to a cluster again",
     example: "h100-east",
     done: "uncordoned",
     change: (run, name) => run.client.call(uncordonCluster, { name }),
   });
-  registerClusterChanges(group);
+  registerAddCluster(group);
+  registerUpdateCluster(group);
+  registerCheckCluster(group);
+  registerRemove(group);
 }
 
-function registerCapacity(registrar: Registrar): void {
+function registerRemove(registrar: Registrar): void {
   const command = registrar.program
-    .command("capacity")
-    .description("show what a cluster has and what of it is free, node by node")
+    .command("remove")
+    .description("Remove a cluster that has no admitted gangs")
     .argument("<name>", "name of the cluster")
-    .addOption(outputOption())
-    .addHelpText("after", examples("gangway cluster capacity h100-east"));
-  onRun<Output>(registrar, command, async (run, [name = ""], { output }) => {
-    const message = await run.client.call(ClusterService.method.getCapacity, { name });
-    const { nodes } = message;
-    const resources = [...new Set(nodes.flatMap((node) => Object.keys(node.allocatable)))].sort();
-    show(run, output, {
-      schema: GetCapacityResponseSchema,
-      message,
-      names: nodes.map((node) => `node/${node.name}`),
-      columns: [
-        { title: "NODE" },
-        ...resources.map((title) => ({ title: `${title} FREE`, align: "right" }) as const),
-        { title: "STATE" },
-      ],
-      rows: nodes.map((node) => [
-        node.name,
-        ...resources.map((resource) => freeOf(node, resource)),
-        [node.unschedulable ? "unschedulable" : "", ...node.taints].filter((text) => text !== "").join(", "),
-      ]),
-      none: "no nodes",
-    });
+    .option("--forget", "the cluster is lost for good: its pods count as gone, and its gangs are admitted elsewhere")
+    .addHelpText("after", examples("gangway cluster remove east", "gangway cluster remove east --forget"));
+  onRun<{ forget?: boolean }>(registrar, command, async (run, [name = ""], { forget = false }) => {
+    await run.client.call(ClusterService.method.deleteCluster, { name, forget });
+    printLines(run, [`cluster/${name} ${forget ? "forgotten" : "removed"}`]);
     return EXIT.ok;
   });
-}
-
-/** Free of all; empty where the node has none of it. */
-function freeOf(node: { free: Node["free"]; allocatable: Node["allocatable"] }, resource: string): string {
-  const all = node.allocatable[resource];
-  return all === undefined ? "" : `${node.free[resource] ?? "0"}/${all}`;
 }
 
 const COLUMNS: readonly Column[] = [
@@ -99,7 +78,7 @@ const COLUMNS: readonly Column[] = [
   { title: "STATE" },
   { title: "NODES", align: "right" },
   { title: "CHANGED", align: "right" },
-  { title: "FREE OF FLAVORS" },
+  { title: "FLAVORS (FREE/TOTAL)" },
 ];
 
 function clustersTable(run: Run, clusters: readonly Cluster[]) {
@@ -109,7 +88,7 @@ function clustersTable(run: Run, clusters: readonly Cluster[]) {
     stateOf(cluster),
     String(cluster.nodes),
     ageCell(cluster.observeTime, nowMs),
-    cluster.flavors.map((flavor) => `${flavor.name} ${freeOf(cluster, flavor.resource)}`).join(", "),
+    cluster.flavors.map((flavor) => `${flavor.name} ${freeCell(cluster, flavor.resource)}`).join(", "),
   ]);
   return { columns: COLUMNS, rows, names: clusters.map((cluster) => `cluster/${cluster.name}`) };
 }
@@ -119,7 +98,6 @@ function stateOf(cluster: Cluster): string {
     cluster.reachable ? "" : "unreachable",
     cluster.cordoned ? "cordoned" : "",
     cluster.simulated ? "simulated" : "",
-  ];
-  const said = words.filter((word) => word !== "");
-  return cluster.reachable && !cluster.cordoned ? ["ready", ...said].join(", ") : said.join(", ");
+  ].filter((word) => word !== "");
+  return cluster.reachable && !cluster.cordoned ? ["ready", ...words].join(", ") : words.join(", ");
 }

@@ -3,10 +3,11 @@ import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { InvalidArgumentError } from "commander";
 import { JobService, type LogLine } from "../../gen/gangway/v1/job_service_pb.ts";
 import { EXIT, usageFailure } from "../exit.ts";
-import { namedJob } from "../named-job.ts";
-import { examples, namespaceOption, onRun, type Registrar } from "../shell.ts";
+import { resolveJobName } from "../jobs/job-name.ts";
+import { namespaceOption } from "../options.ts";
+import { examples, onRun, type Registrar } from "../run-command.ts";
 
-type Options = {
+type LogsOptions = {
   namespace: string;
   replica?: string;
   container?: string;
@@ -20,16 +21,19 @@ type Options = {
 export function registerLogs(registrar: Registrar): void {
   const command = registrar.program
     .command("logs")
-    .description("show what the containers of a job have written")
+    .description("Print the logs of a job's containers")
     .argument("<name>", "name of the job, as NAME or KIND/NAME")
     .addOption(namespaceOption())
-    .option("-r, --replica <replica>", "of one replica, Worker/0, or of all of a type, Worker (default: of all)")
-    .option("-c, --container <name>", "of this container (default: the one that the job's kind goes by)")
-    .option("-f, --follow", "go on until the job has ended, also when its pods start again")
-    .option("--tail <lines>", "only the last lines of each replica", parseLines)
-    .option("--timestamps", "begin each line with the time when it was written")
-    .option("--prefix", "begin each line with its replica and container")
-    .option("--previous", "of the run before the container's last restart in its pod")
+    .option(
+      "-r, --replica <replica>",
+      "only one replica, e.g. Worker/0, or one type, e.g. Worker (default: all replicas)",
+    )
+    .option("-c, --container <name>", "container of each replica (default: the main container of the job's kind)")
+    .option("-f, --follow", "keep printing until the job has ended, also after its pods restart")
+    .option("--tail <lines>", "print only the last lines of each replica (default: all lines)", parseLines)
+    .option("--timestamps", "print the time of each line before it")
+    .option("--prefix", "print the replica and the container of each line before it")
+    .option("--previous", "print the log of the container before its last restart")
     .addHelpText(
       "after",
       examples(
@@ -38,32 +42,19 @@ export function registerLogs(registrar: Registrar): void {
         "gangway logs llama-pretrain -r Master --timestamps",
       ),
     );
-  onRun<Options>(registrar, command, async (run, [given = ""], options) => {
-    const { client, deps } = run;
-    const {
-      namespace,
-      replica = "",
-      container = "",
-      follow = false,
-      tail,
-      timestamps = false,
-      previous = false,
-    } = options;
-    if (follow && previous) throw usageFailure("--previous is over and cannot be followed");
-    const asked = {
-      namespace,
-      name: await namedJob(run, given, namespace),
-      replica,
-      container,
-      follow,
-      timestamps,
-      previous,
-    };
-    const request = tail === undefined ? asked : { ...asked, tailLines: tail };
-    const writer = new Writer({ prefix: options.prefix === true, timestamps });
-    for await (const { lines } of client.stream(JobService.method.streamJobLogs, request, deps.signal)) {
-      deps.stdout(lines.map((line) => writer.text(line)).join(""));
-    }
+  onRun<LogsOptions>(registrar, command, async (run, [argument = ""], options) => {
+    const { namespace, replica = "", container = "", tail } = options;
+    const { follow = false, timestamps = false, previous = false, prefix = false } = options;
+    if (follow && previous) throw usageFailure("--follow and --previous cannot be combined: that log has ended");
+    const name = await resolveJobName(run, argument, namespace);
+    const request = { namespace, name, replica, container, follow, timestamps, previous };
+    const writer = new LogWriter({ prefix, timestamps });
+    const stream = run.client.stream(
+      JobService.method.streamJobLogs,
+      tail === undefined ? request : { ...request, tailLines: tail },
+      run.deps.signal,
+    );
+    for await (const { lines } of stream) run.deps.stdout(lines.map((line) => writer.text(line)).join(""));
     return EXIT.ok;
   });
 }
@@ -73,27 +64,27 @@ function parseLines(text: string): bigint {
   return BigInt(text);
 }
 
-/** Puts pieces together again: a line that goes on stays open until another replica writes. */
-class Writer {
-  readonly #shown: { readonly prefix: boolean; readonly timestamps: boolean };
-  /** The replica whose line is not ended yet. */
-  #open = "";
+/** Joins the pieces of a long line. Ends an open line with a newline if another replica writes next. */
+class LogWriter {
+  readonly #options: { readonly prefix: boolean; readonly timestamps: boolean };
+  /** The replica of the line that is still open; empty if none is. */
+  #openReplica = "";
 
-  constructor(shown: { readonly prefix: boolean; readonly timestamps: boolean }) {
-    this.#shown = shown;
+  constructor(options: { readonly prefix: boolean; readonly timestamps: boolean }) {
+    this.#options = options;
   }
 
   text(line: LogLine): string {
-    const goesOn = this.#open === line.replica;
-    const broken = this.#open !== "" && !goesOn ? "\n" : "";
-    const head = goesOn ? "" : this.#head(line);
-    this.#open = line.partial ? line.replica : "";
-    return `${broken}${head}${line.text}${line.partial ? "" : "\n"}`;
+    const continues = this.#openReplica === line.replica;
+    const newline = this.#openReplica !== "" && !continues ? "\n" : "";
+    const head = continues ? "" : this.#head(line);
+    this.#openReplica = line.partial ? line.replica : "";
+    return `${newline}${head}${line.text}${line.partial ? "" : "\n"}`;
   }
 
   #head({ replica, container, time }: LogLine): string {
-    const prefix = this.#shown.prefix ? `[${replica} ${container}] ` : "";
-    return prefix + (this.#shown.timestamps && time !== undefined ? `${timeText(time)} ` : "");
+    const prefix = this.#options.prefix ? `[${replica} ${container}] ` : "";
+    return prefix + (this.#options.timestamps && time !== undefined ? `${timeText(time)} ` : "");
   }
 }
 

@@ -6,30 +6,30 @@ import {
   NamespaceService,
 } from "../../gen/gangway/v1/namespace_service_pb.ts";
 import { EXIT, usageFailure } from "../exit.ts";
-import { ageCell } from "../job-text.ts";
-import { printLines } from "../output.ts";
-import { examples, onRun, type Registrar, type Run } from "../shell.ts";
-import type { Column } from "../table.ts";
-import { registerGet, registerList, registerVerb } from "./resource.ts";
+import { ageCell } from "../output/job-text.ts";
+import { printLines } from "../output/print.ts";
+import type { Column } from "../output/table.ts";
+import { examples, onRun, type Registrar, type Run } from "../run-command.ts";
+import { registerGetObject, registerListObjects, registerObjectVerb } from "./named-object-commands.ts";
 
-type Settings = { project?: string; defaultQueue?: string };
+type NamespaceSettings = { project?: string; defaultQueue?: string };
 
-/** `gangway namespace …`: where jobs live. */
+/** `gangway namespace` and its commands. */
 export function registerNamespace(registrar: Registrar): void {
   const program = registrar.program
     .command("namespace")
-    .description("the namespaces that jobs live in")
+    .description("List, create, change and delete the namespaces of jobs")
     .addHelpText("after", examples("gangway namespace list", "gangway namespace create team-nlp --project nlp"));
   const group = { ...registrar, program };
   const { listNamespaces, getNamespace, deleteNamespace } = NamespaceService.method;
-  registerList(group, {
-    description: "list namespaces",
+  registerListObjects(group, {
+    description: "List namespaces",
     plural: "namespaces",
     schema: ListNamespacesResponseSchema,
     list: (run) => run.client.call(listNamespaces, {}),
     table: (run, { namespaces }) => namespacesTable(run, namespaces),
   });
-  registerGet(group, {
+  registerGetObject(group, {
     example: "team-nlp",
     schema: NamespaceSchema,
     get: async (run, name) =>
@@ -38,8 +38,8 @@ export function registerNamespace(registrar: Registrar): void {
   });
   registerCreate(group);
   registerUpdate(group);
-  registerVerb(group, "delete", {
-    description: "delete a namespace without jobs",
+  registerObjectVerb(group, "delete", {
+    description: "Delete a namespace that has no jobs",
     example: "team-nlp",
     done: "deleted",
     change: (run, name) => run.client.call(deleteNamespace, { name }),
@@ -49,12 +49,12 @@ export function registerNamespace(registrar: Registrar): void {
 function registerCreate(registrar: Registrar): void {
   const command = registrar.program
     .command("create")
-    .description("create a namespace")
+    .description("Create a namespace")
     .argument("<name>", "name of the namespace")
-    .option("--project <name>", "the project that it belongs to (default: default)")
-    .option("--default-queue <name>", "the queue of jobs that name none (default: default)")
+    .option("--project <name>", "project of the namespace (default: default)")
+    .option("--default-queue <name>", "queue for jobs that name no queue (default: default)")
     .addHelpText("after", examples("gangway namespace create team-nlp --project nlp --default-queue research"));
-  onRun<Settings>(registrar, command, async (run, [name = ""], { project = "", defaultQueue = "" }) => {
+  onRun<NamespaceSettings>(registrar, command, async (run, [name = ""], { project = "", defaultQueue = "" }) => {
     await run.client.call(NamespaceService.method.createNamespace, { namespace: { name, project, defaultQueue } });
     printLines(run, [`namespace/${name} created`]);
     return EXIT.ok;
@@ -64,13 +64,15 @@ function registerCreate(registrar: Registrar): void {
 function registerUpdate(registrar: Registrar): void {
   const command = registrar.program
     .command("update")
-    .description("change a namespace: what is not given stays")
+    .summary("Change a namespace")
+    .description("Change a namespace. Omitted options change nothing.")
     .argument("<name>", "name of the namespace")
-    .option("--project <name>", "the project that it belongs to; changes only while the namespace has no job")
-    .option("--default-queue <name>", "the queue of jobs that name none")
+    .option("--project <name>", "project of the namespace; can change only while the namespace has no jobs")
+    .option("--default-queue <name>", "queue for jobs that name no queue")
     .addHelpText("after", examples("gangway namespace update team-nlp --default-queue default"));
-  onRun<Settings>(registrar, command, async (run, [name = ""], { project, defaultQueue }) => {
-    if (project === undefined && defaultQueue === undefined) throw usageFailure("give --project or --default-queue");
+  onRun<NamespaceSettings>(registrar, command, async (run, [name = ""], { project, defaultQueue }) => {
+    if (project === undefined && defaultQueue === undefined)
+      throw usageFailure("there is nothing to change; give --project or --default-queue");
     const { namespace } = await run.client.call(NamespaceService.method.getNamespace, { name });
     await run.client.call(NamespaceService.method.updateNamespace, {
       namespace: {
@@ -94,6 +96,11 @@ const COLUMNS: readonly Column[] = [
 
 function namespacesTable(run: Run, namespaces: readonly Namespace[]) {
   const nowMs = run.deps.clock.nowMs();
-  const rows = namespaces.map((one) => [one.name, one.project, one.defaultQueue, ageCell(one.createTime, nowMs)]);
-  return { columns: COLUMNS, rows, names: namespaces.map((one) => `namespace/${one.name}`) };
+  const rows = namespaces.map(({ name, project, defaultQueue, createTime }) => [
+    name,
+    project,
+    defaultQueue,
+    ageCell(createTime, nowMs),
+  ]);
+  return { columns: COLUMNS, rows, names: namespaces.map(({ name }) => `namespace/${name}`) };
 }

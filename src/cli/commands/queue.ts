@@ -1,3 +1,4 @@
+/** Serves quota admins: lists, shows, creates, changes and deletes queues. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { create } from "@bufbuild/protobuf";
 import { Option } from "commander";
@@ -11,25 +12,26 @@ import {
   QueueStrategy,
 } from "../../gen/gangway/v1/queue_service_pb.ts";
 import { EXIT, usageFailure } from "../exit.ts";
-import { printLines } from "../output.ts";
-import { examples, onRun, type Registrar, repeated } from "../shell.ts";
-import type { Column } from "../table.ts";
-import { registerGet, registerList, registerVerb } from "./resource.ts";
+import { repeated } from "../options.ts";
+import { printLines } from "../output/print.ts";
+import type { Column } from "../output/table.ts";
+import { examples, onRun, type Registrar } from "../run-command.ts";
+import { registerGetObject, registerListObjects, registerObjectVerb } from "./named-object-commands.ts";
 
-type Settings = { quota?: readonly string[]; strategy?: keyof typeof STRATEGIES; parent?: string };
+type QueueSettings = { quota?: readonly string[]; strategy?: keyof typeof STRATEGIES; parent?: string };
 
 const STRATEGIES = { strict: QueueStrategy.STRICT_FIFO, "best-effort": QueueStrategy.BEST_EFFORT_FIFO } as const;
 const QUOTA = /^([^=]+)=([^=,]+):(\d{1,16})((?:,(?:borrow|lend)=\d{1,16})*)$/;
-const QUOTA_FORM = "<quota>";
 const QUOTA_HELP =
-  "FLAVOR=RESOURCE:COUNT[,borrow=COUNT][,lend=COUNT]: how much of a flavor the queue may use; below a parent, how much more it may borrow and how much of it others may use (else all); flavors are tried in the order given; may be repeated";
-const PARENT_FORM = "--parent <name>";
+  "FLAVOR=RESOURCE:COUNT[,borrow=COUNT][,lend=COUNT], the amount of a flavor that the queue may use; " +
+  "below a parent, also the most that it may borrow, and that others may borrow from it (default: no limit); " +
+  "flavors are tried in the order given; may be repeated";
 
-/** `gangway queue …`: what teams may use. */
+/** `gangway queue` and its commands. */
 export function registerQueue(registrar: Registrar): void {
   const program = registrar.program
     .command("queue")
-    .description("share flavors among teams")
+    .description("List, create, change and delete queues, which share flavors among teams")
     .addHelpText(
       "after",
       examples(
@@ -40,14 +42,14 @@ export function registerQueue(registrar: Registrar): void {
     );
   const group = { ...registrar, program };
   const { listQueues, getQueue, deleteQueue } = QueueService.method;
-  registerList(group, {
-    description: "list queues, as the trees that they form, with what is used of them",
+  registerListObjects(group, {
+    description: "List queues as a tree, with their use",
     plural: "queues",
     schema: ListQueuesResponseSchema,
     list: (run) => run.client.call(listQueues, {}),
     table: (_run, { queues }) => queuesTable(asTree(queues)),
   });
-  registerGet(group, {
+  registerGetObject(group, {
     example: "research",
     schema: QueueSchema,
     get: async (run, name) => (await run.client.call(getQueue, { name })).queue ?? create(QueueSchema, { name }),
@@ -55,8 +57,8 @@ export function registerQueue(registrar: Registrar): void {
   });
   registerCreate(group);
   registerUpdate(group);
-  registerVerb(group, "delete", {
-    description: "delete a queue that nothing names",
+  registerObjectVerb(group, "delete", {
+    description: "Delete a queue that no job, namespace, pool, token or child queue uses",
     example: "nlp",
     done: "deleted",
     change: (run, name) => run.client.call(deleteQueue, { name }),
@@ -64,18 +66,19 @@ export function registerQueue(registrar: Registrar): void {
 }
 
 function strategyOption(): Option {
-  return new Option("--strategy <strategy>", "strict: nothing passes a gang that cannot go yet").choices(
-    Object.keys(STRATEGIES),
-  );
+  return new Option(
+    "--strategy <strategy>",
+    "strict: no gang passes one that cannot be admitted yet; best-effort: gangs that fit may (default: best-effort)",
+  ).choices(Object.keys(STRATEGIES));
 }
 
 function registerCreate(registrar: Registrar): void {
   const command = registrar.program
     .command("create")
-    .description("create a queue")
+    .description("Create a queue")
     .argument("<name>", "name of the queue")
-    .option(`--quota ${QUOTA_FORM}`, QUOTA_HELP, repeated)
-    .option(PARENT_FORM, "the queue above it, whose queues lend to each other")
+    .option("--quota <quota>", QUOTA_HELP, repeated)
+    .option("--parent <name>", "parent queue; queues below one parent lend to each other")
     .addOption(strategyOption())
     .addHelpText(
       "after",
@@ -84,7 +87,7 @@ function registerCreate(registrar: Registrar): void {
         "gangway queue create nlp-dev --parent nlp --quota gpu/h100=nvidia.com/gpu:0,borrow=2",
       ),
     );
-  onRun<Settings>(registrar, command, async (run, [name = ""], settings) => {
+  onRun<QueueSettings>(registrar, command, async (run, [name = ""], settings) => {
     const strategy = settings.strategy === undefined ? QueueStrategy.UNSPECIFIED : STRATEGIES[settings.strategy];
     const { parent = "" } = settings;
     const queue = { name, parent, strategy, quotas: (settings.quota ?? []).map(parseQuota) };
@@ -97,10 +100,11 @@ function registerCreate(registrar: Registrar): void {
 function registerUpdate(registrar: Registrar): void {
   const command = registrar.program
     .command("update")
-    .description("change a queue: what is not given stays; --quota replaces all quotas")
+    .summary("Change a queue")
+    .description("Change a queue. Omitted options change nothing. --quota replaces all its quotas.")
     .argument("<name>", "name of the queue")
-    .option(`--quota ${QUOTA_FORM}`, QUOTA_HELP, repeated)
-    .option(PARENT_FORM, 'the queue above it; "" for none')
+    .option("--quota <quota>", QUOTA_HELP, repeated)
+    .option("--parent <name>", 'parent queue; "" for none')
     .addOption(strategyOption())
     .addHelpText(
       "after",
@@ -110,14 +114,14 @@ function registerUpdate(registrar: Registrar): void {
         "gangway queue update nlp-dev --parent research",
       ),
     );
-  onRun<Settings>(registrar, command, async (run, [name = ""], settings) => {
-    const { quota, strategy: wanted, parent } = settings;
-    if (quota === undefined && wanted === undefined && parent === undefined) {
-      throw usageFailure("give --quota, --parent or --strategy");
+  onRun<QueueSettings>(registrar, command, async (run, [name = ""], settings) => {
+    const { quota, parent } = settings;
+    if (quota === undefined && settings.strategy === undefined && parent === undefined) {
+      throw usageFailure("there is nothing to change; give --quota, --parent or --strategy");
     }
     const quotas = quota?.map(parseQuota);
     const { queue } = await run.client.call(QueueService.method.getQueue, { name });
-    const strategy = wanted === undefined ? queue?.strategy : STRATEGIES[wanted];
+    const strategy = settings.strategy === undefined ? queue?.strategy : STRATEGIES[settings.strategy];
     await run.client.call(QueueService.method.updateQueue, {
       queue: {
         name,
@@ -151,7 +155,7 @@ function parseQuota(text: string): MessageInitShape<typeof FlavorQuotaSchema> {
   };
 }
 
-/** `,borrow=4,lend=2` → 4n of `borrow`; the last counts. */
+/** Reads `borrow` or `lend` from `,borrow=4,lend=2`. If one is repeated, the last counts. Null: not given. */
 function shareOf(shares: string, name: "borrow" | "lend"): bigint | null {
   const found = shares.split(",").findLast((share) => share.startsWith(`${name}=`));
   return found === undefined ? null : BigInt(found.slice(name.length + 1));
@@ -166,20 +170,20 @@ const COLUMNS: readonly Column[] = [
   { title: "PARENT" },
 ];
 
-type Placed = { readonly queue: Queue; readonly depth: number };
+type QueueInTree = { readonly queue: Queue; readonly depth: number };
 
-/** Each queue after the one that it stands below, else in the order given. */
-function asTree(queues: readonly Queue[]): readonly Placed[] {
+/** Sorts each queue after its parent. Queues of one parent keep their order. */
+function asTree(queues: readonly Queue[]): readonly QueueInTree[] {
   const names = new Set(queues.map(({ name }) => name));
-  const below = (parent: string, depth: number): readonly Placed[] =>
+  const childrenOf = (parent: string, depth: number): readonly QueueInTree[] =>
     queues
       .filter((queue) => (names.has(queue.parent) ? queue.parent : "") === parent)
-      .flatMap((queue) => [{ queue, depth }, ...below(queue.name, depth + 1)]);
-  return below("", 0);
+      .flatMap((queue) => [{ queue, depth }, ...childrenOf(queue.name, depth + 1)]);
+  return childrenOf("", 0);
 }
 
-function queuesTable(placed: readonly Placed[]) {
-  const rows = placed.map(({ queue, depth }) => [
+function queuesTable(queues: readonly QueueInTree[]) {
+  const rows = queues.map(({ queue, depth }) => [
     depth === 0 ? queue.name : `└${"──".repeat(depth - 1)} ${queue.name}`,
     queue.strategy === QueueStrategy.STRICT_FIFO ? "strict" : "best-effort",
     String(queue.use?.waitingJobs ?? 0),
@@ -187,10 +191,10 @@ function queuesTable(placed: readonly Placed[]) {
     queue.quotas.map((quota) => quotaText(quota, queue.use?.used[quota.flavor] ?? 0n)).join(", "),
     queue.parent,
   ]);
-  return { columns: COLUMNS, rows, names: placed.map(({ queue }) => `queue/${queue.name}`) };
+  return { columns: COLUMNS, rows, names: queues.map(({ queue }) => `queue/${queue.name}`) };
 }
 
-/** `gpu/h100 4/8`, with what it may borrow and what it lends where that is limited: `gpu/h100 4/8 (borrows 2, lends 0)`. */
+/** `gpu/h100 4/8`, with the limits of borrowing and lending, if there are any: `gpu/h100 4/8 (borrows 2, lends 0)`. */
 function quotaText({ flavor, nominal, borrowingLimit, lendingLimit }: FlavorQuota, used: bigint): string {
   const shares = [
     ...(borrowingLimit === undefined ? [] : [`borrows ${borrowingLimit}`]),

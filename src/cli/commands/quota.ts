@@ -1,40 +1,28 @@
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { durationFromMs } from "@bufbuild/protobuf/wkt";
-import { InvalidArgumentError, Option } from "commander";
+import { create } from "@bufbuild/protobuf";
 import {
-  Durability,
   ListPoolsResponseSchema,
   type Pool,
   PoolSchema,
-  type RegisterResourceQuotaRequestSchema,
   ResourceManager,
 } from "../../gen/gangway/v1/resource_manager_pb.ts";
 import { EXIT } from "../exit.ts";
-import { show, showLine } from "../output.ts";
-import { allPages, limitOption } from "../pages.ts";
-import { leaseCell, limitCell } from "../quota-text.ts";
-import {
-  durationOption,
-  examples,
-  type OutputFormat,
-  onRun,
-  outputOption,
-  parseCount,
-  type Registrar,
-} from "../shell.ts";
-import type { Column } from "../table.ts";
-import { registerQuotaTokens } from "./quota-tokens.ts";
+import { limitOption, type OutputFormat, outputOption } from "../options.ts";
+import { printResponse } from "../output/print.ts";
+import { leaseCell, limitCell } from "../output/quota-text.ts";
+import type { Column } from "../output/table.ts";
+import { allPages } from "../rpc/pages.ts";
+import { examples, onRun, type Registrar } from "../run-command.ts";
+import { registerAllocations } from "./quota/allocations.ts";
+import { registerAudit } from "./quota/audit.ts";
+import { registerReconcileQuota } from "./quota/reconcile.ts";
+import { registerRegisterPool } from "./quota/register.ts";
+import { registerForceRelease } from "./quota/release.ts";
 
-type Output = { readonly output: OutputFormat };
-
-const DURABILITIES = { ledger: Durability.LEDGER, redis: Durability.REDIS } as const;
-const AMOUNT_MAX = 9_007_199_254_740_991n;
-
-/** `gangway quota …`: pools, who holds their tokens, and what admins did. */
+/** `gangway quota`: its commands are here and in the folder `quota`. */
 export function registerQuota(registrar: Registrar): void {
   const program = registrar.program
     .command("quota")
-    .description("pools of tokens: what there is, who holds it, who changed it")
+    .description("Manage pools of tokens: their quotas, their holders, and the audit log")
     .addHelpText(
       "after",
       examples(
@@ -44,111 +32,46 @@ export function registerQuota(registrar: Registrar): void {
       ),
     );
   const group = { ...registrar, program };
-  registerRegister(group);
-  registerGet(group);
-  registerList(group);
-  registerQuotaTokens(group);
+  registerRegisterPool(group);
+  registerGetPool(group);
+  registerListPools(group);
+  registerAllocations(group);
+  registerForceRelease(group);
+  registerReconcileQuota(group);
+  registerAudit(group);
 }
 
-type Settings = {
-  readonly quota: bigint;
-  readonly projectDefault?: bigint;
-  readonly namespaceDefault?: bigint;
-  readonly queue?: string;
-  readonly domain?: string;
-  readonly defaultLease?: number;
-  readonly maxLease?: number;
-  readonly durability?: keyof typeof DURABILITIES;
-  readonly ifVersion?: bigint;
-};
-
-function registerRegister(registrar: Registrar): void {
-  const command = registrar.program
-    .command("register")
-    .description("make a pool, or change one: what is not given stays")
-    .argument("<pool>", "the pool, e.g. gpu/h100 or ex:warehouse")
-    .requiredOption("--quota <count>", "what may be in use at once; needed for a change, too", parseCount)
-    .option("--project-default <count>", "what one project may use of it, or none to lift that", parseLimit)
-    .option("--namespace-default <count>", "what one namespace may use of it, or none to lift that", parseLimit)
-    .option("--queue <name>", 'charged for requests that name none; "" for no queue')
-    .option("--domain <name>", "the quota domain, fixed from now on (default: default)")
-    .addOption(
-      durationOption("--default-lease <duration>", "of tokens that ask for none, or never to lapse (default: 1h)", {
-        never: 0,
-      }),
-    )
-    .addOption(durationOption("--max-lease <duration>", "the longest that may be asked for, or any", { any: 0 }))
-    .addOption(
-      new Option("--durability <where>", "where grants are kept, fixed from now on (default: ledger)").choices(
-        Object.keys(DURABILITIES),
-      ),
-    )
-    .option("--if-version <version>", "only if the pool has this version still", parseCount)
-    .addOption(outputOption())
-    .addHelpText(
-      "after",
-      examples(
-        "gangway quota register ex:warehouse --quota 20 --project-default 5 --default-lease 10m --max-lease 2h",
-        "gangway quota register ex:warehouse --quota 30",
-        "gangway quota register ex:warehouse --quota 30 --project-default none",
-      ),
-    );
-  onRun<Settings & Output>(registrar, command, async (run, [name = ""], { output, ...settings }) => {
-    const request = toRequest(name, settings);
-    const { pool } = await run.client.call(ResourceManager.method.registerResourceQuota, request);
-    const message = pool ?? create(PoolSchema, { name });
-    const line = `pool/${name} registered, version ${message.version}`;
-    showLine(run, output, { line, names: [`pool/${name}`], schema: PoolSchema, message });
-    return EXIT.ok;
-  });
-}
-
-function toRequest(pool: string, settings: Settings): MessageInitShape<typeof RegisterResourceQuotaRequestSchema> {
-  const { quota, projectDefault, namespaceDefault, queue, domain = "", defaultLease, maxLease } = settings;
-  return {
-    resourceNamespace: pool,
-    quota,
-    ...(projectDefault === undefined ? {} : { projectDefault }),
-    ...(namespaceDefault === undefined ? {} : { namespaceDefault }),
-    ...(queue === undefined ? {} : { queue }),
-    domain,
-    ...(defaultLease === undefined ? {} : { defaultLease: durationFromMs(defaultLease) }),
-    ...(maxLease === undefined ? {} : { maxLease: durationFromMs(maxLease) }),
-    durability: settings.durability === undefined ? Durability.UNSPECIFIED : DURABILITIES[settings.durability],
-    version: settings.ifVersion ?? 0n,
-  };
-}
-
-function registerGet(registrar: Registrar): void {
+function registerGetPool(registrar: Registrar): void {
   const command = registrar.program
     .command("get")
-    .description("show a pool and what is used of it")
+    .description("Show a pool and its use")
     .argument("<pool>", "name of the pool")
     .addOption(outputOption())
     .addHelpText("after", examples("gangway quota get ex:warehouse -o yaml"));
-  onRun<Output>(registrar, command, async (run, [name = ""], { output }) => {
+  onRun<{ output: OutputFormat }>(registrar, command, async (run, [name = ""], { output }) => {
     const { pool } = await run.client.call(ResourceManager.method.getPool, { name });
     const message = pool ?? create(PoolSchema, { name });
-    show(run, output, { ...poolsTable([message]), schema: PoolSchema, message, none: "" });
+    printResponse(run, output, { ...poolsTable([message]), schema: PoolSchema, message, none: "" });
     return EXIT.ok;
   });
 }
 
-function registerList(registrar: Registrar): void {
+function registerListPools(registrar: Registrar): void {
   const command = registrar.program
     .command("list")
-    .description("list pools with what is used of them")
-    .argument("[prefix]", "only those whose names begin so")
+    .description("List pools and their use")
+    .argument("[prefix]", "only pools whose names begin with this")
     .addOption(limitOption())
     .addOption(outputOption())
     .addHelpText("after", examples("gangway quota list", "gangway quota list ex: -o name"));
-  onRun<Output & { limit: number }>(registrar, command, async (run, [prefix = ""], { output, limit }) => {
-    const pools = await allPages(run, { limit, what: "pools" }, async (page) => {
-      const listed = await run.client.call(ResourceManager.method.listPools, { prefix, ...page });
-      return { items: listed.pools, next: listed.nextPageToken };
+  type ListPoolsOptions = { limit: number; output: OutputFormat };
+  onRun<ListPoolsOptions>(registrar, command, async (run, [prefix = ""], { output, limit }) => {
+    const pools = await allPages(run, { limit, plural: "pools" }, async (page) => {
+      const response = await run.client.call(ResourceManager.method.listPools, { prefix, ...page });
+      return { items: response.pools, next: response.nextPageToken };
     });
     const message = create(ListPoolsResponseSchema, { pools });
-    show(run, output, { ...poolsTable(pools), schema: ListPoolsResponseSchema, message, none: "no pools" });
+    printResponse(run, output, { ...poolsTable(pools), schema: ListPoolsResponseSchema, message, none: "no pools" });
     return EXIT.ok;
   });
 }
@@ -178,10 +101,4 @@ function poolsTable(pools: readonly Pool[]) {
     pool.queue,
   ]);
   return { columns: COLUMNS, rows, names: pools.map(({ name }) => `pool/${name}`) };
-}
-
-function parseLimit(text: string): bigint {
-  if (text === "none") return AMOUNT_MAX;
-  if (!/^\d{1,16}$/.test(text)) throw new InvalidArgumentError("It must be a whole number, 0 or more, or none.");
-  return BigInt(text);
 }

@@ -1,18 +1,16 @@
 import { ROLES, type Role, type ServeOptions } from "../deps.ts";
 import { usageFailure } from "../exit.ts";
-import { examples, type Registrar } from "../shell.ts";
+import { examples, isAddress, type Registrar } from "../run-command.ts";
 
 type Options = { roles: string; listen?: string; insecure?: boolean };
 
-const LISTEN = /^(?:\[[0-9a-fA-F:.]+\]|[^:[\]/\s]+):\d{1,5}$/;
-
-/** `gangway serve`: one of the processes of a service that runs on a PostgreSQL server. */
+/** `gangway serve`: one process of a service that runs on a PostgreSQL server. */
 export function registerServe({ program, deps, finish }: Registrar): void {
   program
     .command("serve")
-    .description("run one process of the service, on the database at DATABASE_URL; any number of them share the work")
+    .description("Run one process of the service on the database at DATABASE_URL; processes share the work")
     .option("--roles <roles>", `what this process does: ${ROLES.join(", ")}, or some of them`, ROLES.join(","))
-    .option("--listen <host:port>", "where the API is served; port 0 takes any (default: 127.0.0.1:7443)")
+    .option("--listen <host:port>", "where to serve the API; port 0 takes any free port (default: 127.0.0.1:7443)")
     .option("--insecure", "allow an address that other machines reach, without encryption and authentication")
     .addHelpText(
       "after",
@@ -23,7 +21,7 @@ export function registerServe({ program, deps, finish }: Registrar): void {
       ),
     )
     .action(async (options: Options) => {
-      if (options.listen !== undefined && !LISTEN.test(options.listen)) {
+      if (options.listen !== undefined && !isAddress(options.listen)) {
         throw usageFailure(`--listen must be HOST:PORT, not ${options.listen}`);
       }
       const wanted: ServeOptions = {

@@ -1,19 +1,25 @@
 import type { UpOptions } from "../deps.ts";
 import { usageFailure } from "../exit.ts";
-import { examples, isAddress, type Registrar } from "../shell.ts";
+import { examples, isAddress, type Registrar } from "../run-command.ts";
 
 type Options = { exit?: boolean; examples: boolean; listen?: string; data?: string; insecure?: boolean };
 
-/** `gangway up`: the service itself, in this process. */
+const PARTS = `
+With DATABASE_URL, jobs are kept in that PostgreSQL database instead of the folder. The schema of the database is
+migrated first: \`gangway serve\` never does that. With REDIS_URL, tokens are counted in that Redis. Simulated clusters
+serve one process: beside \`gangway up\`, no other worker may use the same database.`;
+
+/** `gangway up`: the whole service in this process. */
 export function registerUp({ program, deps, finish }: Registrar): void {
   program
     .command("up")
-    .description("start the service with everything it needs in this process, and run the examples")
+    .description("Start the whole service in this process, with simulated clusters, and run the examples")
     .option("--exit", "end once the examples have ended; status 0 if each ended as expected")
     .option("--no-examples", "serve only")
-    .option("--listen <host:port>", "where to serve; port 0 takes any (default: 127.0.0.1:7443)")
-    .option("--data <dir>", "where jobs and simulated clusters are kept (default: .gangway)")
+    .option("--listen <host:port>", "where to serve; port 0 takes any free port (default: 127.0.0.1:7443)")
+    .option("--data <dir>", "the folder of the simulated clusters, the database and the log (default: .gangway)")
     .option("--insecure", "allow an address that other machines reach, without encryption and authentication")
+    .addHelpText("after", PARTS)
     .addHelpText("after", examples("gangway up", "gangway up --exit", "gangway up --no-examples --listen 127.0.0.1:0"))
     .action(async (options: Options) => {
       if (options.exit === true && !options.examples)

@@ -1,12 +1,12 @@
 import { parseAllDocuments, type YAMLError } from "yaml";
 import type { Json } from "../../runtime/json.ts";
-import type { Source } from "./sources.ts";
+import type { ManifestSource } from "./sources.ts";
 
-/** One document of a source; `where` names file and number. */
-export type ManifestDocument = { readonly where: string; readonly value: Json };
+/** One YAML document. `where` names its file and its number in the file. */
+type ManifestDocument = { readonly where: string; readonly value: Json };
 
-/** The documents of a source that are not empty, and what is wrong with those that are no YAML (JSON is YAML too). */
-export function parseDocuments(source: Source): {
+/** Parses a source as YAML (JSON is YAML too). Skips empty documents, and returns the errors of invalid ones. */
+export function parseDocuments(source: ManifestSource): {
   readonly documents: readonly ManifestDocument[];
   readonly errors: readonly string[];
 } {
@@ -32,14 +32,14 @@ export function parseDocuments(source: Source): {
   return { documents, errors };
 }
 
-/** A chart's template, `{{ .Values.image }}`, is YAML in which a mapping is a key: it is told so instead of becoming a name. */
+/** Explains a Helm template, `{{ .Values.image }}`: to YAML this is a mapping whose key is a mapping. */
 function errorText({ code, message }: YAMLError): string {
   const text = firstLine(message);
   if (code !== "NON_STRING_KEY") return text;
   return `${text.replace(/^With stringKeys, all keys/, "keys")}; templates with {{ }} must be rendered first`;
 }
 
-/** Aliases that name nothing, or expand without end, are found only here. */
+/** Converts a document to JSON. Fails for unknown aliases, and for aliases that expand too far. */
 function toJson(convert: () => Json): { readonly json: Json } | { readonly error: string } {
   try {
     return { json: convert() };
@@ -48,7 +48,7 @@ function toJson(convert: () => Json): { readonly json: Json } | { readonly error
   }
 }
 
-/** Where a number is that YAML knows and JSON does not (.nan, .inf); null where there is none. */
+/** Returns the path of a number that JSON cannot express (.nan, .inf); null if there is none. */
 function findNotFinite(value: Json | undefined, path: string): string | null {
   if (typeof value === "number") return Number.isFinite(value) ? null : path;
   if (typeof value !== "object" || value === null) return null;

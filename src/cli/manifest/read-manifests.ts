@@ -1,31 +1,33 @@
+import type { Registry } from "../../core/kinds/registry.ts";
 import type { Job } from "../../gen/gangway/v1/job_pb.ts";
 import type { CliIo } from "../deps.ts";
 import { parseDocuments } from "./documents.ts";
 import { type DefaultNamespace, readManifest } from "./manifest.ts";
 import { readSources } from "./sources.ts";
 
-/** A manifest that is ready to be sent; `where` names its file and document. */
-export type ReadyJob = { readonly where: string; readonly job: Job };
+/** A manifest that is ready to send. `where` names its file and document. */
+export type ReadyManifest = { readonly where: string; readonly job: Job };
 
-/** Every manifest that the paths name: those that can be sent, and what is wrong and odd about any, with its place. */
-export type ReadManifests = {
-  readonly ready: readonly ReadyJob[];
+/** The manifests that can be sent, and the errors and warnings of all, each with its place. */
+type ManifestsRead = {
+  readonly ready: readonly ReadyManifest[];
   readonly errors: readonly string[];
   readonly warnings: readonly string[];
 };
 
+/** Reads the manifests that the paths name. */
 export async function readManifests(
   paths: readonly string[],
-  options: { readonly io: CliIo; readonly namespace: DefaultNamespace },
-): Promise<ReadManifests> {
-  const ready: ReadyJob[] = [];
+  options: { readonly io: CliIo; readonly kinds: Registry; readonly namespace: DefaultNamespace },
+): Promise<ManifestsRead> {
+  const ready: ReadyManifest[] = [];
   const errors: string[] = [];
   const warnings: string[] = [];
   for (const source of await readSources(paths, options.io)) {
     const parsed = parseDocuments(source);
     errors.push(...parsed.errors);
     for (const { where, value } of parsed.documents) {
-      const manifest = readManifest(value, options.namespace);
+      const manifest = readManifest(value, options);
       if (manifest.kind === "invalid") errors.push(...manifest.errors.map((note) => noteLine(where, note)));
       else {
         ready.push({ where, job: manifest.job });
@@ -36,13 +38,13 @@ export async function readManifests(
   return { ready, errors: [...errors, ...duplicates(ready)], warnings };
 }
 
-/** One remark on a field of a document, or on the whole of it. */
+/** One line of text about a field of a document. An empty `field` is the whole document. */
 export function noteLine(where: string, note: { readonly field: string; readonly message: string }): string {
   return note.field === "" ? `${where}: ${note.message}` : `${where}: ${note.field}: ${note.message}`;
 }
 
-/** Two manifests of one name would be one job, whichever is sent first. */
-function duplicates(ready: readonly ReadyJob[]): string[] {
+/** Refuses two manifests of one name: they would be the same job. */
+function duplicates(ready: readonly ReadyManifest[]): string[] {
   const takenBy = new Map<string, string>();
   const errors: string[] = [];
   for (const { where, job } of ready) {

@@ -21,7 +21,7 @@ const RESTART_SCOPE = { REPLICA: RestartScope.REPLICA, GANG: RestartScope.GANG }
 
 type Init<D extends DescMessage> = MessageInitShape<D>;
 
-/** A spec as the API takes it; what was not sent stays absent. */
+/** Converts a spec to the API's message. Fields that the manifest omits stay omitted. */
 export function sentToProto(spec: SentSpec): Init<typeof JobSpecSchema> {
   const replicaSpecs = Object.entries(spec.replicaSpecs).map(([role, replica]) => [role, replicaToProto(replica)]);
   return {
@@ -41,7 +41,7 @@ export function sentToProto(spec: SentSpec): Init<typeof JobSpecSchema> {
   };
 }
 
-/** protobuf-es's name for a JSON object that may be written to. */
+/** The type of protobuf-es for a mutable JSON object. */
 type JsonInit = NonNullable<Init<typeof JobSpecSchema>["kindSpec"]>;
 
 function replicaToProto(replica: SentReplicaSpec): Init<typeof ReplicaSpecSchema> {

@@ -1,15 +1,13 @@
 import { setCondition } from "./conditions.ts";
+import type { JobEvent } from "./event.ts";
 import type { Job } from "./job.ts";
 import type { Admission, JobStatus } from "./status.ts";
 
-/** What people read of it; fits a job's event. */
-type Told = { readonly type: "Normal"; readonly reason: string; readonly message: string };
-
-/** The status of a waiting job once a gang of it is admitted, and the event that says so. Its attempts and replica statuses stay. */
-export function admitted(job: Job, admission: Admission, nowMs: number): { status: JobStatus; event: Told } {
+/** The status of a job after its admission, and the event about it. Attempts and replica statuses stay. */
+export function admitted(job: Job, admission: Admission, nowMs: number): { status: JobStatus; event: JobEvent } {
   const flavors = [...new Set(Object.values(admission.flavors))].sort();
   const under = flavors.length === 0 ? "" : ` under ${flavors.join(", ")}`;
-  const where = admission.cluster === "" ? "its service" : `cluster ${admission.cluster}${under}`;
+  const where = admission.cluster === null ? "its service" : `cluster ${admission.cluster}${under}`;
   const reserved = setCondition(
     job.status.conditions,
     { type: "QuotaReserved", status: "True", reason: "QuotaReserved", message: `Quota is reserved in ${where}.` },

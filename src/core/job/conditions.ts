@@ -2,16 +2,16 @@ import type { Condition, ConditionType } from "./status.ts";
 
 const TERMINAL: readonly ConditionType[] = ["Succeeded", "Failed", "Cancelled"];
 
-/** A condition to be set, without its times. */
+/** A condition to set, without its times. */
 export type ConditionChange = Pick<Condition, "type" | "status" | "reason" | "message">;
 
 /**
- * The conditions after one more is set. Source: Kubeflow's common API, less its two terminal conditions at once.
+ * The conditions after one more is set. Source: Kubeflow's common API, where two terminal conditions can be True.
  *
  * - Same status and reason: nothing changes, not even the message.
  * - Running and Restarting replace each other: the other one leaves the list.
- * - A terminal one that is True sets every other but Created to False; those keep their reasons.
- * - A job that has failed or was cancelled stays so: nothing changes any more.
+ * - A terminal condition that becomes True sets every other but Created to False; those keep their reasons.
+ * - After a job has failed or was cancelled, nothing changes any more.
  */
 export function setCondition(
   conditions: readonly Condition[],
@@ -29,7 +29,7 @@ export function setCondition(
   return [...others, { ...change, lastUpdateMs: nowMs, lastTransitionMs }];
 }
 
-/** True if the condition is there and True. */
+/** True if the condition exists and is True. */
 export function isConditionTrue(conditions: readonly Condition[], type: ConditionType): boolean {
   return conditions.some((condition) => condition.type === type && condition.status === "True");
 }

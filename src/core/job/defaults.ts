@@ -2,7 +2,7 @@ import { QUEUE_LABEL } from "./labels.ts";
 import type { SentReplicaSpec, SentRunPolicy, SentSpec } from "./sent.ts";
 import type { JobSpec, ReplicaSpec, RestartPolicy, RestartScope, RunPolicy } from "./spec.ts";
 
-/** What a kind gives to a job that does not say. */
+/** The defaults of a kind. */
 export type KindDefaults = {
   readonly restartPolicy: RestartPolicy;
   readonly restartScope: RestartScope;
@@ -10,17 +10,17 @@ export type KindDefaults = {
   readonly backoffLimit: number | null;
 };
 
-/** What surrounds a spec when it is defaulted. */
-export type DefaultsContext = {
+/** The facts that defaults depend on. */
+type DefaultsContext = {
   readonly kind: {
     readonly defaults: KindDefaults;
-    /** A replica type as its kind spells it, from any case. */
+    /** Spells a replica type as the kind does, from any case. */
     readonly roleName: (role: string) => string;
   };
   readonly labels: Readonly<Record<string, string>>;
-  /** The namespace's own queue, if it has one. */
+  /** The default queue of the namespace. Null: none. */
   readonly namespaceQueue: string | null;
-  /** What the named priority class is worth, if the job names one. */
+  /** The value of the job's priority class. Null: unknown or none. */
   readonly classPriority: number | null;
 };
 
@@ -29,8 +29,8 @@ const SCHEDULE_TIMEOUT_SECONDS = 600;
 const SYSTEM_BACKOFF_LIMIT = 20;
 
 /**
- * The whole spec of a job. Defaults: one replica, clean-pod policy None as Kubeflow's, a gang of all replicas, a start timeout of ten
- * minutes; the rest comes from the kind. Throws nothing; a spec that breaks a rule stays as wrong as it was sent.
+ * Completes the spec of a job. Defaults: one replica, clean-pod policy None as in Kubeflow, a gang of all replicas, a
+ * start timeout of ten minutes. The others come from the kind. Never throws: wrong values stay unchanged.
  */
 export function defaultSpec(sent: SentSpec, context: DefaultsContext): JobSpec {
   const { defaults, roleName } = context.kind;
@@ -64,7 +64,7 @@ function defaultReplica(replica: SentReplicaSpec, defaults: KindDefaults): Repli
   };
 }
 
-/** Absent members stay absent, as in records that are older than them. */
+/** Keeps omitted members omitted, as in older records. */
 function interruptions({ interruptible, interruptibleFailureThreshold }: SentRunPolicy) {
   return {
     ...(interruptible ? { interruptible } : {}),
@@ -95,7 +95,7 @@ function defaultRunPolicy(sent: SentRunPolicy, total: number, context: DefaultsC
   };
 }
 
-/** No key and an empty one are the same. */
+/** An empty key counts as no key. */
 function cacheKeyOf({ cacheKey }: SentRunPolicy): Pick<RunPolicy, "cacheKey"> {
   return cacheKey ? { cacheKey } : {};
 }

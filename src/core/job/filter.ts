@@ -1,28 +1,28 @@
 import { currentAdmission, type Job } from "./job.ts";
 
-/** Which jobs a list or a watch is about; empty members ask for nothing. All that are set must hold. */
+/** Selects jobs for a list or a watch. A job must pass every member. An empty or null member passes every job. */
 export type JobFilter = {
   readonly namespace: string;
   readonly names: readonly string[];
   readonly kinds: readonly string[];
   readonly phases: readonly string[];
   readonly queue: string;
-  readonly cluster: string;
-  /** Labels that the job must carry with these values. */
+  readonly cluster: string | null;
+  /** Labels that the job must have. */
   readonly labels: Readonly<Record<string, string>>;
 };
 
-/** What of a filter can change while a job lives; the rest is fixed when it is made. */
+/** The facts about a job that a filter checks and that may change. The others are fixed. */
 export type Changing = {
   readonly phase: string;
-  readonly cluster: string;
-  /** Null: as the job carries them. */
+  readonly cluster: string | null;
+  /** Null: the job's present labels. */
   readonly labels?: Readonly<Record<string, string>> | null;
 };
 
-/** A job's phase and the cluster of its current admission (empty while it waits). */
+/** A job's phase, and the cluster of its current admission: null while it waits, and for a job without pods. */
 export function changingOf(job: Job): Changing {
-  return { phase: job.status.phase, cluster: currentAdmission(job)?.cluster ?? "" };
+  return { phase: job.status.phase, cluster: currentAdmission(job)?.cluster ?? null };
 }
 
 /** True if a job with these changing facts passes the filter. */
@@ -33,7 +33,7 @@ export function matchesFilter(filter: JobFilter, job: Job, changing: Changing = 
     oneOf(filter.kinds, job.spec.kind) &&
     oneOf(filter.phases, changing.phase) &&
     (filter.queue === "" || filter.queue === job.spec.runPolicy.schedulingPolicy.queue) &&
-    (filter.cluster === "" || filter.cluster === changing.cluster) &&
+    (filter.cluster === null || filter.cluster === changing.cluster) &&
     Object.entries(filter.labels).every(([key, value]) => (changing.labels ?? job.labels)[key] === value)
   );
 }

@@ -1,14 +1,14 @@
-/** How a name came out: within its lengths, or refused because not even its hash fits. */
-export type NameOutcome = { readonly kind: "name"; readonly name: string } | { readonly kind: "refused" };
+/** A name within its lengths. Refused if even its hash does not fit. */
+type NameOutcome = { readonly kind: "name"; readonly name: string } | { readonly kind: "refused" };
 
-export type NameLengths = {
-  /** A shorter name gets `0`s on the right. */
+type NameLengths = {
+  /** A shorter name is padded with `0`s. */
   readonly min: number;
   /** A longer name is hashed. */
   readonly max: number;
 };
 
-/** Letters and digits that every name may have, as Flyte encodes. */
+/** The characters of the hash, as in Flyte. */
 const ALPHABET = "abcdefghijklmnopqrstuvwxyz123456";
 
 /** The offset basis and the prime of FNV-1a by bits. Source: RFC 9923. */
@@ -18,8 +18,8 @@ const FNV = {
 } as const;
 
 /**
- * The parts of a name joined by `-`, empty ones left out; where that is too long, `f` and its hash instead. Source: Flyte's
- * `FixedLengthUniqueIDForParts` and `GetGeneratedNameWith`, with 64 bits at least.
+ * Joins the parts of a name by `-`, without empty ones. If the name is too long, returns `f` and its hash. Source:
+ * Flyte's `FixedLengthUniqueIDForParts` and `GetGeneratedNameWith`, with at least 64 bits.
  */
 export function fixedLengthName(parts: readonly string[], lengths: NameLengths, bits: 64 | 128 = 64): NameOutcome {
   const joined = parts.filter((part) => part !== "").join("-");
@@ -27,7 +27,7 @@ export function fixedLengthName(parts: readonly string[], lengths: NameLengths, 
   return name.length <= lengths.max ? { kind: "name", name } : { kind: "refused" };
 }
 
-/** FNV-1a of the text's UTF-8, big-endian in base 32 without padding. */
+/** FNV-1a of the text in UTF-8, big-endian in base 32 without padding. */
 function hashed(text: string, bits: 64 | 128): string {
   const { basis, prime } = FNV[bits];
   let hash: bigint = basis;

@@ -4,8 +4,8 @@ import type { Attempts, JobStatus } from "./status.ts";
 const FAILURES = 1;
 
 /**
- * Whether pods that are started now may be taken away for others. A job that the system has failed too often that way is not: the next
- * attempts run where nobody interrupts them. It never becomes interruptible again. Source: Flyte's `interruptible-failure-threshold`.
+ * Whether new pods of the job are interruptible. After too many failures of the system, a job is never interruptible
+ * again. Source: Flyte's `interruptible-failure-threshold`.
  */
 export function isInterruptible(
   { interruptible = false, interruptibleFailureThreshold = FAILURES }: RunPolicy,
@@ -14,7 +14,9 @@ export function isInterruptible(
   return interruptible && system < interruptibleFailureThreshold;
 }
 
-/** A job's spec with the templates that pods get which are started now: those of an interruptible job change once it is not any more. */
+/**
+ * The spec of a job with the templates for new pods. They change once an interruptible job stops being interruptible.
+ */
 export function specNow({
   spec,
   status,

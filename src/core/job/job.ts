@@ -1,9 +1,9 @@
 import type { JobSpec } from "./spec.ts";
 import type { Admission, JobStatus } from "./status.ts";
 
-/** A job as the record has it: what every decision starts from. */
+/** The record of a job. Every decision starts from it. */
 export type Job = {
-  /** UUIDv7, ours. */
+  /** A UUIDv7 that Gangway makes. */
   readonly uid: string;
   readonly namespace: string;
   readonly name: string;
@@ -12,30 +12,32 @@ export type Job = {
   readonly annotations: Readonly<Record<string, string>>;
   readonly createdBy: string;
   readonly createTimeMs: number;
-  /** When DeleteJob was called; the record goes once nothing of the job is left. */
+  /** When DeleteJob was called. The record is deleted once no object of the job is left. */
   readonly deleteTimeMs: number | null;
-  /** A cancel that was acknowledged and is not carried out yet, or was. */
+  /** A requested cancellation. Null: none. */
   readonly cancel: { readonly reason: string; readonly atMs: number } | null;
-  /** Grows by one with every recorded change; shown as the resource version. */
+  /** Rises by one with every recorded change. Shown as the resource version. */
   readonly version: number;
-  /** The W3C trace context (`traceparent`) of the call that made it, which later spans are joined to; absent where that was not traced. */
+  /**
+   * The W3C trace context (`traceparent`) of the call that created the job. Later spans join it. Omitted: not traced.
+   */
   readonly traceParent?: string;
   readonly spec: JobSpec;
   readonly status: JobStatus;
   /**
-   * The admissions that are no history yet, oldest first. The last one is the current one if its state is `live` or `ended`: the
-   * one that a job ended under stays.
+   * The admissions that are not history, oldest first. The last one is the current one if its state is `live` or
+   * `ended`. The admission under which a job ended stays.
    */
   readonly admissions: readonly Admission[];
 };
 
-/** The admission that the job runs under or ended under; null while it waits. */
+/** The admission that the job runs under or ended under. Null while it waits. */
 export function currentAdmission(job: Job): Admission | null {
   const last = job.admissions.at(-1);
   return last !== undefined && last.state !== "undone" ? last : null;
 }
 
-/** True for an admission that was undone and of which nothing is left, neither in its cluster nor in the ledger: the job's record drops it. */
+/** True for an undone admission without objects and tokens: the record drops it. */
 export function isHistory(admission: Admission): boolean {
   return admission.state === "undone" && admission.tokensReleasedMs !== null && admission.goneMs !== null;
 }
@@ -43,4 +45,14 @@ export function isHistory(admission: Admission): boolean {
 /** True while pods of an ended or undone admission may still hold its tokens. */
 export function isDraining(job: Job): boolean {
   return job.admissions.some((admission) => admission.state !== "live" && admission.tokensReleasedMs === null);
+}
+
+/**
+ * True for a waiting job that may reuse another job's result, until that is decided. The planner does not admit it
+ * before then.
+ */
+export function awaitsResult({ spec, status, cancel, deleteTimeMs }: Job): boolean {
+  const { cacheKey, suspend } = spec.runPolicy;
+  if (cacheKey === undefined || suspend === true || cancel !== null || deleteTimeMs !== null) return false;
+  return status.phase === "WAITING" && status.cache?.state !== "miss";
 }

@@ -4,17 +4,17 @@ export const LABEL = {
   jobUid: "gangway.dev/job-uid",
   /** The number of the admission that an object belongs to. */
   admission: "gangway.dev/admission",
-  /** Which start of its replica index a pod is. */
+  /** The attempt of a pod: how often its replica index was started. */
   attempt: "gangway.dev/attempt",
-  /** On a pod of a job that is interruptible: whether this attempt is. */
+  /** On a pod of an interruptible job: whether this attempt is interruptible. */
   interruptible: "gangway.dev/interruptible",
-  /** The installation that made an object; whatever carries it is ours to clean up. */
+  /** The installation that created an object, and that cleans it up. */
   installation: "gangway.dev/installation",
-  /** On an anchor: the gang scheduler that the admission's pods were made for. */
+  /** On an anchor: the gang scheduler of the admission's pods. */
   gangScheduler: "gangway.dev/gang-scheduler",
-  /** What an object is for that a kind made beside pods and services; anchors carry none. */
+  /** The purpose of an object that a kind created beside pods and services. Anchors have none. */
   part: "gangway.dev/part",
-  /** Annotation: the version of the job's record that a part was last made from; an older record does not change it any more. */
+  /** Annotation: the version of the record that an object was last made from. Older records do not change it. */
   jobVersion: "gangway.dev/job-version",
   jobName: "training.kubeflow.org/job-name",
   jobRole: "training.kubeflow.org/job-role",

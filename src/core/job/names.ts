@@ -4,19 +4,19 @@ import { fixedLengthName } from "./fixed-length-name.ts";
 const NAME_LENGTH_MAX = 63;
 
 /**
- * The name of a replica's pod and of its service: `<job>-<role>-<index>` in lower case, as Kubeflow names them. A name over the 63
- * characters of a DNS label is a hash of 64 bits instead.
+ * The name of a replica's pod and service: `<job>-<role>-<index>` in lower case, as in Kubeflow. A name of more than 63
+ * characters, the limit of a DNS label, becomes a hash of 64 bits.
  */
 export function replicaName(jobName: string, role: string, index: number): string {
   return fitted(`${jobName}-${role.toLowerCase()}-${index}`);
 }
 
-/** The name of a replica's pod where its type has but one: `<job>-<role>`. */
+/** The name of the only pod of a replica type: `<job>-<role>`. */
 export function soleReplicaName(jobName: string, role: string): string {
   return fitted(`${jobName}-${role.toLowerCase()}`);
 }
 
-/** The name of an object that a kind makes for a job beside pods and services, such as `<job>-config`. */
+/** The name of an object that a kind creates beside pods and services, such as `<job>-config`. */
 export function partName(jobName: string, part: string): string {
   return fitted(`${jobName}-${part}`);
 }
@@ -26,7 +26,7 @@ export function anchorName(jobName: string, admission: number): string {
   return fitted(`${jobName}-admission-${admission}`);
 }
 
-/** The name of one attempt of a job at a service, of at most `lengthMax` characters: no other attempt of any job has it. */
+/** The unique name of one attempt of a job at a service, of at most `lengthMax` characters. */
 export function taskName(
   of: { readonly jobUid: string; readonly admission: number; readonly attempt: number },
   lengthMax: number,

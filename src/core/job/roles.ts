@@ -3,7 +3,7 @@ import type { ReplicaKey } from "./status.ts";
 
 const ROLE_ORDER = ["chief", "master", "launcher", "evaluator", "ps", "worker"];
 
-/** Replica types in our fixed order: chief, master, launcher, evaluator, ps, worker, then by name. */
+/** The fixed order of replica types: chief, master, launcher, evaluator, ps, worker, then by name. */
 export function compareRoles(a: string, b: string): number {
   const rank = (role: string) => {
     const at = ROLE_ORDER.indexOf(role.toLowerCase());
@@ -12,7 +12,7 @@ export function compareRoles(a: string, b: string): number {
   return rank(a) - rank(b) || (a < b ? -1 : a > b ? 1 : 0);
 }
 
-/** The replica types of a job, in our order. */
+/** The replica types of a job, in the order of `compareRoles`. */
 export function rolesOf(spec: JobSpec): readonly string[] {
   return Object.keys(spec.replicaSpecs).sort(compareRoles);
 }
@@ -21,7 +21,7 @@ export function replicaKey(role: string, index: number): ReplicaKey {
   return `${role}/${index}`;
 }
 
-/** Who leads comes first when only some members are admitted: masters, chiefs and launchers, then parameter servers, then the rest. */
+/** Leaders are admitted first: masters, chiefs and launchers, then parameter servers, then the rest. */
 function memberRank(role: string): number {
   const name = role.toLowerCase();
   if (name === "master" || name === "chief" || name === "launcher") return 0;
@@ -33,7 +33,10 @@ export function memberOrder(spec: JobSpec): readonly string[] {
   return [...rolesOf(spec)].sort((a, b) => memberRank(a) - memberRank(b) || compareRoles(a, b));
 }
 
-/** The first `count` members of a gang: leaders, then parameter servers, then the others by index; as counts per replica type. */
+/**
+ * The first `count` members of a gang, as counts by replica type: leaders, then parameter servers, then the others by
+ * index.
+ */
 export function firstMembers(spec: JobSpec, count: number): Readonly<Record<string, number>> {
   const members: Record<string, number> = {};
   let left = count;
@@ -44,12 +47,12 @@ export function firstMembers(spec: JobSpec, count: number): Readonly<Record<stri
   return members;
 }
 
-/** How many pods an admission's members are. */
+/** The number of pods of an admission. */
 export function memberCount(members: Readonly<Record<string, number>>): number {
   return Object.values(members).reduce((sum, count) => sum + count, 0);
 }
 
-/** The members of an admission that the job still asks for; fewer than it has only after the job was scaled down. */
+/** The members of an admission that the job still has. Fewer than the admission's only after a scale-down. */
 export function keptMembers(
   spec: JobSpec,
   members: Readonly<Record<string, number>>,

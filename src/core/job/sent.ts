@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../runtime/json.ts";
 import type { CleanPodPolicy, RestartPolicy, RestartScope } from "./spec.ts";
 
-/** A replica spec as a client sent it: what is absent gets the kind's default. */
+/** A replica spec from a client. Omitted members get the defaults of the kind. */
 export type SentReplicaSpec = {
   readonly replicas?: number;
   readonly template?: JsonObject;
@@ -32,7 +32,7 @@ export type SentRunPolicy = {
 
 export type SentSpec = {
   readonly kind: string;
-  /** By replica type as the sender spells it; any case. */
+  /** By replica type, in any case. */
   readonly replicaSpecs: Readonly<Record<string, SentReplicaSpec>>;
   readonly runPolicy?: SentRunPolicy;
   readonly kindSpec?: JsonObject;
@@ -45,10 +45,10 @@ export type SentSpec = {
   };
 };
 
-/** A job as a client sent it, before defaults: what exactly-once creation compares, as canonical JSON. */
+/** A job from a client, before defaults. Exactly-once creation compares it as canonical JSON. */
 export type SentJob = {
   readonly namespace: string;
-  /** Empty where `generateName` is given. */
+  /** Empty if `generateName` is set. */
   readonly name: string;
   readonly generateName: string;
   readonly labels: Readonly<Record<string, string>>;
@@ -56,8 +56,8 @@ export type SentJob = {
   readonly spec: SentSpec;
 };
 
-/** Something said about one field of a request: its path in the request's own names, and what is wrong or odd. */
+/** An error or a warning about one field of a request. `field`: its path in the request. */
 export type FieldNote = { readonly field: string; readonly message: string };
 
-/** What is wrong with one field of a spec: its path in the words of manifests, from their root. */
+/** An error in one field of a spec. The path is that of a manifest, from its root. */
 export type FieldError = { readonly path: string; readonly message: string };

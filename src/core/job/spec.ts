@@ -1,89 +1,95 @@
 import type { JsonObject } from "../../runtime/json.ts";
 
-/** Which failed pods of a replica type are started again (Kubeflow common API). ExitCode: 1–127 permanent, 128 and above retryable. */
+/**
+ * Which failed pods of a replica type are retried (Kubeflow common API). ExitCode: 1–127 are permanent, 128 and above
+ * are retried.
+ */
 export type RestartPolicy = "Always" | "OnFailure" | "Never" | "ExitCode";
 
-/** Which pods are deleted once the job has ended; Running means Running or Pending (Kubeflow common API). */
+/** Which pods are deleted after the job has ended. Running means Running or Pending (Kubeflow common API). */
 export type CleanPodPolicy = "All" | "Running" | "None";
 
-/** What a failed pod restarts: itself, or every pod of its gang. REPLICA is Kubeflow's way, GANG the default of a plain Job. */
+/**
+ * The pods that are restarted after a failure. REPLICA: the failed pod alone, as in Kubeflow. GANG: every pod of its
+ * gang, which is the default of a plain Job.
+ */
 export type RestartScope = "REPLICA" | "GANG";
 
 export type ReplicaSpec = {
-  /** How many pods of this type; 0 is none. */
+  /** The number of pods of this type. May be 0. */
   readonly replicas: number;
   readonly restartPolicy: RestartPolicy;
   /** A Kubernetes PodTemplateSpec as JSON: `metadata` and `spec`. */
   readonly template: JsonObject;
-  /** What attempts of an interruptible job run once nobody is to interrupt them any more; absent: the same. */
+  /** The template for attempts of an interruptible job that is no longer interruptible. Omitted: the same template. */
   readonly uninterruptedTemplate?: JsonObject;
 };
 
 export type SchedulingPolicy = {
-  /** How many pods of the gang must be admitted together; 1 to the number of all replicas. */
+  /** How many pods of the gang must be admitted together, from 1 to all. */
   readonly minAvailable: number;
   readonly queue: string;
-  /** What the gang's PodGroup asks for, as quantities, instead of the sum of its first members; absent: that sum. */
+  /** The resources in the gang's PodGroup, as quantities. Omitted: the sum of its first members. */
   readonly minResources?: Readonly<Record<string, string>>;
-  /** The priority class of the gang's PodGroup; absent: none. */
+  /** The priority class of the gang's PodGroup. Omitted: none. */
   readonly priorityClass?: string;
-  /** Undo an admission that has fewer than `minAvailable` members running for so long; 0: never. */
+  /** Undo an admission that has run fewer than `minAvailable` members for this long. 0: never. */
   readonly scheduleTimeoutSeconds: number;
 };
 
 export type RunPolicy = {
   readonly cleanPodPolicy: CleanPodPolicy;
-  /** Forget the job so long after it ended; null: never. */
+  /** Delete the job this long after it ended. Null: never. */
   readonly ttlSecondsAfterFinished: number | null;
-  /** Fail the job so long after its start; null: never. */
+  /** Fail the job this long after its start. Null: never. */
   readonly activeDeadlineSeconds: number | null;
-  /** The job fails at this many counted failures, at the first for 0; null: unlimited. */
+  /** The job fails at this number of counted failures; 0 fails at the first. Null: no limit. */
   readonly backoffLimit: number | null;
-  /** The job fails once the system has failed it this often. */
+  /** The job fails at this number of failures of the system. */
   readonly systemBackoffLimit: number;
-  /** After so many failures that the system caused, an interruptible job is not interruptible any more; absent: 1. */
+  /** An interruptible job stops being interruptible after this many failures of the system. Omitted: 1. */
   readonly interruptibleFailureThreshold?: number;
   readonly restartScope: RestartScope;
-  /** The job is not admitted, or not any longer, while this is set; absent in records that are older than the field: false. */
+  /** True: the job is not admitted, and its admission is undone. Omitted in older records: false. */
   readonly suspend?: boolean;
-  /** Its pods may be taken away for others, and run where the platform says that such pods run; absent: no. */
+  /** True: the pods run on interruptible nodes of the platform. Omitted: false. */
   readonly interruptible?: boolean;
-  /** A job of the namespace with this key and the same payload that has succeeded answers for this one; absent: it runs by itself. */
+  /** The job reuses the result of a succeeded job of the namespace with the same key and payload. Omitted: it runs. */
   readonly cacheKey?: string;
   readonly schedulingPolicy: SchedulingPolicy;
 };
 
-/** Where a gang may run; empty lists and maps ask for nothing. */
-export type Placement = {
-  /** Names of clusters; empty: any. */
+/** The clusters and flavors that a gang may use. Empty lists and maps have no effect. */
+type Placement = {
+  /** Names of clusters. Empty: any. */
   readonly clusters: readonly string[];
-  /** Labels that the cluster must carry. */
+  /** Labels that the cluster must have. */
   readonly clusterSelector: Readonly<Record<string, string>>;
-  /** Flavors by their short or full name (`h100`, `gpu/h100`); empty: any. */
+  /** Flavors by short or full name (`h100`, `gpu/h100`). Empty: any. */
   readonly gpuModels: readonly string[];
 };
 
-/** A job's spec after defaulting. Once the job is durable only priority, numbers of replicas and `suspend` change, see `changeJob`. */
+/** A job's spec with defaults. Only priority, numbers of replicas and `suspend` change later, see `changeJob`. */
 export type JobSpec = {
   readonly kind: string;
   /** By replica type as its kind spells it: Master, Worker, Chief, PS, … */
   readonly replicaSpecs: Readonly<Record<string, ReplicaSpec>>;
   readonly runPolicy: RunPolicy;
-  /** What only this kind has: `nprocPerNode`, … */
+  /** The members that only this kind has, such as `nprocPerNode`. */
   readonly kindSpec: JsonObject;
-  /** What commands and arguments name as `{{ .Inputs.NAME }}`; absent: nothing. */
+  /** Values for `{{ .Inputs.NAME }}` in commands and arguments. Omitted: none. */
   readonly inputs?: JsonObject;
-  /** Orders a queue, higher first. */
+  /** The position in the queue: higher first. */
   readonly priority: number;
   readonly placement: Placement;
 };
 
-/** How many pods the job has in full. */
+/** The number of all pods of the job. */
 export function totalReplicas(spec: JobSpec): number {
   return Object.values(spec.replicaSpecs).reduce((sum, replica) => sum + replica.replicas, 0);
 }
 
-/** A replica spec as it is kept and told where templates would only be in the way: its template is empty. */
+/** A replica spec without its template, for the event log and streams. */
 export function bareReplica({ uninterruptedTemplate: _left, ...spec }: ReplicaSpec): ReplicaSpec {
   return { ...spec, template: {} };
 }

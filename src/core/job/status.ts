@@ -1,6 +1,10 @@
+/**
+ * The status of a job: its phase, conditions, admissions and failures. Users read it in `gangway get`, and every
+ * decision of the planner and the workers starts from it.
+ */
 import type { PluginRecord, RecordedInfo, TaskPhase } from "./task-info.ts";
 
-/** Where a job is on its way; the last three are terminal. */
+/** The phase of a job. The last three are terminal. */
 export type JobPhase =
   | "WAITING"
   | "ADMITTED"
@@ -12,7 +16,7 @@ export type JobPhase =
   | "FAILED"
   | "CANCELLED";
 
-/** Kubeflow's condition types, then those that Kueue's users expect. */
+/** Kubeflow's condition types, then those of Kueue. */
 export type ConditionType =
   | "Created"
   | "Running"
@@ -28,7 +32,7 @@ export type ConditionType =
 export type Condition = {
   readonly type: ConditionType;
   readonly status: "True" | "False";
-  /** CamelCase, e.g. `PyTorchJobRunning`. */
+  /** CamelCase, such as `PyTorchJobRunning`. */
   readonly reason: string;
   readonly message: string;
   readonly lastUpdateMs: number;
@@ -37,11 +41,11 @@ export type Condition = {
 
 export type ReplicaStatus = { readonly active: number; readonly succeeded: number; readonly failed: number };
 
-/** Whose fault a failure is; each has a budget of its own. */
+/** The cause of a failure: the user's program, or the system. Each kind has its own budget. */
 export type FailureKind = "USER" | "SYSTEM";
 
 export type Failure = {
-  /** CamelCase, e.g. `ExitCode`, `OOMKilled`, `DeadlineExceeded`, `BackoffLimitExceeded`. */
+  /** CamelCase, such as `ExitCode`, `OOMKilled`, `DeadlineExceeded`, `BackoffLimitExceeded`. */
   readonly code: string;
   readonly kind: FailureKind;
   readonly message: string;
@@ -55,45 +59,51 @@ export type ReplicaKey = `${string}/${number}`;
 export type Attempts = {
   /** Failures counted against `backoffLimit`. */
   readonly user: number;
-  /** Failures that the system caused. */
+  /** Failures of the system. */
   readonly system: number;
-  /** The attempt that the record names for each replica that was started again; absent: 1. */
+  /** The attempt of each replica that was restarted. Omitted: 1. */
   readonly byReplica: Readonly<Record<string, number>>;
-  /** When a replica that failed may be created again, by replica; absent: at once. */
+  /** When a failed replica may be created again. Omitted: at once. */
   readonly notBeforeMs: Readonly<Record<string, number>>;
-  /** High-water mark of container restarts counted so far, by pod uid; only of pods that still matter. */
+  /** The container restarts counted so far, by pod uid. Only for pods that still count. */
   readonly restartsSeen: Readonly<Record<string, number>>;
 };
 
-/** How far an admission has come: `live` runs or starts; `ended` follows a terminal status; `undone` goes back to waiting. */
+/**
+ * The state of an admission. `live`: it starts or runs. `ended`: the job has ended. `undone`: the job waits again or is
+ * suspended.
+ */
 export type AdmissionState = "live" | "ended" | "undone";
 
-/** One boarding of a gang. Numbered 1, 2, … within its job. */
+/** One admission of a gang. Numbered 1, 2, … within its job. */
 export type Admission = {
   readonly number: number;
-  /** Empty for a job without pods, which is in no cluster. */
-  readonly cluster: string;
+  /** Null for a job without pods, which runs in no cluster. */
+  readonly cluster: string | null;
   readonly admitTimeMs: number;
-  /** How many replicas of each type belong to it: the first ones by index. */
+  /** The number of members of each type: the first ones by index. */
   readonly members: Readonly<Record<string, number>>;
-  /** The flavor that each extended resource was admitted under: `nvidia.com/gpu` → `gpu/h100`; empty for a gang that asks for none. */
+  /** The flavor of each extended resource: `nvidia.com/gpu` → `gpu/h100`. Empty for a gang that requests none. */
   readonly flavors: Readonly<Record<string, string>>;
-  /** Node labels that the flavors demand: pods get them as required node affinity. */
+  /** Node labels of the flavors. Pods get them as required node affinity. */
   readonly nodeLabels: Readonly<Record<string, string>>;
   readonly state: AdmissionState;
-  /** When its tokens were released; null while it holds them. */
+  /** When its tokens were released. Null while it holds them. */
   readonly tokensReleasedMs: number | null;
-  /** When an observer last saw nothing of it left in its cluster; null while something is or may be there. */
+  /** When its cluster was seen without any of its objects. Null while some exist or may exist. */
   readonly goneMs: number | null;
   /**
-   * Live: since when fewer than `minAvailable` members run or ended well, or fewer than all that have not failed for good if these are less;
-   * null while enough do. Starts at the admission. No longer live:
-   * until when its pods were asked for, as far as is known; a create whose answer was lost may come a while after.
+   * While live: since when fewer than `minAvailable` members run or have succeeded, or fewer than all that can still
+   * run, if those are less. Null while enough do. Starts at the admission. Afterwards: the time until which pods may
+   * have been created; a create whose answer was lost may take effect later.
    */
   readonly belowMinSinceMs: number | null;
 };
 
-/** Why a job waits, as far as it is stored; its position is computed when read. */
+/** An admission of a job with pods: it is in a cluster. */
+export type GangAdmission = Admission & { readonly cluster: string };
+
+/** Why a job waits. Its position is computed when it is read. */
 export type Waiting = {
   /** CamelCase: `QueueQuota`, `ClusterCapacity`, `Backoff`, `Draining`, … */
   readonly reason: string;
@@ -101,10 +111,10 @@ export type Waiting = {
   readonly sinceMs: number;
 };
 
-/** After an undone admission: when the gang may be admitted again, and which cluster comes last. */
-export type AdmissionBackoff = { readonly undone: number; readonly notBeforeMs: number; readonly lastCluster: string };
+/** After an undone admission: when the gang may be admitted again, and which cluster is tried last. */
+type AdmissionBackoff = { readonly undone: number; readonly notBeforeMs: number; readonly lastCluster: string };
 
-/** How the first pods of an admission are, by replica: who is not named has not started yet, or not again. */
+/** The phases of the first pods of an admission, by replica. Omitted replicas have not started. */
 export type PodPhases = {
   readonly admission: number;
   readonly phases: Readonly<Record<ReplicaKey, TaskPhase>>;
@@ -120,24 +130,27 @@ export type JobStatus = {
   readonly failure: Failure | null;
   readonly attempts: Attempts;
   readonly backoff: AdmissionBackoff | null;
-  /** How the pods of an admission were when they were last seen; absent before that. */
+  /** The phases of the pods when they were last seen. Omitted: not seen yet. */
   readonly pods?: PodPhases;
-  /** When the number of replicas was last changed; absent: never. Until a while later, pods of the old number may still be made. */
+  /**
+   * When the number of replicas was last changed: pods of the old number may be created until shortly after. Omitted:
+   * never.
+   */
   readonly resizedMs?: number;
-  /** What the job's kind has told of it last; absent: nothing. */
+  /** The last info of the job's plugin. Omitted: none. */
   readonly info?: RecordedInfo;
   /**
-   * Whether another job's result answers for this one, and whose (`namespace/name`): `waiting` for one on its way, `miss` where there was none.
-   * Absent before that was looked for, and where it is not asked for.
+   * The state of the search for another job's result, and that job (`namespace/name`). `waiting`: that job has not
+   * ended. `miss`: there is none. Omitted: not searched yet, or not requested.
    */
   readonly cache?: { readonly state: "waiting" | "miss" | "hit"; readonly by: string };
-  /** Where the plugin of the job's kind stands; absent before it was first called. */
+  /** The state of the job's plugin. Omitted: not called yet. */
   readonly plugin?: PluginRecord;
 };
 
-export const TERMINAL_PHASES: readonly JobPhase[] = ["SUCCEEDED", "FAILED", "CANCELLED"];
+const TERMINAL_PHASES: readonly JobPhase[] = ["SUCCEEDED", "FAILED", "CANCELLED"];
 
-/** True once a job has ended for good; its pods may still be cleaned up. */
+/** True once a job has ended. Its pods may still be cleaned up. */
 export function isTerminal(status: JobStatus): boolean {
   return TERMINAL_PHASES.includes(status.phase);
 }

@@ -1,6 +1,9 @@
 import type { JsonObject } from "../../runtime/json.ts";
 
-/** How far a task has come, in Flyte's words. UNDEFINED: not known in this round. Failures and SUCCESS and ABORTED end an attempt. */
+/**
+ * The phase of a task, in Flyte's words. UNDEFINED: not known in this call. SUCCESS, failures and ABORTED end an
+ * attempt.
+ */
 export const TASK_PHASES = [
   "UNDEFINED",
   "NOT_READY",
@@ -16,74 +19,74 @@ export const TASK_PHASES = [
 ] as const;
 export type TaskPhase = (typeof TASK_PHASES)[number];
 
-/** Where something of a job can be read. */
+/** A link to a log. */
 export type LogLink = { readonly name: string; readonly uri: string };
 
 export const CACHE_STATUSES = ["DISABLED", "MISS", "HIT", "POPULATED"] as const;
-/** Whether a result came from an earlier job. */
+/** Whether a result is that of an earlier job. */
 export type CacheStatus = (typeof CACHE_STATUSES)[number];
 
-/** Something outside that a job has started. */
+/** A resource at a service that belongs to the job. */
 export type ExternalResource = {
   readonly externalId: string;
-  /** Stays the same through retries, although the id may change. */
+  /** Stays the same across retries, although the id may change. */
   readonly index: number;
   readonly retryAttempt: number;
-  /** Null: it has none. */
+  /** Null: none. */
   readonly phase: TaskPhase | null;
   readonly cacheStatus: CacheStatus | null;
   readonly logs: readonly LogLink[];
 };
 
-/** One more thing that was the case on the way. */
+/** A reason on the way to the present phase. */
 export type ReasonInfo = { readonly reason: string; readonly occurredAtMs: number | null };
 
-/** Of so many pods a job tells each by itself; one of ten thousand pods is read by its labels. */
+/** A job shows at most this many pods one by one. Find the others by their labels. */
 export const PODS_TOLD_MAX = 100;
 
-/** What a kind tells of its job beside the phase. */
+/** Details of a task beside its phase. */
 export type TaskInfo = {
   readonly logs: readonly LogLink[];
   readonly externalResources: readonly ExternalResource[];
-  /** When it came to be so; reported when the record was made. */
+  /** `occurredAtMs`: when the phase began. `reportedAtMs`: when the info was recorded. Null: unknown. */
   readonly occurredAtMs: number | null;
   readonly reportedAtMs: number | null;
   readonly additionalReasons: readonly ReasonInfo[];
-  /** Whatever else the kind shows. */
+  /** Any other details that the kind shows. */
   readonly customInfo: JsonObject | null;
 };
 
-/** The last news of a job from its kind: phase and version name it, and the same ones are no news. */
+/** The last info of a job from its plugin. An info with the same phase and version is not recorded again. */
 export type RecordedInfo = TaskInfo & {
   readonly phase: TaskPhase;
   readonly version: number;
   readonly reason: string;
 };
 
-/** What a kind keeps for its next round; `version` says in which form. */
+/** The state that a plugin keeps between calls. `version` names its form. */
 export type PluginState = { readonly version: number; readonly value: JsonObject | null };
 
-/** The next call that a kind's plugin is due; `done`: none. */
+/** The next call of a plugin. `done`: none. */
 export type PluginStage = "handle" | "abort" | "finalize" | "done";
 
 /**
- * Where the plugin of a job without pods stands with one attempt of one admission. Of a job with pods it is there only where its kind has failed,
- * and counts how often.
+ * The progress of a plugin with one attempt of one admission of a job without pods. A job with pods has this record
+ * only if its kind threw an error: it then counts the failed calls.
  *
- *   handle ──▶ finalize ──▶ done             the plugin has said the end
- *     │           ▲   └───▶ handle           of an attempt that is followed by another, without its state
- *     └──▶ abort ─┘                          cancelled, suspended, out of time, given up, or a failure that wants clean-up
+ *   handle ──▶ finalize ──▶ done: the plugin has reported the end
+ *     │ ▲ └───▶ handle of the next attempt, without the state of this one
+ *     └──▶ abort ─┘ cancelled, suspended, past the deadline, out of budget, or a failure with clean-up
  */
 export type PluginRecord = {
   readonly admission: number;
-  /** Counts on over admissions, as attempts of pods do. */
+  /** Continues across admissions, as the attempts of pods do. */
   readonly attempt: number;
   readonly stage: PluginStage;
   readonly state: PluginState;
-  /** The present stage's call that failed so often in a row. */
+  /** How often in a row the call of this stage has failed. */
   readonly failedCalls: number;
-  /** How the last of them failed; absent where none has. */
+  /** The last failure. Omitted: none. */
   readonly lastFailure?: string;
-  /** The next call is not made before. */
+  /** The earliest time of the next call. */
   readonly notBeforeMs: number;
 };

@@ -11,15 +11,17 @@ const CLUSTER_SPEC: readonly (keyof ClusterSpec | "volumes" | "volumeMounts" | "
   "command",
   "serviceAccount",
 ];
-/** What is made for jobs beside pods and services: what a cluster's permissions name. */
+/** The kinds of objects that Gangway may create beside pods and services, as the permissions in clusters say. */
 const OBJECT_KINDS = ["ConfigMap", "ServiceAccount", "Role", "RoleBinding"];
 
-/** @throws Error saying what of it no pod could be given. */
+/** @throws Error that names the member that cannot become part of a pod. */
 export function checkedClusterSpec(answer: unknown): ClusterSpec {
-  const spec = objectOf(answer, "clusterSpec must return an object with env and initContainers, and no promise");
+  const spec = objectOf(answer, "clusterSpec must return an object with env and initContainers, not a promise");
   const unknown = Object.keys(spec).find((member) => !CLUSTER_SPEC.some((known) => known === member));
   must(unknown === undefined, `clusterSpec returned ${unknown}; it may return ${CLUSTER_SPEC.join(", ")}`);
-  for (const [container, list] of Object.entries(objectOf(spec["env"], "clusterSpec must return env by container"))) {
+  for (const [container, list] of Object.entries(
+    objectOf(spec["env"], "clusterSpec must return env as lists by container"),
+  )) {
     const path = `clusterSpec's env.${container}`;
     for (const variable of listOf(list, path)) checkVariable(variable, path);
   }
@@ -45,9 +47,9 @@ function checkVariable(variable: JsonObject, path: string): void {
   must(valueFrom === undefined || isJsonObject(valueFrom), `${path} has ${name}, whose valueFrom must be an object`);
 }
 
-/** @throws Error naming the first that cannot be made. */
+/** @throws Error that names the first object that cannot be created. */
 export function checkedObjects(answer: unknown): readonly JsonObject[] {
-  const objects = listOf(answer, "what objects returns");
+  const objects = listOf(answer, "the result of objects");
   for (const [at, { apiVersion, kind, metadata }] of objects.entries()) {
     const known = OBJECT_KINDS.some((one) => one === kind);
     must(known, `objects returned a ${kind} at ${at}; it may return ${OBJECT_KINDS.join(", ")}`);
@@ -58,18 +60,18 @@ export function checkedObjects(answer: unknown): readonly JsonObject[] {
   return objects;
 }
 
-/** @throws Error where it is none; undefined is null. */
+/** Reads undefined as null. @throws Error if the answer is not a verdict. */
 export function checkedVerdict(answer: unknown): Verdict {
   const found = VERDICTS.find((one) => one === (answer ?? null));
   must(found !== undefined, `verdict returned ${shown(answer)}; it must return running, succeeded, failed or null`);
   return found ?? null;
 }
 
-/** @throws Error where it is no list of errors. */
+/** @throws Error if the answer is not a list of errors. */
 export function checkedErrors(answer: unknown): readonly FieldError[] {
-  const errors = listOf(answer, "what validate returns");
+  const errors = listOf(answer, "the result of validate");
   const areErrors = errors.every(({ path, message }) => typeof path === "string" && typeof message === "string");
-  must(areErrors, "what validate returns must be a list of { path, message }, both text");
+  must(areErrors, "the result of validate must be a list of { path, message }, both text");
   return errors as unknown as readonly FieldError[];
 }
 
@@ -78,8 +80,8 @@ function objectOf(value: unknown, otherwise: string): JsonObject {
   return value as JsonObject;
 }
 
-function listOf(value: unknown, what: string): readonly JsonObject[] {
-  must(Array.isArray(value) && value.every(isJsonObject), `${what} must be a list of objects`);
+function listOf(value: unknown, name: string): readonly JsonObject[] {
+  must(Array.isArray(value) && value.every(isJsonObject), `${name} must be a list of objects`);
   return value as readonly JsonObject[];
 }
 
@@ -91,6 +93,6 @@ function shown(value: unknown): string {
   return typeof value === "string" ? value.slice(0, 100) : `a value of type ${typeof value}`;
 }
 
-function must(holds: boolean, what: string): void {
-  if (!holds) throw new Error(what);
+function must(holds: boolean, message: string): void {
+  if (!holds) throw new Error(message);
 }

@@ -3,15 +3,15 @@ import { ROLE_NAME } from "./check-sent.ts";
 import type { Kind } from "./kind.ts";
 import { schemaFault } from "./schema-words.ts";
 
-/** Throws an error with these words unless something holds. */
+/** Throws an error with this text if the condition does not hold. */
 export type Must = (holds: boolean, what: string) => void;
 
 const NAME = /^[A-Za-z][A-Za-z0-9]{0,62}$/;
-/** What these members must look like: they become names of manifests, labels, containers and ports. */
+/** The required form of members that become names in manifests and labels. */
 const TEXTS = {
   description: { as: /^/, what: "text" },
-  apiVersion: { as: /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?\/[a-z0-9]{1,63}$/, what: "text as acme.com/v1" },
-  replicaSpecsField: { as: /^[a-z][A-Za-z0-9]{0,62}$/, what: "a member's name as replicaSpecs" },
+  apiVersion: { as: /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?\/[a-z0-9]{1,63}$/, what: "text such as acme.com/v1" },
+  replicaSpecsField: { as: /^[a-z][A-Za-z0-9]{0,62}$/, what: "the name of a member, such as replicaSpecs" },
   operatorName: {
     as: /^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/,
     what: "a label's value: at most 63 letters, digits, dashes, dots and underscores",
@@ -37,15 +37,15 @@ const MEMBERS: readonly (keyof Kind | "elasticRoles" | "runs")[] = [
 const RESTART_POLICIES = ["Always", "OnFailure", "Never", "ExitCode"];
 const RESTART_SCOPES = ["REPLICA", "GANG"];
 
-/** Looks at all that a kind says of itself before a job of it exists, whatever that may be. */
+/** Checks every member of a kind when it is registered. The kind may be any value. */
 export function checkKind(kind: unknown, must: Must): void {
-  must(isJsonObject(kind), "a kind must be an object, as podKind and serviceKind make them");
+  must(isJsonObject(kind), "a kind must be an object: make it with podKind or serviceKind");
   const members = kind as Record<string, unknown>;
   const { name, runs = "pods" } = members;
   must(typeof name === "string" && NAME.test(name), "a kind's name must be a letter, then up to 62 letters and digits");
   const its: Must = (holds, what) => must(holds, `${name}.${what}`);
   const unknown = Object.keys(members).find((member) => !MEMBERS.some((known) => known === member));
-  its(unknown === undefined, `${unknown} is no member of a kind; these are: ${MEMBERS.join(", ")}`);
+  its(unknown === undefined, `${unknown} is not a member of a kind; members are: ${MEMBERS.join(", ")}`);
   its(runs === "pods" || runs === "service", "runs must be pods or service");
   for (const [member, { as, what }] of Object.entries(TEXTS))
     its(matches(members[member], as), `${member} must be ${what}`);
@@ -55,7 +55,7 @@ export function checkKind(kind: unknown, must: Must): void {
   checkContainer(members, its);
   checkRoles(members, its);
   checkDefaults(members["defaults"], its);
-  its(isJson(members["example"]) && isJsonObject(members["example"]), "example must be an object of JSON, a manifest");
+  its(isJson(members["example"]) && isJsonObject(members["example"]), "example must be a manifest: an object of JSON");
   checkSchema(members["kindSpecSchema"], its);
 }
 
@@ -64,13 +64,13 @@ function checkContainer(
   its: Must,
 ): void {
   const named = defaultContainer === null || matches(defaultContainer, CONTAINER);
-  its(named, "defaultContainer must be null or a container's name: letters in lower case, digits and dashes");
+  its(named, "defaultContainer must be null or a container's name: lower-case letters, digits and dashes");
   its(typeof containerRequired === "boolean", "containerRequired must be true or false");
   its(containerRequired === false || defaultContainer !== null, "containerRequired needs a defaultContainer");
   if (defaultPort === null) return;
   its(isJsonObject(defaultPort), "defaultPort must be null or { name, number }");
   const { name, number } = defaultPort as Record<string, unknown>;
-  its(matches(name, PORT_NAME), "defaultPort.name must be up to 15 letters in lower case, digits and dashes");
+  its(matches(name, PORT_NAME), "defaultPort.name must be up to 15 lower-case letters, digits and dashes");
   its(isWhole(number, 1) && Number(number) <= 65_535, "defaultPort.number must be a whole number of 1 to 65535");
 }
 
@@ -78,24 +78,27 @@ function checkRoles({ runs, roles, roleName }: Record<string, unknown>, its: Mus
   its(roles === null || Array.isArray(roles), "roles must be a list or null");
   const listed = (roles ?? []) as readonly unknown[];
   if (runs === "service") {
-    its(roles !== null && listed.length === 0, "roles must be empty: it runs a service");
+    its(roles !== null && listed.length === 0, "roles must be empty, because the kind runs a service");
     return;
   }
-  its(roles === null || listed.length > 0, "roles must name one role or more; null lets jobs name theirs");
+  its(
+    roles === null || listed.length > 0,
+    "roles must name at least one role, or be null so that jobs may use any names",
+  );
   const seen = new Set<string>();
   for (const [at, role] of listed.entries()) {
     its(isJsonObject(role), `roles[${at}] must be an object with name, min and max`);
     const { name, min, max } = role as Record<string, unknown>;
     const named = matches(name, ROLE_NAME);
     its(named, `roles[${at}].name must be a letter, then up to 29 letters, digits and dashes`);
-    its(isWhole(min, 0), `roles[${at}].min must be a whole number of 0 or more`);
+    its(isWhole(min, 0), `roles[${at}].min must be a whole number of at least 0`);
     const bounded = max === null || (isWhole(max, 1) && Number(max) >= Number(min));
-    its(bounded, `roles[${at}].max must be null or a whole number of 1 or more, and no less than min`);
-    its(!seen.has(String(name).toLowerCase()), `roles names ${name} twice`);
+    its(bounded, `roles[${at}].max must be null, or a whole number of at least 1 and at least min`);
+    its(!seen.has(String(name).toLowerCase()), `roles must not name ${name} twice`);
     seen.add(String(name).toLowerCase());
   }
   for (const { name } of listed as readonly { readonly name: string }[]) {
-    its(spelled(roleName, name) === name, `roleName must leave ${name} as roles spells it`);
+    its(spelled(roleName, name) === name, `roleName must return ${name} unchanged, as roles spells it`);
   }
 }
 
@@ -113,7 +116,10 @@ function checkDefaults(defaults: unknown, its: Must): void {
   const isOne = (value: unknown, of: readonly string[]) => of.some((one) => one === value);
   its(isOne(restartPolicy, RESTART_POLICIES), `defaults.restartPolicy must be one of ${RESTART_POLICIES.join(", ")}`);
   its(isOne(restartScope, RESTART_SCOPES), `defaults.restartScope must be one of ${RESTART_SCOPES.join(", ")}`);
-  its(backoffLimit === null || isWhole(backoffLimit, 0), "defaults.backoffLimit must be null or a whole number from 0");
+  its(
+    backoffLimit === null || isWhole(backoffLimit, 0),
+    "defaults.backoffLimit must be null or a whole number of at least 0",
+  );
 }
 
 function checkSchema(schema: unknown, its: Must): void {
@@ -131,7 +137,7 @@ function isWhole(value: unknown, min: number): boolean {
   return Number.isSafeInteger(value) && Number(value) >= min;
 }
 
-/** False for what has cycles or numbers that JSON has not. */
+/** False for values with cycles, and for values that JSON cannot hold. */
 function isJson(value: unknown): boolean {
   try {
     return JSON.stringify(value) !== undefined;

@@ -2,14 +2,13 @@ import type { Json, JsonObject } from "../../runtime/json.ts";
 import { arrayAt, isJsonObject, numberAt, objectAt, stringAt } from "../../runtime/json.ts";
 import type { FieldError } from "../job/sent.ts";
 
-/** An integer as Kubernetes' int32 fields hold it. */
+/** The largest integer of Kubernetes' int32 fields. */
 const INT32_MAX = 2 ** 31 - 1;
 
 /**
- * What is wrong with a value by a JSON Schema, at its path. Of JSON Schema these words count: `type` (one or several), `enum`, `pattern`,
- * `minLength`, `minimum`, `maximum`, `minItems`, `items`, `properties`, `required` and `additionalProperties: false`; integers end at 32 bits where no
- * bound is given. What a pattern allows is said in the words of `x-allowed`; `x-ignored` says why a member does nothing. Null counts as absent.
- * `schemaFault` refuses schemas with other words.
+ * Checks a value against a JSON Schema. Supports the keywords that `podKind` lists; `schemaFault` refuses schemas with
+ * others. An integer without bounds must fit 32 bits. Messages describe allowed values by `x-allowed`, if it is set.
+ * Null counts as omitted.
  */
 export function schemaErrors(schema: JsonObject, value: Json | undefined, path: string): readonly FieldError[] {
   if (value === undefined || value === null) return [];
@@ -31,7 +30,7 @@ function scalarError(schema: JsonObject, value: Json): string | null {
   if (typeof value === "number") return numberError(schema, value);
   const pattern = stringAt(schema, "pattern");
   if (typeof value === "string" && pattern !== undefined && !new RegExp(pattern, "u").test(value)) {
-    return `must be ${stringAt(schema, "x-allowed") ?? `as ${pattern} says`}`;
+    return `must be ${stringAt(schema, "x-allowed") ?? `text that matches ${pattern}`}`;
   }
   const minLength = numberAt(schema, "minLength") ?? 0;
   if (typeof value !== "string" || value.length >= minLength) return null;
@@ -43,8 +42,8 @@ function numberError(schema: JsonObject, value: number): string | null {
   const minimum = numberAt(schema, "minimum") ?? -end;
   const maximum = numberAt(schema, "maximum") ?? end;
   if (value >= minimum && value <= maximum) return null;
-  const said = stringAt(schema, "x-allowed");
-  if (said !== undefined) return `must be ${said}`;
+  const allowed = stringAt(schema, "x-allowed");
+  if (allowed !== undefined) return `must be ${allowed}`;
   if (maximum === end && value < minimum) return `must be at least ${minimum}`;
   return minimum === -end ? `must be at most ${maximum}` : `must be from ${minimum} to ${maximum}`;
 }
@@ -67,7 +66,7 @@ function memberErrors(schema: JsonObject, value: JsonObject, path: string): read
     const at = `${path}.${name}`;
     if (isJsonObject(inner)) return schemaErrors(inner, member, at);
     const unknown = schema["additionalProperties"] === false && member !== undefined && member !== null;
-    return unknown ? [{ path: at, message: `is no field of ${stringAt(schema, "title") ?? path}` }] : [];
+    return unknown ? [{ path: at, message: `is not a field of ${stringAt(schema, "title") ?? path}` }] : [];
   });
   return [...missing, ...wrong];
 }

@@ -4,18 +4,18 @@ import { parseMilli } from "../pods/quantity.ts";
 import { schemaErrors } from "./check-schema.ts";
 import { isService, type Kind, type RoleBounds } from "./kind.ts";
 
-/** What a replica type may be called: it becomes a part of pods' names. */
+/** The form of the name of a replica type. It becomes part of the names of pods. */
 export const ROLE_NAME = /^[A-Za-z][A-Za-z0-9-]{0,29}$/;
 
 /**
- * What a kind finds wrong with a spec as it was sent: unknown replica types, their bounds, the missing default container, members of the
- * kind spec. Paths are the API's (`spec.replicaSpecs.Worker.replicas`); what templates hold is `checkTemplate`'s.
+ * Checks a submitted spec against its kind: replica types, their numbers, the default container, and the kind spec.
+ * Paths are those of the API, such as `spec.replicaSpecs.Worker.replicas`. `checkTemplate` checks the templates.
  */
 export function checkSent(kind: Kind, sent: SentSpec): readonly FieldError[] {
   return [...checkRoles(kind, sent), ...checkMinimum(sent), ...checkMinResources(sent), ...checkKindSpec(kind, sent)];
 }
 
-/** A ResourceList: a PodGroup with anything else is refused by the cluster, long after the job was accepted. */
+/** Checks the quantities of the future PodGroup. Otherwise the cluster would refuse it only after the admission. */
 function checkMinResources({ runPolicy }: SentSpec): readonly FieldError[] {
   return Object.entries(runPolicy?.schedulingPolicy?.minResources ?? {})
     .filter(([, quantity]) => (parseMilli(quantity) ?? -1n) < 0n)
@@ -24,7 +24,7 @@ function checkMinResources({ runPolicy }: SentSpec): readonly FieldError[] {
       const path = "spec.runPolicy.schedulingPolicy.minResources";
       return {
         path,
-        message: `has "${shown}" for ${resource.slice(0, 63)}: must be a quantity of 0 or more, e.g. 64Gi`,
+        message: `has "${shown}" for ${resource.slice(0, 63)}: must be a quantity of at least 0, such as 64Gi`,
       };
     });
 }
@@ -35,7 +35,7 @@ function checkRoles(kind: Kind, { replicaSpecs }: SentSpec): readonly FieldError
   for (const [role, replica] of Object.entries(replicaSpecs)) {
     const path = `spec.replicaSpecs.${role}`;
     const spelled = kind.roleName(role).toLowerCase();
-    if (seen.has(spelled)) errors.push({ path, message: "is given twice, in different case" });
+    if (seen.has(spelled)) errors.push({ path, message: "is set twice: upper and lower case do not matter" });
     seen.add(spelled);
     errors.push(...checkRole(kind, { role, replica, path }));
   }
@@ -45,7 +45,7 @@ function checkRoles(kind: Kind, { replicaSpecs }: SentSpec): readonly FieldError
   );
   const total = Object.values(replicaSpecs).reduce((sum, { replicas = 1 }) => sum + Math.max(replicas, 0), 0);
   if (total === 0 && missing.length === 0 && !isService(kind))
-    errors.push({ path: "spec.replicaSpecs", message: "must ask for at least one replica" });
+    errors.push({ path: "spec.replicaSpecs", message: "must have at least one replica" });
   return errors;
 }
 
@@ -62,9 +62,9 @@ function checkRole(kind: Kind, { role, replica, path }: SentRole): readonly Fiel
     return [{ path, message: "must be a letter, then up to 29 letters, digits and dashes" }];
   }
   if (kind.roles !== null && bounds === undefined) {
-    if (isService(kind)) return [{ path, message: `must not be there: a ${kind.name} has no replicas` }];
+    if (isService(kind)) return [{ path, message: `is not allowed: a ${kind.name} has no replicas` }];
     const known = kind.roles.map(({ name }) => name).join(", ");
-    return [{ path, message: `is no replica type of ${kind.name}; these are: ${known}` }];
+    return [{ path, message: `is not a replica type of ${kind.name}; types are: ${known}` }];
   }
   return [...checkCount({ role, replica, path }, bounds), ...checkContainer(kind, { role, replica, path })];
 }
@@ -72,18 +72,18 @@ function checkRole(kind: Kind, { role, replica, path }: SentRole): readonly Fiel
 function checkCount({ replica, path }: SentRole, bounds: RoleBounds | undefined): readonly FieldError[] {
   const count = replica.replicas ?? 1;
   const { min = 0, max = null } = bounds ?? {};
-  const said = (message: string) => [{ path: `${path}.replicas`, message }];
-  if (count < 0) return said("must not be negative");
-  if (min === max && count !== min) return said(`must be exactly ${min}`);
-  if (count < min) return said(`must be at least ${min}`);
-  return max !== null && count > max ? said(`must be at most ${max}`) : [];
+  const error = (message: string) => [{ path: `${path}.replicas`, message }];
+  if (count < 0) return error("must not be negative");
+  if (min === max && count !== min) return error(`must be exactly ${min}`);
+  if (count < min) return error(`must be at least ${min}`);
+  return max !== null && count > max ? error(`must be at most ${max}`) : [];
 }
 
 function checkContainer(kind: Kind, { replica, path }: SentRole): readonly FieldError[] {
   const containers = arrayAt(objectAt(replica.template, "spec"), "containers");
   if (!kind.containerRequired || containers.length === 0) return [];
   if (containers.some((container) => stringAt(container, "name") === kind.defaultContainer)) return [];
-  const message = `must have a container named ${kind.defaultContainer}, as every ${kind.name} does`;
+  const message = `must have a container named ${kind.defaultContainer}: ${kind.name} requires it`;
   return [{ path: `${path}.template.spec.containers`, message }];
 }
 
@@ -96,14 +96,14 @@ function checkMinimum({ replicaSpecs, runPolicy }: SentSpec): readonly FieldErro
   return minimum > total ? [{ path, message: `must be at most the number of replicas, ${total}` }] : [];
 }
 
-/** What a schema cannot say is looked at once the schema holds. */
+/** Runs `validate` only if the schema holds. */
 function checkKindSpec(kind: Kind, sent: SentSpec): readonly FieldError[] {
-  // One that is absent may still lack what is required.
+  // An omitted kind spec may lack required members too.
   const errors = schemaErrors(kind.kindSpecSchema, sent.kindSpec ?? {}, "spec.kindSpec");
   return errors.length > 0 ? errors : kind.validate(sent);
 }
 
-/** What a spec holds that its kind takes, since manifests have it, and does nothing with: members whose schema says `x-ignored`. */
+/** Returns the members that the kind accepts but ignores: their schema says `x-ignored`. */
 export function ignoredMembers(kind: Kind, { kindSpec = {} }: SentSpec): readonly FieldError[] {
   return ignoredWithin(kind.kindSpecSchema, kindSpec, "spec.kindSpec");
 }

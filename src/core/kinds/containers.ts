@@ -1,13 +1,35 @@
-import { arrayAt, type JsonObject, objectAt, stringAt } from "../../runtime/json.ts";
-import type { EnvVar, Gang, Replica } from "./kind.ts";
+import { arrayAt, type JsonObject, numberAt, objectAt, stringAt } from "../../runtime/json.ts";
+import type { JobSpec } from "../job/spec.ts";
+import type { EnvVar, Gang, Kind, Replica } from "./kind.ts";
 
-/** The pod spec that the template of a replica type holds. */
+/** The pod spec in the template of a replica type. */
 export function podSpecOf({ spec }: Pick<Gang, "spec">, role: string): JsonObject {
   return objectAt(spec.replicaSpecs[role]?.template, "spec");
 }
 
-/** The same variables for each container of a replica's pod. */
+/** The same variables for every container of a replica's pod. */
 export function everyContainer(replica: Replica, env: readonly EnvVar[]): Readonly<Record<string, readonly EnvVar[]>> {
   const names = arrayAt(podSpecOf(replica, replica.role), "containers").map((one) => stringAt(one, "name") ?? "");
   return Object.fromEntries(names.map((name) => [name, env]));
+}
+
+/**
+ * The default container of a pod spec: the one with the kind's name for it, else the first. Empty without containers.
+ */
+export function defaultContainerOf(podSpec: JsonObject, kind: Pick<Kind, "defaultContainer">): JsonObject {
+  const containers = arrayAt(podSpec, "containers");
+  const named = containers.find((container) => stringAt(container, "name") === kind.defaultContainer);
+  return objectAt({ container: named ?? containers[0] }, "container");
+}
+
+/**
+ * The port of a replica type: the one that its default container declares under the kind's port name, else the kind's
+ * default. 0: none.
+ */
+export function portOf(spec: JobSpec, role: string, kind: Pick<Kind, "defaultContainer" | "defaultPort">): number {
+  const podSpec = objectAt(spec.replicaSpecs[role]?.template, "spec");
+  const declared = arrayAt(defaultContainerOf(podSpec, kind), "ports").find(
+    (port) => stringAt(port, "name") === kind.defaultPort?.name,
+  );
+  return numberAt(declared, "containerPort") ?? kind.defaultPort?.number ?? 0;
 }

@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../runtime/json.ts";
 
-/** The parts of an example manifest; `replicas` by replica type. */
-export type Example = {
+/** The parts of an example manifest. `replicas` is by replica type. */
+type Example = {
   readonly apiVersion: string;
   readonly kind: string;
   readonly replicaSpecsField: string;
@@ -10,7 +10,7 @@ export type Example = {
   readonly replicas: Readonly<Record<string, number>>;
 };
 
-/** A manifest of the kind that can be submitted as it is: one GPU for each replica. */
+/** A manifest that can be submitted as it is, with one GPU for each replica. */
 export function exampleManifest(example: Example): JsonObject {
   const replicaSpec = (replicas: number): JsonObject => ({
     replicas,

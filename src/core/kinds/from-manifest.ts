@@ -1,12 +1,16 @@
+/**
+ * Reads a job from a manifest. It serves users who bring manifests of Kubeflow, or write those of Gangway, and who must
+ * see every wrong field at once.
+ */
 import { canonicalJson, isJsonObject, type Json, type JsonObject, objectAt } from "../../runtime/json.ts";
 import type { FieldError, SentReplicaSpec, SentRunPolicy, SentSchedulingPolicy, SentSpec } from "../job/sent.ts";
 import type { CleanPodPolicy, RestartPolicy, RestartScope } from "../job/spec.ts";
-import { isService } from "./kind.ts";
-import { kindOf, servedKinds, UNSERVED_KINDS } from "./registry.ts";
+import { isService, type Kind } from "./kind.ts";
+import { type Registry, UNSERVED_KINDS } from "./registry.ts";
 import { SentReader, sentOnly } from "./sent-reader.ts";
 
 /** The metadata that a manifest may give a job. */
-export type SentMetadata = {
+type SentMetadata = {
   readonly name?: string;
   readonly generateName?: string;
   readonly namespace?: string;
@@ -16,7 +20,7 @@ export type SentMetadata = {
 
 export type Manifest = { readonly metadata: SentMetadata; readonly spec: SentSpec };
 
-export type ManifestOutcome =
+type ManifestOutcome =
   | { readonly kind: "read"; readonly manifest: Manifest }
   | { readonly kind: "refused"; readonly errors: readonly FieldError[] };
 
@@ -27,43 +31,53 @@ const OWN_API_VERSION = "gangway.dev/v1";
 const OWN_SPEC_FIELDS = ["kind", "replicaSpecs", "runPolicy", "kindSpec", "inputs", "priority", "placement"];
 
 /**
- * Reads a manifest: Kubeflow's (`kubeflow.org/v1`, whose own members of `spec` become the kind spec) or ours (`gangway.dev/v1`, the
- * proto's JSON names). Nothing is defaulted. Refused with every wrong field; never throws, whatever the JSON holds.
+ * Reads a manifest. `kubeflow.org/v1`: the kind's own members of `spec` become the kind spec. `gangway.dev/v1`: the
+ * JSON names of the API. Sets no defaults, names every wrong field, and never throws.
  */
-export function fromManifest(doc: JsonObject): ManifestOutcome {
+export function fromManifest(doc: JsonObject, kinds: Registry): ManifestOutcome {
   const reader = new SentReader();
   const apiVersion = reader.text(doc["apiVersion"], "apiVersion");
   const own = apiVersion === OWN_API_VERSION;
-  const kindName = readKindName(reader, doc, own);
-  if (kindName === null) return { kind: "refused", errors: reader.errors };
+  const named = readKind(reader, { doc, own }, kinds);
+  if (named === null) return { kind: "refused", errors: reader.errors };
   const metadata = readMetadata(reader, reader.object(doc["metadata"], "metadata") ?? {});
-  checkApiVersion(reader, { apiVersion, kindName });
+  checkApiVersion(reader, apiVersion, named);
   if (reader.errors.length > 0) return { kind: "refused", errors: reader.errors };
   const spec = reader.object(doc["spec"], "spec") ?? reader.fail("spec", "is required") ?? {};
-  const sent = own ? readOwn(reader, kindName, spec) : readKubeflow(reader, { kindName, spec });
+  const sent = own ? readOwn(reader, named, spec) : readKubeflow(reader, named, spec);
   if (reader.errors.length > 0) return { kind: "refused", errors: reader.errors };
   return { kind: "read", manifest: { metadata, spec: sent } };
 }
 
-/** The kind that a document asks for, null if it is not served. `kind: Job` of ours may name another in `spec.kind`, as the API's JSON does. */
-function readKindName(reader: SentReader, doc: JsonObject, own: boolean): string | null {
+/** A kind that is served, and the name that a document gives it: the default kind serves other names too. */
+type NamedKind = { readonly name: string; readonly kind: Kind };
+
+/**
+ * The kind that a document names. Null if it is not served. A `kind: Job` of `gangway.dev/v1` may name another kind in
+ * `spec.kind`, as the JSON of the API does.
+ */
+function readKind(
+  reader: SentReader,
+  { doc, own }: { readonly doc: JsonObject; readonly own: boolean },
+  kinds: Registry,
+): NamedKind | null {
   const outer = reader.text(doc["kind"], "kind") ?? "";
   const inner = own ? (reader.text(objectAt(doc, "spec")["kind"], "spec.kind") ?? "") : "";
   const name = outer === "Job" && inner !== "" ? inner : outer;
-  const refusal = refusedKind(name);
+  const refusal = refusedKind(name, kinds);
   if (refusal !== null) reader.fail(name === outer ? "kind" : "spec.kind", refusal);
-  else if (inner !== "" && inner !== name) reader.fail("spec.kind", `must be ${outer}, as the document's kind`);
-  return refusal === null ? name : null;
+  else if (inner !== "" && inner !== name) reader.fail("spec.kind", `must be ${outer}, the kind of the document`);
+  const kind = kinds.kindOf(name);
+  return kind === undefined ? null : { name, kind };
 }
 
-/** What to say of a kind that is not served; null for one that is. */
-export function refusedKind(name: string): string | null {
-  if (kindOf(name) !== undefined) return null;
+/** The message for a kind that is not served. Null for a kind that is. */
+export function refusedKind(name: string, kinds: Registry): string | null {
+  if (kinds.kindOf(name) !== undefined) return null;
   const reason = UNSERVED_KINDS.get(name);
   if (reason !== undefined) return `kind ${name} is not served: ${reason}`;
-  return `unknown kind ${name === "" ? "(none)" : name}; served are ${servedKinds()
-    .map((kind) => kind.name)
-    .join(", ")}`;
+  const served = kinds.all.map((kind) => kind.name).join(", ");
+  return `unknown kind ${name === "" ? "(none)" : name}; the served kinds are ${served}`;
 }
 
 function readMetadata(reader: SentReader, metadata: JsonObject): SentMetadata {
@@ -76,46 +90,41 @@ function readMetadata(reader: SentReader, metadata: JsonObject): SentMetadata {
   });
 }
 
-/** Other versions of a kind have another shape: what they hold is not read. */
-function checkApiVersion(
-  reader: SentReader,
-  { apiVersion, kindName }: { readonly apiVersion: string | undefined; readonly kindName: string },
-): void {
-  const served = kindOf(kindName)?.apiVersion;
+/** Refuses other versions of a kind: their fields differ. */
+function checkApiVersion(reader: SentReader, apiVersion: string | undefined, { name, kind }: NamedKind): void {
+  const served = kind.apiVersion;
   if (apiVersion === served || apiVersion === OWN_API_VERSION) return;
-  reader.fail("apiVersion", `must be ${served} for kind ${kindName}, not ${apiVersion ?? "absent"}`);
+  reader.fail("apiVersion", `must be ${served} for kind ${name}, not ${apiVersion ?? "omitted"}`);
 }
 
-type KubeflowDoc = { readonly kindName: string; readonly spec: JsonObject };
-
-function readKubeflow(reader: SentReader, { kindName, spec }: KubeflowDoc): SentSpec {
-  const field = kindOf(kindName)?.replicaSpecsField ?? "replicaSpecs";
+function readKubeflow(reader: SentReader, { name, kind }: NamedKind, spec: JsonObject): SentSpec {
+  const field = kind.replicaSpecsField;
   const { [field]: replicaSpecs, runPolicy, ...rest } = spec;
   const { policy, kindSpec } = liftRunPolicy(reader, { runPolicy, rest });
   return withOptional(reader, {
-    kind: kindName,
+    kind: name,
     replicaSpecs: readReplicas(reader, replicaSpecs, `spec.${field}`),
     runPolicy: managedHere(reader, policy),
     kindSpec: Object.keys(kindSpec).length === 0 ? undefined : kindSpec,
   });
 }
 
-/** Who Kubeflow's manifests say manages a job: its own controller, in whose place we stand. */
+/** Kubeflow's own controller, which manifests may name as the manager. Gangway replaces it. */
 const MANAGER = "kubeflow.org/training-operator";
 
-/** A run policy without `managedBy`, which may not name somebody else. */
+/** A run policy without `managedBy`. Fails if that names another manager. */
 function managedHere(reader: SentReader, policy: Json | undefined): Json | undefined {
   if (!isJsonObject(policy)) return policy;
   const { managedBy, ...rest } = policy;
   const path = "spec.runPolicy.managedBy";
   const manager = reader.text(managedBy, path);
   if (manager && manager !== MANAGER) {
-    reader.fail(path, `must be ${MANAGER} or absent, not ${manager}: nobody else can manage a job that is sent here`);
+    reader.fail(path, `must be ${MANAGER} or omitted, not ${manager}: Gangway manages every job that it accepts`);
   }
   return rest;
 }
 
-/** Run policies stood in the spec itself before there was `runPolicy`, and MPIJob's `cleanPodPolicy` still does. */
+/** Members of a run policy that older manifests have in the spec itself, as MPIJob still has `cleanPodPolicy`. */
 const LIFTED = [
   "cleanPodPolicy",
   "ttlSecondsAfterFinished",
@@ -124,13 +133,13 @@ const LIFTED = [
   "schedulingPolicy",
 ];
 
-type Lifted = { readonly policy: Json | undefined; readonly kindSpec: JsonObject };
+type LiftedPolicy = { readonly policy: Json | undefined; readonly kindSpec: JsonObject };
 
-/** A run policy with what stands at its old places, which may not say otherwise than the new ones, and what else the spec holds. */
+/** Moves such members into the run policy. Fails if the policy has another value for one of them. */
 function liftRunPolicy(
   reader: SentReader,
   { runPolicy, rest }: { readonly runPolicy: Json | undefined; readonly rest: JsonObject },
-): Lifted {
+): LiftedPolicy {
   const old = Object.entries(rest).filter(([name, value]) => LIFTED.includes(name) && (value ?? null) !== null);
   const kindSpec = Object.fromEntries(Object.entries(rest).filter(([name]) => !LIFTED.includes(name)));
   if (old.length === 0 || (runPolicy !== undefined && runPolicy !== null && !isJsonObject(runPolicy))) {
@@ -138,22 +147,20 @@ function liftRunPolicy(
   }
   const policy: Record<string, Json | undefined> = { ...(isJsonObject(runPolicy) ? runPolicy : {}) };
   for (const [name, value] of old) {
-    const said = policy[name] ?? null;
-    if (said !== null && canonicalJson(said) !== canonicalJson(value)) {
-      reader.fail(`spec.${name}`, `says otherwise than spec.runPolicy.${name}`);
+    const present = policy[name] ?? null;
+    if (present !== null && canonicalJson(present) !== canonicalJson(value)) {
+      reader.fail(`spec.${name}`, `must be omitted, or equal to spec.runPolicy.${name}`);
     }
     policy[name] = value;
   }
   return { policy, kindSpec };
 }
 
-function readOwn(reader: SentReader, kindName: string, spec: JsonObject): SentSpec {
+function readOwn(reader: SentReader, { name, kind }: NamedKind, spec: JsonObject): SentSpec {
   reader.onlyKnown(spec, "spec", OWN_SPEC_FIELDS);
   const sent = withOptional(reader, {
-    kind: kindName,
-    replicaSpecs: isWithoutReplicas(kindName, spec)
-      ? {}
-      : readReplicas(reader, spec["replicaSpecs"], "spec.replicaSpecs"),
+    kind: name,
+    replicaSpecs: isWithoutReplicas(kind, spec) ? {} : readReplicas(reader, spec["replicaSpecs"], "spec.replicaSpecs"),
     runPolicy: spec["runPolicy"],
     kindSpec: spec["kindSpec"],
   });
@@ -168,9 +175,9 @@ function readOwn(reader: SentReader, kindName: string, spec: JsonObject): SentSp
   };
 }
 
-/** Jobs without pods need not say that they have none. */
-function isWithoutReplicas(kindName: string, spec: JsonObject): boolean {
-  return isService(kindOf(kindName)) && (spec["replicaSpecs"] ?? null) === null;
+/** Jobs without pods may omit `replicaSpecs`. */
+function isWithoutReplicas(kind: Kind, spec: JsonObject): boolean {
+  return isService(kind) && (spec["replicaSpecs"] ?? null) === null;
 }
 
 function withOptional(

@@ -3,9 +3,9 @@ import { checkedClusterSpec, checkedErrors, checkedObjects, checkedVerdict } fro
 import type { Kind } from "./kind.ts";
 
 /**
- * A kind of somebody else's, made safe where many jobs are looked at together: what it throws there costs its own jobs only. What it says of one
- * gang (cluster spec, objects, verdict) may throw on, because whoever steps that job takes it as the kind's failure; so does what it says there
- * and nobody could use.
+ * Wraps a kind from a plugin, so that its errors affect only its own jobs. Functions that run in the planner or the API
+ * return a default instead of throwing. `clusterSpec`, `objects` and `verdict` may throw, also for a wrong answer: the
+ * worker counts that as a failure of the kind.
  */
 export function guarded(kind: Kind): Kind {
   const { roleName, isMaster, elasticRoles, validate } = kind;
@@ -17,7 +17,7 @@ export function guarded(kind: Kind): Kind {
       try {
         return checkedErrors(validate(sent));
       } catch (error) {
-        const message = `cannot be checked, because its kind failed: ${thrownText(error)}`;
+        const message = `cannot be checked, because the kind failed: ${thrownText(error)}`;
         return [{ path: "spec.kindSpec", message }];
       }
     },

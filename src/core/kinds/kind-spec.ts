@@ -1,11 +1,11 @@
 import type { JsonObject } from "../../runtime/json.ts";
 
-/** The JSON Schema of a kind spec with these members and no others. */
+/** The JSON Schema of a kind spec that has only these members. */
 export function kindSpecSchema(kind: string, properties: JsonObject = {}): JsonObject {
   return { title: kind, type: "object", additionalProperties: false, properties };
 }
 
-/** A whole number from `minimum` on, up to `maximum` if that is given. */
+/** A whole number of at least `minimum`, and at most `maximum` if it is given. */
 export function integerSchema(
   description: string,
   bounds: { readonly minimum: number; readonly maximum?: number },
@@ -13,10 +13,10 @@ export function integerSchema(
   return { type: "integer", ...bounds, description };
 }
 
-/** What an autoscaler of Kubeflow's would go by: manifests have it, and are to be taken as they are. */
+/** Settings of Kubeflow's autoscaler. Manifests have them, so they are accepted, but ignored. */
 export const METRICS: JsonObject = {
   type: "array",
   items: { type: "object" },
-  description: "Metrics of an autoscaler.",
-  "x-ignored": "no autoscaler is made",
+  description: "Metrics for an autoscaler.",
+  "x-ignored": "Gangway creates no autoscaler",
 };

@@ -3,118 +3,125 @@ import type { KindDefaults } from "../job/defaults.ts";
 import type { FieldError, SentSpec } from "../job/sent.ts";
 import type { JobSpec } from "../job/spec.ts";
 
-/** How many pods of a replica type a kind allows: at least `min` (1: the type must be there), at most `max`; null: any number. */
+/** The number of pods that a kind allows of a replica type. `min` 1: the type is required. `max` null: no limit. */
 export type RoleBounds = {
   readonly name: string;
   readonly min: number;
   readonly max: number | null;
-  /** True where the type's only pod is named without an index: `<job>-launcher`. */
+  /** True: the type has one pod, whose name has no index: `<job>-launcher`. */
   readonly unnumbered?: true;
 };
 
-/** A gang as it is on board: whom a kind makes a cluster of. */
+/** An admitted gang, for which a kind makes the cluster spec and other objects. */
 export type Gang = {
   readonly jobName: string;
   readonly jobUid: string;
   readonly namespace: string;
   readonly admission: number;
   readonly spec: JobSpec;
-  /** How many replicas of each type the gang has; they change where its kind is elastic. */
+  /** The number of replicas of each type. It changes during an admission if the kind is elastic. */
   readonly members: Readonly<Record<string, number>>;
-  /** The DNS domain after `svc`, e.g. `cluster.local`; empty: names end in `svc`. */
+  /** The DNS domain after `svc`, such as `cluster.local`. Empty: names end in `svc`. */
   readonly clusterDomain: string;
-  /** The image of init containers that wait for a master's name. */
+  /** The image of init containers that wait until the name of the master resolves. */
   readonly initImage: string;
-  /** The image of init containers that bring `kubectl`. */
+  /** The image of init containers that copy `kubectl` into the pod. */
   readonly kubectlImage: string;
 };
 
-/** One replica of an admitted gang: whom a cluster spec is made for. */
+/** One replica of an admitted gang. */
 export type Replica = Gang & { readonly role: string; readonly index: number };
 
-/** A variable with its value, or with where Kubernetes takes it from. */
+/** An environment variable with its value, or with the source that Kubernetes reads it from. */
 export type EnvVar = { readonly name: string; readonly value?: string; readonly valueFrom?: JsonObject };
 
-/** What a kind adds to a replica's pod so that the gang finds itself. */
+/** The parts that a kind adds to the pod of a replica, so that the members of the gang find each other. */
 export type ClusterSpec = {
-  /** Environment by container name; containers that are not named get none. */
+  /** Environment by container name. Other containers get none. */
   readonly env: Readonly<Record<string, readonly EnvVar[]>>;
   readonly initContainers: readonly JsonObject[];
   readonly volumes?: readonly JsonObject[];
   /** By container name. */
   readonly volumeMounts?: Readonly<Record<string, readonly JsonObject[]>>;
-  /** By container name: what a container runs whose template names no command. */
+  /** By container name: the command of a container whose template has none. */
   readonly command?: Readonly<
     Record<string, { readonly command: readonly string[]; readonly args: readonly string[] }>
   >;
-  /** The account of a pod whose template names none. */
+  /** The service account of a pod whose template names none. */
   readonly serviceAccount?: string;
 };
 
-/** How the pods of one replica type are doing, as far as a kind judges by it. */
+/** The counts of one replica type, from which a kind decides its verdict. */
 export type RoleState = {
   readonly role: string;
   readonly members: number;
   readonly active: number;
   readonly succeeded: number;
-  /** Failures that nothing restarts. */
+  /** Failures that are not retried. */
   readonly failedForGood: number;
   /** True if replica 0 succeeded and its default container ended with exit code 0. */
   readonly firstExitedZero: boolean;
 };
 
-/** What the replicas say about the job; null: nothing new. */
+/** The state of a job as its replicas show it. Null: unchanged. */
 export type Verdict = "running" | "succeeded" | "failed" | null;
 
 /**
- * A kind of job, as a plugin: everything that differs between PyTorchJob, TFJob, Job and their like. All functions are pure and give the same
- * for the same. Nothing outside `core/kinds` knows a kind by name: a new one is one file and one line of the registry.
+ * A kind of job: everything that differs between PyTorchJob, TFJob, Job and others. All functions are pure: the same
+ * arguments give the same result. No code outside `core/kinds` knows a kind by its name. A new kind is one file and one
+ * line of the registry.
  */
 export type Kind = {
   readonly name: string;
-  /** What its jobs are: a gang of pods, or something that a plugin runs at another service, without replicas. Absent: pods. */
+  /** `pods`: each job is a gang of pods. `service`: a plugin runs each job at a service. Omitted: `pods`. */
   readonly runs?: "pods" | "service";
-  /** One sentence for whoever chooses a kind. */
+  /** One sentence that helps users to choose a kind. */
   readonly description: string;
-  /** The `apiVersion` of its manifests and the member of their spec that holds the replica specs. */
+  /** The `apiVersion` of its manifests. */
   readonly apiVersion: string;
+  /** The member of a manifest's spec that holds the replica specs. */
   readonly replicaSpecsField: string;
+  /** The value of the label `training.kubeflow.org/operator-name` of its pods. */
   readonly operatorName: string;
-  /** The container whose end counts and whose ports are looked at; null, or where a template has none of that name: the first. */
+  /**
+   * The container that decides how a pod ended and which port it serves. Null, or a template without such a container:
+   * the first one.
+   */
   readonly defaultContainer: string | null;
-  /** Whether every template must have a container of that name. */
+  /** True: every template must have a container of that name. */
   readonly containerRequired: boolean;
-  /** The port of its services; null: it has no services. */
+  /** The port of its services. Null: it has no services. */
   readonly defaultPort: { readonly name: string; readonly number: number } | null;
-  /** Its replica types; null: any name that `roleName` lets through. */
+  /** Its replica types. Null: any name. */
   readonly roles: readonly RoleBounds[] | null;
-  /** A replica type as the kind spells it, from any case; unknown ones come back unchanged. */
+  /** Spells a replica type as the kind does, from any case. Unknown names come back unchanged. */
   readonly roleName: (role: string) => string;
   readonly defaults: KindDefaults;
-  /** JSON Schema of `kindSpec`, which is checked by it (`podKind` says which words count). */
+  /** The JSON Schema of `kindSpec`. `podKind` lists the supported keywords. */
   readonly kindSpecSchema: JsonObject;
-  /** What is wrong with a spec that a schema cannot say: members that contradict each other. The schema holds already. */
+  /**
+   * Returns the errors that a schema cannot express, such as members that contradict each other. Runs after the schema.
+   */
   readonly validate: (sent: SentSpec) => readonly FieldError[];
   /** A manifest that can be submitted as it is. */
   readonly example: JsonObject;
   readonly clusterSpec: (replica: Replica) => ClusterSpec;
   /**
-   * What the gang needs beside pods and services, as manifests with apiVersion, kind, metadata.name and content: config maps, and the service
-   * accounts, roles and role bindings that RBAC wants. They are owned by the anchor, made before the pods, and updated as members come and go; where anything of them follows the members,
-   * a config map does too, since no other of them is watched. Namespace, labels and owner are added.
+   * Returns manifests of the objects that the gang needs beside pods and services: ConfigMap, ServiceAccount, Role and
+   * RoleBinding, with apiVersion, kind, metadata.name and content. Gangway adds namespace, labels and owner, creates
+   * them before the pods, and updates them when the members change. Only config maps are watched: if any object depends
+   * on the members, a config map must depend on them too.
    */
   readonly objects: (gang: Gang) => readonly JsonObject[];
-  /** Which pod carries the job role `master`. */
+  /** True for the pod that gets the label `training.kubeflow.org/job-role: master`. */
   readonly isMaster: (members: Readonly<Record<string, number>>, role: string, index: number) => boolean;
-  /**
-   * The replica types whose number may change while a gang is on board, and within which bounds it may, for a job of this spec. Absent: none.
-   */
+  /** The replica types of a job that may grow and shrink while it runs, with their bounds. Omitted: none. */
   readonly elasticRoles?: (spec: JobSpec) => readonly RoleBounds[];
-  /** Judges replica types in our order (see `compareRoles`). */
+  /** Decides the state of a job. `states` are in the order of `compareRoles`. */
   readonly verdict: (states: readonly RoleState[], kindSpec: JsonObject) => Verdict;
 };
 
-/** True for a kind whose jobs a plugin runs, without pods. */
+/** True if the kind runs its jobs at a service, without pods. */
 export function isService(kind: Pick<Kind, "runs"> | undefined): boolean {
   return kind?.runs === "service";
 }

@@ -4,10 +4,11 @@ import { rolesOf } from "../job/roles.ts";
 import { PODS_TOLD_MAX } from "../job/task-info.ts";
 import type { LogTemplate } from "../pods/pod-config.ts";
 import { render } from "../pods/variables.ts";
+import type { Kind } from "./kind.ts";
 import { podName } from "./pod-name.ts";
 
-/** Where the log of one container is found. */
-export type LogLink = {
+/** A link to the log of one container. */
+export type ContainerLogLink = {
   readonly name: string;
   readonly uri: string;
   readonly replica: string;
@@ -15,24 +16,29 @@ export type LogLink = {
 };
 
 /**
- * Where the logs of a job's containers are found: every template for every container of the first pods of its current admission. Templates
- * know podName, namespace, containerName, cluster, jobName, jobUid, replicaType and replicaIndex. None while the job waits.
+ * Makes links from templates: one for each template and container of the first pods of the current admission. Templates
+ * may use podName, namespace, containerName, cluster, jobName, jobUid, replicaType and replicaIndex. Returns none while
+ * the job waits.
  */
-export function logLinks(job: Job, templates: readonly LogTemplate[]): readonly LogLink[] {
-  const admission = currentAdmission(job);
-  if (admission === null || templates.length === 0) return [];
+export function logLinks(
+  job: Job,
+  kind: Kind | undefined,
+  templates: readonly LogTemplate[],
+): readonly ContainerLogLink[] {
+  const { cluster = null, members = {} } = currentAdmission(job) ?? {};
+  if (cluster === null || templates.length === 0) return [];
   const replicas = rolesOf(job.spec).flatMap((role) =>
-    Array.from({ length: admission.members[role] ?? 0 }, (_, index) => ({ role, index })),
+    Array.from({ length: members[role] ?? 0 }, (_, index) => ({ role, index })),
   );
   return replicas.slice(0, PODS_TOLD_MAX).flatMap(({ role, index }) => {
     const containers = arrayAt(objectAt(job.spec.replicaSpecs[role]?.template, "spec"), "containers");
     return containers.flatMap((one) => {
       const container = stringAt(one, "name") ?? "";
       const variables = {
-        podName: podName({ job, role, index }),
+        podName: podName({ job, kind, role, index }),
         namespace: job.namespace,
         containerName: container,
-        cluster: admission.cluster,
+        cluster,
         jobName: job.name,
         jobUid: job.uid,
         replicaType: role,

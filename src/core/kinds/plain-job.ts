@@ -3,10 +3,11 @@ import type { Kind } from "./kind.ts";
 import { kindSpecSchema } from "./kind-spec.ts";
 import { everyoneVerdict } from "./verdicts.ts";
 
-/** A job of any program: replica types of any name, restarted as one gang, succeeded when every replica has. */
+/** A job of any program, with replica types of any name. */
 export const plainJob: Kind = {
   name: "Job",
-  description: "Any program: replica types of any name, restarted as one gang; succeeds when every replica has.",
+  description:
+    "Any program, with replica types of any name. Restarts as one gang. Succeeds when all replicas have succeeded.",
   apiVersion: "gangway.dev/v1",
   replicaSpecsField: "replicaSpecs",
   operatorName: "gangway-job",

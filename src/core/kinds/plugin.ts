@@ -1,6 +1,6 @@
 /**
- * The contract between Gangway and the kinds that it runs, after Flyte's core plugins. It is what `gangway/plugin` exports: whoever adds a kind
- * needs this file and nothing else of the source.
+ * The contract between Gangway and the kinds of job that it runs. It follows Flyte's core plugins. The package exports
+ * this file as `gangway/plugin`: the author of a kind needs nothing else of the source.
  */
 import type { JsonObject } from "../../runtime/json.ts";
 import type { KindDefaults } from "../job/defaults.ts";
@@ -18,61 +18,68 @@ export type { FailureKind } from "../job/status.ts";
 export type { CacheStatus, ExternalResource, LogLink, PluginState, ReasonInfo, TaskPhase } from "../job/task-info.ts";
 export type { ClusterSpec, EnvVar, Gang, Kind, Replica, RoleBounds, RoleState, Verdict } from "./kind.ts";
 
-/** What a module of kinds exports as `plugins`: an id, the kinds that it is for, and how to get the plugin that runs them. */
+/**
+ * One plugin: its id, its kinds, and the function that loads the code which runs them. A module of plugins exports a
+ * list of these as `plugins`.
+ */
 export type PluginEntry = {
-  /** Unique in the system. */
+  /** Unique among all plugins. */
   readonly id: string;
-  /** Kinds of pods need no plugin of their own: what they are made of is all in here. */
+  /** A kind of pods is complete with this. A kind that runs a service also needs `load`. */
   readonly kinds: readonly Kind[];
-  /** Its first kind also serves kinds of jobs that nobody else does. At most one entry says so. */
+  /** True: the first kind also serves the names that no other kind has. At most one entry sets this. */
   readonly isDefault?: boolean;
   /**
-   * Called once in each process that works on its jobs, before the first call of the plugin: not when Gangway starts. Needed where a kind runs a
-   * service. One that fails, or lasts longer than a call may, counts as a failure of the call that it was needed for, and is tried again with it.
+   * Returns the plugin. Required if one of the kinds runs a service. Each process calls this once, before its first
+   * call of the plugin, and not when Gangway starts. If `load` throws or takes longer than a call may, the call that
+   * needed it fails; the retry of that call loads again.
    */
   readonly load?: (setup: SetupContext) => Plugin | Promise<Plugin>;
 };
 
-/** What is there while a plugin is loaded. */
+/** The services of Gangway that `load`, and later the plugin, may use. */
 export type SetupContext = {
-  /** Has a job looked at again soon, by its uid. A hint. */
+  /** Asks for another round of a job soon, by the job's uid. This is a hint: it may be lost. */
   readonly enqueueOwner: (jobUid: string) => void;
-  /** Makes a pool of that many tokens. One that is there already stays as it is: its quota is the admins'. */
+  /** Creates a pool with this many tokens. An existing pool stays unchanged: admins own its quota. */
   readonly registerResourceQuota: (pool: string, quota: number) => Promise<void>;
   readonly secrets: SecretManager;
 };
 
-/** Secrets by reference: neither a job nor a record holds their values. */
+/** Gives secrets by name. Jobs and records never hold the values. */
 export type SecretManager = {
-  /** The value of a secret that the operator has made known by this name. Throws where there is none. */
+  /** Returns the value of the secret that the operator stored under this name. Throws if there is none. */
   readonly get: (name: string) => Promise<string>;
 };
 
 export type PluginProperties = {
-  /** Its jobs are never answered by an earlier job's result. */
+  /** True: its jobs never reuse the result of an earlier job. */
   readonly disableCaching?: boolean;
-  /** The greatest length of `taskName`, 14 or more; 50 if absent. A name that would be longer is a hash of 14 characters instead. */
+  /** The maximum length of `taskName`, at least 14. A longer name becomes a hash of 14 characters. Omitted: 50. */
   readonly generatedNameLengthMax?: number;
 };
 
 /**
- * Runs the jobs of a kind without pods. Each function may be called again with the same context after it has done its work, since its answer
- * may be lost; calling it twice must be the same as calling it once. None waits for the job: each says what is so now and returns. What takes
- * longer than the call's deadline is cut off: its signal is aborted, and it counts as failed.
+ * Runs the jobs of a kind without pods. Every function must be idempotent: Gangway repeats a call with the same context
+ * if its answer was lost. No function waits for the job to end: it reports the present state and returns. At the
+ * deadline of a call its signal is aborted, and the call counts as failed.
  */
 export type Plugin = {
-  /** That of its entry. */
+  /** The id of its entry. */
   readonly id: string;
   readonly properties?: PluginProperties;
-  /** Brings the task one step further and says how it is. */
+  /** Brings the task one step forward and reports its state. */
   readonly handle: (context: TaskContext) => Promise<Transition>;
-  /** Ends what runs at the service; resolves once it is ended or there was nothing. */
+  /** Ends the task at the service. Resolves once it has ended, or if there was none. */
   readonly abort: (context: TaskContext) => Promise<void>;
-  /** Always called after the last `handle` or `abort` of an attempt, and before the job is forgotten. */
+  /**
+   * Cleans up. Always called after the last `handle` or `abort` of an attempt, and before the record of the job is
+   * deleted.
+   */
   readonly finalize: (context: TaskContext) => Promise<void>;
 };
 
-/** One round of one attempt of a job. */
+/** One call for one attempt of a job. */
 export type TaskContext = {
   readonly job: {
     readonly uid: string;
@@ -90,28 +97,29 @@ export type TaskContext = {
   /** Counts from 1. */
   readonly attempt: number;
   /**
-   * Made of the job's uid, admission and attempt: the same in every round of an attempt, and never another's. What is started under it can be
-   * found again, however often a round is repeated. Letters in lower case, digits and dashes.
+   * Made of the job's uid, admission and attempt: the same in all calls of one attempt, and unique. Start the task
+   * under this name, so that a repeated call finds it again. Holds lower-case letters, digits and dashes.
    */
   readonly taskName: string;
-  /** As the last recorded round left it; version 0 and null in the first round of an attempt. */
+  /** The state that the last recorded call returned. In the first call of an attempt: version 0, value null. */
   readonly state: PluginState;
   readonly nowMs: number;
-  /** Aborted at the call's deadline, and when this process is to stop. */
+  /** Aborted at the deadline of the call, and when this process stops. */
   readonly signal: AbortSignal;
   readonly resources: ResourceManager;
   readonly secrets: SecretManager;
 };
 
-/** A call's own caps on what its project and namespace use of the pool; absent: the pool's default. */
+/** The limits of the job's project and namespace in the pool. Omitted: the defaults of the pool. */
 export type ResourceConstraints = { readonly project?: number; readonly namespace?: number };
 
 /**
- * Tokens of pools, held by the job's admission. They do not lapse; what an attempt does not give back is given back after its `finalize`.
- * Throws while the counters are away: a call that does so counts as failed and is repeated.
+ * Grants tokens of pools to the job's admission. They do not expire. Tokens that an attempt still holds are released
+ * after its `finalize`. Both functions throw while the token counters are unavailable; a call of the plugin that throws
+ * counts as failed and is repeated.
  */
 export type ResourceManager = {
-  /** Idempotent by the token's name, which is the task's if absent. An amount that is absent is 1. */
+  /** Idempotent by `token`. Omitted: `token` is the task's name, and `amount` is 1. */
   readonly allocate: (of: {
     readonly pool: string;
     readonly token?: string;
@@ -121,22 +129,25 @@ export type ResourceManager = {
     | { readonly status: "GRANTED" }
     | { readonly status: "EXHAUSTED" | "NAMESPACE_QUOTA_EXCEEDED"; readonly message: string }
   >;
-  /** Giving back what is not held changes nothing. */
+  /** Succeeds without effect if the token is not held. */
   readonly release: (of: { readonly pool: string; readonly token?: string }) => Promise<void>;
 };
 
-/** What `handle` came to: JSON of 65,536 characters at most, with no other members. Without `state` it stays as it was. */
+/** The answer of `handle`: at most 65,536 characters of JSON, with no other members. */
 export type Transition = {
   readonly info: PhaseInfo;
-  /** Kept for the next round, also where the phase stays as it is: `{ version, value }`, of which the value is an object of the plugin's own. */
+  /**
+   * The state that the next call receives, also if the phase does not change. `value` is any object of the plugin.
+   * Omitted: the state stays unchanged.
+   */
   readonly state?: PluginState;
-  /** When to look again if nothing is heard, up to an hour; absent: 5 s. 0: at once, with the state recorded. */
+  /** The longest time until the next call, at most one hour. 0: at once, after the state is recorded. Omitted: 5 s. */
   readonly recheckAfterMs?: number;
 };
 
 export type TaskFailure = { readonly code: string; readonly kind: FailureKind; readonly message: string };
 
-/** What a plugin may say of its task beside the phase. */
+/** Details of a task beside its phase, shown to users. */
 export type TaskNews = {
   readonly logs?: readonly LogLink[];
   readonly externalResources?: readonly (Pick<ExternalResource, "externalId"> & Partial<ExternalResource>)[];
@@ -147,36 +158,36 @@ export type TaskNews = {
 };
 
 /**
- * How a task is. Phase and version together are what is told of: the same ones again are no news, so a plugin that has something new to say in
- * the same phase raises the version; a lower one is not told. Phases may follow each other in any order until one ends the attempt (a success, a
- * failure, ABORTED); a job that has run stays RUNNING meanwhile, whatever its info says.
+ * The state of a task. Gangway records an info if its phase is new, or if its version is higher than the last one of
+ * the same phase. To report new details in the same phase, raise the version. Phases may follow in any order until one
+ * ends the attempt: a success, a failure, or ABORTED. A job that has run stays RUNNING until then.
  */
 export type PhaseInfo = {
   readonly phase: TaskPhase;
   readonly version: number;
   readonly reason: string;
   readonly task: TaskNews;
-  /** Only of failures. */
+  /** Set for failures only. */
   readonly failure?: TaskFailure;
-  /** `abort` is called before the attempt is over. */
+  /** True: `abort` is called before the attempt ends. */
   readonly cleanupOnFailure?: boolean;
 };
 
-type Said = { readonly version?: number; readonly reason?: string; readonly task?: TaskNews };
-type SaidFailure = {
+type PhaseOptions = { readonly version?: number; readonly reason?: string; readonly task?: TaskNews };
+type FailureOptions = {
   readonly code: string;
   readonly reason: string;
-  /** USER if absent. */
+  /** Omitted: USER. */
   readonly kind?: FailureKind;
   readonly cleanup?: boolean;
   readonly task?: TaskNews;
 };
 
-function going(phase: TaskPhase): (said?: Said) => PhaseInfo {
+function progress(phase: TaskPhase): (options?: PhaseOptions) => PhaseInfo {
   return ({ version = 0, reason = "", task = {} } = {}) => ({ phase, version, reason, task });
 }
 
-function failed(phase: TaskPhase): (said: SaidFailure) => PhaseInfo {
+function failed(phase: TaskPhase): (options: FailureOptions) => PhaseInfo {
   return ({ code, reason, kind = "USER", cleanup = false, task = {} }) => ({
     phase,
     version: 0,
@@ -187,25 +198,28 @@ function failed(phase: TaskPhase): (said: SaidFailure) => PhaseInfo {
   });
 }
 
-/** Makes phase infos. A version that is absent is 0. */
+/** Makes phase infos. `version` omitted: 0. */
 export const phaseInfo = {
-  /** How it is could not be told in this round. */
-  undefined: going("UNDEFINED"),
-  notReady: going("NOT_READY"),
-  waitingForResources: going("WAITING_FOR_RESOURCES"),
-  waitingForCache: going("WAITING_FOR_CACHE"),
-  queued: going("QUEUED"),
-  initializing: going("INITIALIZING"),
-  running: going("RUNNING"),
-  success: going("SUCCESS"),
-  /** Another attempt follows if the budget of its kind of failure allows. */
+  /** The state is not known in this call. */
+  undefined: progress("UNDEFINED"),
+  notReady: progress("NOT_READY"),
+  waitingForResources: progress("WAITING_FOR_RESOURCES"),
+  waitingForCache: progress("WAITING_FOR_CACHE"),
+  queued: progress("QUEUED"),
+  initializing: progress("INITIALIZING"),
+  running: progress("RUNNING"),
+  success: progress("SUCCESS"),
+  /** Another attempt follows if the budget of this kind of failure allows it. */
   retryableFailure: failed("RETRYABLE_FAILURE"),
   permanentFailure: failed("PERMANENT_FAILURE"),
-  /** Somebody else has ended it. */
+  /** The task was ended from outside. */
   aborted: failed("ABORTED"),
 } as const;
 
-/** A log link's address from a template: `{{ .name }}` is replaced by the variable of that name, escaped for an address; unknown ones stay. */
+/**
+ * Makes a log link from a template. Replaces `{{ .name }}` by the variable of that name, escaped for an address.
+ * Unknown placeholders stay.
+ */
 export function logLink(name: string, template: string, variables: Readonly<Record<string, string>>): LogLink {
   const uri = template.replace(/\{\{\s*\.(\w+)\s*\}\}/g, (whole, variable: string) => {
     const value = Object.hasOwn(variables, variable) ? variables[variable] : undefined;
@@ -217,25 +231,26 @@ export function logLink(name: string, template: string, variables: Readonly<Reco
 const API_VERSION = "gangway.dev/v1";
 const DEFAULTS: KindDefaults = { restartPolicy: "OnFailure", restartScope: "GANG", backoffLimit: 6 };
 
-/** What every kind has to say of itself. */
-type Named = {
+/** The members that `podKind` and `serviceKind` both take. */
+type KindBasics = {
   readonly name: string;
   readonly description: string;
   /**
-   * JSON Schemas by member of `kindSpec`; other members are refused. These words count, and what none of them says is for `validate`: `type` (one
-   * or several), `enum`, `pattern`, `minLength`, `minimum`, `maximum`, `minItems`, `items`, `properties`, `required` and `additionalProperties:
-   * false`. Integers end at 32 bits where no bound is given. `x-allowed` says in words what a value may be, `x-ignored` why one does nothing.
+   * A JSON Schema for each member of `kindSpec`. Jobs with other members are refused. Supported keywords: `type` (one
+   * or several), `enum`, `pattern`, `minLength`, `minimum`, `maximum`, `minItems`, `items`, `properties`, `required`
+   * and `additionalProperties: false`. Use `validate` for all other rules. An integer without bounds must fit 32 bits.
+   * `x-allowed` describes the allowed values in words. `x-ignored` says why a member has no effect.
    */
   readonly kindSpec?: JsonObject;
-  /** Members of `kindSpec` that every job has to have. */
+  /** Members of `kindSpec` that every job must set. */
   readonly required?: readonly string[];
 };
 
 /**
- * A kind of pods with all that it does not say as a plain Job has it. Where it names its roles, jobs may spell them in any case, and its example
- * has one pod of each.
+ * Makes a kind of pods. Members that are omitted are those of the plain kind `Job`. If `roles` are given, jobs may
+ * spell them in any case, and the example has at least one pod of each.
  */
-export function podKind({ name, description, kindSpec = {}, required = [], ...own }: Named & Partial<Kind>): Kind {
+export function podKind({ name, description, kindSpec = {}, required = [], ...own }: KindBasics & Partial<Kind>): Kind {
   const { apiVersion = API_VERSION, replicaSpecsField = "replicaSpecs", defaultContainer = null, roles = null } = own;
   const spec = { [replicaSpecsField]: exampleReplicas(roles, defaultContainer ?? "main") };
   const base = {
@@ -260,11 +275,11 @@ export function podKind({ name, description, kindSpec = {}, required = [], ...ow
   return { ...base, ...own, name, description };
 }
 
-/** A kind whose jobs have no pods: a plugin runs them at a service. All of a job is in its `kindSpec`. */
+/** Makes a kind without pods: its plugin runs the jobs at a service. A job is described by its `kindSpec` alone. */
 export function serviceKind({
   example = {},
   ...own
-}: Named & Partial<Pick<Kind, "validate" | "defaults">> & { readonly example?: JsonObject }): Kind {
+}: KindBasics & Partial<Pick<Kind, "validate" | "defaults">> & { readonly example?: JsonObject }): Kind {
   return {
     ...podKind(own),
     runs: "service",
@@ -274,7 +289,7 @@ export function serviceKind({
   };
 }
 
-/** A role as `roles` spells it, from any case. What is listed there may be anything: it is looked at when the kind is registered. */
+/** Spells a role as `roles` does, from any case. `roles` may hold anything here: registration checks it later. */
 function spellerOf(roles: Kind["roles"]): (role: string) => string {
   const names = new Map(
     Array.isArray(roles) ? roles.map((role) => [String(role?.name).toLowerCase(), role?.name]) : [],

@@ -8,14 +8,15 @@ import {
   type RecordedInfo,
   type TaskPhase,
 } from "../job/task-info.ts";
-import type { LogLink } from "./log-links.ts";
+import type { Kind } from "./kind.ts";
+import type { ContainerLogLink } from "./log-links.ts";
 import { podName } from "./pod-name.ts";
 
-/** A pod as something that its job has started. */
+/** A pod, shown as an external resource of its job. */
 export type PodResource = ExternalResource & { readonly replica: string };
 
-/** How a gang of pods is, in the words in which plugins tell of what they run. */
-export type PodInfo = Omit<RecordedInfo, "externalResources"> & { readonly externalResources: readonly PodResource[] };
+/** The state of a gang, in the same form as plugins report the state of a task. */
+type PodInfo = Omit<RecordedInfo, "externalResources"> & { readonly externalResources: readonly PodResource[] };
 
 const PHASE: Readonly<Record<JobPhase, TaskPhase>> = {
   WAITING: "WAITING_FOR_RESOURCES",
@@ -29,7 +30,7 @@ const PHASE: Readonly<Record<JobPhase, TaskPhase>> = {
   CANCELLED: "ABORTED",
 };
 
-/** The condition that says since when and why a job is in its phase; of those that wait or start, none does. */
+/** The condition whose time and message explain a phase. Waiting jobs have none. */
 const CONDITION: Readonly<Partial<Record<JobPhase, Condition["type"]>>> = {
   SUSPENDED: "Suspended",
   ADMITTED: "Admitted",
@@ -41,8 +42,8 @@ const CONDITION: Readonly<Partial<Record<JobPhase, Condition["type"]>>> = {
   CANCELLED: "Cancelled",
 };
 
-/** Reads from the record what a plugin would tell of such a job. The version grows with the record. `logs` are those of its pods. */
-export function podInfo(job: Job, logs: readonly LogLink[]): PodInfo {
+/** Derives the info of a job with pods from its record. Its version is the version of the record. */
+export function podInfo(job: Job, kind: Kind | undefined, logs: readonly ContainerLogLink[]): PodInfo {
   const { status } = job;
   const condition = status.conditions.find(({ type }) => type === CONDITION[status.phase]);
   return {
@@ -50,7 +51,7 @@ export function podInfo(job: Job, logs: readonly LogLink[]): PodInfo {
     version: job.version,
     reason: status.waiting?.message ?? status.failure?.message ?? condition?.message ?? "",
     logs: [],
-    externalResources: resourcesOf(job, logs),
+    externalResources: resourcesOf(job, kind, logs),
     occurredAtMs: status.waiting?.sinceMs ?? condition?.lastTransitionMs ?? job.createTimeMs,
     reportedAtMs: Math.max(job.createTimeMs, ...status.conditions.map(({ lastUpdateMs }) => lastUpdateMs)),
     additionalReasons: lastRestart(job),
@@ -58,13 +59,13 @@ export function podInfo(job: Job, logs: readonly LogLink[]): PodInfo {
   };
 }
 
-/** Why a job that has ended was restarting until then. */
+/** The reason why an ended job was restarting before. */
 function lastRestart({ status }: Job): readonly ReasonInfo[] {
   const restart = status.conditions.find(({ type, status: is }) => type === "Restarting" && is === "False");
   return restart === undefined ? [] : [{ reason: restart.message, occurredAtMs: null }];
 }
 
-function resourcesOf(job: Job, logs: readonly LogLink[]): readonly PodResource[] {
+function resourcesOf(job: Job, kind: Kind | undefined, logs: readonly ContainerLogLink[]): readonly PodResource[] {
   const admission = currentAdmission(job);
   if (admission === null) return [];
   const byReplica = Map.groupBy(logs, ({ replica }) => replica);
@@ -74,7 +75,7 @@ function resourcesOf(job: Job, logs: readonly LogLink[]): readonly PodResource[]
     .map(({ role, at }, index) => {
       const replica = replicaKey(role, at);
       return {
-        externalId: podName({ job, role, index: at }),
+        externalId: podName({ job, kind, role, index: at }),
         replica,
         index,
         retryAttempt: (job.status.attempts.byReplica[replica] ?? 1) - 1,
@@ -85,7 +86,10 @@ function resourcesOf(job: Job, logs: readonly LogLink[]): readonly PodResource[]
     });
 }
 
-/** As it was last seen. What had not ended when its job did is taken away, unless the job's policy lets it run on. */
+/**
+ * The phase of a pod when it was last seen. A pod that ran when its job ended is ABORTED, unless the clean-pod policy
+ * let it run.
+ */
 function podPhase({ status, spec }: Job, admission: number, replica: ReplicaKey): TaskPhase {
   const { pods } = status;
   const seen = (pods?.admission === admission ? pods.phases[replica] : undefined) ?? "QUEUED";

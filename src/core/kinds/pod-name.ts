@@ -1,15 +1,17 @@
 import { replicaName, soleReplicaName } from "../job/names.ts";
-import { kindOf } from "./registry.ts";
+import type { Kind } from "./kind.ts";
 
-/** Whose pod is named. */
-export type NamedReplica = {
-  readonly job: { readonly name: string; readonly spec: { readonly kind: string } };
+/** The replica whose pod is named. */
+type NamedReplica = {
+  readonly job: { readonly name: string };
+  /** The kind of the job. Undefined if it is no longer served. */
+  readonly kind: Pick<Kind, "roles"> | undefined;
   readonly role: string;
   readonly index: number;
 };
 
-/** The name of a replica's pod and service: with its index, unless its kind says that the type's only pod has none. */
-export function podName({ job, role, index }: NamedReplica): string {
-  const bounds = kindOf(job.spec.kind)?.roles?.find(({ name }) => name === role);
+/** The name of a replica's pod and service. It ends with the index, unless the kind says `unnumbered`. */
+export function podName({ job, kind, role, index }: NamedReplica): string {
+  const bounds = kind?.roles?.find(({ name }) => name === role);
   return bounds?.unnumbered ? soleReplicaName(job.name, role) : replicaName(job.name, role, index);
 }

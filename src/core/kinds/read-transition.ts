@@ -1,3 +1,7 @@
+/**
+ * Reads the answer of a plugin's `handle`, which may be any value. It serves authors of plugins, who learn which member
+ * is wrong, and keeps wrong values out of the records of jobs.
+ */
 import { isJsonObject, type JsonObject } from "../../runtime/json.ts";
 import type { FailureKind } from "../job/status.ts";
 import {
@@ -12,21 +16,21 @@ import {
 } from "../job/task-info.ts";
 import type { TaskFailure } from "./plugin.ts";
 
-/** What a plugin's `handle` said, with nothing left out. */
+/** The answer of a plugin's `handle`, with defaults for omitted members. */
 export type ReadTransition = {
   readonly phase: TaskPhase;
   readonly version: number;
   readonly reason: string;
   readonly task: TaskInfo;
-  /** Of failures; null for everything else. */
+  /** Null if the phase is not a failure. */
   readonly failure: TaskFailure | null;
   readonly cleanup: boolean;
-  /** Null: as it was. */
+  /** Null: unchanged. */
   readonly state: PluginState | null;
   readonly recheckAfterMs: number;
 };
 
-export type TransitionOutcome =
+type TransitionOutcome =
   | { readonly kind: "read"; readonly transition: ReadTransition }
   | { readonly kind: "wrong"; readonly message: string };
 
@@ -36,26 +40,26 @@ const RECHECK_MS_MAX = 3_600_000;
 const VERSION_MAX = 2 ** 32 - 1;
 const TEXT_CHARS_MAX = 4_096;
 const ITEMS_MAX = 1_000;
-/** State and information are part of the job's record and of every change that is told of it. */
+/** State and info are stored in the job's record and in every entry of the event log. */
 const JSON_CHARS_MAX = 65_536;
 
-/** Says where a value is not what it must be; caught in `readTransition`. */
+/** An error that names the wrong value. `readTransition` catches it. */
 class Wrong extends Error {}
 
-/** Reads what a plugin returned, whatever that is. Never throws: rubbish is an outcome that says what is wrong with it. */
+/** Reads the value that `handle` returned, which may be anything. Never throws: a wrong value is an outcome. */
 export function readTransition(value: unknown): TransitionOutcome {
   try {
-    // As it would come back from a record: no functions, no getters, no cycles.
+    // Reads the value as the record would return it: without functions, getters and cycles.
     const text = jsonOf(value);
     if (text === undefined) throw new Wrong("handle returned nothing");
     if (text.length > JSON_CHARS_MAX) {
       throw new Wrong(
-        `handle returned ${text.length} characters of JSON, state and info together: ${JSON_CHARS_MAX} at most`,
+        `handle returned ${text.length} characters of JSON; state and info together may have ${JSON_CHARS_MAX}`,
       );
     }
     return { kind: "read", transition: transitionOf(JSON.parse(text)) };
   } catch (error) {
-    const message = error instanceof Error ? error.message : "handle returned something that is not JSON";
+    const message = error instanceof Error ? error.message : "the result of handle is not JSON";
     return { kind: "wrong", message };
   }
 }
@@ -64,13 +68,13 @@ function jsonOf(value: unknown): string | undefined {
   try {
     return JSON.stringify(value);
   } catch (error) {
-    // Of a cycle it says on several lines where it is.
+    // For a cycle, the message has several lines.
     const why = error instanceof Error ? error.message.replace(/\s+/g, " ") : "it cannot be read";
-    throw new Wrong(`handle returned something that is not JSON: ${why}`);
+    throw new Wrong(`the result of handle is not JSON: ${why}`);
   }
 }
 
-/** Members that nobody reads would be lost in silence: a slip of the pen in `recheckAfterMs`, a state that is not wrapped. */
+/** Unknown members are refused, because they would be lost silently: a misspelt `recheckAfterMs`, a bare state. */
 const MEMBERS = {
   transition: ["info", "state", "recheckAfterMs"],
   info: ["phase", "version", "reason", "task", "failure", "cleanupOnFailure"],
@@ -80,7 +84,7 @@ const MEMBERS = {
 } as const;
 
 function transitionOf(value: unknown): ReadTransition {
-  const members = object(value, "what handle returns", MEMBERS.transition);
+  const members = object(value, "the result of handle", MEMBERS.transition);
   const info = object(members["info"], "info", MEMBERS.info);
   const phase = word(info["phase"], "info.phase", TASK_PHASES);
   const isFailure = FAILURES.includes(phase);
@@ -165,7 +169,7 @@ function list(value: unknown, path: string): readonly unknown[] {
   return value;
 }
 
-/** Absent text is empty; what is too long is cut, since it is only for people. */
+/** Reads omitted text as empty, and cuts text that is too long: only people read it. */
 function text(value: unknown, path: string): string {
   if (value === undefined || value === null) return "";
   if (typeof value !== "string") throw new Wrong(`${path} must be text`);
@@ -181,10 +185,10 @@ function word<T extends string>(value: unknown, path: string, allowed: readonly 
 function whole(value: unknown, path: string, of: { readonly absent: number; readonly max: number }): number {
   if (value === undefined || value === null) return of.absent;
   if (typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= of.max) return value;
-  throw new Wrong(`${path} must be a whole number of 0 to ${of.max}`);
+  throw new Wrong(`${path} must be a whole number from 0 to ${of.max}`);
 }
 
-/** The last moment that a date can hold. */
+/** The latest time that a date can hold. */
 const TIME_MS_MAX = 8_640_000_000_000_000;
 
 function timeOf(value: unknown, path: string): number | null {

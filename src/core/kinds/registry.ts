@@ -1,18 +1,23 @@
+/**
+ * The kinds of jobs that a process serves: those of Gangway and those of plugins. It lets operators add kinds without a
+ * change of Gangway, and refuses a wrong plugin at start-up.
+ */
 import { invariant } from "../../runtime/assert.ts";
-import { caffe2Job } from "./caffe2-job.ts";
-import { checkEntry } from "./check-entry.ts";
+import { isJsonObject } from "../../runtime/json.ts";
+import { checkKind } from "./check-kind.ts";
 import { guarded } from "./guarded.ts";
-import { jaxJob } from "./jax-job.ts";
 import type { Kind } from "./kind.ts";
-import { mpiJob } from "./mpi-job.ts";
-import { paddleJob } from "./paddle-job.ts";
+import { caffe2Job } from "./kubeflow/caffe2-job.ts";
+import { jaxJob } from "./kubeflow/jax-job.ts";
+import { mpiJob } from "./kubeflow/mpi-job.ts";
+import { paddleJob } from "./kubeflow/paddle-job.ts";
+import { pytorchJob } from "./kubeflow/pytorch-job.ts";
+import { tfJob } from "./kubeflow/tf-job.ts";
+import { xgboostJob } from "./kubeflow/xgboost-job.ts";
 import { plainJob } from "./plain-job.ts";
 import type { PluginEntry } from "./plugin.ts";
-import { pytorchJob } from "./pytorch-job.ts";
-import { tfJob } from "./tf-job.ts";
-import { xgboostJob } from "./xgboost-job.ts";
 
-/** Our own kinds, in the order in which they are listed. */
+/** The kinds of Gangway itself, in the order of lists. */
 export const OWN_ENTRY: PluginEntry = {
   id: "gangway",
   kinds: [pytorchJob, tfJob, mpiJob, xgboostJob, paddleJob, jaxJob, caffe2Job, plainJob],
@@ -20,24 +25,24 @@ export const OWN_ENTRY: PluginEntry = {
 
 export const KINDS: readonly Kind[] = OWN_ENTRY.kinds;
 
-/** Kinds whose name is known and that are not served, with the reason. */
+/** Known kinds that are not served, by name, with the reason. */
 export const UNSERVED_KINDS: ReadonlyMap<string, string> = new Map([
   ["MXJob", "Apache MXNet is retired, and Kubeflow has dropped the kind"],
 ]);
 
-/** Which kinds there are, and whose they are: each name once, at most one default. */
+/** The kinds that a process serves, and their plugins. Each name is served once; at most one kind is the default. */
 export type Registry = {
-  readonly entries: readonly PluginEntry[];
-  readonly kinds: readonly Kind[];
-  /** The kind of that name, or the default where nobody else serves it; undefined where it is unknown or not served. */
+  /** Every kind, in the order of lists. */
+  readonly all: readonly Kind[];
+  /** Returns the kind of this name, else the default kind. Undefined if the name is unknown or not served. */
   readonly kindOf: (name: string) => Kind | undefined;
-  /** The kind that serves names which nobody else does; undefined where there is none. */
+  /** The kind that serves the names that no other kind has. Undefined: there is none. */
   readonly defaultKind: Kind | undefined;
-  /** Whose plugin runs jobs of that kind. */
+  /** Returns the plugin whose kind serves this name. */
   readonly entryOf: (name: string) => PluginEntry | undefined;
 };
 
-/** @throws Error saying what is wrong with an entry, or what two of them have in common. */
+/** @throws Error that names the wrong member of an entry, or the name that two entries share. */
 export function createRegistry(entries: readonly PluginEntry[]): Registry {
   for (const entry of entries) checkEntry(entry);
   const served = entries.map((entry) => (entry === OWN_ENTRY ? entry : { ...entry, kinds: entry.kinds.map(guarded) }));
@@ -48,18 +53,18 @@ function registryOf(entries: readonly PluginEntry[]): Registry {
   const twice = firstTwice(entries.map(({ id }) => id));
   if (twice !== undefined) throw new Error(`two plugins have the id ${twice}`);
   const kinds = entries.flatMap((entry) => entry.kinds);
-  // Nobody could tell two apart that differ in case alone.
+  // Users could not tell apart two names that differ only in case.
   const taken = firstTwice(kinds.map(({ name }) => name.toLowerCase()));
   if (taken !== undefined) throw new Error(twiceText(taken, entries));
   const defaults = entries.filter(({ isDefault }) => isDefault === true);
   if (defaults.length > 1)
-    throw new Error(`there can be one default, and these are: ${defaults.map(({ id }) => id).join(", ")}`);
+    throw new Error(`only one plugin can be the default, but these are: ${defaults.map(({ id }) => id).join(", ")}`);
   const byName = new Map(entries.flatMap((entry) => entry.kinds.map((kind) => [kind.name, { entry, kind }] as const)));
   const [fallback] = defaults.flatMap((entry) => entry.kinds.slice(0, 1).map((kind) => ({ entry, kind })));
   const find = (name: string) =>
     byName.get(name) ?? (UNSERVED_KINDS.has(name) || !isKindName(name) ? undefined : fallback);
   const defaultKind = fallback?.kind;
-  return { entries, kinds, defaultKind, kindOf: (name) => find(name)?.kind, entryOf: (name) => find(name)?.entry };
+  return { all: kinds, defaultKind, kindOf: (name) => find(name)?.kind, entryOf: (name) => find(name)?.entry };
 }
 
 function twiceText(taken: string, entries: readonly PluginEntry[]): string {
@@ -77,43 +82,43 @@ function firstTwice(names: readonly string[]): string | undefined {
   return names.find((name, at) => names.indexOf(name) < at);
 }
 
-let registry = createRegistry([OWN_ENTRY]);
-
 /**
- * Serves these kinds beside our own. Called by the composition root, before anything asks for a kind: every decision is made with one registry.
+ * The name of the kind that serves a job. If that is the default kind, it differs from the name in the job's spec.
+ * Metrics use this name, because the number of kinds is bounded.
  */
-export function serveKinds(entries: readonly PluginEntry[]): void {
-  registry = createRegistry([OWN_ENTRY, ...entries]);
+export function servedName(kinds: Registry, { spec }: { readonly spec: { readonly kind: string } }): string {
+  return kinds.kindOf(spec.kind)?.name ?? spec.kind;
 }
 
-/** The kinds that are served, in the order in which they are listed. */
-export function servedKinds(): readonly Kind[] {
-  return registry.kinds;
-}
-
-/** The kind of that name; undefined where it is unknown or not served. */
-export function kindOf(name: string): Kind | undefined {
-  return registry.kindOf(name);
-}
-
-/** The name of the kind that serves a job: where that is the default, it is not what the job says, and there are no more of them than kinds. */
-export function servedName({ spec }: { readonly spec: { readonly kind: string } }): string {
-  return kindOf(spec.kind)?.name ?? spec.kind;
-}
-
-/** The kind of a job that was accepted. Throws where it is not served any more. */
-export function kindOfJob({ uid, spec }: { readonly uid: string; readonly spec: { readonly kind: string } }): Kind {
-  const kind = kindOf(spec.kind);
+/** The kind of an accepted job. Throws if the kind is no longer served. */
+export function kindOfJob(
+  kinds: Registry,
+  { uid, spec }: { readonly uid: string; readonly spec: { readonly kind: string } },
+): Kind {
+  const kind = kinds.kindOf(spec.kind);
   invariant(kind !== undefined, `job ${uid} is of a kind that is served, not ${spec.kind}`);
   return kind;
 }
 
-/** The kind that also serves names which nobody else does; undefined where there is none. */
-export function defaultKind(): Kind | undefined {
-  return registry.defaultKind;
-}
+const ID = /^[A-Za-z0-9][-A-Za-z0-9._/@]{0,127}$/;
+const MEMBERS: readonly (keyof PluginEntry)[] = ["id", "kinds", "isDefault", "load"];
 
-/** Whose plugin runs jobs of that kind; undefined where it is unknown or not served. */
-export function entryOf(name: string): PluginEntry | undefined {
-  return registry.entryOf(name);
+/** Checks an entry that a module exports, which may be any value. @throws Error that names the wrong member. */
+function checkEntry(entry: unknown): asserts entry is PluginEntry {
+  if (!isJsonObject(entry)) throw new Error("a plugin must be an object with id and kinds");
+  const { id, kinds, isDefault, load } = entry as Record<string, unknown>;
+  if (typeof id !== "string" || !ID.test(id)) {
+    throw new Error("a plugin's id must be 1 to 128 letters, digits, dashes, dots, slashes and @");
+  }
+  const must = (holds: boolean, what: string) => {
+    if (!holds) throw new Error(`plugin ${id}: ${what}`);
+  };
+  const unknown = Object.keys(entry).find((member) => !MEMBERS.some((known) => known === member));
+  must(unknown === undefined, `${unknown} is not a member of a plugin; members are: ${MEMBERS.join(", ")}`);
+  must(Array.isArray(kinds) && kinds.length > 0, "kinds must be a list of at least one kind");
+  must(isDefault === undefined || typeof isDefault === "boolean", "isDefault must be true or false");
+  must(load === undefined || typeof load === "function", "load must be a function");
+  for (const kind of kinds as readonly unknown[]) checkKind(kind, must);
+  const services = (kinds as PluginEntry["kinds"]).filter(({ runs }) => runs === "service");
+  must(services.length === 0 || load !== undefined, `load is required, because ${services[0]?.name} runs a service`);
 }

@@ -1,35 +1,35 @@
 import { isJsonObject } from "../../runtime/json.ts";
 
 const TYPES = ["array", "object", "integer", "number", "boolean", "string", "null"];
-/** What `schemaErrors` goes by, each with what it must be. */
-const COUNTING: Readonly<Record<string, (value: unknown) => string | null>> = {
+/** The keywords that `schemaErrors` checks, each with the check of its value. */
+const CHECKED: Readonly<Record<string, (value: unknown) => string | null>> = {
   type: (value) =>
     unless(listOf(value).length > 0 && listOf(value).every(isType), `one or several of ${TYPES.join(", ")}`),
-  enum: (value) => unless(Array.isArray(value) && value.length > 0, "a list of one value or more"),
+  enum: (value) => unless(Array.isArray(value) && value.length > 0, "a list of at least one value"),
   pattern: patternFault,
-  minLength: (value) => unless(isCount(value), "a whole number of 0 or more"),
-  minItems: (value) => unless(isCount(value), "a whole number of 0 or more"),
+  minLength: (value) => unless(isCount(value), "a whole number of at least 0"),
+  minItems: (value) => unless(isCount(value), "a whole number of at least 0"),
   minimum: (value) => unless(Number.isFinite(value), "a number"),
   maximum: (value) => unless(Number.isFinite(value), "a number"),
   required: (value) =>
-    unless(Array.isArray(value) && value.every((name) => typeof name === "string"), "a list of members' names"),
+    unless(Array.isArray(value) && value.every((name) => typeof name === "string"), "a list of names of members"),
   additionalProperties: (value) => unless(typeof value === "boolean", "true or false"),
 };
-/** Words that only tell people something; so does whatever begins with `x-`. */
-const TELLING = ["title", "description", "default", "examples", "deprecated", "$comment"];
-const WORDS = [...Object.keys(COUNTING), "items", "properties"];
+/** Keywords that only inform people. All that begin with `x-` do so too. */
+const INFORMING = ["title", "description", "default", "examples", "deprecated", "$comment"];
+const WORDS = [...Object.keys(CHECKED), "items", "properties"];
 
 /**
- * Why a schema cannot be gone by as it is written, with the path; null where it can. A word that would count for nothing is a fault too: what its
- * author takes for checked would not be.
+ * Returns the first error in a schema, with its path. Null: none. An unsupported keyword is an error too: its author
+ * would expect a check that does not happen.
  */
 export function schemaFault(schema: unknown, path: string): string | null {
   if (!isJsonObject(schema)) return `${path} must be an object, the JSON Schema of a value`;
   const unknown = Object.keys(schema).find((word) => !isKnown(word));
   if (unknown !== undefined) {
-    return `${path} has ${unknown}, which would check nothing; what counts is ${WORDS.join(", ")}`;
+    return `${path} has the keyword ${unknown}, which is not supported; supported are ${WORDS.join(", ")}`;
   }
-  for (const [word, faultOf] of Object.entries(COUNTING)) {
+  for (const [word, faultOf] of Object.entries(CHECKED)) {
     const fault = schema[word] === undefined ? null : faultOf(schema[word]);
     if (fault !== null) return `${path}.${word} must be ${fault}`;
   }
@@ -47,11 +47,11 @@ function innerFault(schema: { readonly [word: string]: unknown }, path: string):
   }
   const missing = (required as readonly string[]).find((name) => !Object.hasOwn(properties, name));
   const never = missing !== undefined && additionalProperties === false;
-  return never ? `${path}.required names ${missing}, which is none of its properties` : null;
+  return never ? `${path}.required names ${missing}, which is not one of its properties` : null;
 }
 
 function isKnown(word: string): boolean {
-  return WORDS.includes(word) || TELLING.includes(word) || word.startsWith("x-");
+  return WORDS.includes(word) || INFORMING.includes(word) || word.startsWith("x-");
 }
 
 function unless(holds: boolean, must: string): string | null {
@@ -76,6 +76,6 @@ function patternFault(value: unknown): string | null {
     new RegExp(value, "u");
     return null;
   } catch {
-    return `a regular expression in Unicode mode, and ${value} is none`;
+    return `a regular expression in Unicode mode, not ${value}`;
   }
 }

@@ -1,7 +1,7 @@
 import { isJsonObject, type Json, type JsonObject } from "../../runtime/json.ts";
 import type { FieldError } from "../job/sent.ts";
 
-/** Reads members of untyped JSON, and collects what is wrong with them by field path instead of throwing. */
+/** Reads members of untyped JSON. Collects errors by the path of their field instead of throwing. */
 export class SentReader {
   readonly errors: FieldError[] = [];
 
@@ -25,16 +25,16 @@ export class SentReader {
     return typeof value === "boolean" ? value : this.fail(path, "must be true or false");
   }
 
-  /** A whole number within 32 bits, or within 53 for `wide`; as text too, as protobuf's JSON writes 64-bit numbers. */
+  /** A whole number of 32 bits. `wide`: of 53 bits, and also as text, as the JSON of protobuf writes 64-bit numbers. */
   wholeNumber(value: Json | undefined, path: string, wide = false): number | undefined {
     if (value === undefined || value === null) return undefined;
     const number = typeof value === "string" && wide && /^-?\d+$/.test(value) ? Number(value) : value;
     const limit = wide ? Number.MAX_SAFE_INTEGER : 2 ** 31 - 1;
     if (typeof number !== "number" || !Number.isInteger(number)) return this.fail(path, "must be a whole number");
-    return Math.abs(number) <= limit ? number : this.fail(path, "is out of range");
+    return Math.abs(number) <= limit ? number : this.fail(path, `must be from ${-limit} to ${limit}`);
   }
 
-  /** One of the given words, whatever their case and with or without their enum's prefix: `All`, `ALL`, `CLEAN_POD_POLICY_ALL`. */
+  /** One of the words, in any case, with or without the prefix of the enum: `All`, `ALL`, `CLEAN_POD_POLICY_ALL`. */
   word<Word extends string>(value: Json | undefined, path: string, words: readonly Word[]): Word | undefined {
     const text = this.text(value, path);
     if (text === undefined || text === "") return undefined;
@@ -50,7 +50,7 @@ export class SentReader {
     return this.fail(path, "must be a list of texts");
   }
 
-  /** Text by text; numbers and booleans are taken as their text where `lenient`, as YAML's authors forget quotes in quantities. */
+  /** A map of texts. `lenient`: takes numbers too, because authors of YAML forget the quotes of quantities. */
   textMap(value: Json | undefined, path: string, lenient = false): Readonly<Record<string, string>> | undefined {
     const object = this.object(value, path);
     if (object === undefined) return undefined;
@@ -70,7 +70,7 @@ export class SentReader {
   }
 }
 
-/** The object without its absent members: what was not sent stays absent. */
+/** The object without its undefined members. */
 export function sentOnly<T extends object>(object: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   const entries = Object.entries(object).filter(([, value]) => value !== undefined);
   return Object.fromEntries(entries) as { [K in keyof T]?: Exclude<T[K], undefined> };

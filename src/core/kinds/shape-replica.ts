@@ -1,10 +1,10 @@
 import { type JsonObject, objectAt, stringAt } from "../../runtime/json.ts";
 import type { PodConfig } from "../pods/pod-config.ts";
 import { type ShapeOutcome, shapeTemplate } from "../pods/shape-template.ts";
+import { defaultContainerOf } from "./containers.ts";
 import type { Kind } from "./kind.ts";
-import { defaultContainerOf } from "./port.ts";
 
-/** The template of a replica type as the platform gives it to the cluster; its primary container is the kind's default container. */
+/** Shapes the template of a replica type for the platform. The primary container is the kind's default container. */
 export function shapeReplica(
   template: JsonObject,
   of: {

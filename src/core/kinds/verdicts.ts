@@ -1,14 +1,14 @@
 import type { RoleState, Verdict } from "./kind.ts";
 
-/** Who decides over success, and when it has succeeded. */
-export type Leadership = {
+/** `leads`: the replica type decides the end of the job. `done`: it has succeeded. */
+type Leadership = {
   readonly leads: (state: RoleState) => boolean;
   readonly done: (state: RoleState) => boolean;
 };
 
 /**
- * The verdict where some replica types lead: their end is the job's. Types are judged in order, success before failure within one, and the
- * first final word counts, so that a job never both succeeds and fails. Source: Kubeflow's UpdateJobStatus of PyTorchJob and TFJob.
+ * The verdict if some replica types lead: the job ends when they end. Checks the types in order, and success before
+ * failure within one type. The first final state wins. Source: Kubeflow's UpdateJobStatus of PyTorchJob and TFJob.
  */
 export function leaderVerdict(states: readonly RoleState[], { leads, done }: Leadership): Verdict {
   let verdict: Verdict = null;
@@ -22,7 +22,7 @@ export function leaderVerdict(states: readonly RoleState[], { leads, done }: Lea
   return verdict;
 }
 
-/** The verdict where nobody leads: the job succeeds when every replica has. */
+/** The verdict without leaders: the job succeeds when every replica has succeeded. */
 export function everyoneVerdict(states: readonly RoleState[]): Verdict {
   if (states.some((state) => state.failedForGood > 0)) return "failed";
   if (states.length > 0 && states.every(allSucceeded)) return "succeeded";

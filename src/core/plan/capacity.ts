@@ -3,16 +3,16 @@ import { arrayAt, objectAt, stringAt, stringMapAt } from "../../runtime/json.ts"
 import type { Taint } from "../pods/node-match.ts";
 import { type PodView, podView } from "../pods/pod-view.ts";
 import { podRequests, type Resources, readResources } from "../pods/resources.ts";
-import type { ClusterCapacity, NodeCapacity, SeenMember, UnboundPod } from "./snapshot.ts";
+import type { BoundMember, ClusterCapacity, NodeCapacity, UnboundPod } from "./snapshot.ts";
 
 /**
- * A cluster's capacity from the JSON of all its nodes and pods, as the API server sends them. Pods that have ended take nothing;
- * pods that are being deleted take their room until they have. A node that is not ready counts as unschedulable. The order of the
- * answer does not depend on the order of the arguments.
+ * A cluster's capacity from the JSON of all its nodes and pods, as the API server sends them. Pods that have ended take
+ * no room; pods that are being deleted take theirs until they have ended. A node that is not ready counts as
+ * unschedulable. The order of the result does not depend on the order of the arguments.
  */
 export function summarize(nodes: readonly JsonObject[], pods: readonly JsonObject[]): ClusterCapacity {
   const used = new Map<string, Record<string, number>>();
-  const seen: SeenMember[] = [];
+  const seen: BoundMember[] = [];
   const unbound: { readonly key: string; readonly pod: UnboundPod }[] = [];
   for (const pod of pods) {
     const view = podView(pod);
@@ -33,8 +33,8 @@ export function summarize(nodes: readonly JsonObject[], pods: readonly JsonObjec
   };
 }
 
-/** The member that a pod is; none if it is not one of our pods. */
-function memberOf({ jobUid, admission, role, index }: PodView): readonly SeenMember[] {
+/** The pod's member; empty if Gangway did not create the pod. */
+function memberOf({ jobUid, admission, role, index }: PodView): readonly BoundMember[] {
   return jobUid === null || role === null || index === null ? [] : [{ jobUid, admission, role, index }];
 }
 
@@ -67,13 +67,13 @@ function readTaint(taint: unknown): Taint {
   };
 }
 
-/** A node that has not said anything of itself yet is kept off by a taint that Kubernetes gives it. */
+/** True also for a node without the condition Ready: Kubernetes keeps pods off a new node by a taint. */
 function isReady(status: JsonObject): boolean {
   const ready = arrayAt(status, "conditions").find((condition) => stringAt(condition, "type") === "Ready");
   return ready === undefined || stringAt(ready, "status") === "True";
 }
 
-/** What of a pod's spec decides where it may run; the rest would only make the record long. */
+/** The part of a pod's spec that decides where it may run; the rest would only make the record larger. */
 function schedulingPart(podSpec: JsonObject): JsonObject {
   const kept = ["nodeSelector", "affinity", "tolerations"].filter((member) => podSpec[member] !== undefined);
   return Object.fromEntries(kept.map((member) => [member, podSpec[member]]));
@@ -90,7 +90,7 @@ function podKey(pod: JsonObject): string {
   return `${stringAt(metadata, "namespace") ?? ""}/${stringAt(metadata, "name") ?? ""}`;
 }
 
-function compareSeen(a: SeenMember, b: SeenMember): number {
+function compareSeen(a: BoundMember, b: BoundMember): number {
   if (a.jobUid !== b.jobUid) return a.jobUid < b.jobUid ? -1 : 1;
   if (a.admission !== b.admission) return a.admission - b.admission;
   if (a.role !== b.role) return a.role < b.role ? -1 : 1;

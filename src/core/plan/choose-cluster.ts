@@ -1,22 +1,25 @@
 import { canonicalJson } from "../../runtime/json.ts";
 import type { Job } from "../job/job.ts";
+import type { NodeLabels } from "./fit.ts";
 import { placeAll } from "./fit-all.ts";
 import type { FlavorChoice } from "./flavors.ts";
-import { kindOf, type MemberGroup, podCount } from "./gang.ts";
+import { fitKeyOf, type MemberGroup, podCount } from "./gang.ts";
 import type { ClusterRefusal } from "./plan-types.ts";
 import { fullness, type Room } from "./rooms.ts";
 import type { Shape } from "./shapes.ts";
 import type { PlanCluster } from "./snapshot.ts";
 import { describeNeed } from "./words.ts";
 
-type Labels = Readonly<Record<string, string>>;
+/** A cluster that has room for a gang, and its nodes once the gang is placed. */
+export type ClusterPlacement = {
+  readonly room: Room;
+  readonly left: readonly Shape[];
+  readonly nodeLabels: NodeLabels;
+};
 
-/** A cluster that takes the gang, and what its nodes have left then. */
-export type Berth = { readonly room: Room; readonly left: readonly Shape[]; readonly nodeLabels: Labels };
-
-/** Why the gang may not use a cluster at all, whatever is free there; null if it may. */
-export function barred(job: Job, cluster: PlanCluster): ClusterRefusal | null {
-  const no = (reason: string, message: string) => ({
+/** Refuses a cluster that the gang may not use, even if it has room. Null: the gang may use it. */
+export function refuseCluster(job: Job, cluster: PlanCluster): ClusterRefusal | null {
+  const refusal = (reason: string, message: string) => ({
     cluster: cluster.name,
     reason,
     message,
@@ -26,20 +29,21 @@ export function barred(job: Job, cluster: PlanCluster): ClusterRefusal | null {
   });
   const { clusters, clusterSelector } = job.spec.placement;
   if (clusters.length > 0 && !clusters.includes(cluster.name)) {
-    return no("NotSelected", `the job asks for ${clusters.join(", ")}`);
+    return refusal("NotSelected", `the job asks for ${clusters.join(", ")}`);
   }
   const missing = Object.entries(clusterSelector).find(([key, value]) => cluster.labels[key] !== value);
-  if (missing !== undefined) return no("NotSelected", `it has no label ${missing[0]}=${missing[1]}`);
-  if (cluster.cordoned) return no("Cordoned", "it is cordoned");
-  if (cluster.capacity === null) return no("CapacityUnknown", "its capacity has not been observed yet");
-  if (!cluster.reachable) return no("Unreachable", "it cannot be reached");
-  const leaving = job.admissions.find((old) => old.cluster === cluster.name && old.goneMs === null);
-  if (leaving !== undefined) return no("Draining", `admission ${leaving.number} of this job has not left it yet`);
+  if (missing !== undefined) return refusal("NotSelected", `it has no label ${missing[0]}=${missing[1]}`);
+  if (cluster.cordoned) return refusal("Cordoned", "it is cordoned");
+  if (cluster.capacity === null) return refusal("CapacityUnknown", "its capacity has not been observed yet");
+  if (!cluster.reachable) return refusal("Unreachable", "it cannot be reached");
+  const draining = job.admissions.find((old) => old.cluster === cluster.name && old.goneMs === null);
+  if (draining !== undefined)
+    return refusal("Draining", `admission ${draining.number} of this job has not left it yet`);
   return null;
 }
 
-/** The node labels that flavors demand in a cluster, or the flavor that it has not. */
-function labelsOf(cluster: PlanCluster, choice: FlavorChoice): { nodeLabels: Labels } | { lacks: string } {
+/** The node labels that flavors require in a cluster, or the first flavor that the cluster lacks. */
+function labelsOf(cluster: PlanCluster, choice: FlavorChoice): { nodeLabels: NodeLabels } | { lacks: string } {
   const labels: Record<string, string> = {};
   for (const [resource, name] of Object.entries(choice)) {
     const flavor = cluster.flavors.find((known) => known.name === name && known.resource === resource);
@@ -49,34 +53,37 @@ function labelsOf(cluster: PlanCluster, choice: FlavorChoice): { nodeLabels: Lab
   return { nodeLabels: labels };
 }
 
-/** Tries one choice of flavors in every cluster that is open to the gang; the best berth, or why none has room. */
+/**
+ * Tries one choice of flavors in every cluster that the gang may use. Returns the best placement, or null and why each
+ * cluster has no room. Best is the fullest cluster, but last comes the one where the gang's last admission was undone.
+ */
 export function chooseCluster(
   job: Job,
   groups: readonly MemberGroup[],
   within: { readonly rooms: readonly Room[]; readonly choice: FlavorChoice },
-): { readonly berth: Berth | null; readonly refusals: readonly ClusterRefusal[] } {
+): { readonly placement: ClusterPlacement | null; readonly refusals: readonly ClusterRefusal[] } {
   const refusals: ClusterRefusal[] = [];
-  const berths: Berth[] = [];
-  const asked = canonicalJson([groups.map((group) => [kindOf(group), group.count]), within.choice]);
+  const placements: ClusterPlacement[] = [];
+  const request = canonicalJson([groups.map((group) => [fitKeyOf(group), group.count]), within.choice]);
   for (const room of within.rooms) {
-    const tried = room.refused.get(asked) ?? tryRoom(room, groups, within.choice);
+    const tried = room.refused.get(request) ?? tryRoom(room, groups, within.choice);
     if ("reason" in tried) {
-      room.refused.set(asked, tried);
+      room.refused.set(request, tried);
       refusals.push(tried);
-    } else berths.push(tried);
+    } else placements.push(tried);
   }
   const last = job.status.backoff?.lastCluster;
   const resource = Object.keys(within.choice)[0] ?? "cpu";
-  const ranked = berths.map((berth) => ({
-    berth,
-    late: berth.room.cluster.name === last ? 1 : 0,
-    full: fullness(berth.left, { resource, nodeLabels: berth.nodeLabels }),
+  const ranked = placements.map((placement) => ({
+    placement,
+    late: placement.room.cluster.name === last ? 1 : 0,
+    full: fullness(placement.left, { resource, nodeLabels: placement.nodeLabels }),
   }));
   ranked.sort((a, b) => a.late - b.late || b.full - a.full);
-  return { berth: ranked[0]?.berth ?? null, refusals };
+  return { placement: ranked[0]?.placement ?? null, refusals };
 }
 
-function tryRoom(room: Room, groups: readonly MemberGroup[], choice: FlavorChoice): Berth | ClusterRefusal {
+function tryRoom(room: Room, groups: readonly MemberGroup[], choice: FlavorChoice): ClusterPlacement | ClusterRefusal {
   const cluster = room.cluster.name;
   const flavor = Object.values(choice)[0] ?? null;
   const need = podCount(groups);

@@ -1,22 +1,23 @@
 import { canonicalJson } from "../../runtime/json.ts";
-import { compareDemand, fill, nodesFor, type Placement, place } from "./fit.ts";
-import { kindOf, type MemberGroup, podCount } from "./gang.ts";
+import { compareDemand, fill, type NodeLabels, nodesFor, type PlacedPods, place } from "./fit.ts";
+import { fitKeyOf, type MemberGroup, podCount } from "./gang.ts";
 import type { Shape } from "./shapes.ts";
 
-type Labels = Readonly<Record<string, string>>;
-
-/** A gang of more pods is not searched for exhaustively: by then the plan's time is worth more than the last odd placement. */
+/**
+ * Larger gangs are not searched exhaustively: a search would cost the plan more time than a rare placement is worth.
+ */
 const SEARCHED_PODS_MAX = 16;
 const SEARCH_STEPS_MAX = 300;
-/** Of more kinds of pods than these only the largest get their turn: each turn places all pods again. */
+/** The largest groups, up to this number, are each tried first. Each try places all pods again. */
 const LEADERS_MAX = 8;
 
 /**
- * Places all pods or as many as the first try does. One kind of pods is always placed if that is possible at all. Several kinds can
- * stand in each other's way, so where best fit fails kinds get their turn to go first, and small gangs are searched for.
+ * Places all pods, or as many as best fit places. Pods that are all alike are placed whenever that is possible. Groups
+ * of different pods can take each other's nodes. So if best fit fails, other groups are tried first, and small
+ * gangs are searched exhaustively.
  */
-export function placeAll(shapes: readonly Shape[], gang: readonly MemberGroup[], nodeLabels: Labels): Placement {
-  const groups = mergeKinds(gang).sort(compareDemand);
+export function placeAll(shapes: readonly Shape[], gang: readonly MemberGroup[], nodeLabels: NodeLabels): PlacedPods {
+  const groups = mergeAlike(gang).sort(compareDemand);
   const need = podCount(groups);
   const first = place(shapes, groups, nodeLabels);
   if (first.placed === need || groups.length < 2) return first;
@@ -31,18 +32,22 @@ export function placeAll(shapes: readonly Shape[], gang: readonly MemberGroup[],
   return found === null ? first : { placed: need, left: found };
 }
 
-/** Roles whose pods ask for the same and may run on the same nodes are one kind of pods. */
-export function mergeKinds(groups: readonly MemberGroup[]): MemberGroup[] {
-  const kinds = new Map<string, MemberGroup>();
+/** Merges the groups of roles whose pods request the same resources and may run on the same nodes. */
+export function mergeAlike(groups: readonly MemberGroup[]): MemberGroup[] {
+  const merged = new Map<string, MemberGroup>();
   for (const group of groups) {
-    const key = canonicalJson(kindOf(group));
-    kinds.set(key, { ...group, count: group.count + (kinds.get(key)?.count ?? 0) });
+    const key = canonicalJson(fitKeyOf(group));
+    merged.set(key, { ...group, count: group.count + (merged.get(key)?.count ?? 0) });
   }
-  return [...kinds.values()];
+  return [...merged.values()];
 }
 
-/** Tries pod after pod on every shape that takes it, tightest first; null if the steps run out or no way works. */
-function search(shapes: readonly Shape[], groups: readonly MemberGroup[], nodeLabels: Labels): readonly Shape[] | null {
+/** Tries every pod on every shape that takes it, tightest first. Null if the steps run out or no way works. */
+function search(
+  shapes: readonly Shape[],
+  groups: readonly MemberGroup[],
+  nodeLabels: NodeLabels,
+): readonly Shape[] | null {
   const pods = groups.flatMap((group) => Array.from({ length: group.count }, () => ({ ...group, count: 1 })));
   const dead = new Set<string>();
   let steps = 0;

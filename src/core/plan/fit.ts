@@ -3,16 +3,17 @@ import type { Resources } from "../pods/resources.ts";
 import type { MemberGroup } from "./gang.ts";
 import type { Shape } from "./shapes.ts";
 
-type Labels = Readonly<Record<string, string>>;
+export type NodeLabels = Readonly<Record<string, string>>;
 
-/** How many pods found a place, and what is left of the nodes then. */
-export type Placement = { readonly placed: number; readonly left: readonly Shape[] };
+/** How many pods were placed, and the nodes with the room that is left then. */
+export type PlacedPods = { readonly placed: number; readonly left: readonly Shape[] };
 
 /**
- * Places as many pods as it can, best fit decreasing: groups that ask for most go first, each pod to the node that it leaves with
- * least. Nodes must carry `nodeLabels` beside what the pods themselves ask. The same inputs give the same placement.
+ * Places as many pods as it can, best fit decreasing: the groups with the largest requests first, each pod on the node
+ * that then has least room left. Nodes must have `nodeLabels` in addition to the requirements of the pods. The same
+ * inputs give the same placement.
  */
-export function place(shapes: readonly Shape[], groups: readonly MemberGroup[], nodeLabels: Labels): Placement {
+export function place(shapes: readonly Shape[], groups: readonly MemberGroup[], nodeLabels: NodeLabels): PlacedPods {
   let left = shapes;
   let placed = 0;
   for (const group of [...groups].sort(compareDemand)) {
@@ -23,12 +24,12 @@ export function place(shapes: readonly Shape[], groups: readonly MemberGroup[], 
   return { placed, left };
 }
 
-export function carries(labels: Labels, wanted: Labels): boolean {
-  return Object.entries(wanted).every(([key, value]) => labels[key] === value);
+export function carries(labels: NodeLabels, required: NodeLabels): boolean {
+  return Object.entries(required).every(([key, value]) => labels[key] === value);
 }
 
-/** What is left of the nodes that allow a group and take one more of its pods, tightest first; and of the others. */
-export function nodesFor(shapes: readonly Shape[], group: MemberGroup, nodeLabels: Labels) {
+/** Splits shapes into `open` ones, which take one more pod of the group, tightest first; and the `closed` others. */
+export function nodesFor(shapes: readonly Shape[], group: MemberGroup, nodeLabels: NodeLabels) {
   const usable = (shape: Shape) =>
     carries(shape.node.labels, nodeLabels) &&
     podsPerNode(group.requests, shape.free, 1) === 1 &&
@@ -41,8 +42,10 @@ export function nodesFor(shapes: readonly Shape[], group: MemberGroup, nodeLabel
   };
 }
 
-/** Fills nodes one shape after another, tightest first: a filled node takes no more of the group, so one pass is enough. */
-function placeGroup(shapes: readonly Shape[], group: MemberGroup, nodeLabels: Labels): Placement {
+/**
+ * Fills nodes, one shape after another, tightest first. One pass is enough: a filled node takes no more of the group.
+ */
+function placeGroup(shapes: readonly Shape[], group: MemberGroup, nodeLabels: NodeLabels): PlacedPods {
   const { open, closed } = nodesFor(shapes, group, nodeLabels);
   const left: Shape[] = [...closed];
   let waiting = group.count;
@@ -54,7 +57,7 @@ function placeGroup(shapes: readonly Shape[], group: MemberGroup, nodeLabels: La
   return { placed: group.count - waiting, left };
 }
 
-/** Puts up to `waiting` pods on the nodes of one shape, node after node, and says what shapes these nodes have then. */
+/** Puts up to `waiting` pods on the nodes of one shape, node after node, and returns the shapes of these nodes then. */
 export function fill(shape: Shape, requests: Resources, waiting: number): { taken: number; parts: readonly Shape[] } {
   const perNode = podsPerNode(requests, shape.free, waiting);
   if (perNode === 0) return { taken: 0, parts: [shape] };
@@ -68,7 +71,7 @@ export function fill(shape: Shape, requests: Resources, waiting: number): { take
   return { taken: full * perNode + rest, parts: parts.filter((part) => part.count > 0) };
 }
 
-/** How many such pods one node takes, at most `max`. */
+/** How many pods with these requests fit on one node, at most `max`. */
 function podsPerNode(requests: Resources, free: Resources, max: number): number {
   return Object.entries(requests).reduce(
     (least, [name, amount]) =>
@@ -88,13 +91,13 @@ function isExtended(resource: string): boolean {
   return resource.includes("/");
 }
 
-/** The scarce ones first: extended resources, processors, memory, then the rest by name. */
+/** Scarce resources first: extended resources, processors, memory, then the others by name. */
 function compareResources(a: string, b: string): number {
   const rank = (name: string) => (isExtended(name) ? 0 : name === "cpu" ? 1 : name === "memory" ? 2 : 3);
   return rank(a) - rank(b) || (a < b ? -1 : a > b ? 1 : 0);
 }
 
-/** Larger requests first, by the scarcest resource on which two groups differ. */
+/** Larger requests first, by the scarcest resource in which two groups differ. */
 export function compareDemand(a: MemberGroup, b: MemberGroup): number {
   const names = new Set([...Object.keys(a.requests), ...Object.keys(b.requests)]);
   for (const name of [...names].sort(compareResources)) {
@@ -104,20 +107,20 @@ export function compareDemand(a: MemberGroup, b: MemberGroup): number {
   return compareResources(a.role, b.role);
 }
 
-/** Nodes without devices that the pod does not want come first, then those with least free of what it asks for. */
+/** First nodes without free devices that the pod does not request, then those with the least free of its resources. */
 function compareTightness(requests: Resources): (a: Shape, b: Shape) => number {
-  const asked = Object.keys(requests)
+  const requested = Object.keys(requests)
     .filter((name) => (requests[name] ?? 0) > 0)
     .sort(compareResources);
   const wasted = (shape: Shape) =>
     Object.entries(shape.free).reduce(
-      (sum, [name, free]) => (isExtended(name) && !asked.includes(name) ? sum + Math.max(0, free) : sum),
+      (sum, [name, free]) => (isExtended(name) && !requested.includes(name) ? sum + Math.max(0, free) : sum),
       0,
     );
   return (a, b) => {
     const difference = wasted(a) - wasted(b);
     if (difference !== 0) return difference;
-    const name = asked.find((resource) => (a.free[resource] ?? 0) !== (b.free[resource] ?? 0));
+    const name = requested.find((resource) => (a.free[resource] ?? 0) !== (b.free[resource] ?? 0));
     if (name !== undefined) return (a.free[name] ?? 0) - (b.free[name] ?? 0);
     return a.node.name < b.node.name ? -1 : a.node.name > b.node.name ? 1 : 0;
   };

@@ -7,7 +7,7 @@ import type { FlavorQuota, PlanQueue, PlanSnapshot } from "./snapshot.ts";
 /** One flavor for each flavored resource of a gang: `nvidia.com/gpu` → `gpu/h100`. */
 export type FlavorChoice = Readonly<Record<string, string>>;
 
-/** A gang may ask for several flavored resources; beyond so many combinations the later ones are not tried. */
+/** A gang may request several flavored resources. At most this many combinations of their flavors are tried. */
 const CHOICES_MAX = 64;
 
 /** The resources that some cluster counts by flavor. */
@@ -16,7 +16,7 @@ export function flavoredResources(snapshot: PlanSnapshot): readonly string[] {
   return [...new Set(names)].sort();
 }
 
-/** What of the flavored resources these pods ask for, in whole units; a resource that they do not ask for is left out. */
+/** The flavored resources that these pods request, in whole units. Omits resources that they do not request. */
 export function flavoredAmounts(
   groups: readonly MemberGroup[],
   resources: readonly string[],
@@ -25,53 +25,53 @@ export function flavoredAmounts(
   return Object.fromEntries(amounts.filter(([, amount]) => amount > 0));
 }
 
-/** What the quotas of a queue allow a gang. */
-export type FlavorChoices = {
-  /** Now, in the order of these quotas. */
+/** The flavors that the quotas of a queue allow a gang. */
+type FlavorChoices = {
+  /** Possible now, in the order of the quotas. */
   readonly choices: readonly FlavorChoice[];
-  /** Once pools have room: nothing else is in the way. All of them, where there is a choice now. */
+  /** Possible now, or as soon as pools have room. */
   readonly inLine: readonly FlavorChoice[];
-  /** Every quota that was in the way, at each of its levels. */
+  /** Every quota that is in the way, at each of its levels. */
   readonly refusals: readonly QuotaRefusal[];
 };
 
-/** Tries the flavors of a gang. A resource of amount 0 (members that come later ask for it) still gets its flavor. */
+/** Tries the flavors of a gang. A resource of amount 0, which only later members request, still gets its flavor. */
 export function flavorChoices(
   job: Job,
   queue: PlanQueue,
-  wanted: { readonly amounts: Readonly<Record<string, number>>; readonly book: QuotaBook },
+  request: { readonly amounts: Readonly<Record<string, number>>; readonly book: QuotaBook },
 ): FlavorChoices {
   const refusals: QuotaRefusal[] = [];
   const models = job.spec.placement.gpuModels;
-  const restricted = restrictedResources(queue, Object.keys(wanted.amounts), models);
+  const restricted = restrictedResources(queue, Object.keys(request.amounts), models);
   let choices: readonly FlavorChoice[] = [{}];
   let inLine: readonly FlavorChoice[] = [{}];
-  for (const [resource, need] of Object.entries(wanted.amounts)) {
+  for (const [resource, need] of Object.entries(request.amounts)) {
     const options = queue.quotas.filter(
       (quota) => quota.resource === resource && (!restricted.has(resource) || isModel(quota.flavor, models)),
     );
     if (options.length === 0) refusals.push(noQuota(queue, models[0] ?? resource, need));
-    const asked = options.map((quota) => ({ quota, refused: wanted.book.refusals(job, quota.flavor, need) }));
-    refusals.push(...asked.flatMap(({ refused }) => refused));
-    const open = asked.filter(({ refused }) => refused.length === 0);
-    const soon = asked.filter(({ refused }) => refused.every(isForTokens));
+    const tried = options.map((quota) => ({ quota, refused: request.book.refusals(job, quota.flavor, need) }));
+    refusals.push(...tried.flatMap(({ refused }) => refused));
+    const open = tried.filter(({ refused }) => refused.length === 0);
+    const soon = tried.filter(({ refused }) => refused.every(isForTokens));
     choices = combine(choices, resource, open).slice(0, CHOICES_MAX);
     inLine = combine(inLine, resource, soon).slice(0, CHOICES_MAX);
   }
   return { choices, inLine, refusals };
 }
 
-/** True for what only the tokens of a pool that others hold are missing for. */
+/** True if only tokens of a pool are missing, which others hold now. */
 function isForTokens({ scope, reason }: QuotaRefusal): boolean {
   return scope.kind === "pool" && reason === "QuotaExhausted";
 }
 
-/** True if a flavor is one of the models, by its full name or by what follows its last slash. */
+/** True if a flavor is one of the models, by its full name or by the part after its last slash. */
 function isModel(flavor: string, models: readonly string[]): boolean {
   return models.includes(flavor) || models.includes(flavor.slice(flavor.lastIndexOf("/") + 1));
 }
 
-/** Models restrict the resource that has such models; if none has, all of them: the asked model is not to be had. */
+/** Models restrict the resources that have such flavors. If none has, they restrict all: no quota has the model. */
 function restrictedResources(
   queue: PlanQueue,
   resources: readonly string[],

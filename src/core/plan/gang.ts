@@ -4,7 +4,7 @@ import { rolesOf } from "../job/roles.ts";
 import type { JobSpec } from "../job/spec.ts";
 import { podRequests, type Resources } from "../pods/resources.ts";
 
-/** Pods that ask for the same and may run on the same nodes: so many members of one replica type. */
+/** Some members of one replica type. Their pods request the same resources and may run on the same nodes. */
 export type MemberGroup = {
   readonly role: string;
   readonly podSpec: JsonObject;
@@ -12,10 +12,11 @@ export type MemberGroup = {
   readonly count: number;
 };
 
-type Members = Readonly<Record<string, number>>;
+/** Numbers of members by replica type. */
+export type MemberCounts = Readonly<Record<string, number>>;
 
-/** The members of a gang as groups, in the order of the roles; replica types without a member are left out. */
-export function memberGroups(spec: JobSpec, members: Members): readonly MemberGroup[] {
+/** The members of a gang as groups, in the order of the roles. Omits replica types without a member. */
+export function memberGroups(spec: JobSpec, members: MemberCounts): readonly MemberGroup[] {
   return rolesOf(spec).flatMap((role) => {
     const count = members[role] ?? 0;
     const replica = spec.replicaSpecs[role];
@@ -25,19 +26,19 @@ export function memberGroups(spec: JobSpec, members: Members): readonly MemberGr
   });
 }
 
-/** All that a fit looks at, as a value to compare: groups that have it in common are one kind of pods. */
-export function kindOf({ podSpec, requests }: MemberGroup): Json {
+/** Everything of a group's pods that a fit depends on. Groups with equal values are interchangeable. */
+export function fitKeyOf({ podSpec, requests }: MemberGroup): Json {
   const { nodeSelector = null, affinity = null, tolerations = null } = podSpec;
   return [nodeSelector, affinity, tolerations, requests];
 }
 
 /** All members of a job, by replica type. */
-export function allMembers(spec: JobSpec): Members {
+export function allMembers(spec: JobSpec): MemberCounts {
   return Object.fromEntries(rolesOf(spec).map((role) => [role, spec.replicaSpecs[role]?.replicas ?? 0]));
 }
 
-/** The members that `after` has and `before` has not; replica types never shrink by it. */
-export function addedMembers(before: Members, after: Members): Members {
+/** The members that `after` has more than `before`. A replica type that has fewer counts as 0. */
+export function addedMembers(before: MemberCounts, after: MemberCounts): MemberCounts {
   return Object.fromEntries(
     Object.entries(after).map(([role, count]) => [role, Math.max(0, count - (before[role] ?? 0))]),
   );
@@ -47,7 +48,7 @@ export function podCount(groups: readonly MemberGroup[]): number {
   return groups.reduce((sum, group) => sum + group.count, 0);
 }
 
-/** Whole units of a resource that the groups ask for together; parts of a unit are rounded up for each pod, as devices are handed out. */
+/** Whole units of a resource that the groups request together. Rounds up for each pod: a pod gets whole devices. */
 export function wholeUnits(groups: readonly MemberGroup[], resource: string): number {
   return groups.reduce((sum, group) => sum + group.count * Math.ceil((group.requests[resource] ?? 0) / 1000), 0);
 }

@@ -6,17 +6,17 @@ import { scopeKey } from "../quota/scopes.ts";
 import { memberGroups, wholeUnits } from "./gang.ts";
 import type { PlanSnapshot } from "./snapshot.ts";
 
-/** So much of a pool that somebody holds: a job, `namespace/name`, or `caller name`. */
-export type Holding = ChargedLine & { readonly holder: string };
+/** An amount of a pool and its holder: a job as `namespace/name`, a caller as `caller name`. */
+type Holding = ChargedLine & { readonly holder: string };
 
 const HOLDERS_SHOWN = 5;
 
-/** Who holds what of each pool, for those who ask why there is no room. Nothing is sorted before somebody asks. */
+/** The holders of each pool, for messages that say why there is no room. Sorts nothing before the first question. */
 export class Holdings {
   readonly #limits: LimitBook;
   readonly #snapshot: PlanSnapshot;
   readonly #added: Holding[] = [];
-  /** By scope, once somebody has asked. */
+  /** Null: `largest` was not called yet. */
   #byScope: Map<string, Holding[]> | null = null;
   readonly #largest = new Map<string, readonly string[]>();
 
@@ -34,7 +34,7 @@ export class Holdings {
     }
   }
 
-  /** Who holds most at a scope, at most 5; of a queue also those below it. */
+  /** The holders of most at a scope, at most 5. For a queue, also those of the queues below it. */
   largest(scope: Scope): readonly string[] {
     this.#byScope ??= this.#sort();
     const key = scopeKey(scope);

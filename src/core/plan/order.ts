@@ -1,40 +1,43 @@
 import type { Job } from "../job/job.ts";
-import { isElastic, mayGrow } from "./board.ts";
+import type { Registry } from "../kinds/registry.ts";
+import { isElastic, mayGrow } from "./grow-gang.ts";
 import { queueOf } from "./quota-book.ts";
 import type { PlanSnapshot } from "./snapshot.ts";
 
-/** Who stands in one queue; the plan takes from the front. */
-export type QueueLine = {
-  readonly queue: string;
+/** The gangs of one queue in their order; the plan takes them from the front. */
+export type QueuedGangs = {
+  /** The name of the queue. */
+  readonly name: string;
   readonly strict: boolean;
+  /** Gangs that run with fewer members than their jobs have. */
   readonly growing: Job[];
   readonly waiting: Job[];
-  /** Gangs that grow as there is room, once nobody else of the queue can board. */
+  /** Elastic gangs, which grow once no other gang of the queue can be admitted. */
   readonly stretching: Job[];
 };
 
-/** One line for each queue that somebody stands in, by name; in it higher priority first, then the older job, then by uid. */
-export function openLines(snapshot: PlanSnapshot): readonly QueueLine[] {
+/** One list for each queue that has gangs, by the queue's name. In it: higher priority first, then age, then uid. */
+export function queuedGangs(snapshot: PlanSnapshot, kinds: Registry): readonly QueuedGangs[] {
   const strategies = new Map(snapshot.queues.map((queue) => [queue.name, queue.strategy]));
-  const lines = new Map<string, QueueLine>();
-  const lineOf = (job: Job): QueueLine => {
-    const queue = queueOf(job);
-    const line = lines.get(queue) ?? {
-      queue,
-      strict: strategies.get(queue) === "STRICT_FIFO",
+  const queues = new Map<string, QueuedGangs>();
+  const gangsOf = (job: Job): QueuedGangs => {
+    const name = queueOf(job);
+    const gangs = queues.get(name) ?? {
+      name,
+      strict: strategies.get(name) === "STRICT_FIFO",
       growing: [],
       waiting: [],
       stretching: [],
     };
-    lines.set(queue, line);
-    return line;
+    queues.set(name, gangs);
+    return gangs;
   };
   for (const job of [...snapshot.admitted].filter(mayGrow).sort(compareJobs)) {
-    const line = lineOf(job);
-    (isElastic(job) ? line.stretching : line.growing).push(job);
+    const gangs = gangsOf(job);
+    (isElastic(job, kinds) ? gangs.stretching : gangs.growing).push(job);
   }
-  for (const job of [...snapshot.waiting].sort(compareJobs)) lineOf(job).waiting.push(job);
-  return [...lines.values()].sort((a, b) => (a.queue < b.queue ? -1 : 1));
+  for (const job of [...snapshot.waiting].sort(compareJobs)) gangsOf(job).waiting.push(job);
+  return [...queues.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
 function compareJobs(a: Job, b: Job): number {

@@ -1,11 +1,14 @@
 import type { AllocationLine, Scope } from "../quota/counters.ts";
 
-/** What a gang is charged of one pool, before it is named. */
+/** A gang's allocation of one pool, before the planner names its token. */
 export type PlannedLine = Pick<AllocationLine, "pool" | "amount" | "project" | "namespace"> & {
   readonly queue: string;
 };
 
-/** One gang that boards now, or one that grows: to its full size in one step, or of an elastic kind by as much as there is room. */
+/**
+ * One gang that is admitted now, or one that grows: to its full size in one step, or, if its kind is elastic, by as
+ * much as there is room for.
+ */
 export type PlannedAdmission = {
   readonly kind: "admit" | "grow";
   readonly jobUid: string;
@@ -13,81 +16,113 @@ export type PlannedAdmission = {
   readonly jobVersion: number;
   /** The number of the new admission, or of the live one that grows. */
   readonly admission: number;
-  /** Empty for a job without pods, which enters no cluster. */
-  readonly cluster: string;
+  /** Null for a job without pods, which enters no cluster. */
+  readonly cluster: string | null;
   /**
-   * What the cluster's counter stands at when this is recorded in the plan's order: every admission that is recorded, growth
-   * too, raises it by one.
+   * The value of the cluster's counter when this is recorded in the plan's order. Every recorded admission or growth
+   * raises it by one.
    */
   readonly admissionCounter: number;
-  /** All members that it has afterwards, by replica type. */
+  /** All members that the gang has afterwards, by replica type. */
   readonly members: Readonly<Record<string, number>>;
   readonly flavors: Readonly<Record<string, string>>;
   readonly nodeLabels: Readonly<Record<string, string>>;
-  /** One line a flavor, without tokens: the planner names them. Empty for a gang that asks for no flavored resource. */
+  /** One allocation for each flavor, without tokens: the planner names them. Empty without a flavored resource. */
   readonly lines: readonly PlannedLine[];
 };
 
 /** Why one cluster cannot take the gang now. */
 export type ClusterRefusal = {
   readonly cluster: string;
-  /** `Cordoned`, `Unreachable`, `NotSelected`, `NoSuchFlavor`, `Draining`, `TooLarge` (does not fit the empty cluster), `NoCapacity`, `CapacityUnknown`. */
+  /**
+   * `Cordoned`, `Unreachable`, `NotSelected`, `NoSuchFlavor`, `Draining`, `TooLarge` (does not fit the empty cluster),
+   * `NoCapacity`, `CapacityUnknown`.
+   */
   readonly reason: string;
   readonly message: string;
   readonly flavor: string | null;
-  /** Pods that would have to fit, and how many fit now. */
+  /** The number of pods that have to fit, and how many fit now. */
   readonly need: number;
   readonly have: number;
 };
 
-/** Why one quota, at one of the levels that a line is counted at, cannot take the gang now. */
+/** Why one quota, at one of its levels, cannot take the gang now. */
 export type QuotaRefusal = {
-  /** The job's. */
+  /** The job's queue. */
   readonly queue: string;
   readonly flavor: string;
   /** The level that is in the way. */
   readonly scope: Scope;
-  /** `QuotaExhausted`, `AboveQuota` (more than the whole limit), `NoQuota`, `Reserved` (kept for a gang that stands before it in the pool's line). */
+  /**
+   * `QuotaExhausted`, `AboveQuota` (more than the whole limit), `NoQuota`, `Reserved` (kept for a gang before it in the
+   * pool's waiting line).
+   */
   readonly reason: string;
-  /** What it would add there: of a queue above its own only what exceeds the guarantees below. */
+  /** The amount that the gang would add at this level: above its own queue only what exceeds the guarantees below. */
   readonly need: number;
   readonly used: number;
   readonly limit: number;
-  /** Of the pool's room, what is kept for the first of its line. */
+  /** The part of the pool's room that is kept for the first of its waiting line. */
   readonly reserved: number;
-  /** Who holds it now: jobs as `namespace/name`, callers as `caller name`; largest first, at most 5. */
+  /** The holders now: jobs as `namespace/name`, callers as `caller name`; largest first, at most 5. */
   readonly heldBy: readonly string[];
 };
 
-/** Why a gang still waits: the dominant reason, and all that was found. */
+/** Why a gang still waits: the dominant reason, and everything that is in its way. */
 export type Refusal = {
   readonly jobUid: string;
   readonly jobVersion: number;
-  /** `QuotaExhausted`, `AboveQuota`, `NoQuota`, `Reserved`, `UnknownQueue`, `NoCapacity`, `TooLarge`, `NoCluster`, `Suspended`, `Backoff`, `Draining`, `BehindHead`. */
+  /**
+   * `QuotaExhausted`, `AboveQuota`, `NoQuota`, `Reserved`, `UnknownQueue`, `NoCapacity`, `TooLarge`, `NoCluster`,
+   * `Suspended`, `Backoff`, `Draining`, `BehindHead`.
+   */
   readonly reason: string;
   readonly message: string;
   readonly clusters: readonly ClusterRefusal[];
   readonly quotas: readonly QuotaRefusal[];
-  /** When the answer may change by time alone; null: only by events. */
+  /** When the answer may change by time alone. Null: only an event can change it. */
   readonly retryAtMs: number | null;
 };
 
-/** The gang that the planner stands for in the lines of its pools: it lacks nothing else. */
+/** The gang that has the planner's place in the waiting lines of its pools: it lacks nothing but their tokens. */
 export type PlaceInLine = {
-  /** How it would board if its pools had room; the cluster keeps nothing for it. */
+  /** The admission that it gets once its pools have room; the cluster keeps no room for it. */
   readonly planned: PlannedAdmission;
-  /** As of its job. */
+  /** The priority and the age of its job. */
   readonly priority: number;
   readonly sinceMs: number;
-  /** So many of the plan's admissions come before it in the order of the queues; those after it leave room for it, unless they have a higher priority. */
+  /**
+   * How many of the plan's admissions come before it. Those after it leave room for it, unless they have a higher
+   * priority.
+   */
   readonly after: number;
 };
 
 export type Plan = {
   readonly admissions: readonly PlannedAdmission[];
-  /** The first gang of the order that has a cluster and waits for tokens of pools alone; null: there is none. */
+  /** The first gang in the plan's order that has a cluster and waits for tokens of pools alone. Null: none does. */
   readonly inLine: PlaceInLine | null;
   readonly refusals: readonly Refusal[];
-  /** When to plan again even if nothing is heard; null: only when something is heard. */
+  /** When to plan again without an event. Null: only after an event. */
   readonly replanAtMs: number | null;
 };
+
+/** An admission or a growth that the counters have granted, ready to be recorded. */
+export type AdmissionRecord = {
+  readonly planned: PlannedAdmission;
+  /** The plan's allocations, with tokens. */
+  readonly lines: readonly AllocationLine[];
+  /** Null: there are no allocations. */
+  readonly fence: bigint | null;
+  readonly quotaEpoch: number;
+  readonly plannerEpoch: number;
+  readonly nowMs: number;
+};
+
+/** How the record of an admission ended. */
+export type AdmitOutcome =
+  | "recorded"
+  /** The job, the planner's lease, the cluster's counter or the quota epoch has moved on: plan again. */
+  | "stale"
+  /** The ledger's own limits refused the allocations, so they were never granted. */
+  | "refusedByLedger";

@@ -1,7 +1,10 @@
 import type { Job } from "../job/job.ts";
-import { board, type Desk, grow } from "./board.ts";
+import type { Registry } from "../kinds/registry.ts";
+import { admitGang } from "./admit-gang.ts";
 import { flavoredResources } from "./flavors.ts";
-import { openLines, type QueueLine } from "./order.ts";
+import { growGang } from "./grow-gang.ts";
+import { type QueuedGangs, queuedGangs } from "./order.ts";
+import type { PlanState } from "./plan-state.ts";
 import type { PlaceInLine, Plan, PlannedAdmission, Refusal } from "./plan-types.ts";
 import { QuotaBook } from "./quota-book.ts";
 import { refuse } from "./refuse.ts";
@@ -9,47 +12,50 @@ import { openRooms } from "./rooms.ts";
 import type { PlanSnapshot } from "./snapshot.ts";
 
 /**
- * Decides from the snapshot and the time alone which gangs board now and where, which grow, and why each of the others waits. Every
- * waiting job is admitted or refused exactly once; the same inputs give the same plan.
+ * Decides from the snapshot, the kinds and the time alone which gangs are admitted now and where, which grow, and why
+ * each of the others waits. Every waiting job is admitted or refused exactly once; the same inputs give the same plan.
  */
-export function plan(snapshot: PlanSnapshot, nowMs: number): Plan {
-  // 1. What is there: quotas with what is used of them, clusters with what is free.
+export function plan(
+  snapshot: PlanSnapshot,
+  { kinds, nowMs }: { readonly kinds: Registry; readonly nowMs: number },
+): Plan {
+  // 1. The room there is: quotas with their use, clusters with their free nodes.
   const book = new QuotaBook(snapshot);
   const rooms = new Map(openRooms(snapshot));
   const { lastAdmissions } = snapshot;
-  const desk: Desk = { book, rooms, resources: flavoredResources(snapshot), lastAdmissions, nowMs };
+  const state: PlanState = { book, rooms, resources: flavoredResources(snapshot), lastAdmissions, kinds, nowMs };
 
-  // 2. Who comes when: a line for each queue; the queue that uses least of its quota has the next turn.
-  const lines = openLines(snapshot);
+  // 2. The order: one list for each queue; the queue that uses the smallest share of its quota has the next turn.
+  const queues = queuedGangs(snapshot, kinds);
   const admissions: PlannedAdmission[] = [];
   const refusals: Refusal[] = [];
   let inLine: PlaceInLine | null = null;
-  for (let line = nextLine(lines, book); line !== null; line = nextLine(lines, book)) {
-    // 3. What runs with fewer members than it should grows before anything new of its queue boards.
-    const growing = line.growing.shift();
+  for (let queue = nextQueue(queues, book); queue !== null; queue = nextQueue(queues, book)) {
+    // 3. A gang that runs with fewer members than its job has grows before its queue admits another.
+    const growing = queue.growing.shift();
     if (growing !== undefined) {
-      const grown = grow(growing, desk);
+      const grown = growGang(growing, state);
       if (grown !== null) admissions.push(grown);
       continue;
     }
-    // 4. Its first gang boards if a quota, a flavor and a cluster have room for it; else it is told why not.
-    const job = line.waiting.shift();
+    // 4. The queue's first gang is admitted if a quota, a flavor and a cluster have room for it, else refused.
+    const job = queue.waiting.shift();
     if (job === undefined) continue;
-    const decided = board(job, desk);
+    const decided = admitGang(job, state);
     if ("kind" in decided) {
       admissions.push(decided);
       continue;
     }
-    // 5. The first that waits for tokens alone stands in their line, and those behind it leave room for it.
+    // 5. The first gang that waits for tokens alone takes the place in the waiting line; later gangs leave room for it.
     if (decided.inLine !== null) {
       inLine = placeOf(job, decided.inLine, admissions.length);
       book.reserve(job, decided.inLine.lines);
     }
-    // 6. Nobody passes the head of a strict queue, unless it only waits for itself.
-    refusals.push(decided.refusal, ...behind(job, decided.refusal, line));
+    // 6. No gang passes the head of a strict queue, unless the head waits only for itself.
+    refusals.push(decided.refusal, ...refuseBehind(job, decided.refusal, queue));
   }
-  // 7. What room is left is for elastic gangs; not past the head of a strict queue, whose line ends with it.
-  const stretched = lines.flatMap(({ stretching }) => stretching.flatMap((job) => grow(job, desk) ?? []));
+  // 7. Elastic gangs grow into the room that is left, except those of a strict queue whose head was refused.
+  const stretched = queues.flatMap(({ stretching }) => stretching.flatMap((job) => growGang(job, state) ?? []));
   admissions.push(...stretched);
   return { admissions, inLine, refusals, replanAtMs: earliest(refusals) };
 }
@@ -58,26 +64,26 @@ function placeOf(job: Job, planned: PlannedAdmission, after: number): PlaceInLin
   return { planned, priority: job.spec.priority, sinceMs: job.createTimeMs, after };
 }
 
-/** The line whose queue uses the smallest share of its quota, then by name; null once all are empty. */
-function nextLine(lines: readonly QueueLine[], book: QuotaBook): QueueLine | null {
-  let next: { line: QueueLine; share: number } | null = null;
-  for (const line of lines) {
-    if (line.growing.length + line.waiting.length === 0) continue;
-    const share = book.share(line.queue);
-    if (next === null || share < next.share) next = { line, share };
+/** The queue that uses the smallest share of its quota, then the first by name; null once all are empty. */
+function nextQueue(queues: readonly QueuedGangs[], book: QuotaBook): QueuedGangs | null {
+  let next: { queue: QueuedGangs; share: number } | null = null;
+  for (const queue of queues) {
+    if (queue.growing.length + queue.waiting.length === 0) continue;
+    const share = book.share(queue.name);
+    if (next === null || share < next.share) next = { queue, share };
   }
-  return next?.line ?? null;
+  return next?.queue ?? null;
 }
 
-/** A head that waits for nothing that the others could take from it is passed. */
+/** Others may pass a head that waits only for itself. */
 const OWN_REASONS = ["Suspended", "Backoff", "Draining", "WaitingForCache"];
 
-/** Refuses the rest of a strict line whose head cannot go; takes nobody from any other line. */
-function behind(head: Job, refused: Refusal, line: QueueLine): readonly Refusal[] {
-  if (!line.strict || OWN_REASONS.includes(refused.reason)) return [];
-  const message = `waits behind ${head.namespace}/${head.name}, the head of the strict queue ${line.queue}`;
-  line.stretching.splice(0);
-  return line.waiting.splice(0).map((job) => refuse(job, { reason: "BehindHead", message }));
+/** Refuses the other gangs of a strict queue whose head cannot be admitted; leaves all other queues alone. */
+function refuseBehind(head: Job, refused: Refusal, queue: QueuedGangs): readonly Refusal[] {
+  if (!queue.strict || OWN_REASONS.includes(refused.reason)) return [];
+  const message = `waits behind ${head.namespace}/${head.name}, the head of the strict queue ${queue.name}`;
+  queue.stretching.splice(0);
+  return queue.waiting.splice(0).map((job) => refuse(job, { reason: "BehindHead", message }));
 }
 
 function earliest(refusals: readonly Refusal[]): number | null {

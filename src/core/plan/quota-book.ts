@@ -14,14 +14,14 @@ const NO_CAPS: Caps = { project: null, namespace: null };
 type Reservation = { readonly job: string; readonly priority: number; readonly amounts: ReadonlyMap<string, number> };
 
 /**
- * What is used of each pool, in all and by each queue, project and namespace, while a plan is made: the ledger's sums and what the plan adds.
- * It decides as the counters do, for one who does not stand in their line.
+ * The use of each pool, in total and by each queue, project and namespace, while a plan is made: the ledger's sums and
+ * the plan's admissions. It decides as the counters do for a request that is not in their waiting line.
  */
 export class QuotaBook {
   readonly #queues: ReadonlyMap<string, PlanQueue>;
   readonly #grants: GrantBook;
   readonly #holdings: Holdings;
-  /** What lines name a queue themselves, by queue and pool. */
+  /** The use by allocations that name a queue themselves, by queue and pool. */
   readonly #own = new Map<string, number>();
   #reserved: Reservation | null = null;
 
@@ -37,7 +37,7 @@ export class QuotaBook {
     return this.#queues.get(name);
   }
 
-  /** Every level that keeps the job from so much more of a pool now; none where it may take it. */
+  /** Every level that keeps the job from taking `need` more of a pool now; empty if it may take them. */
   refusals(job: Job, pool: string, need: number): readonly QuotaRefusal[] {
     if (need === 0) return [];
     const line = lineOf(job, pool, need);
@@ -62,18 +62,18 @@ export class QuotaBook {
     this.#holdings.add({ ...line, holder: `${job.namespace}/${job.name}` });
   }
 
-  /** True once room is kept for somebody: one gang at a time stands in the line. */
+  /** True once room is kept for a gang. Only one gang at a time has the place in the waiting line. */
   get hasReserved(): boolean {
     return this.#reserved !== null;
   }
 
-  /** Keeps room in its pools for a gang that stands in their lines, from all but those of a higher priority. */
+  /** Keeps room in its pools for the gang in their waiting lines. Only gangs of a higher priority may take it. */
   reserve(job: Job, lines: readonly PlannedLine[]): void {
     const amounts = new Map(lines.map(({ pool, amount }) => [pool, amount]));
     this.#reserved = { job: `${job.namespace}/${job.name}`, priority: job.spec.priority, amounts };
   }
 
-  /** How much of its own quota a queue's lines use, of the flavor that they use most of: 0 is nothing, 1 all of it. */
+  /** The part of its quota that a queue's own allocations use, in the flavor with the largest part; 1 is all of it. */
   share(name: string): number {
     const quotas = this.#queues.get(name)?.quotas ?? [];
     return quotas.reduce((most, { flavor, nominal }) => {
@@ -87,7 +87,7 @@ export class QuotaBook {
     return this.#reserved.amounts.get(pool) ?? 0;
   }
 
-  /** True if the scope would not allow the line if nothing at all were used. */
+  /** True if the scope would refuse the allocation even if nothing were used. */
   #isNever(line: ChargedLine, scope: Scope): boolean {
     const key = scopeKey(scope);
     const alone = chargesOf(line, () => 0, this.#grants.limits).find((charge) => charge.key === key);
@@ -105,7 +105,7 @@ function lineOf(job: Job, pool: string, amount: number) {
   return { pool, amount, project, namespace, queue: queueOf(job) };
 }
 
-/** A queue as its limits are made from it. */
+/** A queue as the tree of limits takes it. */
 export function treeQueue({ name, parent, quotas }: PlanQueue): TreeQueue {
   return {
     name,

@@ -2,31 +2,34 @@ import type { Job } from "../job/job.ts";
 import type { Scope, Violation } from "../quota/counters.ts";
 import type { ClusterRefusal, QuotaRefusal, Refusal } from "./plan-types.ts";
 
-/** All that was found in the way of a gang. */
-export type Findings = {
+/** Everything that keeps a gang from being admitted. */
+export type GangObstacles = {
   readonly quotas: readonly QuotaRefusal[];
   readonly clusters: readonly ClusterRefusal[];
-  /** True if no choice of flavors was left once quotas had been asked. */
+  /** True if quotas left no choice of flavors. */
   readonly stoppedByQuota: boolean;
 };
 
-/** Of the reasons for which clusters refuse, the one that is nearest to an admission is the gang's. */
+/** Of the reasons for which clusters refuse a gang, the gang's reason is the one that is nearest to an admission. */
 const NEAREST_FIRST = ["NoCapacity", "Draining", "TooLarge"];
 
-/** A refusal for a reason that needs no look at quotas or clusters. */
+/** A refusal without quotas and clusters. */
 export function refuse(job: Job, why: { reason: string; message: string; retryAtMs?: number }): Refusal {
   const { reason, message, retryAtMs = null } = why;
   return { jobUid: job.uid, jobVersion: job.version, reason, message, clusters: [], quotas: [], retryAtMs };
 }
 
-/** The refusal that findings come to: the first stage that stopped every alternative gives the reason. */
-export function refuseFor(job: Job, findings: Findings): Refusal {
-  const { clusters, quotas, stoppedByQuota } = findings;
+/** The refusal for these obstacles. Its reason comes from quotas if they stopped every flavor, else from clusters. */
+export function refuseFor(job: Job, obstacles: GangObstacles): Refusal {
+  const { clusters, quotas, stoppedByQuota } = obstacles;
   const why = stoppedByQuota ? quotaReason(quotas) : clusterReason(clusters);
   return { ...refuse(job, why), clusters, quotas };
 }
 
-/** The refusal of a gang that a plan has room for, where the counters have not: they know of grants and places in line that no snapshot shows. */
+/**
+ * The refusal of a gang that the plan has room for but the counters have not. The counters know grants and places in
+ * waiting lines that no snapshot shows.
+ */
 export function refuseForTokens(
   job: Job,
   { violation, inLine }: { readonly violation: Violation; readonly inLine: boolean },
@@ -41,12 +44,15 @@ export function refuseForTokens(
   return { ...refuse(job, { reason, message }), quotas: [quota] };
 }
 
-/** Ends the message of a gang that the planner stands in line for. */
+/** The end of the message for the gang that has the planner's place in the waiting line. */
 export function lineWords(pools: readonly string[]): string {
   return `; it stands in the line of ${pools.join(" and ")}`;
 }
 
-/** Any resource without a quota stops all; then flavors that are asked for more than some limit of theirs; else waiting helps. */
+/**
+ * The dominant reason: `NoQuota` if any resource has no quota; `AboveQuota` if no flavor could ever allow the request;
+ * else waiting helps.
+ */
 function quotaReason(quotas: readonly QuotaRefusal[]): { reason: string; message: string } {
   const missing = quotas.find((quota) => quota.reason === "NoQuota");
   if (missing !== undefined) {
@@ -94,7 +100,7 @@ function clusterReason(clusters: readonly ClusterRefusal[]): { reason: string; m
   return { reason: "NoCluster", message: `no cluster can be used: ${each.join("; ")}` };
 }
 
-/** The cluster that came nearest speaks for all. */
+/** The message of the cluster that has room for most of the gang. */
 function clusterWords(found: readonly ClusterRefusal[]): string {
   const [nearest] = [...found].sort((a, b) => b.have - a.have);
   if (nearest === undefined) return "";

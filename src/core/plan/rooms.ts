@@ -2,38 +2,35 @@ import { stringMapAt } from "../../runtime/json.ts";
 import { specNow } from "../job/interruptible.ts";
 import type { Job } from "../job/job.ts";
 import { currentAdmission } from "../job/job.ts";
-import { carries, place } from "./fit.ts";
-import { mergeKinds, placeAll } from "./fit-all.ts";
+import { carries, type NodeLabels, place } from "./fit.ts";
+import { mergeAlike, placeAll } from "./fit-all.ts";
 import { allMembers, type MemberGroup, memberGroups } from "./gang.ts";
 import type { ClusterRefusal } from "./plan-types.ts";
 import { emptied, type SelectorKeys, type Shape, selectorKeys, shapesOf } from "./shapes.ts";
-import type { ClusterCapacity, PlanCluster, PlanSnapshot, SeenMember } from "./snapshot.ts";
+import type { BoundMember, ClusterCapacity, PlanCluster, PlanSnapshot } from "./snapshot.ts";
 
-/** A cluster while a plan is made: what is left of its nodes, and how often the plan has used it. */
+/** A cluster while a plan is made: the room that is left on its nodes, and how often the plan has used it. */
 export type Room = {
   readonly cluster: PlanCluster;
-  /** Null where no capacity is known. */
+  /** Null: its capacity is not known yet. */
   readonly shapes: readonly Shape[] | null;
   /** The nodes as if nothing ran on them. */
   readonly empty: readonly Shape[];
-  /** Admissions that this plan has made in the cluster so far. */
+  /** How many admissions this plan has made in the cluster so far. */
   readonly planned: number;
-  /** What was refused as long as just so much was left, by what was asked: gangs that ask for the same get the same answer. */
+  /** Refusals by request since `shapes` last changed: gangs with the same request get the same answer. */
   readonly refused: Map<string, ClusterRefusal>;
 };
 
-/** The clusters by name, each charged with what will take room on it although no node shows it yet. */
+/** The clusters by name, without the room of pods that no node shows yet but that will take it. */
 export function openRooms(snapshot: PlanSnapshot): ReadonlyMap<string, Room> {
   const keys = keysInPlay(snapshot);
   const clusters = [...snapshot.clusters].sort((a, b) => (a.name < b.name ? -1 : 1));
   return new Map(clusters.map((cluster) => [cluster.name, openRoom(cluster, snapshot.admitted, keys)]));
 }
 
-/** How full the nodes with these labels are of a resource, 0 to 1; 1 where there is nothing of it at all. */
-export function fullness(
-  shapes: readonly Shape[],
-  of: { resource: string; nodeLabels: Readonly<Record<string, string>> },
-) {
+/** The part of a resource that is in use on the nodes with these labels, 0 to 1; 1 if the nodes have none of it. */
+export function fullness(shapes: readonly Shape[], of: { resource: string; nodeLabels: NodeLabels }) {
   let free = 0;
   let allocatable = 0;
   for (const shape of shapes) {
@@ -47,39 +44,40 @@ export function fullness(
 function openRoom(cluster: PlanCluster, admitted: readonly Job[], keys: SelectorKeys): Room {
   if (cluster.capacity === null) return { cluster, shapes: null, empty: [], planned: 0, refused: new Map() };
   const unseen = admitted.flatMap((job) => unseenGroups(job, cluster));
-  let shapes = seat(shapesOf(cluster.capacity.nodes, keys), unseen);
+  let shapes = placeUnseen(shapesOf(cluster.capacity.nodes, keys), unseen);
   shapes = place(shapes, unboundGroups(cluster.capacity), {}).left;
   return { cluster, shapes, empty: shapesOf(emptied(cluster.capacity.nodes), keys), planned: 0, refused: new Map() };
 }
 
 /**
- * What is left once members that no node shows yet have their places, all gangs' together: one gang's must not take the only node of another's,
- * whose room would be given away then. Pods for which there is no room at all, as on a node that was lost, spoil nobody else's place.
+ * The shapes once members that no node shows yet are placed. Members of all gangs are placed together: otherwise one
+ * gang's could take the only node of another's, and the plan would give the other's room away. Members for which there
+ * is no room at all, as after a node was lost, are left out, so that the others still get their places.
  */
-function seat(shapes: readonly Shape[], unseen: readonly MemberGroup[]): readonly Shape[] {
-  const possible = mergeKinds(unseen).map((group) => ({ ...group, count: place(shapes, [group], {}).placed }));
+function placeUnseen(shapes: readonly Shape[], unseen: readonly MemberGroup[]): readonly Shape[] {
+  const possible = mergeAlike(unseen).map((group) => ({ ...group, count: place(shapes, [group], {}).placed }));
   return placeAll(shapes, possible, {}).left;
 }
 
-/** Members of a live admission whose pods no node shows yet. */
+/** The members of a live admission whose pods no node shows yet. */
 function unseenGroups(job: Job, cluster: PlanCluster): readonly MemberGroup[] {
   const admission = currentAdmission(job);
   if (admission === null || admission.state !== "live" || admission.cluster !== cluster.name) return [];
   const seen = (cluster.capacity?.seen ?? []).filter(
     (member) => member.jobUid === job.uid && member.admission === admission.number,
   );
-  const unseen = Object.entries(admission.members).map(([role, count]) => [role, count - seenOf(seen, role, count)]);
+  const unseen = Object.entries(admission.members).map(([role, count]) => [role, count - countSeen(seen, role, count)]);
   return memberGroups(specNow(job), Object.fromEntries(unseen)).map((group) => onNodes(group, admission.nodeLabels));
 }
 
-/** The same pods as they are made: on nodes with these labels only. */
-function onNodes(group: MemberGroup, nodeLabels: Readonly<Record<string, string>>): MemberGroup {
+/** The same pods, on nodes with these labels only, as they will be created. */
+function onNodes(group: MemberGroup, nodeLabels: NodeLabels): MemberGroup {
   const nodeSelector = { ...stringMapAt(group.podSpec, "nodeSelector"), ...nodeLabels };
   return { ...group, podSpec: { ...group.podSpec, nodeSelector } };
 }
 
-/** Pods carry their replica type in lower case; an index seen twice is one member, one beyond the members is none. */
-function seenOf(seen: readonly SeenMember[], role: string, count: number): number {
+/** Counts each index once, and only indexes of members. Pods have their replica type in lower case. */
+function countSeen(seen: readonly BoundMember[], role: string, count: number): number {
   const indexes = seen.filter((member) => member.role === role.toLowerCase() && member.index < count);
   return new Set(indexes.map((member) => member.index)).size;
 }

@@ -4,19 +4,19 @@ import type { NodeFacts } from "../pods/node-match.ts";
 import type { Resources } from "../pods/resources.ts";
 import type { NodeCapacity } from "./snapshot.ts";
 
-/** Nodes that no pod in play can tell apart: same relevant labels, same taints, as much free. */
+/** Nodes that are alike for every pod of the plan: the same relevant labels, taints, allocatable and free resources. */
 export type Shape = {
-  /** One of the nodes, standing for all of them. */
+  /** One of the nodes, as an example of all. */
   readonly node: NodeFacts;
   readonly allocatable: Resources;
   readonly free: Resources;
   readonly count: number;
 };
 
-/** What of a node the selectors in play look at. */
+/** The properties of nodes that the selectors of the plan's pods depend on. */
 export type SelectorKeys = { readonly labels: ReadonlySet<string>; readonly byName: boolean };
 
-/** The label keys that node selectors and required node affinities of these pods name, and whether one names nodes themselves. */
+/** The label keys in the node selectors and required node affinities of these pods, and whether one names a node. */
 export function selectorKeys(podSpecs: Iterable<JsonObject>, demanded: Iterable<string>): SelectorKeys {
   const labels = new Set(demanded);
   let byName = false;
@@ -33,7 +33,7 @@ export function selectorKeys(podSpecs: Iterable<JsonObject>, demanded: Iterable<
   return { labels, byName };
 }
 
-/** Groups nodes by what can matter; the cost of a fit follows the number of shapes. */
+/** Groups nodes that are alike for these selectors. The cost of a fit grows with the number of shapes. */
 export function shapesOf(nodes: readonly NodeCapacity[], keys: SelectorKeys): readonly Shape[] {
   const shapes = new Map<string, Shape>();
   const relevant = [...keys.labels].sort();
@@ -47,7 +47,7 @@ export function shapesOf(nodes: readonly NodeCapacity[], keys: SelectorKeys): re
   return [...shapes.values()];
 }
 
-/** The same nodes as if nothing ran on them and none were cordoned: what a gang could ever have. */
+/** The same nodes as if nothing ran on them and none were cordoned: the most that a gang could ever get. */
 export function emptied(nodes: readonly NodeCapacity[]): readonly NodeCapacity[] {
   return nodes.map((node) => ({ ...node, unschedulable: false, free: node.allocatable }));
 }

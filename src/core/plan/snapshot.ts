@@ -5,28 +5,28 @@ import type { Resources } from "../pods/resources.ts";
 import type { PoolLimit } from "../quota/counters.ts";
 import type { RecordedSum } from "../quota/grant-book.ts";
 
-/** A node of a cluster with what is left of it: allocatable less the requests of all non-terminal pods on it, ours or not. */
+/** A node of a cluster. Free is allocatable less the requests of all non-terminal pods on it, of Gangway or others. */
 export type NodeCapacity = NodeFacts & { readonly allocatable: Resources; readonly free: Resources };
 
-/** A member of an admission that the observer saw bound to a node: its requests are part of what the node has not free. */
-export type SeenMember = {
+/** A member whose pod the observer saw bound to a node. The node's `free` already excludes its requests. */
+export type BoundMember = {
   readonly jobUid: string;
   readonly admission: number;
   readonly role: string;
   readonly index: number;
 };
 
-/** A pod that is neither ours nor bound yet: it will take room on some node that allows it. */
+/** A pod of others that is not bound yet: it will take room on some node that allows it. */
 export type UnboundPod = { readonly podSpec: JsonObject; readonly requests: Resources };
 
 /** A cluster's compact capacity, as its observer last recorded it. */
 export type ClusterCapacity = {
   readonly nodes: readonly NodeCapacity[];
-  readonly seen: readonly SeenMember[];
+  readonly seen: readonly BoundMember[];
   readonly unbound: readonly UnboundPod[];
 };
 
-/** What a flavor is in one cluster: which resource it counts and which labels its nodes carry. */
+/** A flavor in one cluster: the resource that it counts and the labels of its nodes. */
 export type ClusterFlavor = {
   /** The pool, e.g. `gpu/h100`. */
   readonly name: string;
@@ -40,22 +40,24 @@ export type PlanCluster = {
   readonly labels: Readonly<Record<string, string>>;
   readonly flavors: readonly ClusterFlavor[];
   readonly cordoned: boolean;
-  /** False while no observer of it has completed a list, or it has not answered for its grace. */
+  /** False until an observer has completed a list, and while the cluster has not answered for its grace time. */
   readonly reachable: boolean;
-  /** Guards the record that admits: another planner's admission to this cluster raises it. */
+  /** Guards the record of an admission: every admission to this cluster raises it. */
   readonly admissionCounter: number;
   /** Null until an observer has recorded it. */
   readonly capacity: ClusterCapacity | null;
 };
 
-/** So much of a flavor a queue may use; the order of a queue's quotas is the order in which flavors are tried. */
+/** How much of a flavor a queue may use. The plan tries flavors in the order of a queue's quotas. */
 export type FlavorQuota = {
   readonly flavor: string;
   readonly resource: string;
   readonly nominal: number;
-  /** How much more it may use of what queues above it have; absent: all of that. Of a root nothing, whatever is said. */
+  /**
+   * How much more the queue may use of the quotas above it. Omitted: all that those have left. A root cannot borrow.
+   */
   readonly borrowingLimit?: number;
-  /** How much of its nominal others may use while it does not; absent: all. */
+  /** How much of its nominal quota others may use while it does not. Omitted: all. */
   readonly lendingLimit?: number;
 };
 
@@ -63,13 +65,13 @@ export type QueueStrategy = "STRICT_FIFO" | "BEST_EFFORT_FIFO";
 
 export type PlanQueue = {
   readonly name: string;
-  /** Null: it stands at the root of a tree. */
+  /** Null: the queue is the root of a tree. */
   readonly parent: string | null;
   readonly strategy: QueueStrategy;
   readonly quotas: readonly FlavorQuota[];
 };
 
-/** What an external caller holds in one place of a pool. */
+/** The amount of a pool that an external caller holds under one project, namespace and queue. */
 export type HeldByCaller = {
   readonly caller: string;
   readonly pool: string;
@@ -79,21 +81,24 @@ export type HeldByCaller = {
   readonly amount: number;
 };
 
-/** Everything that a plan is made from, read from the database alone in one transaction. */
+/** Everything that a plan depends on, besides the time. One transaction reads it from the database. */
 export type PlanSnapshot = {
   readonly quotaEpoch: number;
-  /** Jobs in phase WAITING without a delete or cancel. */
+  /** Jobs in phase WAITING whose cancellation or deletion was not requested. */
   readonly waiting: readonly Job[];
-  /** The highest number that an admission of each waiting job ever had, by uid, also once it has left the record; absent: 0. */
+  /**
+   * The highest number of an admission that each waiting job ever had, by uid, even if the job's record no longer
+   * names that admission. Omitted: 0.
+   */
   readonly lastAdmissions: Readonly<Record<string, number>>;
-  /** Jobs with a live admission: their members are charged where the observer does not see them, and may grow. */
+  /** Jobs with a live admission. They may grow, and their members take room also while no node shows them. */
   readonly admitted: readonly Job[];
   readonly queues: readonly PlanQueue[];
-  /** The pools of the domain that gangs are charged in; one that is not named here allows nothing. */
+  /** The pools of the domain that gangs are charged in. A pool that is not listed allows nothing. */
   readonly pools: readonly PoolLimit[];
-  /** What the ledger says is used at each scope; of a queue by its own lines. */
+  /** The use that the ledger counts at each scope; for a queue, that of its own allocations. */
   readonly sums: readonly RecordedSum[];
-  /** Some of the external callers that hold tokens of these pools, to name them; what they hold is in the sums. */
+  /** Some of the external callers that hold tokens of these pools, for messages. The sums include their tokens. */
   readonly callers: readonly HeldByCaller[];
   readonly clusters: readonly PlanCluster[];
 };

@@ -2,7 +2,7 @@ import type { Resources } from "../pods/resources.ts";
 import type { FlavorChoice } from "./flavors.ts";
 import { type MemberGroup, podCount } from "./gang.ts";
 
-/** What a gang asks for, as an on-call engineer reads it: `4 pods of 8 nvidia.com/gpu (gpu/h100)`. */
+/** A gang's request as an on-call engineer reads it: `4 pods of 8 nvidia.com/gpu (gpu/h100)`. */
 export function describeNeed(groups: readonly MemberGroup[], choice: FlavorChoice): string {
   const kinds = new Map<string, number>();
   for (const group of groups) {
@@ -19,7 +19,7 @@ function pods(count: number): string {
   return count === 1 ? "1 pod" : `${count} pods`;
 }
 
-/** Its flavored resources if it asks for any, else its processors and memory. */
+/** The flavored resources of a pod, if it requests any, else its processors and memory. */
 function describePod(requests: Resources, choice: FlavorChoice): string {
   const flavored = Object.entries(choice)
     .filter(([resource]) => (requests[resource] ?? 0) > 0)
@@ -35,7 +35,7 @@ function units(milli: number): string {
   return String(milli / 1000);
 }
 
-/** Amounts of memory in the largest binary unit that leaves no fraction; other amounts as they are. */
+/** An amount in the largest binary unit that leaves no fraction. */
 function bytes(milli: number): string {
   const names = ["", "Ki", "Mi", "Gi", "Ti"];
   let amount = milli / 1000;

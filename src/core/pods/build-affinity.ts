@@ -4,7 +4,7 @@ import { arrayAt, canonicalJson, isJsonObject, objectAt } from "../../runtime/js
 const REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution";
 const PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution";
 
-/** The `affinity` member of a pod spec that also demands these node labels; no member where none is demanded. */
+/** The `affinity` member of a pod spec with these node labels required too. Empty without an affinity and labels. */
 export function requireNodeLabels(podSpec: JsonObject, labels: Readonly<Record<string, string>>): JsonObject {
   const demands = Object.entries(labels)
     .sort(([a], [b]) => (a < b ? -1 : 1))
@@ -13,31 +13,32 @@ export function requireNodeLabels(podSpec: JsonObject, labels: Readonly<Record<s
 }
 
 /**
- * An affinity that also demands all of these of its node. Terms are alternatives, so a demand joins every term that is there; it joins none
- * twice.
+ * Adds node requirements to an affinity. Terms are alternatives, so each requirement joins every existing term, once.
  */
 export function requireOfNodes(affinity: JsonObject, demands: readonly JsonObject[]): JsonObject {
   if (demands.length === 0) return affinity;
   const nodeAffinity = objectAt(affinity, "nodeAffinity");
-  const there = arrayAt(nodeAffinity[REQUIRED], "nodeSelectorTerms");
+  const own = arrayAt(nodeAffinity[REQUIRED], "nodeSelectorTerms");
   const terms =
-    there.length === 0
+    own.length === 0
       ? [joinTerm({}, demands)]
-      : there.map((term) => (matchesNothing(term) ? term : joinTerm(term, demands)));
+      : own.map((term) => (matchesNothing(term) ? term : joinTerm(term, demands)));
   return {
     ...affinity,
     nodeAffinity: { ...nodeAffinity, [REQUIRED]: { ...objectAt(nodeAffinity, REQUIRED), nodeSelectorTerms: terms } },
   };
 }
 
-/** An affinity that also prefers nodes that meet all of these; `weight` is 1 to 100. */
+/** Adds preferred node requirements to an affinity. `weight` is 1 to 100. */
 export function preferOfNodes(affinity: JsonObject, weight: number, wishes: readonly JsonObject[]): JsonObject {
   const nodeAffinity = objectAt(affinity, "nodeAffinity");
   const added = { weight, preference: { matchExpressions: wishes } };
   return { ...affinity, nodeAffinity: { ...nodeAffinity, [PREFERRED]: [...arrayAt(nodeAffinity, PREFERRED), added] } };
 }
 
-/** Two affinities' required node terms in one: every node that is left meets a term of both. Empty lists demand nothing. */
+/**
+ * Combines the required node terms of two affinities: a node must meet a term of both. An empty list requires nothing.
+ */
 export function requireBoth(first: JsonObject, second: JsonObject): readonly Json[] {
   const ours = arrayAt(first, "nodeSelectorTerms");
   const theirs = arrayAt(second, "nodeSelectorTerms");
@@ -56,7 +57,7 @@ function joinTerms(one: Json, other: Json): JsonObject {
   return fields.length === 0 ? joined : { ...joined, matchFields: fields };
 }
 
-/** True if whatever meets a term meets the other: it holds all that the other does. */
+/** True if every node that meets a term also meets the other: the term holds all requirements of the other. */
 function implies(term: Json, other: Json): boolean {
   return ["matchExpressions", "matchFields"].every((member) =>
     arrayAt(other, member).every((one) => includes(arrayAt(term, member), one)),
@@ -68,13 +69,13 @@ function includes(list: readonly Json[], value: Json): boolean {
   return list.some((one) => canonicalJson(one) === text);
 }
 
-/** An empty term matches no node; a demand joined to it would make it match some. */
+/** An empty term matches no node. Joining a requirement to it would make it match some. */
 function matchesNothing(term: Json): boolean {
   return arrayAt(term, "matchExpressions").length + arrayAt(term, "matchFields").length === 0;
 }
 
 function joinTerm(term: Json, demands: readonly JsonObject[]): JsonObject {
-  const there = arrayAt(term, "matchExpressions");
-  const added = demands.filter((demand) => !includes(there, demand));
-  return { ...(isJsonObject(term) ? term : {}), matchExpressions: [...there, ...added] };
+  const own = arrayAt(term, "matchExpressions");
+  const added = demands.filter((demand) => !includes(own, demand));
+  return { ...(isJsonObject(term) ? term : {}), matchExpressions: [...own, ...added] };
 }

@@ -5,8 +5,8 @@ import { admissionLabels, type Ownership } from "./build-labels.ts";
 import type { GangScheduler } from "./pod-group.ts";
 
 /**
- * The manifest of an admission's anchor: an empty ConfigMap whose uid owns everything else of the admission. It names the gang scheduler that
- * the admission keeps to, also where the cluster gets another.
+ * The manifest of an admission's anchor: an empty ConfigMap that owns all other objects of the admission. It names the
+ * gang scheduler of the admission, which stays the same even if the cluster gets another one.
  */
 export function buildAnchor(ownership: Ownership, scheduler: GangScheduler | null): JsonObject {
   const { job, admission } = ownership;

@@ -1,11 +1,14 @@
-/** What an installation adds to everything it builds. */
+/** Settings of the installation that are used in all manifests. */
 export type BuildConfig = {
-  /** Names this installation in a label, so that whatever it left behind is known. */
+  /** The value of the label `gangway.dev/installation`, by which its objects are found again. */
   readonly installation: string;
-  /** The DNS domain of services after `svc`, e.g. `cluster.local`; empty: names end in `svc`. */
+  /** The DNS domain of services after `svc`, such as `cluster.local`. Empty: names end in `svc`. */
   readonly clusterDomain: string;
-  /** The image of init containers that wait for a master's name; needs `sh` and `nslookup`. */
+  /** The image of init containers that wait until the name of a master resolves. Needs `sh` and `nslookup`. */
   readonly initImage: string;
-  /** The image of init containers that bring `kubectl` to the launchers of MPIJobs; needs `sh`, `cp`, `sed`, `grep`, `sleep` and `kubectl`. */
+  /**
+   * The image of init containers that copy `kubectl` into the launchers of MPIJobs. Needs `sh`, `cp`, `sed`, `grep`,
+   * `sleep` and `kubectl`.
+   */
   readonly kubectlImage: string;
 };

@@ -1,7 +1,7 @@
 import { LABEL } from "../job/labels.ts";
 import type { BuildConfig } from "./build-config.ts";
 
-/** Whose object it is: the same of every object of one admission. */
+/** The job and admission that an object belongs to. */
 export type Ownership = {
   readonly job: { readonly uid: string; readonly name: string; readonly namespace: string };
   readonly operatorName: string;

@@ -3,8 +3,8 @@ import { LABEL } from "../job/labels.ts";
 import { admissionLabels, type Ownership } from "./build-labels.ts";
 
 /**
- * The manifest of an object that a kind wants beside pods and services: as the kind wrote it, in the job's namespace, with our labels and the
- * version of the record that it follows from.
+ * The manifest of an object that a kind returns from `objects`. Adds the job's namespace, labels, and the version of
+ * the record that it was made from.
  */
 export function buildPart(ownership: Ownership, part: JsonObject, jobVersion: number): JsonObject {
   const metadata = objectAt(part, "metadata");

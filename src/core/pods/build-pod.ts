@@ -4,10 +4,10 @@ import { LABEL } from "../job/labels.ts";
 import type { RestartPolicy, RestartScope } from "../job/spec.ts";
 import { requireNodeLabels } from "./build-affinity.ts";
 import { admissionLabels, type Ownership, replicaLabels } from "./build-labels.ts";
-import { type Known, placesOf, renderContainer, type Variables, variableEnv } from "./variables.ts";
+import { type PlaceholderValues, placesOf, renderContainer, type Variables, variableEnv } from "./variables.ts";
 import { mapContainers } from "./with-named.ts";
 
-/** One start of one replica, and what its kind adds to the pod. */
+/** One attempt of one replica, and the parts that its kind adds to the pod. */
 export type PodReplica = {
   readonly name: string;
   readonly role: string;
@@ -17,9 +17,9 @@ export type PodReplica = {
   readonly template: JsonObject;
   readonly restartPolicy: RestartPolicy;
   readonly restartScope: RestartScope;
-  /** Whether this attempt may be taken away for others; null: the job never was interruptible. */
+  /** Whether this attempt is interruptible. Null: the job never was interruptible. */
   readonly interruptible: boolean | null;
-  /** Labels that its node must carry. */
+  /** Labels that the node must have. */
   readonly nodeLabels: Readonly<Record<string, string>>;
   /** Environment by container name, after the container's own. */
   readonly env: Readonly<Record<string, readonly JsonObject[]>>;
@@ -27,31 +27,31 @@ export type PodReplica = {
   readonly volumes: readonly JsonObject[];
   /** By container name. */
   readonly volumeMounts: Readonly<Record<string, readonly JsonObject[]>>;
-  /** By container name: what runs where the template names no command. */
+  /** By container name: the command of a container whose template names none. */
   readonly command: Readonly<Record<string, { readonly command: readonly string[]; readonly args: readonly string[] }>>;
-  /** Runs the pod where the template names no account; null: the namespace's default does. */
+  /** The service account of a pod whose template names none. Null: the namespace's default. */
   readonly serviceAccount: string | null;
-  /** What the pod is told of itself: as environment, and in the commands and arguments of its template. */
+  /** Facts about the pod, which become environment variables and fill placeholders in commands and arguments. */
   readonly variables: Variables;
-  /** The job's annotations, which commands and arguments may refer to. */
+  /** The annotations of the job, for placeholders in commands and arguments. */
   readonly annotations: Readonly<Record<string, string>>;
-  /** The job's inputs, which they may name too. */
+  /** The inputs of the job, for placeholders in commands and arguments. */
   readonly inputs: JsonObject;
-  /** Declared on the default container unless a port of that name is; null: none. */
+  /** The port to declare on the default container, unless it declares a port of that name. Null: none. */
   readonly port: { readonly container: string; readonly name: string; readonly number: number } | null;
 };
 
 /**
- * The manifest of a replica's pod: the template as the job has it (`shapeTemplate` made it what the platform wants), plus names, labels, what
- * its kind adds, the admitted flavor's nodes, and what the pod is told of itself. Only the restart policy is overwritten. The same replica
- * gives the same manifest.
+ * The manifest of a replica's pod. Starts from the job's template, which `shapeTemplate` adapted to the platform. Adds
+ * names, labels, the objects of the kind, the nodes of the admitted flavor, and the pod's variables. Overwrites only
+ * the restart policy. The same replica gives the same manifest.
  */
 export function buildPod(ownership: Ownership, replica: PodReplica): JsonObject {
   const metadata = objectAt(replica.template, "metadata");
   const { template, variables } = replica;
   const places = placesOf(template, replica);
   const known = { ...replica, variables: { ...variables, ...places } };
-  const podSpec = mapContainers(objectAt(template, "spec"), (container) => tellContainer(container, variables, known));
+  const podSpec = mapContainers(objectAt(template, "spec"), (container) => withVariables(container, variables, known));
   return {
     apiVersion: "v1",
     kind: "Pod",
@@ -83,12 +83,12 @@ function podLabels(ownership: Ownership, replica: PodReplica): Record<string, st
   };
 }
 
-/** What restarts a gang is us, not the kubelet; Kubernetes knows no ExitCode. */
+/** Gangway, not the kubelet, restarts the members of a gang. Kubernetes has no policy ExitCode. */
 function podRestartPolicy({ restartPolicy, restartScope }: PodReplica): string {
   return restartScope === "GANG" || restartPolicy === "ExitCode" ? "Never" : restartPolicy;
 }
 
-/** The member of an object that is a list, with more at its end; no member where there is nothing to add. */
+/** The list of an object with items added at its end. Empty if there is nothing to add. */
 function appended(object: JsonObject, member: string, added: readonly JsonObject[]): JsonObject {
   return added.length === 0 ? {} : { [member]: [...arrayAt(object, member), ...added] };
 }
@@ -97,8 +97,11 @@ function withAccount(podSpec: JsonObject, account: string | null): JsonObject {
   return account === null || stringAt(podSpec, "serviceAccountName") ? {} : { serviceAccountName: account };
 }
 
-/** Before the kind adds anything: its commands are its own, and its variables come after the container's. */
-function tellContainer(container: JsonObject, variables: Variables, known: Known): JsonObject {
+/**
+ * Fills in placeholders and adds the pod's variables. Runs before the kind adds its parts: placeholders in the kind's
+ * commands stay, and the kind's variables follow these.
+ */
+function withVariables(container: JsonObject, variables: Variables, known: PlaceholderValues): JsonObject {
   const env = variableEnv(container, variables);
   return {
     ...container,
@@ -123,7 +126,7 @@ function buildContainer(container: Json, replica: PodReplica): Json {
   };
 }
 
-function withCommand(container: JsonObject, usual: PodReplica["command"][string] | undefined): JsonObject {
-  if (usual === undefined || arrayAt(container, "command").length > 0) return {};
-  return { command: usual.command, args: usual.args };
+function withCommand(container: JsonObject, fallback: PodReplica["command"][string] | undefined): JsonObject {
+  if (fallback === undefined || arrayAt(container, "command").length > 0) return {};
+  return { command: fallback.command, args: fallback.args };
 }

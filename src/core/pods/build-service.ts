@@ -2,8 +2,8 @@ import type { JsonObject } from "../../runtime/json.ts";
 import { LABEL } from "../job/labels.ts";
 import { admissionLabels, type Ownership, replicaLabels } from "./build-labels.ts";
 
-/** What a replica's service needs to know beside whose it is. */
-export type ServiceReplica = {
+/** The facts of a replica that its service needs. */
+type ServiceReplica = {
   readonly name: string;
   readonly role: string;
   readonly index: number;
@@ -12,8 +12,9 @@ export type ServiceReplica = {
 };
 
 /**
- * The manifest of a replica's headless service, which gives its pod a name. It selects by job uid and admission, so that a name never leads
- * to a pod of an older admission; pods that are not ready have a name too, since a gang finds itself before it is ready.
+ * The manifest of a replica's headless service, which gives its pod a DNS name. It selects by job uid and admission, so
+ * that a name never leads to a pod of an older admission. It publishes pods that are not ready, because members must
+ * find each other before they are ready.
  */
 export function buildService(ownership: Ownership, { name, role, index, portName, port }: ServiceReplica): JsonObject {
   const labels = admissionLabels(ownership);

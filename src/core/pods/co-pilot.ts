@@ -9,20 +9,21 @@ export const DOWNLOADER = "gangway-downloader";
 export const UPLOADER = "gangway-uploader";
 
 /**
- * Waits until the kubelet ends it, which it does once the pod's program has ended, and then runs its arguments. The wait is in the
- * background, since a shell looks at signals only between commands, and short, since one that comes just before it is looked at after it.
+ * Waits for the kubelet's signal, which comes after the program of the pod has ended, then runs the arguments. Sleeps
+ * in the background, because a shell handles signals only between commands. Sleeps briefly, because a signal just
+ * before the sleep is handled after it.
  */
 const UPLOAD_AT_THE_END = `ended=; trap 'ended=1' TERM
 while [ -z "$ended" ]; do sleep 1 & wait $!; done
 kill $! 2>/dev/null
 exec "$@"`;
 
-/** Where a pod's inputs come from and its outputs go to, as the storage names them; empty: none. */
-export type PodData = { readonly inputs: string; readonly outputs: string };
+/** The places of a pod's inputs and outputs in the storage. Empty: none. */
+type PodData = { readonly inputs: string; readonly outputs: string };
 
 /**
- * The pod spec with containers that bring its inputs before anything else of it runs, and take its outputs away after its program has ended;
- * the primary container finds both in folders. The uploader is a sidecar, so the pod's end waits for it, at most for its time.
+ * Adds an init container that downloads the inputs, and a sidecar that uploads the outputs after the program has ended.
+ * The primary container finds both in folders. The end of the pod waits for the sidecar, at most for its time limit.
  * After Flyte's `AddCoPilotToPod`.
  */
 export function withCoPilot(

@@ -1,24 +1,30 @@
+/**
+ * Finds out why a pod failed, and whether its program or the platform caused it. It serves users who must know why a
+ * job failed, and whose retry budgets differ by cause.
+ */
 import type { Failure, FailureKind } from "../job/status.ts";
 import type { ContainerEnd, ContainerView, PodView } from "./pod-view.ts";
 
-/** What the failure of a pod says, and whether the platform took the pod away rather than its program ending. */
+/** The failure of a pod. `lost`: the platform ended the pod, not its program. */
 export type PodFailure = Failure & {
   readonly lost: boolean;
-  /** Another try would fail the same way: an image name that cannot exist, a config map that is not there. */
+  /** True: a retry would fail in the same way, such as for an image name that cannot exist. */
   readonly permanent: boolean;
-  /** The pod has not ended by itself and never will: it has to be deleted, whatever the clean-pod policy says. */
+  /** True: the pod has not ended and never will. It must be deleted, whatever the clean-pod policy is. */
   readonly cleanup: boolean;
 };
 
 export const OOM_KILLED = "OOMKilled";
-/** What Flyte calls a pod that its node or the platform has ended. */
+/** Flyte's code for a pod that its node or the platform ended. */
 const INTERRUPTED = "Interrupted";
 export const UNKNOWN_ERROR = "UnknownError";
 
-/** Reasons of pods that a node which shuts down has ended; GKE's kubelet says Terminated. */
+/** Reasons of pods that ended because their node shut down. GKE's kubelet reports Terminated. */
 const SHUTDOWN_REASONS: readonly string[] = ["NodeShutdown", "Shutdown", "Terminated"];
 
-/** Other reasons that the kubelet, the node controller and the scheduler give for pods that they end or cannot run. */
+/**
+ * Other reasons that the kubelet, the node controller and the scheduler report for pods that they end or cannot run.
+ */
 const LOST_REASONS: readonly string[] = [
   "Evicted",
   "NodeLost",
@@ -31,15 +37,16 @@ const LOST_REASONS: readonly string[] = [
 const SIGKILL_EXIT_CODE = 137;
 
 /**
- * Reads the failure of a pod whose phase is Failed, in the order in which what is known outweighs the rest. SYSTEM: disruption, node
- * shutdown and loss, eviction, preemption, a node that refused the pod, SIGKILL of the primary container where none lacked memory. USER:
- * everything else. Source: Flyte's `DemystifyFailure`, whose later containers outweigh earlier ones, and which counts evictions as the user's.
+ * Reads the failure of a pod whose phase is Failed. The most reliable facts come first. SYSTEM: disruption, node
+ * shutdown and loss, eviction, preemption, a node that refused the pod, and SIGKILL of the primary container if no
+ * container ran out of memory. USER: everything else. Source: Flyte's `DemystifyFailure`, in which later containers
+ * override earlier ones, and evictions are the user's.
  */
 export function podFailure(pod: PodView, primary: string | null): PodFailure {
   const failure = failureOf(pod, failedContainer(pod, primary));
   if (pod.disrupted) return { ...failure("SYSTEM", "DisruptionTarget", "was disrupted"), lost: true };
   if (SHUTDOWN_REASONS.includes(pod.reason))
-    return { ...failure("SYSTEM", INTERRUPTED, `was ended by its node's shutdown (${pod.reason})`), lost: true };
+    return { ...failure("SYSTEM", INTERRUPTED, `ended because its node shut down (${pod.reason})`), lost: true };
   if (LOST_REASONS.includes(pod.reason) || /^OutOf[a-z]/.test(pod.reason))
     return { ...failure("SYSTEM", pod.reason, `was ended by its cluster (${pod.reason})`), lost: true };
   const all = [...pod.initContainers, ...pod.containers, ...pod.ephemeralContainers];
@@ -56,7 +63,7 @@ export function podFailure(pod: PodView, primary: string | null): PodFailure {
   return failure("USER", pod.reason || UNKNOWN_ERROR, what);
 }
 
-/** A lack of memory in one container of a pod, whatever the pod itself reports. */
+/** A failure because one container ran out of memory, whatever phase the pod reports. */
 export function outOfMemory(pod: PodView, container: ContainerView): PodFailure {
   return failureOf(pod, container)("USER", OOM_KILLED, `ran out of memory in container ${container.name}`);
 }
@@ -72,14 +79,16 @@ export function primaryFailure(pod: PodView, primary: ContainerView): PodFailure
   return failure("USER", end?.reason || UNKNOWN_ERROR, what);
 }
 
-/** How failures of a pod are written, by whose fault, code and what it did; `container` is the one to name, if any. */
+/**
+ * Makes failures of a pod from the kind of failure, its code and its text. `container`: the container to name, if any.
+ */
 export function failureOf(pod: PodView, container?: ContainerView) {
   const end = container === undefined ? null : presentEnd(container);
-  const said = pod.message || end?.message || "";
+  const detail = pod.message || end?.message || "";
   return (kind: FailureKind, code: string, what: string): PodFailure => ({
     code,
     kind,
-    message: `pod ${pod.name} ${what}${said === "" ? "" : `: ${said}`}`,
+    message: `pod ${pod.name} ${what}${detail === "" ? "" : `: ${detail}`}`,
     container: container?.name ?? null,
     exitCode: end?.exitCode ?? null,
     lost: false,
@@ -88,7 +97,10 @@ export function failureOf(pod: PodView, container?: ContainerView) {
   });
 }
 
-/** The container whose end counts: the one of that name, else the first; undefined where the cluster tells of none. */
+/**
+ * The container that decides how the pod ended: the one of that name, else the first. Undefined if the cluster reports
+ * no containers.
+ */
 function primaryOf(pod: PodView, primary: string | null): ContainerView | undefined {
   return pod.containers.find(({ name }) => name === primary) ?? pod.containers[0];
 }
@@ -97,7 +109,7 @@ export function lacksMemory(end: ContainerEnd | null): boolean {
   return end?.reason.includes(OOM_KILLED) === true;
 }
 
-/** Flyte's order: how the run before the present one ended tells more than the present one, which may just be a consequence. */
+/** Flyte's order: the end of the previous run explains more than the end of the present one. */
 function lastEnd({ lastTerminated, terminated }: ContainerView): ContainerEnd | null {
   return lastTerminated ?? terminated;
 }

@@ -2,7 +2,7 @@ import { arrayAt, canonicalJson, isJsonObject, type Json, type JsonObject, objec
 import { requireOfNodes } from "./build-affinity.ts";
 import type { PodConfig } from "./pod-config.ts";
 
-/** The GPUs that a pod wants: their model, and the size of a partition of one, or whole ones; empty members ask for nothing. */
+/** The GPUs that a pod requests: a model, and the size of a partition or whole GPUs. Empty members request nothing. */
 export type GpuAccelerator = {
   readonly device: string;
   readonly partitionSize: string;
@@ -19,8 +19,8 @@ type GpuConfig = Pick<
 >;
 
 /**
- * The pod spec that only runs where these GPUs are, and tolerates the taints of such nodes. One whose containers are limited to no GPUs
- * stays as it is. Source: Flyte's `ApplyGPUNodeSelectors`.
+ * Restricts a pod to nodes with these GPUs, and makes it tolerate their taints. Does nothing if no container has a GPU
+ * limit. Source: Flyte's `ApplyGPUNodeSelectors`.
  */
 export function selectGpus(podSpec: JsonObject, accelerator: GpuAccelerator, config: GpuConfig): JsonObject {
   const usesGpus = arrayAt(podSpec, "containers").some((container) =>
@@ -38,13 +38,13 @@ export function selectGpus(podSpec: JsonObject, accelerator: GpuAccelerator, con
   };
 }
 
-type Wanted = { readonly demand?: JsonObject; readonly toleration?: JsonObject };
+type NodeDemand = { readonly demand?: JsonObject; readonly toleration?: JsonObject };
 
-function deviceOf({ device }: GpuAccelerator, config: GpuConfig): Wanted {
+function deviceOf({ device }: GpuAccelerator, config: GpuConfig): NodeDemand {
   return device === "" ? {} : labelled(config.gpuDeviceNodeLabel, device);
 }
 
-function partitionOf({ partitionSize, unpartitioned }: GpuAccelerator, config: GpuConfig): Wanted {
+function partitionOf({ partitionSize, unpartitioned }: GpuAccelerator, config: GpuConfig): NodeDemand {
   const label = config.gpuPartitionSizeNodeLabel;
   if (partitionSize !== "") return labelled(label, partitionSize);
   if (!unpartitioned) return {};
@@ -53,14 +53,14 @@ function partitionOf({ partitionSize, unpartitioned }: GpuAccelerator, config: G
   return toleration === undefined ? { demand } : { demand, toleration };
 }
 
-function labelled(key: string, value: string): Wanted {
+function labelled(key: string, value: string): NodeDemand {
   return {
     demand: { key, operator: "In", values: [value] },
     toleration: { key, operator: "Equal", value, effect: "NoSchedule" },
   };
 }
 
-/** The `tolerations` member with those that are not there yet before or after the pod's own; no member where there are none at all. */
+/** The `tolerations` of a pod spec with missing ones added before or after its own. Empty if there are none. */
 export function withTolerations(
   podSpec: JsonObject,
   added: readonly JsonObject[],

@@ -2,13 +2,16 @@ import { arrayAt, canonicalJson, isJsonObject, type Json, type JsonObject, strin
 import { requireBoth } from "./build-affinity.ts";
 import { mergeResources } from "./platform-resources.ts";
 
-/** The containers of a base that others are built on, by list: every one, and the primary one. They are not run. */
+/**
+ * The names of containers of a base that are only templates for other containers, by list: one for every container,
+ * one for the primary container.
+ */
 const TEMPLATES = {
   containers: { every: "default", primary: "primary" },
   initContainers: { every: "default-init", primary: "primary-init" },
 } as const;
 
-/** What tells the items of a list apart where Kubernetes takes none twice. */
+/** The member that identifies the items of a list in which Kubernetes allows no duplicates. */
 const KEYS: Readonly<Record<string, string>> = {
   volumes: "name",
   initContainers: "name",
@@ -17,16 +20,18 @@ const KEYS: Readonly<Record<string, string>> = {
   volumeDevices: "devicePath",
   ports: "name",
 };
-/** What says how to probe or to hook: a probe has one of them. */
+/** The members that select the way of a probe or hook. Only one of them may be set. */
 const HANDLERS = ["exec", "httpGet", "tcpSocket", "grpc", "sleep"];
 
-/** The container whose end is the pod's, and the init container that fetches its inputs; empty: none. */
-export type PrimaryNames = { readonly container: string; readonly initContainer: string };
+/** The primary container, and the init container that fetches its inputs. Empty: none. */
+type PrimaryNames = { readonly container: string; readonly initContainer: string };
 
 /**
- * A pod spec built on a base. What the pod says wins; lists are the base's, then the pod's, and where both name an item the pod's counts;
- * of the required node terms both are met. The base's containers are not run: `default` is what every container of the pod is built on, then
- * `primary` what the primary one is. Its init containers are run, built like the pod's on `default-init` and `primary-init`, which are not.
+ * Builds a pod spec on a base. Scalars of the pod override the base. Lists hold the items of the base, then those of
+ * the pod; for items of the same name, the pod's item replaces the base's. Required node terms of both must be met. The
+ * base's container
+ * `default` is the template of every container, then `primary` the template of the primary one; neither is run.
+ * `default-init` and `primary-init` are templates in the same way, and all other init containers of the base are run.
  * Source: Flyte's `mergePodSpecs`.
  */
 export function mergePodSpecs(base: JsonObject, podSpec: JsonObject, primary: PrimaryNames): JsonObject {
@@ -49,7 +54,7 @@ function builtOn(base: JsonObject, list: keyof typeof TEMPLATES, container: Json
   return [...bases, container].reduce(mergeObjects);
 }
 
-/** The metadata of a pod built on a base: labels and annotations of both, the pod's where both have one. */
+/** The labels and annotations of the base and the pod. The pod's override the base's. */
 export function mergeMetadata(base: JsonObject, metadata: JsonObject): JsonObject {
   return mergeObjects(base, metadata);
 }
@@ -73,7 +78,7 @@ function mergeMember(member: string, base: Json | undefined, over: Json | undefi
     : both;
 }
 
-/** A list that begins with the base's already stays, so that building on a base twice is as building on it once. */
+/** Leaves a list that already begins with the base's items, so that building on the same base twice changes nothing. */
 function mergeLists(member: string, base: readonly Json[], over: readonly Json[]): readonly Json[] {
   if (canonicalJson(over.slice(0, base.length)) === canonicalJson(base)) return over;
   const key = KEYS[member];

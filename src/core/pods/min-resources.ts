@@ -6,9 +6,10 @@ import { addResources, type Resources, readResources } from "./resources.ts";
 export type RoleOfGang = { readonly role: string; readonly replicas: number; readonly template: JsonObject };
 
 /**
- * What the first `minMember` pods of a gang ask for, as Kubernetes quantities. Pods are taken by the value of their template's priority
- * class where it is known, higher first, then by role: chief, master, launcher, evaluator, ps, worker, then by name. A container's limits
- * count where it has no requests at all. Source: Kubeflow's `CalcPGMinResources`, whose order within a priority is a map's.
+ * Sums the requests of the first `minMember` pods of a gang, as Kubernetes quantities. The order is by the value of the
+ * template's priority class, higher first, if it is known; then by role: chief, master, launcher, evaluator, ps,
+ * worker; then by name. Limits count for a container without requests. Source: Kubeflow's `CalcPGMinResources`, whose
+ * order within a priority is random.
  */
 export function minResources(
   minMember: number,

@@ -1,4 +1,4 @@
-/** The known name that a misspelt one is most likely meant to be; null where none is near. */
+/** The known name that is closest to a misspelt one. Null if none is close. */
 export function nearestName(name: string, known: Iterable<string>): string | null {
   let best: { readonly name: string; readonly distance: number } | null = null;
   const limit = Math.max(1, Math.floor(name.length / 3));

@@ -3,7 +3,7 @@ import { arrayAt, objectAt, stringAt, stringMapAt } from "../../runtime/json.ts"
 
 export type Taint = { readonly key: string; readonly value: string; readonly effect: string };
 
-/** What of a node decides whether a pod may run on it, its free resources aside. */
+/** The facts of a node that decide whether a pod may run on it, apart from free resources. */
 export type NodeFacts = {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
@@ -14,8 +14,8 @@ export type NodeFacts = {
 const UNSCHEDULABLE: Taint = { key: "node.kubernetes.io/unschedulable", value: "", effect: "NoSchedule" };
 
 /**
- * True if a pod's node selector, required node affinity and tolerations allow the node. Sources: Kubernetes' scheduler plugins
- * NodeAffinity, NodeUnschedulable and TaintToleration. Preferences and inter-pod rules do not count.
+ * True if a pod's node selector, required node affinity and tolerations allow the node. Sources: Kubernetes' scheduler
+ * plugins NodeAffinity, NodeUnschedulable and TaintToleration. Preferences and inter-pod rules do not count.
  */
 export function nodeAllows(podSpec: JsonObject, node: NodeFacts): boolean {
   return selectorMatches(podSpec, node) && affinityMatches(podSpec, node) && taintsTolerated(podSpec, node);
@@ -32,7 +32,7 @@ function affinityMatches(podSpec: JsonObject, node: NodeFacts): boolean {
   return arrayAt(required, "nodeSelectorTerms").some((term) => termMatches(term, node));
 }
 
-/** Terms are alternatives; the expressions in one all hold; an empty term matches nothing. */
+/** Terms are alternatives. All expressions of a term must hold. An empty term matches nothing. */
 function termMatches(term: Json, node: NodeFacts): boolean {
   const byLabel = arrayAt(term, "matchExpressions");
   const byField = arrayAt(term, "matchFields");

@@ -1,18 +1,24 @@
+/**
+ * Gives containers the default requests and limits of the platform, and keeps them within its limits. It serves users
+ * who name no resources, and operators who cap them.
+ */
 import { type Json, type JsonObject, objectAt } from "../../runtime/json.ts";
 import type { PlatformResources, PodConfig, ResourceList } from "./pod-config.ts";
 import { parseQuantity } from "./quantity.ts";
 
-/** What a container asks for of one resource, and may use of it; `0` is unset. */
-export type RequestAndLimit = { readonly request: string; readonly limit: string };
+/** The request and limit of one resource. `0`: not set. */
+type RequestAndLimit = { readonly request: string; readonly limit: string };
 
-/** Whether a container that does not say gets a default (`assign`), or is only held to the platform's limits (`hold`). */
-export type CustomizationMode = "assign" | "hold";
+/**
+ * `assign`: a container without a value gets the default. `hold`: values are only kept within the platform's limits.
+ */
+type CustomizationMode = "assign" | "hold";
 
-export type ListOutcome =
+type ListOutcome =
   | { readonly kind: "list"; readonly list: ResourceList }
   | { readonly kind: "refused"; readonly errors: readonly { readonly name: string; readonly message: string }[] };
 
-/** The names that platforms use for resources, as Kubernetes knows them; GPUs by what the platform asks for them. */
+/** Platform names of resources, with the names in Kubernetes. GPUs get the platform's GPU resource name. */
 const RESOURCE_NAMES: Readonly<Record<string, string>> = {
   CPU: "cpu",
   MEMORY: "memory",
@@ -22,12 +28,15 @@ const GPU_ALIASES = ["gpu", "GPU"];
 const CPU = "cpu";
 const MEMORY = "memory";
 const EPHEMERAL = "ephemeral-storage";
-/** Volumes have it, containers have not. */
+/** A resource of volumes, which containers do not have. */
 const NOT_OF_CONTAINERS = "storage";
-/** What platforms name and Kubernetes gives to no container. */
+/** Platform names of resources that no container can have. */
 const NAMELESS = ["STORAGE", "UNKNOWN"];
 
-/** A ResourceList out of entries in the platform's names; a name may come again, the last one counts. Amounts of zero, and of what no container can have, are left out. */
+/**
+ * Makes a ResourceList from entries with platform names. The last entry of a name counts. Omits zero amounts and
+ * resources that no container can have.
+ */
 export function toResourceList(
   entries: readonly { readonly name: string; readonly value: string }[],
   gpuResourceName: string,
@@ -36,7 +45,7 @@ export function toResourceList(
   const list: Record<string, string> = {};
   for (const { name, value } of entries) {
     const quantity = parseQuantity(value);
-    if (quantity === null) errors.push({ name, message: `is "${value}": no quantity, like 500m, 2 or 8Gi` });
+    if (quantity === null) errors.push({ name, message: `is "${value}": must be a quantity such as 500m, 2 or 8Gi` });
     else if (quantity.nano < 0n) errors.push({ name, message: `is ${value}: must not be negative` });
     else if (quantity.nano > 0n && !NAMELESS.includes(wordOf(name))) list[resourceName(name, gpuResourceName)] = value;
   }
@@ -48,7 +57,7 @@ function resourceName(name: string, gpuResourceName: string): string {
   return RESOURCE_NAMES[wordOf(name)] ?? name;
 }
 
-/** `EPHEMERAL_STORAGE`, however it is written. */
+/** Recognizes `EPHEMERAL_STORAGE` in any spelling. */
 function wordOf(name: string): string {
   return name
     .replace(/([a-z])([A-Z])/g, "$1_$2")
@@ -56,7 +65,7 @@ function wordOf(name: string): string {
     .toUpperCase();
 }
 
-/** Resources with those of `over` on top, resource by resource. */
+/** Overrides resources, each by name. */
 export function mergeResources(base: JsonObject, over: JsonObject): JsonObject {
   const merged: Record<string, Json | undefined> = { ...base, ...over };
   for (const member of ["limits", "requests"]) {
@@ -67,15 +76,15 @@ export function mergeResources(base: JsonObject, over: JsonObject): JsonObject {
 }
 
 /**
- * A request and a limit as a platform gives them: each stands in for the other, the platform's default for both, and neither is above the
- * platform's limit, nor the request above the limit. Source: Flyte's `AdjustOrDefaultResource`.
+ * Completes a request and limit for a platform. A missing one is taken from the other, and both from the default.
+ * Neither may exceed the platform's limit, and the request not the limit. Source: Flyte's `AdjustOrDefaultResource`.
  */
-export function adjustOrDefault(asked: RequestAndLimit, platform: RequestAndLimit): RequestAndLimit {
-  const request = firstSet(asked.request, asked.limit, platform.request);
-  return holdInRange({ request, limit: firstSet(asked.limit, request) }, platform.limit);
+export function adjustOrDefault(requested: RequestAndLimit, platform: RequestAndLimit): RequestAndLimit {
+  const request = firstSet(requested.request, requested.limit, platform.request);
+  return holdInRange({ request, limit: firstSet(requested.limit, request) }, platform.limit);
 }
 
-/** The same without defaults: amounts only go down. Source: Flyte's `ensureResourceRange`. */
+/** Only lowers amounts, without defaults. Source: Flyte's `ensureResourceRange`. */
 export function holdInRange({ request, limit }: RequestAndLimit, platformLimit: string): RequestAndLimit {
   const held = atMost(limit, platformLimit);
   return { request: atMost(atMost(request, platformLimit), held), limit: held };
@@ -98,8 +107,9 @@ function nanoOf(amount: string): bigint {
 }
 
 /**
- * A container's resources as the platform gives them. CPU and memory are always looked at, other resources where the container names them.
- * `gpu` becomes what the platform asks for GPUs by, and `storage`, which containers have not, goes. Source: Flyte's `ApplyResourceOverrides`.
+ * Adapts the resources of a container to the platform. CPU and memory are always set; other resources only if the
+ * container names them. `gpu` becomes the platform's GPU resource, and `storage` is dropped, because containers do not
+ * have it. Source: Flyte's `ApplyResourceOverrides`.
  */
 export function customizeResources(
   resources: JsonObject,
@@ -122,10 +132,12 @@ export function customizeResources(
   const assigned = [CPU, MEMORY, EPHEMERAL, config.gpuResourceName];
   const named = new Set([CPU, MEMORY, ...Object.keys(lists.requests), ...Object.keys(lists.limits)]);
   for (const name of named) {
-    const asked = { request: lists.requests[name] ?? "0", limit: lists.limits[name] ?? "0" };
+    const requested = { request: lists.requests[name] ?? "0", limit: lists.limits[name] ?? "0" };
     const own = { request: defaults[name] ?? "0", limit: platform.limits[name] ?? "0" };
     const given =
-      mode === "assign" && assigned.includes(name) ? adjustOrDefault(asked, own) : holdInRange(asked, own.limit);
+      mode === "assign" && assigned.includes(name)
+        ? adjustOrDefault(requested, own)
+        : holdInRange(requested, own.limit);
     if (!isZero(given.request)) lists.requests[name] = given.request;
     if (!isZero(given.limit)) lists.limits[name] = given.limit;
   }

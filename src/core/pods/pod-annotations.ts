@@ -2,24 +2,24 @@ import { type JsonObject, objectAt, stringAt } from "../../runtime/json.ts";
 import type { FieldError } from "../job/sent.ts";
 import type { GpuAccelerator } from "./gpu-selectors.ts";
 
-/** What a template's annotations ask of the platform. */
+/** The annotations of a template that the platform acts on. */
 export const POD_ANNOTATION = {
-  /** A GPU's model, as the platform's nodes are labelled with it. */
+  /** The model of GPU, as the nodes are labelled with it. */
   gpuDevice: "gangway.dev/gpu-device",
-  /** The size of a partition of a GPU such as `1g.5gb`; `unpartitioned`: whole GPUs. */
+  /** The size of a GPU partition, such as `1g.5gb`. `unpartitioned`: whole GPUs. */
   gpuPartitionSize: "gangway.dev/gpu-partition-size",
-  /** The platform's template that the pod is built on. */
+  /** The name of the platform's pod template to build the pod on. */
   podTemplate: "gangway.dev/pod-template",
-  /** Keys of secrets, as `SECRET/KEY` for a variable and `SECRET/KEY:file` for a file, with commas between them. */
+  /** Keys of secrets, separated by commas: `SECRET/KEY` for a variable, `SECRET/KEY:file` for a file. */
   secrets: "gangway.dev/secrets",
-  /** Where inputs are fetched from, and where outputs are taken to. */
+  /** The places to download inputs from and to upload outputs to. */
   inputs: "gangway.dev/inputs",
   outputs: "gangway.dev/outputs",
 } as const;
 
 export type SecretKey = { readonly secret: string; readonly key: string; readonly asFile: boolean };
 
-export type Asked = {
+export type AnnotationRequests = {
   readonly accelerator: GpuAccelerator;
   /** Empty: the platform's default. */
   readonly podTemplate: string;
@@ -34,8 +34,8 @@ const UNPARTITIONED = "unpartitioned";
 const LABEL_VALUE = /^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
 const SECRET_KEY = /^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?)\/([-._a-zA-Z0-9]{1,253})(:file|:env)?$/;
 
-/** Reads what a template asks for; errors are paths from the template. */
-export function readAsked(template: JsonObject): Asked {
+/** Reads the annotations of a template. Paths of errors start at the template. */
+export function readAnnotations(template: JsonObject): AnnotationRequests {
   const annotations = objectAt(objectAt(template, "metadata"), "annotations");
   const at = (key: string) => (stringAt(annotations, key) ?? "").trim();
   const errors: FieldError[] = [];

@@ -3,59 +3,59 @@ import type { JsonObject } from "../../runtime/json.ts";
 /** Amounts by resource name, as Kubernetes quantities. */
 export type ResourceList = Readonly<Record<string, string>>;
 
-/** What a container gets that does not say (`defaults`), and what none gets more of (`limits`); 0 and absent are unset. */
+/** `defaults`: for containers without a value. `limits`: upper limits. 0 or omitted: not set. */
 export type PlatformResources = { readonly defaults: ResourceList; readonly limits: ResourceList };
 
-/** Where the logs of a container are found, as a link with `{{ .podName }}` and the like in it. */
+/** A link to the log of a container, with placeholders such as `{{ .podName }}`. */
 export type LogTemplate = { readonly name: string; readonly uri: string };
 
-/** The containers that bring a pod's inputs and take its outputs away. */
+/** The containers that download a pod's inputs and upload its outputs. */
 export type CoPilotConfig = {
   readonly image: string;
-  /** Copies `{{ .From }}` to `{{ .To }}`; run for inputs by the downloader, for outputs by the uploader. */
+  /** The command that copies `{{ .From }}` to `{{ .To }}`. The downloader and the uploader run it. */
   readonly command: readonly string[];
-  /** What both containers find in their environment: where the storage is, and how it is reached. */
+  /** Environment of both containers, such as the address of the storage. */
   readonly env: readonly JsonObject[];
   readonly envFrom: readonly JsonObject[];
   readonly inputPath: string;
   readonly outputPath: string;
   readonly cpu: string;
   readonly memory: string;
-  /** How long the uploader may take once the pod's program has ended. */
+  /** The time limit of the upload after the program of the pod has ended. */
   readonly timeoutSeconds: number;
 };
 
-/** A Kubernetes PodTemplate of the platform: what pods are built on. */
+/** A Kubernetes PodTemplate of the platform, on which pods are built. */
 export type PlatformTemplate = {
   readonly namespace: string;
   readonly name: string;
   readonly template: JsonObject;
 };
 
-/** What differs for the pods of one namespace. */
+/** Settings for the pods of one namespace. */
 export type NamespaceConfig = {
   readonly resources?: PlatformResources;
   readonly serviceAccount?: string;
 };
 
 /**
- * What a platform gives to the pods of its users, in the words of Flyte's `K8sPluginConfig`. Absent members give nothing. Requirements are
- * those of node affinity, tolerations and contexts are Kubernetes' own JSON.
+ * The settings of a platform for the pods of its users, named as in Flyte's `K8sPluginConfig`. Requirements are those
+ * of node affinity. Tolerations and contexts are JSON of Kubernetes.
  */
 export type PodConfig = {
-  /** The resource that GPUs are asked for by. */
+  /** The name of the GPU resource. */
   readonly gpuResourceName: string;
   readonly gpuDeviceNodeLabel: string;
   readonly gpuPartitionSizeNodeLabel: string;
-  /** Instead of the absence of the partition's label. */
+  /** Replaces the default requirement that the partition's label is absent. */
   readonly gpuUnpartitionedNodeSelectorRequirement?: JsonObject;
   readonly gpuUnpartitionedToleration?: JsonObject;
-  /** What requests and limits of containers are held to; absent: they stay as they are. */
+  /** The defaults and limits of resources. Omitted: requests and limits stay unchanged. */
   readonly resources?: PlatformResources;
   readonly defaultCPURequest: string;
   readonly defaultMemoryRequest: string;
   readonly defaultTolerations: readonly JsonObject[];
-  /** By resource: who asks for it tolerates these. */
+  /** By resource: the tolerations of pods that request it. */
   readonly resourceTolerations: Readonly<Record<string, readonly JsonObject[]>>;
   readonly interruptibleTolerations: readonly JsonObject[];
   readonly defaultNodeSelector: Readonly<Record<string, string>>;
@@ -64,7 +64,7 @@ export type PodConfig = {
   readonly nonInterruptibleNodeSelectorRequirement?: JsonObject;
   readonly defaultAffinity?: JsonObject;
   readonly defaultPodSecurityContext?: JsonObject;
-  /** Of the primary container. */
+  /** For the primary container. */
   readonly defaultSecurityContext?: JsonObject;
   readonly defaultPodDNSConfig?: JsonObject;
   readonly enableHostNetworkingPod?: boolean;
@@ -73,9 +73,9 @@ export type PodConfig = {
   readonly defaultEnvVars: Readonly<Record<string, string>>;
   readonly defaultEnvFromSecrets: readonly string[];
   readonly defaultEnvFromConfigMaps: readonly string[];
-  /** The template that pods are built on which name none; where there is none of that name, pods are built on nothing. */
+  /** The template for pods that name none. If it does not exist, pods are built on nothing. */
   readonly defaultPodTemplateName: string;
-  /** Where templates are looked up that a pod's own namespace has not. */
+  /** The namespace to look up templates that the pod's namespace does not have. */
   readonly podTemplateNamespace: string;
   readonly podTemplates: readonly PlatformTemplate[];
   readonly logs: readonly LogTemplate[];
@@ -83,7 +83,7 @@ export type PodConfig = {
   readonly namespaces: Readonly<Record<string, NamespaceConfig>>;
 };
 
-/** A platform that gives nothing; the names are Flyte's defaults. */
+/** A platform without settings. The names are Flyte's defaults. */
 export const PLAIN_POD_CONFIG: PodConfig = {
   gpuResourceName: "nvidia.com/gpu",
   gpuDeviceNodeLabel: "k8s.amazonaws.com/accelerator",

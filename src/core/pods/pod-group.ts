@@ -4,26 +4,35 @@ import type { JobSpec, ReplicaSpec } from "../job/spec.ts";
 import { admissionLabels, type Ownership } from "./build-labels.ts";
 import { minResources } from "./min-resources.ts";
 
-/** A scheduler of a cluster that places the pods of a group together. Gangway admits the gang; this one binds it. */
+/** A scheduler that places the pods of a group together. Gangway admits the gang; this scheduler binds its pods. */
 export type GangScheduler = "volcano" | "scheduler-plugins";
 
-/** Where each keeps its groups, and how pods name it. Source: Kubeflow's `PodGroupControlInterface` and the schedulers' own charts. */
+/** The gang scheduler of a cluster, as it is stored and shown. */
+export type GangSchedulerName = GangScheduler | "none";
+
+/**
+ * The API of each scheduler's groups, and how pods refer to them. Source: Kubeflow's `PodGroupControlInterface` and the
+ * schedulers' own charts.
+ */
 export const GANG_SCHEDULERS = {
   volcano: { apiVersion: "scheduling.volcano.sh/v1beta1", schedulerName: "volcano" },
   "scheduler-plugins": { apiVersion: "scheduling.x-k8s.io/v1alpha1", schedulerName: "scheduler-plugins-scheduler" },
 } as const satisfies Readonly<Record<GangScheduler, { readonly apiVersion: string; readonly schedulerName: string }>>;
 
-/** The annotation of a group that holds the spec that was asked for: what an API server makes of it is not compared. */
-export const ASKED_ANNOTATION = "gangway.dev/asked";
+/**
+ * The annotation that holds the requested spec of a group. Gangway compares this, not the spec that the API server
+ * returns.
+ */
+export const REQUESTED_SPEC_ANNOTATION = "gangway.dev/asked";
 
-/** The gang scheduler of that name; null for `none`, an empty name and any other. */
+/** The gang scheduler of that name. Null for `none`, an empty name and unknown names. */
 export function gangSchedulerOf(name: string | undefined): GangScheduler | null {
   return name === "volcano" || name === "scheduler-plugins" ? name : null;
 }
 
 /**
- * The manifest of an admission's PodGroup, named as the job. Volcano is told queue and priority class, scheduler-plugins the start timeout,
- * as with Kubeflow.
+ * The manifest of an admission's PodGroup, with the name of the job. Sets queue and priority class for Volcano, and the
+ * start timeout for scheduler-plugins, as Kubeflow does.
  */
 export function buildPodGroup(
   ownership: Ownership,
@@ -37,7 +46,7 @@ export function buildPodGroup(
       name: ownership.job.name,
       namespace: ownership.job.namespace,
       labels: admissionLabels(ownership),
-      annotations: { [ASKED_ANNOTATION]: canonicalJson(spec) },
+      annotations: { [REQUESTED_SPEC_ANNOTATION]: canonicalJson(spec) },
     },
     spec,
   };
@@ -53,19 +62,19 @@ function groupSpec({ scheduler, spec, members }: Parameters<typeof buildPodGroup
     policy.minAvailable,
     replicas.reduce((sum, role) => sum + role.replicas, 0),
   );
-  const asked: JsonObject = { minMember, minResources: policy.minResources ?? minResources(minMember, replicas) };
+  const base: JsonObject = { minMember, minResources: policy.minResources ?? minResources(minMember, replicas) };
   if (scheduler === "volcano") {
     return {
-      ...asked,
+      ...base,
       queue: policy.queue,
       ...(policy.priorityClass ? { priorityClassName: policy.priorityClass } : {}),
     };
   }
   const { scheduleTimeoutSeconds } = policy;
-  return scheduleTimeoutSeconds > 0 ? { ...asked, scheduleTimeoutSeconds } : asked;
+  return scheduleTimeoutSeconds > 0 ? { ...base, scheduleTimeoutSeconds } : base;
 }
 
-/** The pod as a member of its job's group; a scheduler that the template names stays. */
+/** Adds a pod to the group of its job. Keeps a scheduler that the template names. */
 export function joinPodGroup(
   pod: JsonObject,
   { scheduler, group, role }: { readonly scheduler: GangScheduler; readonly group: string; readonly role: string },
@@ -86,7 +95,7 @@ export function joinPodGroup(
   return { ...pod, metadata: { ...metadata, ...marks }, spec: { ...spec, schedulerName } };
 }
 
-/** True if a template names a scheduler that does not know the group. */
+/** True if a template names a scheduler that does not support the group. */
 export function namesOtherScheduler(spec: JobSpec, scheduler: GangScheduler): boolean {
   return Object.values(spec.replicaSpecs).some(({ template }) => {
     const named = stringAt(objectAt(template, "spec"), "schedulerName") ?? "";
@@ -94,7 +103,7 @@ export function namesOtherScheduler(spec: JobSpec, scheduler: GangScheduler): bo
   });
 }
 
-/** True while a group's scheduler wants no pods yet. Source: Kubeflow's `DelayPodCreationDueToPodGroup`. */
+/** True while the scheduler of a group does not want pods yet. Source: Kubeflow's `DelayPodCreationDueToPodGroup`. */
 export function delaysPods(scheduler: GangScheduler, group: { readonly phase: string } | null): boolean {
   return scheduler === "volcano" && (group === null || group.phase === "" || group.phase === "Pending");
 }

@@ -1,8 +1,8 @@
 import type { PodFailure } from "./failure.ts";
 
 /**
- * What the status of a pod says. `queued` waits for a node, `initializing` for its containers; both until something is heard, or until
- * `recheckAtMs`, when they may have become a failure.
+ * The state of a pod as Gangway judges it. `queued`: it waits for a node. `initializing`: it waits for its containers.
+ * At `recheckAtMs`, either may have become a failure.
  */
 export type PodReading =
   | { readonly kind: "queued" | "initializing"; readonly reason: string; readonly recheckAtMs: number | null }

@@ -1,3 +1,7 @@
+/**
+ * Reads the facts of a pod from its Kubernetes JSON. Every decision about a user's pods starts from these facts, so
+ * malformed JSON must never stop a decision.
+ */
 import type { JsonObject } from "../../runtime/json.ts";
 import { arrayAt, isJsonObject, numberAt, objectAt, stringAt, stringMapAt } from "../../runtime/json.ts";
 import { LABEL } from "../job/labels.ts";
@@ -11,11 +15,11 @@ export type ContainerView = {
   readonly name: string;
   readonly restarts: number;
   readonly ready: boolean;
-  /** Set while the container does not run and has not ended, if the kubelet says so. */
+  /** The reason while the container waits, if the kubelet reports one. */
   readonly waiting: { readonly reason: string; readonly message: string } | null;
   /** Set once the container's present run has ended. */
   readonly terminated: ContainerEnd | null;
-  /** How its run before the present one ended; null where it has had none. */
+  /** The end of the container's previous run. Null: there was none. */
   readonly lastTerminated: ContainerEnd | null;
 };
 
@@ -24,58 +28,58 @@ export type PodConditionView = {
   readonly status: string;
   readonly reason: string;
   readonly message: string;
-  /** When its status last changed, as the cluster says; null where it does not. */
+  /** When the status last changed, as the cluster reports it. Null: unknown. */
   readonly sinceMs: number | null;
 };
 
-/** What decisions need to know of a pod, read from its Kubernetes JSON. */
+/** The facts of a pod that decisions need, read from its Kubernetes JSON. */
 export type PodView = {
   readonly name: string;
   readonly uid: string;
   readonly labels: Readonly<Record<string, string>>;
-  /** The uid of its controlling owner; null without one. */
+  /** The uid of the controlling owner. Null: none. */
   readonly controllerUid: string | null;
   readonly jobUid: string | null;
-  /** 0 where the label is absent or no number, as for `attempt`. */
+  /** 0 if the label is missing or not a number. The same for `attempt`. */
   readonly admission: number;
   readonly attempt: number;
-  /** Replica type in lower case; null where the label is absent. */
+  /** The replica type in lower case. Null if the label is missing. */
   readonly role: string | null;
-  /** Null where the label is absent or no number of 0 or more. */
+  /** Null if the label is missing or not a number of at least 0. */
   readonly index: number | null;
   readonly createTimeMs: number;
   readonly deleting: boolean;
-  /** While it is being deleted: when the grace that it got for that ends; else null. */
+  /** When the grace time of its deletion ends. Null unless it is being deleted. */
   readonly deletionTimeMs: number | null;
-  /** True if the cluster has no node of the name that it is bound to, as far as that was looked at. */
+  /** True if the cluster is known to have no node of the name that the pod is bound to. */
   readonly nodeGone: boolean;
   readonly phase: PodPhase;
   readonly ready: boolean;
-  /** `Evicted`, `NodeLost`, … or empty. */
+  /** The reason, such as `Evicted` or `NodeLost`. May be empty. */
   readonly reason: string;
   readonly message: string;
-  /** Kubernetes says that the platform ended it, not the program: the condition `DisruptionTarget`. */
+  /** True if Kubernetes reports that the platform ended the pod: the condition `DisruptionTarget`. */
   readonly disrupted: boolean;
   readonly nodeName: string;
-  /** In the order that the cluster gives them. */
+  /** In the order of the cluster's answer. */
   readonly conditions: readonly PodConditionView[];
   readonly initContainers: readonly ContainerView[];
   readonly containers: readonly ContainerView[];
   readonly ephemeralContainers: readonly ContainerView[];
-  /** The container that its annotation `primary_container_name` names; null without one. */
+  /** The container that the annotation `primary_container_name` names. Null: none. */
   readonly primaryContainer: string | null;
-  /** `Always`, `OnFailure` or `Never`: which ends of its containers the kubelet answers by another run. */
+  /** `Always`, `OnFailure` or `Never`: when the kubelet restarts containers. */
   readonly restartPolicy: string;
-  /** Restarts of its init containers, all together. */
+  /** The restarts of all init containers together. */
   readonly initRestarts: number;
 };
 
-/** Names the container whose end is the pod's, as in Flyte's pod tasks. */
+/** The annotation that names the primary container, as in Flyte's pod tasks. */
 export const PRIMARY_CONTAINER_ANNOTATION = "primary_container_name";
 
 const PHASES: readonly PodPhase[] = ["Pending", "Running", "Succeeded", "Failed"];
 
-/** Reads a pod as the API server sends it; never throws, whatever the JSON holds. */
+/** Reads a pod from the JSON of the API server. Never throws, whatever the JSON holds. */
 export function podView(pod: JsonObject): PodView {
   const metadata = objectAt(pod, "metadata");
   const status = objectAt(pod, "status");
@@ -113,7 +117,7 @@ export function podView(pod: JsonObject): PodView {
   };
 }
 
-/** The uid of the owner that controls an object; null where nothing does. */
+/** The uid of the owner that controls an object. Null: none. */
 export function controllerUid(metadata: JsonObject): string | null {
   const owner = arrayAt(metadata, "ownerReferences").find(
     (reference) => isJsonObject(reference) && reference["controller"] === true,

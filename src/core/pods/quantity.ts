@@ -1,12 +1,12 @@
-/** How a quantity was written, which its canonical form keeps where that loses nothing. */
-export type QuantityFormat = "DecimalSI" | "DecimalExponent" | "BinarySI";
+/** The format in which a quantity was written. Its canonical form keeps the format if that loses nothing. */
+type QuantityFormat = "DecimalSI" | "DecimalExponent" | "BinarySI";
 
-/** A Kubernetes quantity: an exact number of billionths of its unit, which is as fine as Kubernetes counts. */
-export type Quantity = { readonly nano: bigint; readonly format: QuantityFormat };
+/** A Kubernetes quantity as an exact number of billionths of its unit, the smallest amount in Kubernetes. */
+type Quantity = { readonly nano: bigint; readonly format: QuantityFormat };
 
 const NANO = 10n ** 9n;
 const NANO_OF_MILLI = 10n ** 6n;
-/** What is written with a binary suffix and is more than 2^63 − 1 counts as that. */
+/** A quantity with a binary suffix above 2^63 − 1 counts as that number. */
 const BINARY_NANO_MAX = (2n ** 63n - 1n) * NANO;
 const BINARY = { Ki: 2n ** 10n, Mi: 2n ** 20n, Gi: 2n ** 30n, Ti: 2n ** 40n, Pi: 2n ** 50n, Ei: 2n ** 60n };
 const BINARY_SUFFIXES = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
@@ -14,8 +14,8 @@ const DECIMAL = { n: -9, u: -6, m: -3, "": 0, k: 3, M: 6, G: 9, T: 12, P: 15, E:
 const SYNTAX = /^([+-]?)(\d+\.?\d*|\.\d+)(?:([KMGTPE]i)|([numkMGTPE]?)|[eE]([+-]?\d{1,2}))$/;
 
 /**
- * Reads a quantity; null if it is not one. What is finer than a billionth is rounded up, away from zero: whoever asks for some gets some.
- * Source: apimachinery `resource.ParseQuantity`.
+ * Reads a quantity. Null if the text is not one. Rounds up to whole billionths, away from zero, so that a small amount
+ * never becomes none. Source: apimachinery `resource.ParseQuantity`.
  */
 export function parseQuantity(text: string): Quantity | null {
   const match = SYNTAX.exec(text);
@@ -38,8 +38,8 @@ function signed(sign: string | undefined, nano: bigint, format: QuantityFormat):
 }
 
 /**
- * The canonical text of a quantity, as an API server answers with it: no fraction, the largest suffix that leaves none. Binary suffixes stay
- * for whole amounts of 1024 and more. Source: apimachinery `Quantity.CanonicalizeBytes`.
+ * The canonical text of a quantity, as an API server answers with it: no fraction, the largest suffix that leaves none.
+ * Binary suffixes stay for whole amounts of 1024 and more. Source: apimachinery `Quantity.CanonicalizeBytes`.
  */
 export function formatQuantity({ nano, format }: Quantity): string {
   if (nano === 0n) return "0";
@@ -53,7 +53,7 @@ export function formatQuantity({ nano, format }: Quantity): string {
   }
   if (format === "DecimalExponent") return power === 0 ? String(mantissa) : `${mantissa}e${power}`;
   const suffix = Object.entries(DECIMAL).find(([, exponent]) => exponent === power)?.[0];
-  // There is no suffix above E: what is larger is written out.
+  // No suffix is above E: larger amounts are written out.
   return suffix === undefined ? `${mantissa * 10n ** BigInt(power - DECIMAL.E)}E` : `${mantissa}${suffix}`;
 }
 
@@ -67,7 +67,9 @@ function formatBinary(units: bigint): string {
   return `${mantissa}${BINARY_SUFFIXES[at]}`;
 }
 
-/** A Kubernetes quantity in thousandths of its unit, rounded up, as Kubernetes rounds every ResourceList; null if it is not one. */
+/**
+ * A Kubernetes quantity in thousandths of its unit, rounded up as in every ResourceList. Null if the text is not one.
+ */
 export function parseMilli(text: string): bigint | null {
   const quantity = parseQuantity(text);
   if (quantity === null) return null;
@@ -75,7 +77,7 @@ export function parseMilli(text: string): bigint | null {
   return quantity.nano < 0n ? -up : up;
 }
 
-/** Thousandths as a quantity, in its canonical form: 1500 is `1500m`, 2000 is `2`, 3000000 is `3k`. */
+/** The canonical text of thousandths: 1500 is `1500m`, 2000 is `2`, 3000000 is `3k`. */
 export function formatMilli(milli: number | bigint, format: QuantityFormat = "DecimalSI"): string {
   return formatQuantity({ nano: BigInt(milli) * NANO_OF_MILLI, format });
 }

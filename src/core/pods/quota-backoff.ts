@@ -2,22 +2,23 @@ import { doublingMs } from "../../runtime/doubling.ts";
 import { arrayAt, type JsonObject, objectAt } from "../../runtime/json.ts";
 import { addResources, podRequests, type Resources, readResources } from "./resources.ts";
 
-/** What has been learned of the quota of one namespace in one cluster. Times are those of whoever asks. */
+/** The facts that refusals have shown about the quota of one namespace in one cluster, by the caller's clock. */
 export type QuotaBackoff = {
-  /** By the names that quotas use; more than this is not asked for until they lapse. */
+  /** The ceilings, by the names that quotas use. Pods that need more wait until the ceilings expire. */
   readonly ceilings: Resources;
   readonly lapsesAtMs: number;
-  /** How often in a row quotas refused after what was learned had lapsed. */
+  /** How often in a row a quota refused a pod after the ceilings had expired. */
   readonly refusals: number;
 };
 
 const BACKOFF = { firstMs: 2_000, longestMs: 120_000 };
-/** A server that asks to be left alone for longer is asked again all the same: it may be another one by then. */
+/** The longest time without calls that a server may ask for. A later call may reach another server. */
 const RETRY_AFTER_MS_MAX = 120_000;
 
 /**
- * Learns from a refusal: until it lapses the smallest ceiling of each resource counts. While it lasts it is not made longer, so that pods that
- * fit keep nobody waiting; the next time it is twice as long, 2 s to 120 s. Source: Flyte's `ComputeResourceBackOffHandler`.
+ * Learns from a refusal. The smallest ceiling of each resource counts until it expires. A new refusal does not extend a
+ * ceiling that still counts, so that pods that fit do not delay others. Each next ceiling lasts twice as long, from 2 s
+ * to 120 s. Source: Flyte's `ComputeResourceBackOffHandler`.
  */
 export function learn(known: QuotaBackoff | null, ceilings: Resources, nowMs: number): QuotaBackoff {
   if (known !== null && nowMs < known.lapsesAtMs) {
@@ -30,24 +31,30 @@ export function learn(known: QuotaBackoff | null, ceilings: Resources, nowMs: nu
   return { ceilings, lapsesAtMs: nowMs + waitMs, refusals };
 }
 
-/** True if a pod may be asked for: everything has lapsed, or it asks for no more than any ceiling. A refusal that named none holds all. */
+/**
+ * True if a pod may be created: the ceilings have expired, or the pod fits below all of them. A refusal that named no
+ * resource holds back all pods.
+ */
 export function mayAsk(known: QuotaBackoff | null, wanted: Resources, nowMs: number): boolean {
   if (known === null || nowMs >= known.lapsesAtMs) return true;
   const ceilings = Object.entries(known.ceilings);
   return ceilings.length > 0 && ceilings.every(([name, ceiling]) => (wanted[name] ?? 0) <= ceiling);
 }
 
-/** True once nothing of it matters any more, not even how often it was refused. */
+/** True once the ceilings and the number of refusals have no effect any more. */
 export function isForgotten(known: QuotaBackoff, nowMs: number): boolean {
   return nowMs >= known.lapsesAtMs + BACKOFF.longestMs;
 }
 
-/** Until when nothing more is asked of a server that asks for that: the latest of all that it has said, two minutes from now at most. */
+/** The time until which a server wants no calls: the latest of its answers, at most two minutes from now. */
 export function leaveAlone(untilMs: number, retryAfterMs: number, nowMs: number): number {
   return Math.max(untilMs, nowMs + Math.min(Math.max(retryAfterMs, 0), RETRY_AFTER_MS_MAX));
 }
 
-/** What a pod takes of its namespace's quotas, by the names that they use, in thousandths. Source: Kubernetes' `PodUsageFunc`. */
+/**
+ * The amounts that a pod uses of its namespace's quotas, by the names that quotas use, in thousandths. Source:
+ * Kubernetes' `PodUsageFunc`.
+ */
 export function quotaUse(podSpec: JsonObject): Resources {
   const { pods = 0, ...requests } = podRequests(podSpec);
   const containers = ["containers", "initContainers"].map((list) => arrayAt(podSpec, list));

@@ -3,16 +3,16 @@ import { failureOf, type PodFailure } from "./failure.ts";
 import type { PodReading } from "./pod-reading.ts";
 import type { ContainerView, PodConditionView, PodView } from "./pod-view.ts";
 
-/** How long a pending pod may be stuck before that is a failure, in milliseconds, by what it waits for. */
+/** How long a pending pod may wait for each thing before it counts as failed, in milliseconds. */
 export type PendingLimits = {
   readonly createContainerErrorGraceMs: number;
   readonly createContainerConfigErrorGraceMs: number;
   readonly imagePullBackoffGraceMs: number;
-  /** How long it may be pending at all since its conditions last changed; 0: for ever. */
+  /** How long a pod may be pending in all since its conditions last changed. 0: no limit. */
   readonly podPendingTimeoutMs: number;
 };
 
-/** Flyte's defaults. */
+/** The defaults, as in Flyte. */
 export const PENDING_LIMITS: PendingLimits = {
   createContainerErrorGraceMs: 180_000,
   createContainerConfigErrorGraceMs: 0,
@@ -20,16 +20,17 @@ export const PENDING_LIMITS: PendingLimits = {
   podPendingTimeoutMs: 0,
 };
 
-type Situation = { readonly reading: PodReading; readonly sinceMs: number };
-type At = { readonly nowMs: number; readonly limits: PendingLimits };
+type PendingState = { readonly reading: PodReading; readonly sinceMs: number };
+type PendingContext = { readonly nowMs: number; readonly limits: PendingLimits };
 
 /**
- * Judges a pending pod by its conditions, the first that says anything, and by the container that keeps it from being ready: init containers
- * first, since the others wait for them. `recheckAtMs` is when the answer changes although nothing is heard. Source: Flyte's
- * `DemystifyPending`, which does not look at init containers.
+ * Judges a pending pod by its first condition that explains why it is pending, and by the container that is not ready.
+ * Init containers come first, because the others wait for them. `recheckAtMs`: when the result changes although the pod
+ * does not. Source: Flyte's
+ * `DemystifyPending`, which ignores init containers.
  */
-export function readPending(pod: PodView, at: At): PodReading {
-  const { reading, sinceMs } = situationOf(pod, at);
+export function readPending(pod: PodView, at: PendingContext): PodReading {
+  const { reading, sinceMs } = pendingStateOf(pod, at);
   const { podPendingTimeoutMs: timeoutMs } = at.limits;
   if (timeoutMs === 0 || (reading.kind !== "queued" && reading.kind !== "initializing")) return reading;
   const timeoutAtMs = sinceMs + timeoutMs;
@@ -39,7 +40,7 @@ export function readPending(pod: PodView, at: At): PodReading {
   return stuck(failureOf(pod)("USER", "PodPendingTimeout", what));
 }
 
-function situationOf(pod: PodView, at: At): Situation {
+function pendingStateOf(pod: PodView, at: PendingContext): PendingState {
   let sinceMs = pod.createTimeMs || at.nowMs;
   for (const condition of pod.conditions) {
     sinceMs = condition.sinceMs ?? pod.createTimeMs;
@@ -49,11 +50,11 @@ function situationOf(pod: PodView, at: At): Situation {
   return { reading: { kind: "queued", reason: "", recheckAtMs: null }, sinceMs };
 }
 
-/** What one condition says; null where it says nothing. */
+/** Reads one condition. Null if it does not explain why the pod is pending. */
 function conditionReading(
   pod: PodView,
   condition: PodConditionView,
-  at: At & { readonly sinceMs: number },
+  at: PendingContext & { readonly sinceMs: number },
 ): PodReading | null {
   const isFalse = condition.status === "False";
   if (condition.type === "Unschedulable" || (condition.type === "PodScheduled" && isFalse)) {
@@ -65,14 +66,17 @@ function conditionReading(
   return waiting === undefined ? null : waitingReading({ pod, condition, container: waiting, ...at });
 }
 
-type WaitingContainer = At & {
+type WaitingContainer = PendingContext & {
   readonly pod: PodView;
   readonly condition: PodConditionView;
   readonly container: ContainerView;
   readonly sinceMs: number;
 };
 
-/** What a container that waits says. A reason that is not known is the cluster's error: nobody would ever end such a pod. */
+/**
+ * Reads a container that waits. An unknown reason counts as a failure of the system, because such a pod might never
+ * end.
+ */
 function waitingReading(of: WaitingContainer): PodReading {
   const { container, limits } = of;
   switch (container.waiting?.reason) {
@@ -110,14 +114,14 @@ function initializing({ container }: WaitingContainer, recheckAtMs: number | nul
   return { kind: "initializing", reason: `container ${container.name}: ${why}`, recheckAtMs };
 }
 
-/** The code is Flyte's: the reason of the condition and that of the container. */
+/** The code is Flyte's: the reasons of the condition and of the container. */
 function waitingFailure(of: WaitingContainer, kind: "USER" | "SYSTEM", graceMs: number | null): PodFailure {
   const { pod, condition, container } = of;
   const { reason = "", message = "" } = container.waiting ?? {};
   const grace = graceMs === null || graceMs === 0 ? "" : ` for more than ${graceMs / 1000} s`;
-  const said = message === "" ? "" : `: ${message}`;
-  const fetches = container.name === DOWNLOADER ? "has not got its inputs: " : "";
-  const what = `${fetches}could not start container ${container.name}${grace} (${reason}${said})`;
+  const detail = message === "" ? "" : `: ${message}`;
+  const fetches = container.name === DOWNLOADER ? "could not download its inputs: " : "";
+  const what = `${fetches}could not start container ${container.name}${grace} (${reason}${detail})`;
   return failureOf(pod, container)(kind, `${condition.reason}|${reason}`, what);
 }
 

@@ -1,3 +1,7 @@
+/**
+ * Reads the file of a platform's pod settings. It serves operators, who learn about every wrong member at start-up,
+ * before any user's pod is built with it.
+ */
 import { isJsonObject, type Json, type JsonObject } from "../../runtime/json.ts";
 import { toResourceList } from "./platform-resources.ts";
 import {
@@ -11,14 +15,14 @@ import {
 } from "./pod-config.ts";
 import { parseQuantity } from "./quantity.ts";
 
-export type PodConfigOutcome =
+type PodConfigOutcome =
   | { readonly kind: "read"; readonly config: PodConfig }
-  /** Each names its member and says what is allowed. */
+  /** Each error names a member and says which values are allowed. */
   | { readonly kind: "refused"; readonly errors: readonly string[] };
 
 type Reader<T> = (value: Json, at: string) => T;
 
-/** Reads what a platform gives to pods. `env`: where `defaultEnvVarsFromEnv` looks variables up. Every wrong member is named. */
+/** Reads the settings of a platform. `env` looks up variables for `defaultEnvVarsFromEnv`. Names every wrong member. */
 export function readPodConfig(value: Json, env: (name: string) => string | undefined): PodConfigOutcome {
   const errors: string[] = [];
   const read = new PodConfigReader(errors);
@@ -41,9 +45,9 @@ export function readPodConfig(value: Json, env: (name: string) => string | undef
   return { kind: "read", config: { ...PLAIN_POD_CONFIG, ...given, defaultEnvVars } };
 }
 
-type Given<M extends Readonly<Record<string, Reader<unknown>>>> = { [Name in keyof M]?: ReturnType<M[Name]> };
+type ReadMembers<M extends Readonly<Record<string, Reader<unknown>>>> = { [Name in keyof M]?: ReturnType<M[Name]> };
 
-/** Reads members by what they have to be; what is wrong is noted, and comes back empty. */
+/** Reads members by their type. Collects errors; a wrong member reads as empty. */
 class PodConfigReader {
   readonly #errors: string[];
 
@@ -91,7 +95,7 @@ class PodConfigReader {
     } satisfies Readonly<Record<string, Reader<unknown>>>;
   }
 
-  object<M extends Readonly<Record<string, Reader<unknown>>>>(value: Json, at: string, members: M): Given<M> {
+  object<M extends Readonly<Record<string, Reader<unknown>>>>(value: Json, at: string, members: M): ReadMembers<M> {
     const given: Record<string, unknown> = {};
     for (const [name, inner] of Object.entries(this.raw(value, at))) {
       const path = at === "" ? name : `${at}.${name}`;
@@ -99,17 +103,17 @@ class PodConfigReader {
       if (reader === undefined) this.#fail(path, `is unknown; known are ${Object.keys(members).join(", ")}`);
       else if (inner !== undefined && inner !== null) given[name] = reader(inner, path);
     }
-    return given as Given<M>;
+    return given as ReadMembers<M>;
   }
 
   required<M extends Readonly<Record<string, Reader<unknown>>>>(
     value: Json,
     at: string,
     members: M,
-  ): Required<Given<M>> {
+  ): Required<ReadMembers<M>> {
     const given = this.object(value, at, members);
     for (const name of Object.keys(members)) if (given[name] === undefined) this.#fail(`${at}.${name}`, "is required");
-    return given as Required<Given<M>>;
+    return given as Required<ReadMembers<M>>;
   }
 
   readonly raw = (value: Json, at: string): JsonObject =>
@@ -124,7 +128,7 @@ class PodConfigReader {
   readonly quantity = (value: Json, at: string): string => {
     const text = typeof value === "number" ? String(value) : value;
     if (typeof text === "string" && (parseQuantity(text)?.nano ?? -1n) >= 0n) return text;
-    return this.#fail(at, `is ${JSON.stringify(value)}: must be a quantity, like 500m, 2 or 8Gi`, "0");
+    return this.#fail(at, `is ${JSON.stringify(value)}: must be a quantity such as 500m, 2 or 8Gi`, "0");
   };
 
   readonly requirement = (value: Json, at: string): JsonObject => {
@@ -200,7 +204,7 @@ class PodConfigReader {
     });
     if (given.image === undefined) this.#fail(`${at}.image`, "is required");
     if ((given.command?.length ?? 0) === 0)
-      this.#fail(`${at}.command`, "is required: it copies {{ .From }} to {{ .To }}");
+      this.#fail(`${at}.command`, "is required: a command that copies {{ .From }} to {{ .To }}");
     return { ...CO_PILOT, ...given };
   }
 

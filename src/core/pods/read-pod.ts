@@ -12,14 +12,14 @@ import type { PodReading } from "./pod-reading.ts";
 import type { PodPhase, PodView } from "./pod-view.ts";
 import { type PendingLimits, readPending } from "./read-pending.ts";
 
-export type ReadingContext = {
-  /** The container whose end counts where the pod's annotation names none; null: no certain one. */
+type ReadingContext = {
+  /** The default primary container, for a pod whose annotation names none. Null: unknown. */
   readonly defaultContainer: string | null;
   readonly limits: PendingLimits;
   readonly nowMs: number;
 };
 
-/** Reads the whole status of a pod. Every status has exactly one answer, and none throws. */
+/** Reads the whole status of a pod. Every status has exactly one result. Never throws. */
 export function readPod(pod: PodView, context: ReadingContext): PodReading {
   switch (pod.phase) {
     case "Pending":
@@ -35,13 +35,16 @@ export function readPod(pod: PodView, context: ReadingContext): PodReading {
   }
 }
 
-/** The phase that a pod would have if Kubernetes judged as we do. */
+/** The phase that Kubernetes would report if it judged as Gangway does. */
 export function phaseOf(pod: PodView, reading: PodReading): PodPhase {
   if (reading.kind === "failed") return "Failed";
   return reading.kind === "succeeded" ? "Succeeded" : pod.phase;
 }
 
-/** A pod that succeeded although a container lacked memory has failed. Other exit codes were Kubernetes' to judge. Source: `DemystifySuccess`. */
+/**
+ * A pod that succeeded has failed if a container ran out of memory. Kubernetes has judged the other exit codes. Source:
+ * `DemystifySuccess`.
+ */
 export function readSuccess(pod: PodView): PodReading {
   const { initContainers, containers, ephemeralContainers } = withoutUploader(pod);
   const all = [...initContainers, ...containers, ...ephemeralContainers];
@@ -49,7 +52,7 @@ export function readSuccess(pod: PodView): PodReading {
   return oom === undefined ? withOutputs(pod) : { kind: "failed", failure: outOfMemory(pod, oom) };
 }
 
-/** A success that is one only once the outputs are where they belong. */
+/** A success, if the outputs are uploaded. */
 function withOutputs(pod: PodView): PodReading {
   const upload = uploadOf(pod);
   if (upload.kind === "failed") return upload;
@@ -62,13 +65,17 @@ function readFailure(pod: PodView, defaultContainer: string | null): PodReading 
 }
 
 /**
- * A pod in which only the primary container matters, while others may still run. A container without a state waits, as Kubernetes has it.
- * Source: Flyte's `DeterminePrimaryContainerPhase`.
+ * Judges a pod by its primary container alone, while others may still run. A container without a state waits, as in
+ * Kubernetes. Source: Flyte's `DeterminePrimaryContainerPhase`.
  */
 export function readPrimary(pod: PodView, name: string): PodReading {
   const primary = pod.containers.find((container) => container.name === name);
   if (primary === undefined) {
-    const failure = failureOf(pod)("USER", "PrimaryContainerNotFound", `has no container ${name}, its primary one`);
+    const failure = failureOf(pod)(
+      "USER",
+      "PrimaryContainerNotFound",
+      `has no container ${name}, which should be its primary container`,
+    );
     return { kind: "failed", failure: { ...failure, permanent: true } };
   }
   const { terminated } = primary;
@@ -77,7 +84,7 @@ export function readPrimary(pod: PodView, name: string): PodReading {
   return { kind: "failed", failure: primaryFailure(pod, primary) };
 }
 
-/** A running pod by its primary container, unless the kubelet runs that again or the pod is being taken away. */
+/** Judges a running pod by its primary container, unless the kubelet will restart that, or the pod is being deleted. */
 function readRunning(pod: PodView, defaultContainer: string | null): PodReading {
   const known = pod.containers.some(({ name }) => name === defaultContainer);
   const primary = pod.primaryContainer ?? (known ? defaultContainer : null);
@@ -88,7 +95,7 @@ function readRunning(pod: PodView, defaultContainer: string | null): PodReading 
   return isFinal ? reading : { kind: "running" };
 }
 
-/** Flyte has no better name for a container's own exit code than none. */
+/** Sets a code for a program that ended with its own exit code. Flyte has none. */
 function namedByExit(failure: PodFailure): PodFailure {
   return failure.code === UNKNOWN_ERROR && failure.exitCode !== null ? { ...failure, code: "ExitCode" } : failure;
 }

@@ -1,19 +1,19 @@
 import { parseMilli } from "./quantity.ts";
 import type { Resources } from "./resources.ts";
 
-/** Why an API server did not make a pod, and what follows. Codes are Flyte's. */
-export type Refusal =
-  /** The namespace's quota is used up: pods that ask for no more than this may still be made, by the names that quotas use. */
+/** Why an API server refused a pod, and what to do. Codes are Flyte's. */
+export type PodRefusal =
+  /** The quota of the namespace is used up. Pods below these ceilings may still fit. Names are those of quotas. */
   | { readonly kind: "quota"; readonly ceilings: Resources }
-  /** The same pod would always be refused. */
+  /** The API server would always refuse this pod. */
   | { readonly kind: "permanent"; readonly code: "BadTaskFormat" | "EntityTooLarge" }
-  /** Too many requests, a server's error, a right that is missing: it may do later what it does not do now. */
+  /** A retry may succeed: too many requests, an error of the server, a missing permission. */
   | { readonly kind: "transient" };
 
 const QUOTA = /exceeded quota: .*?requested: (.*?), used: (.*?), limited: (.*)$/s;
 
-/** Reads the answer of an API server that was asked to make a pod; never throws, whatever it says. */
-export function readRefusal({ reason, message }: { readonly reason: string; readonly message: string }): Refusal {
+/** Reads the answer of an API server to the creation of a pod. Never throws, whatever the answer says. */
+export function readRefusal({ reason, message }: { readonly reason: string; readonly message: string }): PodRefusal {
   if (reason === "RequestEntityTooLarge" || message.includes("request is too large"))
     return { kind: "permanent", code: "EntityTooLarge" };
   if (reason === "Invalid" || reason === "BadRequest") return { kind: "permanent", code: "BadTaskFormat" };
@@ -22,17 +22,20 @@ export function readRefusal({ reason, message }: { readonly reason: string; read
   return { kind: "quota", ceilings: ceilingsOf(readAmounts(requested), readAmounts(used), readAmounts(limited)) };
 }
 
-/** What is left of each resource that was asked for; where that is not said, anything less than what was refused. */
+/**
+ * The amount that is left of each requested resource. If the answer does not contain it, the ceiling is just below the
+ * refused amount.
+ */
 function ceilingsOf(requested: Resources, used: Resources, limited: Resources): Resources {
   const ceilings: Record<string, number> = {};
-  for (const [name, asked] of Object.entries(requested)) {
+  for (const [name, amount] of Object.entries(requested)) {
     const left = (limited[name] ?? Number.NaN) - (used[name] ?? 0);
-    ceilings[name] = left < asked ? Math.max(left, 0) : Math.max(asked - 1, 0);
+    ceilings[name] = left < amount ? Math.max(left, 0) : Math.max(amount - 1, 0);
   }
   return ceilings;
 }
 
-/** `requests.cpu=2,requests.nvidia.com/gpu=8`; what is no quantity is left out. */
+/** Reads `requests.cpu=2,requests.nvidia.com/gpu=8`. Skips texts that are not quantities. */
 function readAmounts(text: string): Resources {
   const amounts: Record<string, number> = {};
   for (const part of text.split(",")) {

@@ -2,10 +2,10 @@ import type { Json, JsonObject } from "../../runtime/json.ts";
 import { arrayAt, objectAt, stringAt } from "../../runtime/json.ts";
 import { parseMilli } from "./quantity.ts";
 
-/** Amounts by resource name, in thousandths of the resource's unit; exact, and as numbers because they fit below 2^53. */
+/** Amounts by resource name, in thousandths of the resource's unit. They are exact, because they are below 2^53. */
 export type Resources = Readonly<Record<string, number>>;
 
-/** Reads a ResourceList; what is no quantity counts as 0. */
+/** Reads a ResourceList. A text that is not a quantity counts as 0. */
 export function readResources(list: JsonObject): Resources {
   const amounts: Record<string, number> = {};
   for (const [name, quantity] of Object.entries(list)) {
@@ -23,15 +23,15 @@ export function subtractResources(a: Resources, b: Resources): Resources {
   return combine(a, b, (x, y) => x - y);
 }
 
-/** True if every amount of `wanted` is there; a resource that is not named at all is not there. */
+/** True if every amount of `wanted` is available. A resource that is not named is not available. */
 export function fitsIn(wanted: Resources, free: Resources): boolean {
   return Object.entries(wanted).every(([name, amount]) => amount <= 0 || amount <= (free[name] ?? 0));
 }
 
 /**
- * What the scheduler reserves for a pod: the sum of its containers and of its sidecars (init containers that restart always), or the
- * largest init container beside the sidecars before it, whichever is more, plus overhead, plus one of the resource `pods`.
- * A limit stands in where a request is absent. Source: Kubernetes `PodRequests`.
+ * The amounts that the scheduler reserves for a pod. The larger of: all containers and sidecars (init containers that
+ * restart always); or one init container with the sidecars before it. Adds the overhead and one of the resource `pods`.
+ * A limit counts if a request is missing. Source: Kubernetes `PodRequests`.
  */
 export function podRequests(podSpec: JsonObject): Resources {
   let running: Resources = {};

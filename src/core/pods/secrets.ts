@@ -7,8 +7,9 @@ const MOUNT_PATH = "/etc/gangway/secrets";
 const ENV_PREFIX = "GANGWAY_SECRET_";
 
 /**
- * The pod spec whose containers all have these keys of secrets: as variables `GANGWAY_SECRET_<SECRET>_<KEY>`, or as files
- * `/etc/gangway/secrets/<secret>/<key>`. Only references: no secret passes through here, and one that is missing keeps the pod from starting.
+ * Gives all containers these keys of secrets: as variables `GANGWAY_SECRET_<SECRET>_<KEY>`, or as files
+ * `/etc/gangway/secrets/<secret>/<key>`. The pod spec only refers to secrets. A missing secret keeps the pod from
+ * starting.
  */
 export function withSecrets(podSpec: JsonObject, keys: readonly SecretKey[]): JsonObject {
   if (keys.length === 0) return podSpec;

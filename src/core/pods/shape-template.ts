@@ -1,65 +1,72 @@
+/**
+ * Adapts the template of a job to the platform that runs it. It serves users who do not know the nodes, defaults and
+ * limits of a platform, and operators who set them in one place.
+ */
 import { arrayAt, isJsonObject, type JsonObject, objectAt, stringAt, stringMapAt } from "../../runtime/json.ts";
 import type { FieldError } from "../job/sent.ts";
 import { DOWNLOADER, withCoPilot } from "./co-pilot.ts";
 import { selectGpus, withTolerations } from "./gpu-selectors.ts";
 import { mergeMetadata, mergePodSpecs } from "./merge-pod-specs.ts";
 import { customizeResources } from "./platform-resources.ts";
-import { type Asked, annotationPath, POD_ANNOTATION, readAsked } from "./pod-annotations.ts";
+import { type AnnotationRequests, annotationPath, POD_ANNOTATION, readAnnotations } from "./pod-annotations.ts";
 import type { PlatformResources, PlatformTemplate, PodConfig } from "./pod-config.ts";
 import { PRIMARY_CONTAINER_ANNOTATION } from "./pod-view.ts";
 import { withSecrets } from "./secrets.ts";
 import { platformTolerations, resourcesOf, updatePod } from "./update-pod.ts";
-import { checkContainers } from "./validate-containers.ts";
-import { checkResourceNames } from "./validate-resource-names.ts";
+import { checkContainers, checkResourceNames } from "./validate-containers.ts";
 import { checkVolumes } from "./validate-volumes.ts";
 import { missingEnv } from "./variables.ts";
 import { mapContainers } from "./with-named.ts";
 
-/** Whose template it is, and what it is shaped by. */
+/** The platform, the namespace and the containers that a template is adapted to. */
 export type Shaping = {
   readonly config: PodConfig;
   readonly namespace: string;
   readonly interruptible: boolean;
-  /** The container whose end is the pod's, where the template's annotation names none. */
+  /** The default primary container, if the template's annotation names none. */
   readonly primaryContainer: string;
 };
 
 export type ShapeOutcome =
   | { readonly kind: "shaped"; readonly template: JsonObject }
-  /** What its annotations ask for and is not there, or what Kubernetes would refuse of the whole; paths from the template. */
+  /**
+   * Requests of its annotations that the platform cannot meet, or errors that Kubernetes would report. Paths start at
+   * the template.
+   */
   | { readonly kind: "refused"; readonly errors: readonly FieldError[] };
 
 /**
- * A template as its platform gives it to the cluster, in this order: resources and environment of its containers, co-pilots, the platform's
- * defaults, the pod template that it is built on, GPUs, secrets. It is done when a job is made, so that whoever places the job sees what
- * will run; what is only known of a single pod, `buildPod` adds. Deterministic, and doing it twice is as doing it once.
+ * Adapts a template to its platform, in this order: resources and environment of its containers, co-pilot, defaults of
+ * the platform, the pod template that it is built on, GPUs, secrets. This happens when a job is created, so that the
+ * planner places the pods that will run. `buildPod` adds the facts that are known only for a single pod. Deterministic
+ * and idempotent.
  */
 export function shapeTemplate(template: JsonObject, shaping: Shaping): ShapeOutcome {
-  const errors = checkAsked(template, shaping);
+  const errors = checkAnnotations(template, shaping);
   if (errors.length > 0) return { kind: "refused", errors };
-  const asked = readAsked(template);
-  const found = findTemplate(asked, shaping);
+  const requests = readAnnotations(template);
+  const found = findTemplate(requests, shaping);
   const metadata = metadataOn(found, template);
   const podSpec = objectAt(template, "spec");
   const primaryContainer = primaryNamedBy(metadata) || shaping.primaryContainer;
-  const shaped = shapeSpec(podSpec, asked, found, { ...shaping, primaryContainer });
-  const wrong = wrongWith(podSpec, shaped);
-  if (wrong.length > 0) return { kind: "refused", errors: wrong };
+  const shaped = shapeSpec(podSpec, requests, found, { ...shaping, primaryContainer });
+  const shapedWrong = shapedErrors(podSpec, shaped);
+  if (shapedWrong.length > 0) return { kind: "refused", errors: shapedWrong };
   const described = Object.keys(metadata).length === 0 ? {} : { metadata };
   return { kind: "shaped", template: { ...template, ...described, spec: shaped } };
 }
 
-/** What a template's annotations ask for and is not there; of its spec only the names of containers are looked at. */
-export function checkAsked(
+/** Checks the annotations of a template. Of the spec, this reads only the names of containers. */
+export function checkAnnotations(
   template: JsonObject,
   shaping: Pick<Shaping, "config" | "namespace">,
 ): readonly FieldError[] {
-  const asked = readAsked(template);
-  const found = findTemplate(asked, shaping);
+  const requests = readAnnotations(template);
+  const found = findTemplate(requests, shaping);
   const primary = primaryNamedBy(metadataOn(found, template));
   return [
-    ...asked.errors,
-    ...missing(asked, found, shaping.config),
+    ...requests.errors,
+    ...missing(requests, found, shaping.config),
     ...noSuchContainer(primary, objectAt(template, "spec")),
   ];
 }
@@ -72,25 +79,31 @@ function primaryNamedBy(metadata: JsonObject): string {
   return stringMapAt(metadata, "annotations")[PRIMARY_CONTAINER_ANNOTATION] ?? "";
 }
 
-/** Nobody would ever see such a container end. */
+/** A pod whose primary container does not exist would never end. */
 function noSuchContainer(name: string, podSpec: JsonObject): readonly FieldError[] {
   const names = arrayAt(podSpec, "containers").map((container) => stringAt(container, "name") ?? "");
   if (name === "" || names.includes(name)) return [];
-  const message = `names ${name.slice(0, 80)}, which is none of the template's containers: ${names.join(", ")}`;
+  const message = `is "${name.slice(0, 80)}": must be one of the template's containers: ${names.join(", ")}`;
   return [{ path: annotationPath(PRIMARY_CONTAINER_ANNOTATION), message }];
 }
 
-/** What Kubernetes would refuse of the whole; it is said where that is not the template's own. */
-function wrongWith(raw: JsonObject, shaped: JsonObject): readonly FieldError[] {
+/**
+ * Errors that Kubernetes would report for the shaped template. If the template itself does not have the error, the
+ * message says that the platform's settings cause it.
+ */
+function shapedErrors(raw: JsonObject, shaped: JsonObject): readonly FieldError[] {
   const own = new Set([...checkContainers(raw), ...checkVolumes(raw)].map(({ path, message }) => `${path} ${message}`));
   const whole = [...checkContainers(shaped), ...checkVolumes(shaped)].map(({ path, message }) => {
-    const built = own.has(`${path} ${message}`) ? "" : " (as the platform builds the pod)";
+    const built = own.has(`${path} ${message}`) ? "" : " (in the pod that the platform builds from the template)";
     return { path, message: `${message}${built}` };
   });
   return [...whole, ...checkResourceNames(shaped)];
 }
 
-/** The template of that name in a namespace, else in the platform's own. Source: Flyte's `PodTemplateStore.LoadOrDefault`. */
+/**
+ * The pod template of that name in the namespace, else in the platform's own. Source: Flyte's
+ * `PodTemplateStore.LoadOrDefault`.
+ */
 export function loadOrDefault(
   { podTemplates, podTemplateNamespace }: Pick<PodConfig, "podTemplates" | "podTemplateNamespace">,
   { namespace, name }: { readonly namespace: string; readonly name: string },
@@ -101,24 +114,29 @@ export function loadOrDefault(
 }
 
 function findTemplate(
-  { podTemplate }: Asked,
+  { podTemplate }: AnnotationRequests,
   { config, namespace }: Pick<Shaping, "config" | "namespace">,
 ): PlatformTemplate | null {
   const name = podTemplate || config.defaultPodTemplateName;
   return name === "" ? null : loadOrDefault(config, { namespace, name });
 }
 
-function missing(asked: Asked, found: PlatformTemplate | null, config: PodConfig): readonly FieldError[] {
+function missing(
+  requests: AnnotationRequests,
+  found: PlatformTemplate | null,
+  config: PodConfig,
+): readonly FieldError[] {
   const errors: FieldError[] = [];
-  if (asked.podTemplate !== "" && found === null) {
-    const message = `there is no pod template ${asked.podTemplate.slice(0, 80)}`;
+  if (requests.podTemplate !== "" && found === null) {
+    const name = requests.podTemplate.slice(0, 80);
+    const message = `is "${name}": this namespace and the platform have no such pod template`;
     errors.push({ path: annotationPath(POD_ANNOTATION.podTemplate), message });
   }
-  for (const what of ["inputs", "outputs"] as const) {
-    if (asked[what] === "" || config.coPilot !== undefined) continue;
+  for (const place of ["inputs", "outputs"] as const) {
+    if (requests[place] === "" || config.coPilot !== undefined) continue;
     errors.push({
-      path: annotationPath(POD_ANNOTATION[what]),
-      message: "this platform has no co-pilot that would copy it",
+      path: annotationPath(POD_ANNOTATION[place]),
+      message: "is not allowed: this platform has no co-pilot, which copies inputs and outputs",
     });
   }
   return errors;
@@ -126,7 +144,7 @@ function missing(asked: Asked, found: PlatformTemplate | null, config: PodConfig
 
 function shapeSpec(
   raw: JsonObject,
-  asked: Asked,
+  requests: AnnotationRequests,
   found: PlatformTemplate | null,
   { config, namespace, interruptible, primaryContainer }: Shaping,
 ): JsonObject {
@@ -141,23 +159,25 @@ function shapeSpec(
   const piloted =
     config.coPilot === undefined
       ? customized
-      : withCoPilot(customized, asked, { config: config.coPilot, primaryContainer });
+      : withCoPilot(customized, requests, { config: config.coPilot, primaryContainer });
   const serviceAccount = own?.serviceAccount ?? config.serviceAccount;
   const updated = updatePod(piloted, { interruptible, serviceAccount, resources: resourcesOf(piloted), config });
-  // The replica spec says which policy it is; one that the template names is only kept to be warned of.
+  // The replica spec has the restart policy. A policy of the template is kept only for a warning.
   const secured = withSecurityContext({ ...updated, restartPolicy: raw["restartPolicy"] }, config, primaryContainer);
-  const primary = { container: primaryContainer, initContainer: asked.inputs === "" ? "" : DOWNLOADER };
+  const primary = { container: primaryContainer, initContainer: requests.inputs === "" ? "" : DOWNLOADER };
   const base = mapContainers(objectAt(found?.template, "spec"), (container) =>
     withResources(container, platform, { mode: "hold", config }),
   );
   const merged = customize(found === null ? secured : mergePodSpecs(base, secured, primary));
-  // What containers only ask for because of the base is tolerated too.
+  // Also adds tolerations for resources that come from the base.
   const tolerations = platformTolerations(interruptible, resourcesOf(merged), config);
-  // The init containers of the base have not been told anything yet.
-  const told = mapContainers(merged, (one, list) => (list === "initContainers" ? withPlatformEnv(one, config) : one));
-  const tolerant = { ...told, ...withTolerations(told, tolerations, "last") };
-  const { restartPolicy, ...complete } = withSecrets(selectGpus(tolerant, asked.accelerator, config), asked.secrets);
-  return restartPolicy === undefined ? complete : { ...complete, restartPolicy };
+  // The init containers of the base have no variables yet.
+  const complete = mapContainers(merged, (one, list) =>
+    list === "initContainers" ? withPlatformEnv(one, config) : one,
+  );
+  const tolerant = { ...complete, ...withTolerations(complete, tolerations, "last") };
+  const { restartPolicy, ...rest } = withSecrets(selectGpus(tolerant, requests.accelerator, config), requests.secrets);
+  return restartPolicy === undefined ? rest : { ...rest, restartPolicy };
 }
 
 function withResources(
@@ -170,7 +190,7 @@ function withResources(
   return Object.keys(resources).length === 0 ? container : { ...container, resources };
 }
 
-/** What a container sets itself stays. */
+/** Adds the platform's environment to a container. Variables that the container sets itself stay. */
 function withPlatformEnv(container: JsonObject, config: PodConfig): JsonObject {
   const defaults = Object.entries(config.defaultEnvVars)
     .sort(([a], [b]) => (a < b ? -1 : 1))
@@ -180,8 +200,8 @@ function withPlatformEnv(container: JsonObject, config: PodConfig): JsonObject {
     ...config.defaultEnvFromSecrets.map((name) => ({ secretRef: { name, optional: true } })),
     ...config.defaultEnvFromConfigMaps.map((name) => ({ configMapRef: { name, optional: true } })),
   ];
-  const there = new Set(arrayAt(container, "envFrom").map((one) => JSON.stringify(one)));
-  const envFrom = sources.filter((one) => !there.has(JSON.stringify(one)));
+  const own = new Set(arrayAt(container, "envFrom").map((one) => JSON.stringify(one)));
+  const envFrom = sources.filter((one) => !own.has(JSON.stringify(one)));
   return {
     ...container,
     ...(env.length === 0 ? {} : { env: [...arrayAt(container, "env"), ...env] }),

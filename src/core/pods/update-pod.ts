@@ -4,8 +4,8 @@ import { withTolerations } from "./gpu-selectors.ts";
 import type { PodConfig } from "./pod-config.ts";
 
 /**
- * The tolerations that a platform gives to pods that ask for these resources, as requests or as limits, then those of interruptible pods,
- * then everybody's. Source: Flyte's `GetPodTolerations`.
+ * The platform's tolerations for a pod: first for the resources that it requests or limits, then for interruptible
+ * pods, then for all pods. Source: Flyte's `GetPodTolerations`.
  */
 export function platformTolerations(
   interruptible: boolean,
@@ -20,7 +20,9 @@ export function platformTolerations(
   ];
 }
 
-/** The pod spec that runs on interruptible nodes, or on others: what the platform demands of the nodes joins every term of its affinity. */
+/**
+ * Restricts a pod to interruptible nodes, or to others. The platform's requirements join every term of the affinity.
+ */
 export function requireInterruptible(
   interruptible: boolean,
   podSpec: JsonObject,
@@ -34,8 +36,8 @@ export function requireInterruptible(
 }
 
 /**
- * The pod spec with what the platform gives to every pod. What the pod says itself stays, but for node labels of interruptible nodes, and
- * host networking where the platform decides about it. Source: Flyte's `UpdatePod`.
+ * Adds the platform's defaults to a pod. Values of the pod stay, except node labels of interruptible nodes, and host
+ * networking if the platform decides it. Source: Flyte's `UpdatePod`.
  */
 export function updatePod(
   podSpec: JsonObject,

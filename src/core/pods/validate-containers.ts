@@ -2,11 +2,11 @@ import { arrayAt, isJsonObject, type Json, type JsonObject, objectAt, stringAt }
 import type { FieldError } from "../job/sent.ts";
 import { parseMilli } from "./quantity.ts";
 
-/** Longer ones are no amounts, and only cost time to read. */
+/** Longer texts are refused without parsing them. */
 const QUANTITY_LENGTH_MAX = 40;
 const DNS_LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 
-/** What is wrong with a pod spec's containers: none at all, names, images, resources. Paths start at the template. */
+/** Errors in the containers of a pod spec: their number, names, images and resources. Paths start at the template. */
 export function checkContainers(spec: JsonObject): readonly FieldError[] {
   const containers = arrayAt(spec, "containers");
   const none: FieldError[] =
@@ -29,9 +29,14 @@ function checkName(container: JsonObject, path: string, seen: Set<string>): read
   const name = stringAt(container, "name") ?? "";
   if (name === "") return [{ path: `${path}.name`, message: "is required" }];
   if (!DNS_LABEL.test(name)) {
-    return [{ path: `${path}.name`, message: "must be lower-case letters, digits and dashes, at most 63" }];
+    return [
+      {
+        path: `${path}.name`,
+        message: "must be at most 63 lower-case letters, digits and dashes, without a dash at either end",
+      },
+    ];
   }
-  if (seen.has(name)) return [{ path: `${path}.name`, message: `another container is named ${name}` }];
+  if (seen.has(name)) return [{ path: `${path}.name`, message: `must be unique: another container is named ${name}` }];
   seen.add(name);
   return [];
 }
@@ -47,7 +52,7 @@ function checkResources(container: JsonObject, path: string): readonly FieldErro
   ];
 }
 
-/** An extended resource is never overcommitted: its request is its limit (Kubernetes). */
+/** Kubernetes never overcommits an extended resource: its request must equal its limit. */
 function checkRequest(
   name: string,
   { requests, limits, path }: { readonly requests: JsonObject; readonly limits: JsonObject; readonly path: string },
@@ -57,12 +62,12 @@ function checkRequest(
   const extended = isExtended(name);
   if (request === null) return [];
   const at = memberPath(path, name);
-  if (limit === null) return extended ? [{ path: at, message: "needs a limit of the same amount" }] : [];
-  if (request > limit) return [{ path: at, message: "is above the limit" }];
-  return extended && request !== limit ? [{ path: at, message: "must be the same as the limit" }] : [];
+  if (limit === null) return extended ? [{ path: at, message: "must have a limit of the same amount" }] : [];
+  if (request > limit) return [{ path: at, message: "must be at most the limit" }];
+  return extended && request !== limit ? [{ path: at, message: "must be equal to the limit" }] : [];
 }
 
-/** A device that some plugin hands out, by a name with a domain. */
+/** True for a resource of a device plugin: its name has a domain. */
 function isExtended(name: string): boolean {
   return name.includes("/") && !name.startsWith("kubernetes.io/");
 }
@@ -70,7 +75,8 @@ function isExtended(name: string): boolean {
 function checkQuantities(list: JsonObject, path: string): readonly FieldError[] {
   return Object.entries(list).flatMap(([name, value]) => {
     const quantity = quantityOf(value);
-    if (quantity === null) return [{ path: memberPath(path, name), message: "is no quantity, like 500m, 2 or 8Gi" }];
+    if (quantity === null)
+      return [{ path: memberPath(path, name), message: "must be a quantity such as 500m, 2 or 8Gi" }];
     if (quantity < 0n) return [{ path: memberPath(path, name), message: "must not be negative" }];
     const isPart = isExtended(name) && quantity % 1000n !== 0n;
     return isPart ? [{ path: memberPath(path, name), message: "must be a whole number" }] : [];
@@ -85,4 +91,28 @@ function quantityOf(value: Json | undefined): bigint | null {
 /** `limits.cpu`, but `limits["nvidia.com/gpu"]`. */
 function memberPath(path: string, name: string): string {
   return /^[A-Za-z][A-Za-z0-9-]*$/.test(name) ? `${path}.${name}` : `${path}[${JSON.stringify(name)}]`;
+}
+
+/** The resources that a container may request: those of Kubernetes, and others whose name has a domain. */
+const OF_CONTAINERS = /^(cpu|memory|ephemeral-storage|hugepages-.+|(?!kubernetes\.io\/|requests\.)[^/]+\/[^/]+)$/;
+
+/**
+ * Finds names of resources that no container can have. Call it on a shaped template: a platform may replace some names
+ * that Kubernetes does not know, such as `gpu`.
+ */
+export function checkResourceNames(podSpec: JsonObject): readonly FieldError[] {
+  return (["containers", "initContainers"] as const).flatMap((list) =>
+    arrayAt(podSpec, list).flatMap((container, index) =>
+      (["limits", "requests"] as const).flatMap((member) =>
+        Object.keys(objectAt(objectAt(container, "resources"), member))
+          .filter((name) => !OF_CONTAINERS.test(name))
+          .map((name) => ({
+            path: `spec.${list}[${index}].resources.${member}[${JSON.stringify(name.slice(0, 80))}]`,
+            message:
+              "is not a resource of containers: must be cpu, memory, ephemeral-storage, hugepages-SIZE, " +
+              "or a name with a domain such as nvidia.com/gpu",
+          })),
+      ),
+    ),
+  );
 }

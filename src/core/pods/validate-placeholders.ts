@@ -4,16 +4,16 @@ import { annotationPath, POD_ANNOTATION } from "./pod-annotations.ts";
 import type { TemplateFindings } from "./validate-template.ts";
 import { PLACES, placeholdersOf, VARIABLES } from "./variables.ts";
 
-/** Flyte's, of what only Flyte has: its users would wait for them in vain. */
-const FLYTES_OWN = ["TaskTemplatePath", "PrevCheckpointPrefix", "CheckpointOutputPrefix"];
+/** Placeholders that only Flyte supports. They are errors, because Gangway would not fill them in. */
+const FLYTE_ONLY = ["TaskTemplatePath", "PrevCheckpointPrefix", "CheckpointOutputPrefix"];
 const KNOWN = [...VARIABLES, ...Object.keys(PLACES), "Inputs.NAME", "Annotations.KEY"];
 const SHOWN_MAX = 80;
 const NAMES_SHOWN_MAX = 20;
 
 /**
- * Placeholders in a template's commands, arguments and places that nothing would fill in. Errors: inputs that the job has not, places that
- * the template does not name, what only Flyte has. Warnings: other names that we do not know, which stay as they are, since other programs
- * have templates too.
+ * Checks the placeholders in a template's commands, arguments and places. Errors: inputs that the job does not have,
+ * places that the template does not name, and placeholders of Flyte alone. Warnings: other unknown names, which stay,
+ * because other programs have templates too.
  */
 export function checkPlaceholders(template: JsonObject, inputs: JsonObject): TemplateFindings {
   const annotations = stringMapAt(objectAt(template, "metadata"), "annotations");
@@ -25,9 +25,9 @@ export function checkPlaceholders(template: JsonObject, inputs: JsonObject): Tem
   return { errors: noted("error"), warnings: noted("warning") };
 }
 
-type Text = { readonly path: string; readonly text: string };
+type TemplateText = { readonly path: string; readonly text: string };
 
-function textsOf(template: JsonObject, annotations: Readonly<Record<string, string>>): readonly Text[] {
+function textsOf(template: JsonObject, annotations: Readonly<Record<string, string>>): readonly TemplateText[] {
   const places = [POD_ANNOTATION.inputs, POD_ANNOTATION.outputs].map((key) => ({
     path: annotationPath(key),
     text: annotations[key] ?? "",
@@ -40,7 +40,7 @@ function textsOf(template: JsonObject, annotations: Readonly<Record<string, stri
   return [...places, ...commands];
 }
 
-function commandTexts(container: JsonObject, path: string): readonly Text[] {
+function commandTexts(container: JsonObject, path: string): readonly TemplateText[] {
   return (["command", "args"] as const).flatMap((member) =>
     arrayAt(container, member).flatMap((text, index) =>
       typeof text === "string" ? [{ path: `${path}.${member}[${index}]`, text }] : [],
@@ -61,24 +61,27 @@ function judge(
     return is("Inputs") ? judgeInput(key, inputs) : is("Annotations") ? FINE : unknown(`${name}.${key}`);
   const place = Object.entries(PLACES).find(([known]) => is(known));
   if (place !== undefined && !annotations[place[1]]) {
-    return { kind: "error", message: `uses {{ .${place[0]} }}, so the template needs the annotation ${place[1]}` };
+    return { kind: "error", message: `uses {{ .${place[0]} }}, so the template must have the annotation ${place[1]}` };
   }
-  if (FLYTES_OWN.some(is))
-    return { kind: "error", message: `uses {{ .${name} }}, which Gangway has not; ${allowed()}` };
+  if (FLYTE_ONLY.some(is))
+    return { kind: "error", message: `uses {{ .${name} }}, which Gangway does not support; ${allowed()}` };
   return place !== undefined || VARIABLES.some(is) ? FINE : unknown(name);
 }
 
 function judgeInput(key: string, inputs: JsonObject): Judgement {
   if (Object.hasOwn(inputs, key)) return FINE;
   const names = Object.keys(inputs).sort().slice(0, NAMES_SHOWN_MAX);
-  const there = names.length === 0 ? "the job has no inputs" : `the job's inputs are ${names.join(", ")}`;
-  return { kind: "error", message: `uses {{ .Inputs.${key.slice(0, SHOWN_MAX)} }}, but ${there}` };
+  const available = names.length === 0 ? "the job has no inputs" : `the job's inputs are ${names.join(", ")}`;
+  return { kind: "error", message: `uses {{ .Inputs.${key.slice(0, SHOWN_MAX)} }}, but ${available}` };
 }
 
 function unknown(name: string): Judgement {
   const near = nearestName(name.slice(0, SHOWN_MAX), KNOWN);
   const meant = near === null ? allowed() : `did you mean ${near}?`;
-  return { kind: "warning", message: `{{ .${name.slice(0, SHOWN_MAX)} }} stays as it is: ${meant}` };
+  return {
+    kind: "warning",
+    message: `{{ .${name.slice(0, SHOWN_MAX)} }} is not a placeholder of Gangway and stays unchanged: ${meant}`,
+  };
 }
 
 function allowed(): string {

@@ -4,20 +4,21 @@ import { nearestName } from "./nearest-name.ts";
 import { fieldsOf } from "./template-fields.ts";
 import { checkContainers } from "./validate-containers.ts";
 
-/** What is wrong with a template, and what is probably not meant; paths start at the template: `spec.containers[0].image`. */
+/** The errors and warnings about a template. Paths start at the template, such as `spec.containers[0].image`. */
 export type TemplateFindings = { readonly errors: readonly FieldError[]; readonly warnings: readonly FieldError[] };
 
-/** Members of a pod spec that would leave the gang's node or its isolation to the template's author. */
+/** Members of a pod spec that would let the template choose its node or weaken its isolation. */
 const FORBIDDEN = ["nodeName", "schedulingGates", "ephemeralContainers"];
 const FORBIDDEN_IF_TRUE = ["hostNetwork", "hostPID", "hostIPC"];
 
-/** No sane template nests deeper; JSON that does is not walked further. */
+/** The deepest level that is checked. Real templates are less deep. */
 const DEPTH_MAX = 12;
 const NAME_SHOWN_MAX = 80;
 
 /**
- * Checks a PodTemplateSpec without a cluster. Errors: what Kubernetes would refuse or we forbid. Warnings: members that Kubernetes does not
- * know and would drop, with the name that was probably meant. Never throws, whatever the JSON holds.
+ * Checks a PodTemplateSpec without a cluster. Errors: members that Kubernetes would refuse or that Gangway forbids.
+ * Warnings: members that Kubernetes does not know and would drop, with the probable name. Never throws, whatever the
+ * JSON holds.
  */
 export function checkTemplate(template: JsonObject): TemplateFindings {
   const errors: FieldError[] = [];
@@ -28,10 +29,15 @@ export function checkTemplate(template: JsonObject): TemplateFindings {
   return { errors, warnings };
 }
 
-type Findings = { readonly errors: FieldError[]; readonly warnings: FieldError[] };
-type Place = { readonly value: JsonObject; readonly type: string; readonly path: string; readonly depth: number };
+type FindingLists = { readonly errors: FieldError[]; readonly warnings: FieldError[] };
+type TemplateObject = {
+  readonly value: JsonObject;
+  readonly type: string;
+  readonly path: string;
+  readonly depth: number;
+};
 
-function walk(findings: Findings, { value, type, path, depth }: Place): void {
+function walk(findings: FindingLists, { value, type, path, depth }: TemplateObject): void {
   const fields = fieldsOf(type);
   if (fields === undefined || depth > DEPTH_MAX) return;
   for (const [name, inner] of Object.entries(value)) {
@@ -45,7 +51,7 @@ function walk(findings: Findings, { value, type, path, depth }: Place): void {
   }
 }
 
-type Member = {
+type TemplateMember = {
   readonly inner: Json;
   readonly list: boolean;
   readonly type: string;
@@ -53,7 +59,7 @@ type Member = {
   readonly depth: number;
 };
 
-function descend(findings: Findings, { inner, list, type, path, depth }: Member): void {
+function descend(findings: FindingLists, { inner, list, type, path, depth }: TemplateMember): void {
   if (list !== Array.isArray(inner)) {
     findings.errors.push({ path, message: list ? "must be a list" : "must be an object" });
     return;

@@ -1,3 +1,7 @@
+/**
+ * The facts about a pod that its program needs: environment variables, and placeholders in commands and arguments. They
+ * let users write one template for all replicas and attempts.
+ */
 import {
   arrayAt,
   isJsonObject,
@@ -10,11 +14,11 @@ import {
 import { inputText } from "./inputs.ts";
 import { POD_ANNOTATION } from "./pod-annotations.ts";
 
-/** What a pod is told of itself, by name: `JobName`, `Attempt`, … */
+/** Facts about a pod, by name: `JobName`, `Attempt`, … */
 export type Variables = Readonly<Record<string, string>>;
 
-/** Which pod it is: one start of one replica of a job. */
-export type PodIdentity = {
+/** Identifies one attempt of one replica of a job. */
+type PodIdentity = {
   readonly job: { readonly uid: string; readonly name: string; readonly namespace: string; readonly project: string };
   readonly admission: number;
   readonly attempt: number;
@@ -23,20 +27,23 @@ export type PodIdentity = {
   readonly podName: string;
 };
 
-/** What placeholders are filled in with. */
-export type Known = {
+/** The values of placeholders. */
+export type PlaceholderValues = {
   readonly variables: Variables;
-  /** Of the job. */
+  /** The annotations of the job. */
   readonly annotations?: Readonly<Record<string, string>>;
-  /** Of the job, by name. */
+  /** The inputs of the job, by name. */
   readonly inputs?: JsonObject;
 };
 
 const ENV_PREFIX = "GANGWAY_";
-/** Flyte's spelling: `{{ .Namespace }}` or `{{ $Namespace }}`, in any case, with any room; `{{ .Inputs.NAME }}`, `{{ .Annotations.KEY }}`. */
+/**
+ * A placeholder, spelled as in Flyte: `{{ .Namespace }}` or `{{ $Namespace }}`, in any case, with any spaces; `{{
+ * .Inputs.NAME }}`, `{{ .Annotations.KEY }}`.
+ */
 const PLACEHOLDER = /\{\{\s*[.$]([A-Za-z]+)(?:\.([^}\s]+))?\s*\}\}/g;
 
-/** What every pod is told of itself. */
+/** The variables of every pod. */
 export const VARIABLES = [
   "JobName",
   "JobUid",
@@ -50,7 +57,7 @@ export const VARIABLES = [
   "PerRetryUniqueKey",
 ] as const;
 
-/** Places of a pod's data, by the annotation of its template that each comes from. Flyte's names. */
+/** The variables for a pod's data, each with the annotation that it comes from. Flyte's names. */
 export const PLACES = {
   Input: POD_ANNOTATION.inputs,
   InputPrefix: POD_ANNOTATION.inputs,
@@ -75,10 +82,10 @@ export function podVariables(pod: PodIdentity): Readonly<Record<(typeof VARIABLE
 }
 
 /**
- * Where the data of a pod is, for placeholders: what its template's annotations name, filled in themselves. Raw outputs have a place of their
- * own for each attempt. Nothing where the template names no place.
+ * The places of a pod's data, from the annotations of its template, with their own placeholders filled in. Raw outputs
+ * have a separate place for each attempt. Empty if the template names no place.
  */
-export function placesOf(template: JsonObject, known: Known): Variables {
+export function placesOf(template: JsonObject, known: PlaceholderValues): Variables {
   const annotations = stringMapAt(objectAt(template, "metadata"), "annotations");
   const at = (annotation: string) => render((annotations[annotation] ?? "").trim(), known);
   const named = Object.entries(PLACES).map(([name, annotation]): [string, string] => [name, at(annotation)]);
@@ -89,10 +96,11 @@ export function placesOf(template: JsonObject, known: Known): Variables {
 }
 
 /**
- * Text with its placeholders filled in: variables by name, `{{ .Inputs.NAME }}` by the job's inputs, `{{ .Annotations.KEY }}` by its
- * annotations, empty where it has none of that key. What is no placeholder of ours stays as it is: other programs have templates too.
+ * Fills in the placeholders of a text: variables by name, `{{ .Inputs.NAME }}` from the job's inputs, `{{
+ * .Annotations.KEY }}` from its annotations, or empty text if it has none of that key. Other placeholders stay, because
+ * other programs have templates too.
  */
-export function render(text: string, known: Known): string {
+export function render(text: string, known: PlaceholderValues): string {
   const byName = new Map(Object.entries(known.variables).map(([name, value]) => [name.toLowerCase(), value]));
   return text.replace(PLACEHOLDER, (whole, name: string, key: string | undefined) => {
     const word = name.toLowerCase();
@@ -100,26 +108,28 @@ export function render(text: string, known: Known): string {
   });
 }
 
-/** What stands under a key of the job's; undefined where nothing does. */
-function valueAt(word: string, key: string, { annotations = {}, inputs = {} }: Known): string | undefined {
+/** The value of a key of the job. Undefined: none. */
+function valueAt(word: string, key: string, { annotations = {}, inputs = {} }: PlaceholderValues): string | undefined {
   if (word === "inputs") return Object.hasOwn(inputs, key) ? inputText(inputs[key]) : undefined;
   if (word !== "annotations") return undefined;
   return Object.hasOwn(annotations, key) ? annotations[key] : "";
 }
 
-/** The placeholders of a text, ours and others', as they are written. */
+/** The placeholders in a text, known and unknown, as written. */
 export function placeholdersOf(text: string): readonly { readonly name: string; readonly key: string | undefined }[] {
   return [...text.matchAll(PLACEHOLDER)].map(([, name = "", key]) => ({ name, key }));
 }
 
-/** A container's `command` and `args` with placeholders filled in; members that it has not stay away. */
-export function renderContainer(container: JsonObject, known: Known): JsonObject {
+/**
+ * The `command` and `args` of a container with placeholders filled in. Omits members that the container does not have.
+ */
+export function renderContainer(container: JsonObject, known: PlaceholderValues): JsonObject {
   const filled = (list: readonly Json[]) => list.map((one) => (typeof one === "string" ? render(one, known) : one));
   const members = ["command", "args"].filter((member) => Array.isArray(container[member]));
   return Object.fromEntries(members.map((member) => [member, filled(arrayAt(container, member))]));
 }
 
-/** The variables as environment, `GANGWAY_JOB_NAME` and so on, but for those that a container sets itself. */
+/** The variables as environment: `GANGWAY_JOB_NAME` and so on. Omits variables that the container sets itself. */
 export function variableEnv(container: JsonObject, variables: Variables): readonly JsonObject[] {
   return missingEnv(
     container,
@@ -127,7 +137,7 @@ export function variableEnv(container: JsonObject, variables: Variables): readon
   );
 }
 
-/** Those variables of a list that a container does not set itself. */
+/** The variables of a list that a container does not set itself. */
 export function missingEnv(container: JsonObject, env: readonly JsonObject[]): readonly JsonObject[] {
   const own = new Set(
     arrayAt(container, "env")

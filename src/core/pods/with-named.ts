@@ -1,6 +1,6 @@
 import { arrayAt, isJsonObject, type Json, type JsonObject, stringAt } from "../../runtime/json.ts";
 
-/** The list of an object with items in it: each in the place of the one of its key, or at the end. */
+/** The list of an object with items added. An item replaces the one with the same key, or is added at the end. */
 export function withNamed(
   object: JsonObject,
   member: string,
@@ -10,12 +10,12 @@ export function withNamed(
   if (items.length === 0) return {};
   const byKey = new Map(items.map((item) => [stringAt(item, key), item]));
   const own = arrayAt(object, member);
-  const there = new Set(own.map((one) => stringAt(one, key)));
+  const keys = new Set(own.map((one) => stringAt(one, key)));
   const replaced = own.map((one) => byKey.get(stringAt(one, key)) ?? one);
-  return { [member]: [...replaced, ...items.filter((item) => !there.has(stringAt(item, key)))] };
+  return { [member]: [...replaced, ...items.filter((item) => !keys.has(stringAt(item, key)))] };
 }
 
-/** The pod spec with every container changed, also those that run before the others. */
+/** The pod spec with every container and init container changed. */
 export function mapContainers(
   podSpec: JsonObject,
   change: (container: JsonObject, list: "containers" | "initContainers") => JsonObject,

@@ -3,16 +3,16 @@ import { QUEUE_DEPTH_MAX } from "./decide.ts";
 /** A queue with the one above it. */
 export type TreeEdge = { readonly name: string; readonly parent: string | null };
 
-/** Why a queue cannot stand below its parent. */
+/** Why a queue cannot have this parent. */
 export type TreeProblem =
   | { readonly kind: "unknownParent"; readonly parent: string }
-  /** From the queue up to itself. */
+  /** The path leads from the queue up to itself. */
   | { readonly kind: "circle"; readonly path: readonly string[] }
   | { readonly kind: "tooDeep"; readonly depthMax: number };
 
 /**
- * Looks at a queue as it is to be, among all others: its parent must be there, no queue may be above itself, and no path to the root, of the
- * queue or of one below it, may have more than `QUEUE_DEPTH_MAX` queues.
+ * Checks a new or changed queue against all others. The parent must exist. No queue may be its own ancestor. A path
+ * from the root through this queue may have at most `QUEUE_DEPTH_MAX` queues.
  */
 export function treeProblem(queue: TreeEdge, others: readonly TreeEdge[]): TreeProblem | null {
   if (queue.parent === null) return null;
@@ -30,7 +30,7 @@ export function treeProblem(queue: TreeEdge, others: readonly TreeEdge[]): TreeP
   return deepest > QUEUE_DEPTH_MAX ? { kind: "tooDeep", depthMax: QUEUE_DEPTH_MAX } : null;
 }
 
-/** How many queues the longest path down has, with the queue itself. */
+/** Returns the number of queues on the longest path downwards, including the queue itself. */
 function heightOf(name: string, parents: ReadonlyMap<string, string | null>): number {
   const children = new Map<string, string[]>();
   for (const [child, parent] of parents) {

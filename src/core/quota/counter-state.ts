@@ -1,3 +1,4 @@
+/** Serves teams that share pools: the rules by which counters grant, renew, queue and free tokens within the quotas. */
 import type {
   FoundToken,
   Grant,
@@ -23,11 +24,12 @@ import { hasLapsed, leftMs, tokenView } from "./tokens.ts";
 import { asksOtherwise, poolsOf, type Waiter } from "./waiting-line.ts";
 
 /**
- * The counters of one quota domain as plain state: the executable specification of `Counters`, verb by verb. The cost of an operation
- * follows its own lines and those who wait for their pools, never the tokens that are held; `open`, `setLimits`, `tick` and what lists read more.
+ * The counters of one quota domain, in memory. This class is the executable specification of `Counters`; the Lua
+ * scripts for Redis must answer alike. The cost of an operation grows with its own allocations and with the waiters of
+ * their pools, not with the number of held tokens. `open`, `setLimits`, `tick` and the lists cost more.
  */
 export class CounterState {
-  /** Null until the ledger was loaded: everything is closed. */
+  /** Null until `open` has loaded the ledger. Until then every verb answers `closed`. */
   #epoch: number | null = null;
   #grants = 0n;
   #domain: DomainState | null = null;
@@ -42,14 +44,14 @@ export class CounterState {
     if (this.#epoch !== epoch) this.#grants = 0n;
     this.#epoch = epoch;
     for (const { fence } of rows) {
-      // Rows granted under this very epoch keep their fences: new grants count on from the highest.
+      // Rows of the same epoch keep their fences. New fences continue after the highest of them.
       const counter = fence - BigInt(epoch) * FENCES_PER_EPOCH;
       if (counter > this.#grants && counter < FENCES_PER_EPOCH) this.#grants = counter;
     }
     this.#domain = new DomainState({ rows, limits, nextFence: () => this.#nextFence(epoch), offer: this.#offer });
   }
 
-  /** Throws for lines or a priority that are none: a caller's bug. */
+  /** Throws if an allocation or the priority is malformed: a bug of the caller. */
   grant(request: GrantRequest): GrantOutcome {
     checkLines(request.lines);
     checkPriority(request.priority);
@@ -80,7 +82,7 @@ export class CounterState {
     return outcomes;
   }
 
-  /** Throws for a rest that is none: a caller's bug. */
+  /** Throws if an amount that is left is malformed: a bug of the caller. */
   shrink(epoch: number, lines: readonly Rest[]): "closed" | readonly ("shrunk" | "asItIs" | "notHeld")[] {
     checkRests(lines);
     const domain = this.#at(epoch);
@@ -128,7 +130,7 @@ export class CounterState {
     });
   }
 
-  /** Throws for lines, a priority or an age that are none: a caller's bug. */
+  /** Throws if an allocation, the priority or the age is malformed: a bug of the caller. */
   stand(request: StandRequest): StandOutcome {
     checkStand(request);
     const domain = this.#at(request.epoch);
@@ -219,7 +221,7 @@ export class CounterState {
     return epoch === this.#epoch ? this.#domain : null;
   }
 
-  /** An epoch whose fences are used up is as good as closed: its caller raises it and goes on. */
+  /** Returns null if the epoch has no fence left. Verbs then answer `closed`, and the caller raises the epoch. */
   #nextFence(epoch: number): bigint | null {
     if (this.#grants + 1n >= FENCES_PER_EPOCH) return null;
     this.#grants += 1n;
@@ -227,7 +229,7 @@ export class CounterState {
   }
 }
 
-/** Why one does not join the line, or need not: its answer is there already. */
+/** Returns the answer to a request that does not have to wait, or cannot. Null: the request joins the waiting line. */
 function refusalOf(domain: DomainState, request: StandRequest): StandOutcome | null {
   const known = domain.known(request);
   if (known !== null) return known;
@@ -237,7 +239,7 @@ function refusalOf(domain: DomainState, request: StandRequest): StandOutcome | n
   return request.grants && !domain.hasRoomFor(1) ? { kind: "full", tokensMax } : null;
 }
 
-/** The answer to one that stands in its lines now; it is granted where it fits. */
+/** Answers a waiter that has just joined its waiting lines. Grants its request if it fits and `grants` is set. */
 function standing(domain: DomainState, entry: Waiter, before: Waiter | undefined): StandOutcome {
   const violation = domain.violation(entry);
   const granted = entry.grants && violation === null ? domain.grant(entry) : null;

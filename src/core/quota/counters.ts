@@ -1,7 +1,14 @@
-/** What a request itself allows its project and its namespace to use of the pool, beside the pool's defaults: the tighter counts. Null: nothing beyond. 0 admits none. */
+/** Serves teams and callers that share pools: the contract of the counters that keep every pool within its quota. */
+/**
+ * Limits that a request sets for its own project and namespace in the pool. The tighter of these and the pool's
+ * defaults counts. Null: the default alone. 0 admits nothing.
+ */
 export type Caps = { readonly project: number | null; readonly namespace: number | null };
 
-/** One line of an allocation: so much of a pool, for a scope. Granted together with its other lines or not at all. */
+/**
+ * One allocation of a request: an amount of one pool, charged to a project and a namespace. A request gets all of its
+ * allocations or none.
+ */
 export type AllocationLine = {
   /** The pool, e.g. `gpu/h100`. */
   readonly pool: string;
@@ -11,54 +18,60 @@ export type AllocationLine = {
   readonly amount: number;
   readonly project: string;
   readonly namespace: string;
-  /** The queue that is charged, and with it those above it; null: none. */
+  /** The queue that is charged, together with the queues above it. Null: none. */
   readonly queue: string | null;
   readonly caps: Caps;
-  /** The token lapses so long after its grant or last renewal, on the domain's lease clock; null: never. */
+  /** The token lapses this long after its grant or last renewal, on the domain's lease clock. Null: it never lapses. */
   readonly leaseMs: number | null;
 };
 
-/** Who holds a token: a job's admission, or an external caller under a name of its own. */
+/** The holder of a token: the admission of a job, or an external caller by name. */
 export type Holder =
   | { readonly kind: "admission"; readonly jobUid: string; readonly admission: number }
   | { readonly kind: "caller"; readonly name: string };
 
-/** What a line is counted in. Names match whole, never by prefix. */
+/** A scope in which an allocation is counted. Names match whole, never by prefix. */
 export type Scope =
   | { readonly kind: "pool"; readonly pool: string }
   | { readonly kind: "project"; readonly pool: string; readonly project: string }
   | { readonly kind: "namespace"; readonly pool: string; readonly project: string; readonly namespace: string }
   | { readonly kind: "queue"; readonly pool: string; readonly queue: string };
 
-/** What was in the way of a grant: `requested ≤ limit − used − reservedForHead` did not hold at that scope. */
+/** The limit that refused a grant: `requested ≤ limit − used − reservedForHead` was false at this scope. */
 export type Violation = {
   readonly scope: Scope;
   readonly used: number;
   readonly limit: number;
-  /** What the line charges at that scope: its amount, or what of it exceeds the guarantees of the queues below. */
+  /**
+   * The amount that the allocation charges at this scope. For a queue above another: the part that exceeds the
+   * guarantees of the queues below.
+   */
   readonly requested: number;
-  /** Of the pool's room, what is kept for the head of its line; 0: nothing. */
+  /** The room that the pool reserves for the head of its waiting line. 0: none. */
   readonly reservedForHead: number;
 };
 
-/** One granted line: `fence` is epoch × 2^32 + counter; lines granted together share it. */
+/** One granted allocation. `fence` is epoch × 2^32 + counter. Allocations that were granted together share it. */
 export type LineRef = { readonly pool: string; readonly token: string; readonly fence: bigint };
 
-/** What is left of a granted line, from 1 on, after its holder gave back a part of it. Under one fence it only becomes less. */
+/**
+ * The amount, at least 1, that a granted allocation keeps after its holder gave back a part. Under one fence the amount
+ * only shrinks.
+ */
 export type Rest = LineRef & { readonly amount: number };
 
 export type Grant = {
   readonly kind: "granted";
   readonly fence: bigint;
-  /** It was granted before. */
+  /** True: an earlier call granted it. */
   readonly held: boolean;
-  /** The counters know that the ledger has it. */
+  /** True: the counters know that the ledger has recorded the grant. */
   readonly confirmed: boolean;
-  /** By line: how long until it lapses; null: never. */
+  /** For each allocation, the time until it lapses. Null: never. */
   readonly expiresInMs: readonly (number | null)[];
 };
 
-/** Held by another holder, with another amount, lapsed, or not together with the other lines. */
+/** The token has another holder or amount, has lapsed, or was not granted together with the other allocations. */
 export type Conflict = {
   readonly kind: "conflict";
   readonly pool: string;
@@ -66,10 +79,10 @@ export type Conflict = {
   readonly confirmed: boolean;
 };
 
-/** No room for more tokens in the domain. */
+/** The domain holds its maximum number of tokens. */
 export type Full = { readonly kind: "full"; readonly tokensMax: number };
 
-/** The domain is being rebuilt, or the caller's epoch is not its epoch. */
+/** The counters of the domain are being rebuilt, or have another epoch than the caller. */
 export type Closed = { readonly kind: "closed" };
 
 export type GrantOutcome =
@@ -80,10 +93,10 @@ export type GrantOutcome =
   | Full
   | Closed;
 
-/** A live row of the ledger, as counters are rebuilt from it. */
+/** A live row of the ledger. The counters are rebuilt from these rows. */
 export type LedgerRow = Omit<AllocationLine, "caps"> & { readonly holder: Holder; readonly fence: bigint };
 
-/** What a pool allows as a whole, and to each project and each namespace by default. Null: no limit of that kind. */
+/** The limits of a pool: for the whole pool, and the defaults for each project and each namespace. Null: no limit. */
 export type PoolLimit = {
   readonly pool: string;
   readonly quota: number | null;
@@ -91,7 +104,10 @@ export type PoolLimit = {
   readonly namespaceDefault: number | null;
 };
 
-/** `ceiling`: used ≤ it. What exceeds `guarantee` is charged to the parent too. */
+/**
+ * A queue's limits in one pool. Its use never exceeds `ceiling`. Its use above `guarantee` is charged to the parent
+ * too.
+ */
 export type QueueLimit = {
   readonly queue: string;
   readonly pool: string;
@@ -100,28 +116,31 @@ export type QueueLimit = {
   readonly guarantee: number;
 };
 
-/** A pool that is not named has limit 0; so has a queue for a pool for which it is not named. Versions grow; an older one is ignored. */
+/**
+ * All limits of a domain. A pool that is not listed has limit 0, and so has a queue in a pool for which it is not
+ * listed. Versions grow; the counters ignore an older version.
+ */
 export type Limits = {
   readonly version: number;
   readonly pools: readonly PoolLimit[];
   readonly queues: readonly QueueLimit[];
-  /** So many tokens the domain holds at most. */
+  /** The maximum number of tokens in the domain. */
   readonly tokensMax: number;
-  /** So many waiters stand in the domain's lines at most. */
+  /** The maximum number of waiters in the domain. */
   readonly waitersMax: number;
 };
 
 export type HeldToken = LedgerRow & { readonly confirmed: boolean };
 
-/** A held token as it is now; `expiresInMs` is null where it never lapses, and not above 0 where it has. */
+/** A held token as it is now. `expiresInMs` is null if the token never lapses, and 0 or less if it has lapsed. */
 export type FoundToken = HeldToken & { readonly expiresInMs: number | null };
 
-/** A place in a pool's line; one that waits for several pools has a place in each. */
+/** A place in a pool's waiting line. A request that waits for several pools has a place in each. */
 export type WaiterView = {
   readonly waiter: string;
   readonly pool: string;
   readonly holder: Holder;
-  /** What it asks of this pool. */
+  /** The amount that it requests from this pool. */
   readonly amount: number;
   readonly priority: number;
   readonly sinceMs: number;
@@ -131,31 +150,43 @@ export type GrantRequest = {
   readonly epoch: number;
   readonly holder: Holder;
   readonly lines: readonly AllocationLine[];
-  /** A whole number of 32 bits; the higher goes first. */
+  /** A 32-bit integer. A higher priority goes first. */
   readonly priority: number;
-  /** The waiter that asks, whose own place is not in its way; a grant removes it. */
+  /**
+   * The caller's own place in the waiting line. It does not block its own request, and a grant removes it. Null: the
+   * caller does not wait.
+   */
   readonly waiter: string | null;
 };
 
 export type StandRequest = {
   readonly epoch: number;
-  /** Names this waiter for ever. */
+  /** A unique name, never used for another waiter. */
   readonly waiter: string;
   readonly holder: Holder;
   readonly lines: readonly AllocationLine[];
-  /** As of a grant. */
+  /** As in `GrantRequest`. */
   readonly priority: number;
-  /** Age: the earlier stands first among equals; survives a rebuild because the caller repeats it. */
+  /**
+   * The time since which the request waits. Among equal priorities the earlier one goes first. The caller repeats it,
+   * so that it survives a rebuild of the counters.
+   */
   readonly sinceMs: number;
-  /** True: the line itself grants (exactly one line). False: it only reserves, and the waiter grants for itself (the planner's gang). */
+  /**
+   * True: the waiting line grants the request itself, which has exactly one allocation. False: the place only reserves
+   * room, and the waiter asks for the grant itself, as the planner does for a gang.
+   */
   readonly grants: boolean;
 };
 
 export type StandOutcome =
   | Grant
-  /** `position` counts from 1, in that of its lines where most stand before it. No violation: it only reserves, and would be granted now. */
+  /**
+   * `position` counts from 1, in the waiting line where most others are ahead. A null violation: the place only
+   * reserves, and a grant would succeed now.
+   */
   | { readonly kind: "waiting"; readonly position: number; readonly violation: Violation | null }
-  /** Asks for more than a limit, ever. */
+  /** The request exceeds a limit even if nothing is in use. */
   | { readonly kind: "never"; readonly violation: Violation }
   | Conflict
   | { readonly kind: "lineFull"; readonly waitersMax: number }
@@ -169,44 +200,51 @@ export type RenewOutcome =
       readonly confirmed: boolean;
       readonly expiresInMs: number | null;
     }
-  /** What lapsed cannot be renewed. */
+  /** A lapsed token cannot be renewed. */
   | { readonly kind: "lapsed"; readonly fence: bigint }
   | { readonly kind: "notHeld" | "otherHolder" };
 
 export type TickOutcome =
   | {
       readonly kind: "ticked";
-      /** The lease clock. It begins anew whenever the counters are opened, and so do all leases. */
+      /** The lease clock. It restarts from 0 with every `open`, and so do all leases. */
       readonly clockMs: number;
-      /** False: nobody could be reached by renewals, and the clock stood. */
+      /** False: the clock did not advance, because no api process reported that renewals can reach it. */
       readonly advanced: boolean;
       readonly limitsVersion: number;
-      /** Held still, until they are freed; those that lapsed first come first. */
+      /** Lapsed tokens, which stay held until the caller frees them. The token that lapsed first comes first. */
       readonly lapsed: readonly (LineRef & { readonly holder: Holder })[];
       readonly unconfirmed: readonly HeldToken[];
     }
   | Closed;
 
 /**
- * Live counters of one quota domain. They may refuse too much, never grant too much: a grant counts only once the ledger has it.
- * Order of a grant: `grant`, ledger, answer. Order of a release: ledger, then `free` by fence, repeated until it answers; of a part, `shrink`.
+ * The live counters of one quota domain. They may refuse too much but never grant too much: a grant counts only after
+ * the ledger has recorded it.
+ *
+ * - To grant: `grant`, then the ledger, then the answer to the caller.
+ * - To release: the ledger, then `free` by fence, repeated until it answers. To release a part: `shrink` instead of
+ *   `free`.
  */
 export type Counters = {
-  /** Replaces everything; the line is empty, every row gets its full lease, nothing is unconfirmed. An older epoch changes nothing. */
+  /**
+   * Replaces all state. The waiting lines start empty, every row gets its full lease, and every row counts as
+   * confirmed. A call with an older epoch changes nothing.
+   */
   readonly open: (epoch: number, of: { readonly rows: readonly LedgerRow[]; readonly limits: Limits }) => Promise<void>;
-  /** All lines or none; asking again for a held grant is granted with the same fence and charges nothing. */
+  /** Grants all allocations or none. A repeated request for a held grant returns the same fence and charges nothing. */
   readonly grant: (request: GrantRequest) => Promise<GrantOutcome>;
-  /** Frees lines that are held with exactly that fence, then serves the lines of their pools. */
+  /** Frees the allocations whose fence matches, then serves the waiting lines of their pools. */
   readonly free: (epoch: number, lines: readonly LineRef[]) => Promise<"closed" | readonly ("freed" | "notHeld")[]>;
   /**
-   * Gives back what lines that are held with exactly that fence have beyond what is left of them, then serves the lines of their pools. A line that has no
-   * more than that stays as it is: what is told twice or late changes nothing.
+   * Reduces allocations whose fence matches to the given amount, then serves the waiting lines of their pools. An
+   * allocation with no more than that amount stays unchanged, so that repeated and late calls do no harm.
    */
   readonly shrink: (
     epoch: number,
     lines: readonly Rest[],
   ) => Promise<"closed" | readonly ("shrunk" | "asItIs" | "notHeld")[]>;
-  /** The ledger has these. */
+  /** Marks allocations as recorded by the ledger. */
   readonly confirm: (epoch: number, lines: readonly LineRef[]) => Promise<"confirmed" | "closed">;
   readonly renew: (
     epoch: number,
@@ -215,43 +253,53 @@ export type Counters = {
       readonly lines: readonly { readonly pool: string; readonly token: string; readonly leaseMs: number | null }[];
     },
   ) => Promise<"closed" | readonly RenewOutcome[]>;
-  /** Joins the line, or stays in it: an entry that is not repeated for STAND_LEASE_MS of the lease clock lapses. */
+  /**
+   * Joins the waiting line, or keeps the place. A place lapses if it is not repeated for STAND_LEASE_MS of the lease
+   * clock.
+   */
   readonly stand: (request: StandRequest) => Promise<StandOutcome>;
   readonly leave: (epoch: number, waiter: string) => Promise<"left" | "notThere" | "closed">;
   /**
-   * Advances the lease clock by `elapsedMs` (capped to TICK_MS_MAX), unless nothing reported for two ticks; drops lapsed waiters;
-   * serves every line.
+   * Advances the lease clock by `elapsedMs`, at most by TICK_MS_MAX, unless the last two ticks passed without a report.
+   * Drops lapsed waiters and serves every waiting line.
    */
   readonly tick: (
     epoch: number,
     of: {
       readonly elapsedMs: number;
-      /** Report lines unconfirmed for so long on the lease clock. */
+      /** Report allocations that have been unconfirmed for this long on the lease clock. */
       readonly unconfirmedMs: number;
-      /** Of each kind, so many are reported at most. */
+      /** The maximum number of reported tokens of each kind. */
       readonly limit: number;
     },
   ) => Promise<TickOutcome>;
-  /** An api process can be reached by renewals. */
+  /** An api process reports that renewals can reach it. */
   readonly report: (epoch: number) => Promise<"reported" | "closed">;
-  /** Replaces all limits. A limit below use grants nothing new until use drains, and takes nothing away. */
+  /**
+   * Replaces all limits. A limit below the current use takes nothing away. It blocks new grants until use falls below
+   * it.
+   */
   readonly setLimits: (epoch: number, limits: Limits) => Promise<"set" | "older" | "closed">;
-  /** What is used at every scope with a use above 0; nothing where the domain is closed. */
+  /** Returns the use of every scope whose use is above 0. Empty: the domain is closed, or nothing is held. */
   readonly used: () => Promise<readonly { readonly scope: Scope; readonly used: number }[]>;
-  /** Pages through everything that is held, in no order; a token that is held all the while comes at least once. `after` is the last page's `next`. */
+  /**
+   * Returns one page of held tokens, in no order. A token that is held throughout comes at least once. `after` is the
+   * previous page's `next`.
+   */
   readonly held: (
     after: string | null,
     count: number,
   ) => Promise<{ readonly tokens: readonly HeldToken[]; readonly next: string | null }>;
-  /** These tokens as they are held, null where one is not. Changes nothing. */
+  /** Reads tokens as they are held. Null: the token is not held. Changes nothing. */
   readonly find: (
     tokens: readonly { readonly pool: string; readonly token: string }[],
   ) => Promise<"closed" | readonly (FoundToken | null)[]>;
-  /** In line order, by pool. */
+  /** Lists all places, pool by pool, each pool in the order of its waiting line. */
   readonly waiting: () => Promise<readonly WaiterView[]>;
   /**
-   * Hears, soon, of waiters whose `stand` would answer otherwise now (granted, or a reserving head that fits). Lost ones cost time only.
-   * Returns how to stop.
+   * Calls the listener soon after a repeated `stand` of a waiter would be answered differently: its request was
+   * granted, or its reserving place is the head and fits. A lost call only costs time. Returns a function that stops
+   * the listener.
    */
   readonly onOffer: (listener: (waiter: string) => void) => () => void;
 };

@@ -2,32 +2,37 @@ import type { AllocationLine, Caps, Scope, Violation } from "./counters.ts";
 import { type LimitBook, tighter } from "./limits.ts";
 import { scopeKey } from "./scopes.ts";
 
-/** Longer paths to the root are cut: what refuses a tree is its registration, this only ends a walk. */
+/** The length at which a walk to the root stops. Registration refuses deeper trees; this bound only ends a walk. */
 export const QUEUE_DEPTH_MAX = 64;
 
-/** What of a line decides where it is counted. */
+/** The members of an allocation that decide where it is counted. */
 export type ChargedLine = Pick<AllocationLine, "pool" | "project" | "namespace" | "queue" | "amount">;
 
-/** How much one scope's sum changes, and what it stood at. */
+/** The change of one scope's sum, with the sum before the change. */
 export type Charge = { readonly scope: Scope; readonly key: string; readonly used: number; readonly amount: number };
 
 /** The sum of a scope, by its key. */
 export type UsedOf = (key: string) => number;
 
 /**
- * What a line adds: to its pool, to its queue and those above, to its project and its namespace, in the order in which they are looked at.
- * A queue passes on to its parent only by how much more it exceeds its guarantee.
+ * Returns what an allocation adds, in the order of the checks: pool, queue and the queues above it, project, namespace.
+ * A queue passes to its parent only the part by which it newly exceeds its guarantee.
  */
 export function chargesOf(line: ChargedLine, usedOf: UsedOf, book: LimitBook): readonly Charge[] {
   return walk(line, { amount: line.amount, usedOf, book });
 }
 
-/** What a line takes off, exactly as it was added, whatever came and went between: sums of queues depend on each other alone. */
+/**
+ * Returns what an allocation takes off. The sums end as if the allocation had never been added, whatever was added or
+ * removed in between: a queue's sum depends only on the queues below it.
+ */
 export function dischargesOf(line: ChargedLine, usedOf: UsedOf, book: LimitBook): readonly Charge[] {
   return walk(line, { amount: -line.amount, usedOf, book });
 }
 
-/** The charges of a line to its queue and those above, for as long as there is something to pass on. */
+/**
+ * Returns the charges of an allocation to its queue and the queues above, up to the first queue that passes nothing on.
+ */
 export function queueCharges(
   { pool, queue }: Pick<ChargedLine, "pool" | "queue">,
   { amount, usedOf, book }: { readonly amount: number; readonly usedOf: UsedOf; readonly book: LimitBook },
@@ -45,7 +50,10 @@ export function queueCharges(
   return charges;
 }
 
-/** Every scope that a line may be charged to, whatever is in use: what must be read, or locked, to decide it. */
+/**
+ * Returns every scope that an allocation could be charged to, whatever is in use. A decision must read, or lock, all of
+ * them.
+ */
 export function scopesToRead(line: Omit<ChargedLine, "amount">, book: LimitBook): readonly Scope[] {
   const { pool, project, namespace } = line;
   const scopes: Scope[] = [{ kind: "pool", pool }];
@@ -57,13 +65,16 @@ export function scopesToRead(line: Omit<ChargedLine, "amount">, book: LimitBook)
   return [...scopes, { kind: "project", pool, project }, { kind: "namespace", pool, project, namespace }];
 }
 
-/** The first scope that does not allow the first line that is not allowed; null if all of them are. Earlier lines count. */
+/**
+ * Returns the first refusing scope of the first allocation that does not fit. Null: all allocations fit. Each
+ * allocation also counts against the ones after it.
+ */
 export function firstViolation(
   lines: readonly (ChargedLine & { readonly caps: Caps })[],
   from: {
     readonly usedOf: UsedOf;
     readonly book: LimitBook;
-    /** What of a pool's room is kept for another. */
+    /** Returns the room of a pool that is reserved for another waiter. */
     readonly reservedIn?: (pool: string) => number;
   },
 ): { readonly line: number; readonly violation: Violation } | null {
@@ -101,7 +112,7 @@ function chargeTo(scope: Scope, amount: number, usedOf: UsedOf): Charge {
   return { scope, key, used: usedOf(key), amount };
 }
 
-/** What may be used at a scope. */
+/** Returns the limit of a scope. */
 export function limitOf(scope: Scope, caps: Caps, book: LimitBook): number {
   switch (scope.kind) {
     case "pool":

@@ -1,3 +1,6 @@
+/**
+ * Serves teams that share pools: decides which request gets tokens now, which one waits, and whom freed room serves.
+ */
 import type { AllocationLine, Conflict, Grant, Holder, LedgerRow, Limits, Violation } from "./counters.ts";
 import { firstViolation } from "./decide.ts";
 import { LeaseClock } from "./lease-clock.ts";
@@ -8,10 +11,10 @@ import { Sums } from "./sums.ts";
 import { type Held, hasLapsed, leftMs, Tokens } from "./tokens.ts";
 import { amountOf, poolsOf, type Waiter, WaitingLine } from "./waiting-line.ts";
 
-/** One call serves so many waiters at most: the next one goes on, or the next tick. */
+/** The maximum number of waiters that one call serves. The next call or tick serves the rest. */
 export const SERVED_MAX = 256;
 
-/** Who asks for lines, whether or not it stands in a line. */
+/** A request for allocations, from a waiter or from a caller without a place in a waiting line. */
 export type Asking = {
   readonly holder: Holder;
   readonly lines: readonly AllocationLine[];
@@ -19,7 +22,7 @@ export type Asking = {
   readonly waiter: string | null;
 };
 
-/** What is held, allowed and waited for, and how these decide. Epochs are not known here. */
+/** The held tokens, limits and waiting lines of a domain, and the decisions over them. `CounterState` checks epochs. */
 export class DomainState {
   readonly tokens = new Tokens();
   readonly line = new WaitingLine();
@@ -27,7 +30,7 @@ export class DomainState {
   readonly sums: Sums;
   #limits: Limits;
   #book: LimitBook;
-  /** Null: this epoch has no fence left. */
+  /** Returns null if the epoch has no fence left. */
   readonly #nextFence: () => bigint | null;
   readonly #offer: (waiter: string) => void;
 
@@ -56,7 +59,10 @@ export class DomainState {
     this.serve(this.line.pools());
   }
 
-  /** What is known of the tokens of a request: that they are its own, or not; null if none of them is held. */
+  /**
+   * Looks up the tokens of a request: a grant if the request already holds them all, a conflict if not. Null: none of
+   * the tokens is held.
+   */
   known({ holder, lines }: Pick<Asking, "holder" | "lines">): Grant | Conflict | null {
     const held = lines.map((line) => this.tokens.get(line));
     const first = held.find((one) => one !== undefined);
@@ -80,25 +86,25 @@ export class DomainState {
     return this.tokens.size + tokens <= this.#limits.tokensMax;
   }
 
-  /** What is in the way of a request where it stands; null if nothing is. */
+  /** Returns the limit that refuses a request at its place in the waiting line. Null: the request fits. */
   violation(asking: Asking): Violation | null {
     return this.firstViolation(asking)?.violation ?? null;
   }
 
-  /** The same, with the line that it is of. */
+  /** Like `violation`, with the index of the refused allocation. */
   firstViolation(asking: Asking): { readonly line: number; readonly violation: Violation } | null {
     const { usedOf } = this.sums;
     const reservedIn = (pool: string) => this.#reservedIn(pool, asking);
     return firstViolation(asking.lines, { usedOf, book: this.#book, reservedIn });
   }
 
-  /** The limit that would not allow the lines if nothing at all were used. */
+  /** Returns the limit that refuses the allocations even if nothing is in use. Null: they could fit. */
   never(lines: readonly AllocationLine[]): Violation | null {
     const found = firstViolation(lines, { usedOf: () => 0, book: this.#book });
     return found && { ...found.violation, used: this.sums.usedOf(scopeKey(found.violation.scope)) };
   }
 
-  /** Holds the lines; null if no fence is left. */
+  /** Holds the allocations under a new fence. Returns null if no fence is left. */
   grant({ holder, lines }: Pick<Asking, "holder" | "lines">): Grant | null {
     const fence = this.#nextFence();
     if (fence === null) return null;
@@ -117,13 +123,13 @@ export class DomainState {
     this.sums.remove(held.row);
   }
 
-  /** Leaves a token only so much. */
+  /** Reduces a token to an amount. */
   shrink(held: Held, amount: number): void {
     this.tokens.shrink(held, amount);
     this.sums.remove({ ...held.row, amount: held.row.amount - amount });
   }
 
-  /** Takes one out of its lines, and serves those: it may have been what others left room for. */
+  /** Removes a waiter from its waiting lines and serves them, since room may have been reserved for this waiter. */
   leave(waiter: string | null): boolean {
     const entry = waiter === null ? undefined : this.line.remove(waiter);
     if (entry === undefined) return false;
@@ -131,7 +137,10 @@ export class DomainState {
     return true;
   }
 
-  /** Grants to the heads of these pools' lines while they fit; a head that grants for itself is told that it fits. */
+  /**
+   * Serves the waiting lines of these pools: grants to their heads while requests fit. A head that asks for the grant
+   * itself gets an offer instead.
+   */
   serve(pools: readonly string[]): void {
     let left = SERVED_MAX;
     for (const pool of pools) left = this.#servePool(pool, left);
@@ -161,7 +170,9 @@ export class DomainState {
     return this.hasRoomFor(entry.lines.length) && this.grant(entry) !== null ? "granted" : "stop";
   }
 
-  /** What the pool keeps for the head of its line, if that stands before who asks. */
+  /**
+   * Returns the room that the pool reserves for the head of its waiting line, if that head goes before this request.
+   */
   #reservedIn(pool: string, asking: Asking): number {
     const line = this.line.of(pool);
     for (const entry of line) {
@@ -173,7 +184,10 @@ export class DomainState {
     return 0;
   }
 
-  /** True if the lines would be granted in pools that are empty: queues and caps allow them now, and pools are large enough. */
+  /**
+   * Returns true if only the current use of the pools can refuse the allocations: queues and caps allow them now, and
+   * they would fit into empty pools.
+   */
   #lacksOnlyPools({ lines }: Waiter): boolean {
     const pools = new Set(lines.map(({ pool }) => scopeKey({ kind: "pool", pool })));
     const usedOf = (key: string) => (pools.has(key) ? 0 : this.sums.usedOf(key));

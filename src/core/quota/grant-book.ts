@@ -3,10 +3,13 @@ import { type Charge, type ChargedLine, chargesOf, firstViolation, queueCharges 
 import { type LimitBook, limitBook } from "./limits.ts";
 import { scopeKey, scopeOfKey } from "./scopes.ts";
 
-/** A sum as it is recorded: of a queue, that of its own lines. */
+/** A recorded sum. A queue's sum counts only the allocations that name the queue itself. */
 export type RecordedSum = { readonly scope: Scope; readonly used: number };
 
-/** What is used at every scope while grants are decided one after the other: the recorded sums, with what queues pass on to those above them. */
+/**
+ * The use of every scope while grants are decided one after the other. It starts from the recorded sums and adds to
+ * each queue what the queues below pass on.
+ */
 export class GrantBook {
   readonly limits: LimitBook;
   readonly #used = new Map<string, number>();
@@ -20,7 +23,7 @@ export class GrantBook {
     }
   }
 
-  /** Counts all of these lines, or none and says what is in their way. */
+  /** Counts all of these allocations, or none and returns the limit that refused them. */
   take(lines: readonly AllocationLine[]): Violation | null {
     const found = firstViolation(lines, { usedOf: this.#usedOf, book: this.limits });
     if (found !== null) return found.violation;
@@ -28,12 +31,12 @@ export class GrantBook {
     return null;
   }
 
-  /** What a line would add at each of its scopes now, in the order in which they are looked at. */
+  /** Returns what an allocation would add to each of its scopes now, in the order of the checks. */
   charges(line: ChargedLine): readonly Charge[] {
     return chargesOf(line, this.#usedOf, this.limits);
   }
 
-  /** Counts a line whether or not its limits allow it. */
+  /** Counts an allocation even if it exceeds limits. */
   charge(line: ChargedLine): void {
     for (const { key, amount } of this.charges(line)) this.#add(key, amount);
   }
@@ -42,7 +45,7 @@ export class GrantBook {
     return this.#usedOf(scopeKey(scope));
   }
 
-  /** Every scope with a use above 0. */
+  /** Returns every scope whose use is above 0. */
   used(): readonly RecordedSum[] {
     return [...this.#used].filter(([, used]) => used > 0).map(([key, used]) => ({ scope: scopeOfKey(key), used }));
   }

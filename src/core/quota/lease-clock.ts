@@ -1,21 +1,24 @@
-/** An entry of the line that was not repeated for so long lapses. */
+/** A place in a waiting line lapses if it is not repeated for this long. */
 export const STAND_LEASE_MS = 10_000;
 
-/** How often the lease clock is to be advanced. */
+/** The interval between two ticks of the lease clock. */
 export const TICK_MS = 1_000;
 
-/** One call advances the clock by this at most: whoever slept makes nobody's lease shorter. */
+/** The maximum step of the clock. A process that was suspended therefore does not make leases lapse early. */
 export const TICK_MS_MAX = 2_000;
 
-/** After so many ticks without a report the clock stands: renewals cannot reach us. */
+/** The clock stops after this many ticks without a report, because no api process may be receiving renewals. */
 export const SILENT_TICKS_MAX = 2;
 
-/** By how much a tick advances the clock, in whole milliseconds. */
+/** Returns the step of one tick, in whole milliseconds. */
 export function advanceMs(elapsedMs: number): number {
   return Number.isNaN(elapsedMs) ? 0 : Math.trunc(Math.min(Math.max(elapsedMs, 0), TICK_MS_MAX));
 }
 
-/** The clock of a domain's leases: it stands until somebody can be reached by renewals, and never runs backwards. */
+/**
+ * The clock of a domain's leases. It stops while no api process reports that renewals reach it, and never goes
+ * backwards.
+ */
 export class LeaseClock {
   #nowMs = 0;
   #silentTicks = SILENT_TICKS_MAX;
@@ -28,7 +31,7 @@ export class LeaseClock {
     this.#silentTicks = 0;
   }
 
-  /** True if the clock went on. */
+  /** Returns true if the clock advanced. */
   tick(elapsedMs: number): boolean {
     if (this.#silentTicks >= SILENT_TICKS_MAX) return false;
     this.#silentTicks += 1;

@@ -1,28 +1,29 @@
-import type { AllocationLine, Holder, LedgerRow, LineRef, Scope, Violation } from "./counters.ts";
+import type { AllocationLine, Holder, LedgerRow, Limits, LineRef, Scope, Violation } from "./counters.ts";
+import type { RegisteredDomain } from "./pools.ts";
 
 /**
- * For whom a grant or a release is asked. `lease`: by the worker that has this lease of the bucket of the holder's job, for a call of a plugin. It
- * counts only as long as nobody else has taken the bucket and the holder's admission has not released its tokens: what comes late from a worker
- * that is not the job's any more neither takes a token nor gives one back.
+ * The requester of a grant or a release. With `lease`, a worker asks on behalf of a plugin, and `lease` is its lease of
+ * the bucket of the holder's job. The request counts only while no other worker has taken the bucket and the holder's
+ * admission has not released its tokens. So a late request of a former worker neither takes nor gives back a token.
  */
-export type AskedUnder = {
+export type RequestedBy = {
   readonly holder: Holder | null;
   readonly lease?: { readonly bucket: number; readonly epoch: number };
 };
 
-/** What counters gave, as the ledger is asked to make it good: its lines stand or fall together. */
+/** A grant of the counters, for the ledger to record. The ledger records all of its allocations or none. */
 export type LedgerGrant = {
   readonly lines: readonly AllocationLine[];
   readonly holder: Holder;
   readonly fence: bigint;
-} & Pick<AskedUnder, "lease">;
+} & Pick<RequestedBy, "lease">;
 
 export type CommitOutcome =
-  /** The ledger has it, now or before under this very fence. */
+  /** The ledger has recorded the grant, by this call or an earlier one. */
   | { readonly kind: "committed" }
-  /** The recorded limits refuse it: it was never granted. */
+  /** The recorded limits refuse the grant. It was never recorded. */
   | { readonly kind: "over"; readonly violation: Violation }
-  /** A token of it is live under another fence. */
+  /** A token of the grant is live under another fence, or under this fence with a different amount. */
   | {
       readonly kind: "taken";
       readonly pool: string;
@@ -31,9 +32,9 @@ export type CommitOutcome =
       readonly amount: number;
       readonly fence: bigint;
     }
-  /** This fence was voided, released or expired, or the lease that it was asked under is over. */
+  /** The fence was voided, was released or has expired, or the requester's lease has ended. */
   | { readonly kind: "gone" }
-  /** The domain is at another epoch, or the grant was made under another one. */
+  /** The domain's epoch has changed since the grant. */
   | { readonly kind: "epochMoved" };
 
 export type ReleaseReason = "released" | "expired" | "voided" | "forced" | "reconciled";
@@ -41,55 +42,75 @@ export type ReleaseReason = "released" | "expired" | "voided" | "forced" | "reco
 export type ReleaseRequest = {
   readonly pool: string;
   readonly token: string;
-  /** Null: whoever holds it. */
+  /** Null: any holder. */
   readonly holder: Holder | null;
-  /** Null: any; so of the namespace and the fence. */
+  /** Null: any project. */
   readonly project: string | null;
+  /** Null: any namespace. */
   readonly namespace: string | null;
+  /** Null: any fence. */
   readonly fence: bigint | null;
   readonly reason: ReleaseReason;
-} & Pick<AskedUnder, "lease">;
+} & Pick<RequestedBy, "lease">;
 
 /**
- * A release of what the ledger did not hold, asked for while the counters could not say whether a grant of it was under way. The next grant of that token to
- * that holder is not committed, under whatever epoch, and uses the tombstone up: counters hold a token by one grant at a time, and what they let go of is
- * voided first.
+ * The record of a release whose token the ledger did not hold, at a time when the counters could not say whether a
+ * grant of it was in progress. The ledger refuses the next grant of that token to that holder, under any epoch, and
+ * deletes the tombstone. One refusal is enough: counters hold a token by one grant at a time, and void a grant before
+ * they drop it.
  */
 export type Tombstone = Pick<ReleaseRequest, "pool" | "token" | "project" | "namespace"> & {
   readonly holder: Holder;
-  /** When it was made, or made again. */
+  /** The time when the tombstone was last written. */
   readonly atMs: number;
 };
 
 export type ReleaseOutcome =
   | { readonly kind: "released"; readonly ref: LineRef; readonly line: LedgerRow }
-  /** Or asked under a lease that is over. */
+  /** The token is not held, or the requester's lease has ended. */
   | { readonly kind: "notHeld" }
   | { readonly kind: "otherHolder"; readonly holder: Holder }
   | { readonly kind: "otherScope"; readonly project: string; readonly namespace: string }
-  /** Forced only: it belongs to the live admission of a job that has not ended. */
+  /** Forced releases only: the live admission of a job that has not ended holds the token. */
   | { readonly kind: "liveAdmission"; readonly jobUid: string; readonly admission: number };
 
-/** Where the ledger does not agree with itself, or with the records of jobs. */
+/**
+ * The state of a grant after a void. `voided`: the ledger will never commit it. `live`: the ledger holds it. `gone`: it
+ * ended earlier.
+ */
+export type VoidOutcome = "voided" | "live" | "gone";
+
+/**
+ * The result of raising an epoch: the new epoch with all rows and limits to rebuild the counters from, or the other
+ * epoch that was found.
+ */
+export type RaisedEpoch =
+  | { readonly kind: "raised"; readonly epoch: number; readonly rows: readonly LedgerRow[]; readonly limits: Limits }
+  | { readonly kind: "moved"; readonly epoch: number };
+
+/** Disagreements of the ledger with its own rows or with the records of jobs. */
 export type LedgerCheck = {
-  /** Sums that are not what the live rows add up to. A queue's sum is that of its own lines, without those of queues below it. */
+  /** Sums that differ from their live rows. A queue's sum counts only the allocations that name the queue itself. */
   readonly sums: readonly { readonly scope: Scope; readonly recorded: number; readonly live: number }[];
-  /** Live rows of admissions that have released their tokens, or that nobody knows. */
+  /** Live rows of admissions that have released their tokens, or of unknown admissions. */
   readonly orphans: readonly LedgerRow[];
 };
 
 const REDIS_SUFFIX = "~redis";
 
-/** The domain whose counters hold the pools of durability REDIS that are registered in `domain`; the ledger knows no rows of it. */
+/**
+ * Returns the name of the counters for the pools of durability REDIS that are registered in `domain`. The ledger has no
+ * rows of these pools.
+ */
 export function redisDomain(domain: string): string {
   return `${domain}${REDIS_SUFFIX}`;
 }
 
-/** The registered domain that a name stands for, and which of its pools: a registered name holds no `~`. */
-export function registeredDomain(name: string): {
-  readonly domain: string;
-  readonly durability: "LEDGER" | "REDIS";
-} {
+/**
+ * Returns the registered domain behind a name and the durability of the pools that are counted there. No domain's name
+ * contains `~`.
+ */
+export function registeredDomain(name: string): RegisteredDomain {
   return name.endsWith(REDIS_SUFFIX)
     ? { domain: name.slice(0, -REDIS_SUFFIX.length), durability: "REDIS" }
     : { domain: name, durability: "LEDGER" };

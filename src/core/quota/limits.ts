@@ -1,12 +1,12 @@
 import type { Limits, PoolLimit, QueueLimit } from "./counters.ts";
 import { AMOUNT_MAX } from "./lines.ts";
 
-/** How many pools a domain has, what it holds and who waits in it, at most, where nobody has said otherwise. */
+/** Default maximum numbers of pools, tokens and waiters in a domain. */
 export const POOLS_MAX = 10_000;
 export const TOKENS_MAX = 1_000_000;
 export const WAITERS_MAX = 10_000;
 
-/** Limits by name. Who is not named has the limit 0. */
+/** Limits by name. An unknown name has limit 0. */
 export type LimitBook = {
   readonly pool: (pool: string) => PoolLimit;
   readonly queue: (queue: string, pool: string) => QueueLimit;
@@ -25,7 +25,7 @@ export function limitBook(limits: Pick<Limits, "pools" | "queues">): LimitBook {
   };
 }
 
-/** The tighter of two limits, either of which may be absent. */
+/** Returns the tighter of two limits. Null: no limit. */
 export function tighter(one: number | null, other: number | null): number {
   return Math.min(one ?? AMOUNT_MAX, other ?? AMOUNT_MAX);
 }

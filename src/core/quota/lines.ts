@@ -1,40 +1,45 @@
 import { invariant } from "../../runtime/assert.ts";
 import type { AllocationLine, Holder, Rest } from "./counters.ts";
 
-/** The highest amount, and the highest sum: above it numbers are no longer exact. */
+/** The highest amount and the highest sum. Numbers above it are not exact. */
 export const AMOUNT_MAX = Number.MAX_SAFE_INTEGER;
 
-/** A fence is epoch × this + a counter that stays below it. */
+/** A fence is epoch × this + a counter below this. */
 export const FENCES_PER_EPOCH = 2n ** 32n;
 
-/** Any clock that a lease is added to stays exact. */
+/** The sum of any clock and the longest lease is still an exact number. */
 const LEASE_MS_MAX = 2 ** 52;
 
 const PRIORITY_MAX = 2 ** 31 - 1;
 
-/** Text that two tokens share only if they are the same: a token is unique within its pool. */
+/** Returns a text that is unique to the token: pool and name. */
 export function tokenKey(line: Pick<AllocationLine, "pool" | "token">): string {
   return JSON.stringify([line.pool, line.token]);
 }
 
-/** Text that two holders share only if they are the same. */
+/** Returns a text that is unique to the holder. */
 export function holderKey(holder: Holder): string {
   return holder.kind === "admission"
     ? JSON.stringify(["admission", holder.jobUid, holder.admission])
     : JSON.stringify(["caller", holder.name]);
 }
 
+/** Returns a readable name for a holder if the job's name is not known. No caller's name starts with `job/`. */
+export function holderText(holder: Holder): string {
+  return holder.kind === "caller" ? holder.name : `job/${holder.jobUid}/${holder.admission}`;
+}
+
 export function sameHolder(a: Holder, b: Holder): boolean {
   return holderKey(a) === holderKey(b);
 }
 
-/** The holder that a key was made of. */
+/** Returns the holder of a `holderKey`. */
 export function holderOfKey(key: string): Holder {
   const [kind, name, admission] = JSON.parse(key) as ["admission" | "caller", string, number];
   return kind === "admission" ? { kind, jobUid: name, admission } : { kind, name };
 }
 
-/** Orders texts by their code points, as servers that compare bytes of UTF-8 do. */
+/** Orders texts by their code points, like servers that compare UTF-8 bytes. */
 export function compareText(one: string, other: string): number {
   if (one === other) return 0;
   const [a, b] = [[...one], [...other]];
@@ -44,44 +49,59 @@ export function compareText(one: string, other: string): number {
 }
 
 /**
- * Throws if there is no line, an amount is not a whole number of 1 to 2^53 − 1, a cap is not one from 0 on, a lease not one from 1 on, or a token comes
- * twice: a caller's bug.
+ * Throws unless there is at least one allocation, every amount is an integer from 1 to 2^53 − 1, every cap an integer
+ * of at least 0, every lease an integer of at least 1, and no token comes twice. A failure is a bug of the caller.
  */
 export function checkLines(lines: readonly AllocationLine[]): void {
-  invariant(lines.length > 0, "a grant has at least one line");
+  invariant(lines.length > 0, "a grant needs at least one allocation");
   for (const { amount, token, caps, leaseMs } of lines) {
-    invariant(Number.isSafeInteger(amount) && amount >= 1, `the amount of ${token} is ${amount}`);
+    invariant(
+      Number.isSafeInteger(amount) && amount >= 1,
+      `the amount of ${token} must be an integer from 1 to 2^53 − 1, but is ${amount}`,
+    );
     for (const cap of [caps.project, caps.namespace]) {
-      invariant(cap === null || (Number.isSafeInteger(cap) && cap >= 0), `a cap of ${token} is ${cap}`);
+      invariant(
+        cap === null || (Number.isSafeInteger(cap) && cap >= 0),
+        `a cap of ${token} must be null or an integer of at least 0, but is ${cap}`,
+      );
     }
     checkLease(token, leaseMs);
   }
   const tokens = new Set(lines.map(tokenKey));
-  invariant(tokens.size === lines.length, "a token names one line of its pool");
+  invariant(tokens.size === lines.length, "a request must not name a token twice");
 }
 
-/** Throws for a rest that is not a whole number of 1 to 2^53 − 1: a caller's bug. Where nothing is left the line is freed. */
+/**
+ * Throws unless every amount that is left is an integer from 1 to 2^53 − 1. To leave nothing, free the allocation. A
+ * failure is a bug of the caller.
+ */
 export function checkRests(rests: readonly Rest[]): void {
   for (const { amount, token } of rests) {
-    invariant(Number.isSafeInteger(amount) && amount >= 1, `what is left of ${token} is ${amount}`);
+    invariant(
+      Number.isSafeInteger(amount) && amount >= 1,
+      `the rest of ${token} must be an integer from 1 to 2^53 − 1, but is ${amount}`,
+    );
   }
 }
 
-/** Throws for a lease that is neither null nor a whole number of 1 to 2^52: a caller's bug. */
+/** Throws unless the lease is null or an integer from 1 to 2^52. A failure is a bug of the caller. */
 export function checkLease(token: string, leaseMs: number | null): void {
   const fits = leaseMs === null || (Number.isSafeInteger(leaseMs) && leaseMs >= 1 && leaseMs <= LEASE_MS_MAX);
-  invariant(fits, `the lease of ${token} is ${leaseMs}`);
+  invariant(fits, `the lease of ${token} must be null or from 1 to 2^52 ms, but is ${leaseMs}`);
 }
 
-/** Throws for a priority that is not a whole number of 32 bits: a caller's bug. */
+/** Throws unless the priority is a 32-bit integer. A failure is a bug of the caller. */
 export function checkPriority(priority: number): void {
   invariant(
     Number.isInteger(priority) && Math.abs(priority) <= PRIORITY_MAX + (priority < 0 ? 1 : 0),
-    `the priority is ${priority}`,
+    `the priority must be a 32-bit integer, but is ${priority}`,
   );
 }
 
-/** Throws for a waiter that could not be ordered, or that is to be granted other than one line: a caller's bug. */
+/**
+ * Throws if the waiter has no valid order, or if the waiting line is to grant more than one allocation. A failure is a
+ * bug of the caller.
+ */
 export function checkStand(of: {
   readonly lines: readonly AllocationLine[];
   readonly priority: number;
@@ -90,6 +110,9 @@ export function checkStand(of: {
 }): void {
   checkLines(of.lines);
   checkPriority(of.priority);
-  invariant(Number.isSafeInteger(of.sinceMs) && of.sinceMs >= 0, `a waiter waits since ${of.sinceMs}`);
-  invariant(!of.grants || of.lines.length === 1, "a line grants one line");
+  invariant(
+    Number.isSafeInteger(of.sinceMs) && of.sinceMs >= 0,
+    `a waiter's sinceMs must be an integer of at least 0, but is ${of.sinceMs}`,
+  );
+  invariant(!of.grants || of.lines.length === 1, "a waiting line grants requests of exactly one allocation");
 }

@@ -1,6 +1,6 @@
 import type { Scope } from "./counters.ts";
 
-/** Text that two scopes share only if they are the same: no name can run into its neighbour. */
+/** Returns a text that is unique to the scope. JSON quotes keep adjacent names apart. */
 export function scopeKey(scope: Scope): string {
   switch (scope.kind) {
     case "pool":
@@ -14,7 +14,7 @@ export function scopeKey(scope: Scope): string {
   }
 }
 
-/** The scope that a key was made of. */
+/** Returns the scope of a `scopeKey`. */
 export function scopeOfKey(key: string): Scope {
   const [kind, pool = "", second = "", third = ""] = JSON.parse(key) as [Scope["kind"], string?, string?, string?];
   switch (kind) {

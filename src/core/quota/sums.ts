@@ -6,11 +6,17 @@ import { scopeKey } from "./scopes.ts";
 
 type QueueScope = Extract<Scope, { kind: "queue" }>;
 
-/** What is used at every scope. A queue's sum is what was charged to it itself, and what those below exceed their guarantees by. */
+/**
+ * The use of every scope. A queue's sum counts the allocations that name it, plus the amounts by which the queues below
+ * exceed their guarantees.
+ */
 export class Sums {
   #book: LimitBook;
   readonly #sums = new Map<string, { readonly scope: Scope; readonly used: number }>();
-  /** What lines name a queue themselves: from this the sums follow anew when the tree changes. */
+  /**
+   * The use by allocations that name a queue directly. A change of the tree recomputes the sums of all queues from
+   * these.
+   */
   readonly #direct = new Map<string, { readonly scope: QueueScope; readonly used: number }>();
 
   constructor(book: LimitBook) {
@@ -29,7 +35,7 @@ export class Sums {
     this.#addDirect(line, -line.amount);
   }
 
-  /** Other guarantees and parents: every queue's sum is made anew. */
+  /** Recomputes the sums of all queues from new guarantees and parents. */
   rebuild(book: LimitBook): void {
     this.#book = book;
     for (const [key, { scope }] of this.#sums) if (scope.kind === "queue") this.#sums.delete(key);
@@ -42,7 +48,7 @@ export class Sums {
     return [...this.#sums.values()];
   }
 
-  /** What is charged to each queue itself. */
+  /** Returns the use by allocations that name each queue directly. */
   listDirect(): readonly { readonly scope: Scope; readonly used: number }[] {
     return [...this.#direct.values()];
   }
@@ -60,7 +66,7 @@ export class Sums {
 }
 
 function put<S extends { readonly used: number }>(sums: Map<string, S>, key: string, sum: S): void {
-  invariant(sum.used >= 0, `the sum of ${key} is ${sum.used}`);
+  invariant(sum.used >= 0, `the sum of ${key} must not be negative, but is ${sum.used}`);
   if (sum.used === 0) sums.delete(key);
   else sums.set(key, sum);
 }

@@ -1,7 +1,7 @@
 import type { HeldToken, LedgerRow, LineRef } from "./counters.ts";
 import { compareText, tokenKey } from "./lines.ts";
 
-/** A token that is held. Times are the lease clock's. */
+/** A held token. Its times are on the lease clock. */
 export type Held = {
   readonly row: LedgerRow;
   readonly key: string;
@@ -13,7 +13,10 @@ export type Held = {
   readonly order: number;
 };
 
-/** Everything that is held, by token; what may lapse and what is unconfirmed once more, so that looking for them costs no more than they are. */
+/**
+ * All held tokens. Tokens with leases and unconfirmed tokens are indexed separately, so that a search for them costs no
+ * more than their number.
+ */
 export class Tokens {
   readonly #all = new Map<string, Held>();
   readonly #leased = new Map<string, Held>();
@@ -28,7 +31,7 @@ export class Tokens {
     return this.#all.get(tokenKey(of));
   }
 
-  /** That line under exactly that fence. */
+  /** Returns the token only if its fence matches. */
   find(ref: LineRef): Held | undefined {
     const held = this.get(ref);
     return held?.row.fence === ref.fence ? held : undefined;
@@ -68,17 +71,17 @@ export class Tokens {
     return renewed;
   }
 
-  /** Those that lapsed first come first. */
+  /** Returns lapsed tokens. The token that lapsed first comes first. */
   lapsed(nowMs: number, limit: number): readonly Held[] {
     return firstOf(this.#leased, (held) => held.expiresMs ?? 0, nowMs, limit);
   }
 
-  /** Granted at that time or before, the oldest first. */
+  /** Returns unconfirmed tokens that were granted at `sinceMs` or earlier, oldest first. */
   unconfirmedSince(sinceMs: number, limit: number): readonly Held[] {
     return firstOf(this.#unconfirmed, (held) => held.grantedMs, sinceMs, limit);
   }
 
-  /** In the order of their grants, from behind `after` on. */
+  /** Returns tokens in the order of their grants, starting after `after`. */
   page(after: number, count: number): readonly Held[] {
     const page: Held[] = [];
     for (const held of this.#all.values()) {

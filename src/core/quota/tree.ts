@@ -1,16 +1,16 @@
 import type { QueueLimit } from "./counters.ts";
 import { AMOUNT_MAX } from "./lines.ts";
 
-/** A queue as an admin has written it. */
+/** A queue as an admin wrote it. */
 export type TreeQueue = {
   readonly name: string;
   readonly parent: string | null;
   readonly quotas: readonly {
     readonly pool: string;
     readonly nominal: number;
-    /** How much more than its own it may use; null: whatever others lend. */
+    /** The amount that the queue may borrow above its nominal amount. Null: as much as others lend. */
     readonly borrowingLimit: number | null;
-    /** How much of its own others may use; null: all. */
+    /** The part of its nominal amount that the queue lends to others. Null: all. */
     readonly lendingLimit: number | null;
   }[];
 };
@@ -18,8 +18,9 @@ export type TreeQueue = {
 type Quota = TreeQueue["quotas"][number];
 
 /**
- * What each queue of a tree may use of each pool, and what of it is its own. A queue that names no quota for a pool, but has one below it
- * that does, stands for what those below lend. The parent of a queue that is not there, or that would close a circle, is none.
+ * Returns the limits of each queue of a tree in each pool. A queue without a quota for a pool still has limits there if
+ * a queue below has a quota: the sum of what the queues below lend. A parent that does not exist, or that would close a
+ * circle, counts as no parent.
  */
 export function queueLimitsOf(queues: readonly TreeQueue[]): readonly QueueLimit[] {
   const tree = new Tree(queues);
@@ -68,7 +69,7 @@ class Tree {
     return pools;
   }
 
-  /** Its own, and what those below lend. */
+  /** Returns the queue's own nominal amount plus what the queues below lend. */
   #nominalOf(queue: TreeQueue, pool: string): number {
     const key = JSON.stringify([queue.name, pool]);
     const known = this.#nominals.get(key);

@@ -1,7 +1,7 @@
 import type { AllocationLine, Holder, WaiterView } from "./counters.ts";
 import { compareText, holderKey, tokenKey } from "./lines.ts";
 
-/** One that waits. It stands in the line of every pool that it asks for. */
+/** A waiting request. It has a place in the waiting line of every pool that it asks for. */
 export type Waiter = {
   readonly waiter: string;
   readonly holder: Holder;
@@ -9,11 +9,11 @@ export type Waiter = {
   readonly priority: number;
   readonly sinceMs: number;
   readonly grants: boolean;
-  /** On the lease clock. */
+  /** The time on the lease clock when the place lapses. */
   readonly expiresMs: number;
 };
 
-/** The lines of a domain's pools: by priority, then age, then name. */
+/** The waiting lines of a domain's pools, each ordered by priority, then age, then name. */
 export class WaitingLine {
   readonly #waiters = new Map<string, Waiter>();
   readonly #byPool = new Map<string, Waiter[]>();
@@ -30,7 +30,7 @@ export class WaitingLine {
     return this.#byPool.get(pool) ?? [];
   }
 
-  /** Pools that somebody waits for, in an order of their own. */
+  /** Returns the pools that have waiters, in a fixed order. */
   pools(): readonly string[] {
     return [...this.#byPool.keys()].sort((a, b) => compareText(JSON.stringify(a), JSON.stringify(b)));
   }
@@ -57,7 +57,7 @@ export class WaitingLine {
     return entry;
   }
 
-  /** From 1, in that of its lines where most stand before it. */
+  /** Returns the position, from 1, in the waiting line where most others are ahead. */
   positionOf(entry: Waiter): number {
     return Math.max(...poolsOf(entry.lines).map((pool) => this.of(pool).indexOf(entry) + 1));
   }
@@ -75,17 +75,17 @@ export class WaitingLine {
   }
 }
 
-/** The pools of some lines, each once, in the order of the lines. */
+/** Returns the pools of some allocations, each once, in their first order. */
 export function poolsOf(lines: readonly { readonly pool: string }[]): readonly string[] {
   return [...new Set(lines.map(({ pool }) => pool))];
 }
 
-/** What some lines ask of one pool. */
+/** Returns the amount that some allocations request from one pool. */
 export function amountOf(lines: readonly AllocationLine[], pool: string): number {
   return lines.reduce((sum, line) => sum + (line.pool === pool ? line.amount : 0), 0);
 }
 
-/** True if one asks for other than before, or stands elsewhere: those behind may have room for it. */
+/** Returns true if a waiter's request or place has changed. Waiters behind it may then have room. */
 export function asksOtherwise(before: Waiter, after: Waiter): boolean {
   return textOf(before) !== textOf(after);
 }

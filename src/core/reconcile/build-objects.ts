@@ -2,9 +2,9 @@ import { isJsonObject, type JsonObject, objectAt, stringAt } from "../../runtime
 import { isInterruptible, specNow } from "../job/interruptible.ts";
 import type { Job } from "../job/job.ts";
 import { anchorName } from "../job/names.ts";
-import type { Admission } from "../job/status.ts";
+import type { GangAdmission } from "../job/status.ts";
+import { defaultContainerOf, portOf } from "../kinds/containers.ts";
 import type { Gang, Kind } from "../kinds/kind.ts";
-import { defaultContainerOf, portOf } from "../kinds/port.ts";
 import { buildAnchor } from "../pods/build-anchor.ts";
 import type { BuildConfig } from "../pods/build-config.ts";
 import type { Ownership } from "../pods/build-labels.ts";
@@ -13,76 +13,76 @@ import { buildPod } from "../pods/build-pod.ts";
 import { buildService } from "../pods/build-service.ts";
 import { buildPodGroup, type GangScheduler, joinPodGroup } from "../pods/pod-group.ts";
 import { podVariables } from "../pods/variables.ts";
-import type { Slot } from "./arrange.ts";
+import type { Slot } from "./arrange-gang.ts";
 import type { Action } from "./decision.ts";
 
-/** Whose objects are made: one admission of a job. */
-export type Boarding = {
+/** The admission of a job whose objects are built. */
+export type BuildTarget = {
   readonly job: Job;
   readonly kind: Kind;
-  readonly admission: Admission;
+  readonly admission: GangAdmission;
   readonly build: BuildConfig;
-  /** The gang scheduler that the admission keeps to; null: none. */
+  /** The gang scheduler that the admission was started with. Null: none. */
   readonly scheduler: GangScheduler | null;
 };
 
-export function createAnchor(boarding: Boarding): Action {
+export function createAnchor(target: BuildTarget): Action {
   return {
-    ...whereabouts(boarding),
+    ...whereabouts(target),
     kind: "createAnchor",
-    manifest: buildAnchor(ownershipOf(boarding), boarding.scheduler),
+    manifest: buildAnchor(ownershipOf(target), target.scheduler),
   };
 }
 
 /** The manifest of the admission's PodGroup. */
-export function podGroupManifest(boarding: Boarding, scheduler: GangScheduler): JsonObject {
-  const { job, admission } = boarding;
-  return buildPodGroup(ownershipOf(boarding), { scheduler, spec: job.spec, members: admission.members });
+export function podGroupManifest(target: BuildTarget, scheduler: GangScheduler): JsonObject {
+  const { job, admission } = target;
+  return buildPodGroup(ownershipOf(target), { scheduler, spec: job.spec, members: admission.members });
 }
 
-export function createPodGroup(boarding: Boarding, manifest: JsonObject): Action {
-  return { ...owned(boarding), kind: "createPodGroup", manifest };
+export function createPodGroup(target: BuildTarget, manifest: JsonObject): Action {
+  return { ...owned(target), kind: "createPodGroup", manifest };
 }
 
 /** The pod of the attempt that the slot names. */
-export function createPod(boarding: Boarding, slot: Slot): Action {
-  return { ...owned(boarding), kind: "createPod", manifest: podManifest(boarding, slot) };
+export function createPod(target: BuildTarget, slot: Slot): Action {
+  return { ...owned(target), kind: "createPod", manifest: podManifest(target, slot) };
 }
 
-/** The service of a replica; null for kinds without a port. */
-export function createService(boarding: Boarding, slot: Slot): Action | null {
-  const { kind, job } = boarding;
+/** The service of a replica. Null for kinds without a port. */
+export function createService(target: BuildTarget, slot: Slot): Action | null {
+  const { kind, job } = target;
   if (kind.defaultPort === null) return null;
   const port = portOf(job.spec, slot.role, kind);
   const replica = { name: slot.name, role: slot.role, index: slot.index, portName: kind.defaultPort.name, port };
-  return { ...owned(boarding), kind: "createService", manifest: buildService(ownershipOf(boarding), replica) };
+  return { ...owned(target), kind: "createService", manifest: buildService(ownershipOf(target), replica) };
 }
 
-/** What the kind wants beside pods and services. */
-export function createParts(boarding: Boarding): readonly PartAction[] {
-  const parts = boarding.kind.objects(gangOf(boarding));
+/** The parts: objects that the kind needs beside pods and services. */
+export function createParts(target: BuildTarget): readonly PartAction[] {
+  const parts = target.kind.objects(gangOf(target));
   return parts.map((part) => ({
-    ...owned(boarding),
+    ...owned(target),
     kind: "createPart",
-    manifest: buildPart(ownershipOf(boarding), part, boarding.job.version),
+    manifest: buildPart(ownershipOf(target), part, target.job.version),
   }));
 }
 
 export type PartAction = Extract<Action, { readonly anchor: string }>;
 
-function podManifest(boarding: Boarding, slot: Slot): JsonObject {
-  const pod = plainPodManifest(boarding, slot);
-  const { scheduler, job } = boarding;
+function podManifest(target: BuildTarget, slot: Slot): JsonObject {
+  const pod = plainPodManifest(target, slot);
+  const { scheduler, job } = target;
   return scheduler === null ? pod : joinPodGroup(pod, { scheduler, group: job.name, role: slot.role });
 }
 
-function plainPodManifest(boarding: Boarding, slot: Slot): JsonObject {
-  const { job, kind, admission } = boarding;
+function plainPodManifest(target: BuildTarget, slot: Slot): JsonObject {
+  const { job, kind, admission } = target;
   const spec = specNow(job).replicaSpecs[slot.role];
   const template = spec?.template ?? {};
-  const made = kind.clusterSpec({ ...gangOf(boarding), role: slot.role, index: slot.index });
+  const made = kind.clusterSpec({ ...gangOf(target), role: slot.role, index: slot.index });
   const container = stringAt(defaultContainerOf(objectAt(template, "spec"), kind), "name") ?? "";
-  return buildPod(ownershipOf(boarding), {
+  return buildPod(ownershipOf(target), {
     name: slot.name,
     role: slot.role,
     index: slot.index,
@@ -113,12 +113,12 @@ function plainPodManifest(boarding: Boarding, slot: Slot): JsonObject {
   });
 }
 
-/** Null for a job that never was interruptible. */
+/** Whether pods are interruptible now. Null for a job that never was interruptible. */
 function interruptibleOf({ spec, status }: Job): boolean | null {
   return spec.runPolicy.interruptible === true ? isInterruptible(spec.runPolicy, status.attempts) : null;
 }
 
-function gangOf({ job, admission, build }: Boarding): Gang {
+function gangOf({ job, admission, build }: BuildTarget): Gang {
   return {
     jobName: job.name,
     jobUid: job.uid,
@@ -132,14 +132,14 @@ function gangOf({ job, admission, build }: Boarding): Gang {
   };
 }
 
-function ownershipOf({ job, kind, admission, build }: Omit<Boarding, "scheduler">): Ownership {
+function ownershipOf({ job, kind, admission, build }: Omit<BuildTarget, "scheduler">): Ownership {
   return { job, operatorName: kind.operatorName, admission: admission.number, config: build };
 }
 
-function whereabouts({ job, admission }: Boarding) {
+function whereabouts({ job, admission }: BuildTarget) {
   return { cluster: admission.cluster, namespace: job.namespace };
 }
 
-function owned(boarding: Boarding) {
-  return { ...whereabouts(boarding), anchor: anchorName(boarding.job.name, boarding.admission.number) };
+function owned(target: BuildTarget) {
+  return { ...whereabouts(target), anchor: anchorName(target.job.name, target.admission.number) };
 }

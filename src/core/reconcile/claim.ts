@@ -1,22 +1,22 @@
-import type { ObjectView } from "./decision.ts";
+import type { ObjectView } from "./observed.ts";
 
-/** What a claim reads of an object. */
+/** The fields of an object that a claim reads. */
 export type Claimable = Pick<ObjectView, "name" | "uid" | "labels" | "controllerUid" | "deleting">;
 
-/** Who claims: an admission by its anchor. */
+/** The claimant: an admission, represented by its anchor. */
 export type Claimant = {
   readonly anchor: { readonly uid: string; readonly deleting: boolean };
-  /** The labels that whatever belongs to the admission carries: its job's uid and its number are among them. */
+  /** The labels of every object of the admission. The job's uid and the admission's number are among them. */
   readonly selector: Readonly<Record<string, string>>;
 };
 
 /**
- * `owned`: ours. `adopt`: ours for the taking. `release`: controlled by us, and its labels say that somebody has taken it out.
- * `leave`: not ours, or on its way out.
+ * `owned`: it is ours. `adopt`: it has our labels and no controller. `release`: we control it, but its labels were
+ * changed to take it out of the job. `leave`: it is not ours, or it is being deleted.
  */
 export type ClaimVerdict = "owned" | "adopt" | "release" | "leave";
 
-/** One change of an object's owner. Only the object of that uid is changed, never its successor of the same name. */
+/** One change of an object's owner. Only the object with that uid is changed, never a later one of the same name. */
 export type ClaimAction = {
   readonly cluster: string;
   readonly namespace: string;
@@ -28,8 +28,9 @@ export type ClaimAction = {
 };
 
 /**
- * Whether an object belongs to an admission. A controller decides before labels do, and an anchor that is being deleted neither takes nor
- * gives: what was taken out of it is left to go with it. Source: Kubernetes' `BaseControllerRefManager.ClaimObject`.
+ * Whether an object belongs to an admission. The controller decides before the labels do. An anchor that is being
+ * deleted neither adopts nor releases: an object that was taken out of the job is then deleted with the anchor. Source:
+ * Kubernetes' `BaseControllerRefManager.ClaimObject`.
  */
 export function claimVerdict(object: Claimable, { anchor, selector }: Claimant): ClaimVerdict {
   const matches = Object.entries(selector).every(([label, value]) => object.labels[label] === value);

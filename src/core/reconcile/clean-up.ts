@@ -1,24 +1,32 @@
+/**
+ * Deletes what no live admission owns, and decides when tokens are released. It serves users whose clean-pod policy and
+ * time to live must be honoured, and whose freed tokens others wait for.
+ */
 import type { Admission } from "../job/status.ts";
 import { isTerminal } from "../job/status.ts";
 import { GANG_SCHEDULERS } from "../pods/pod-group.ts";
 import type { PodView } from "../pods/pod-view.ts";
-import { anchoredMaps, belongsTo } from "./anchored.ts";
-import type { Action, ObjectView, ObservedCluster } from "./decision.ts";
-import { changeAdmission, type Draft, type Inputs, OUTSTANDING_MS } from "./draft.ts";
-import { awaitGrace, readingOf } from "./judge.ts";
+import { anchoredMaps, belongsTo } from "./anchored-objects.ts";
+import type { Action } from "./decision.ts";
+import { changeAdmission, type Draft, type Inputs, OUTSTANDING_MS } from "./decision-draft.ts";
+import { awaitGrace, readingOf } from "./judge-pods.ts";
+import type { ObjectView, ObservedCluster } from "./observed.ts";
 
-/** What may stay of an admission that is not live. */
+/** Which objects of an admission that is not live are kept. */
 type Keep = {
   readonly pod: (pod: PodView) => boolean;
-  /** Whether services and anchor stay although no pod is seen: pods may be there that the record knows and the cache does not. */
+  /**
+   * Whether services and anchor stay although no pod is seen: the record may know pods that the watches have not shown
+   * yet.
+   */
   readonly others: boolean;
-  /** Whether the PodGroup stays: no scheduler needs it once the gang is over, whatever the policy. */
+  /** Whether the PodGroup stays. No scheduler needs it once the gang has ended, under any policy. */
   readonly group: boolean;
 };
 
 const NOTHING: Keep = { pod: () => false, others: false, group: false };
 
-/** Everything of one admission that is seen in one cluster. */
+/** All objects of one admission that are seen in one cluster. */
 type Remains = {
   readonly cluster: string;
   readonly number: number;
@@ -28,13 +36,13 @@ type Remains = {
   readonly configMaps: readonly ObjectView[];
   readonly anchor: ObjectView | null;
   readonly groups: readonly ObjectView[];
-  /** Of the groups; empty where the cluster has no gang scheduler. */
+  /** The API version of the groups; empty if the cluster has no gang scheduler. */
   readonly groupVersion: string;
 };
 
 /**
- * Deletes what no live admission owns: all of undone admissions and of ones that the record does not name, of the ended one what the
- * clean-pod policy says.
+ * Deletes objects that no live admission owns. Of an ended admission the clean-pod policy decides which are kept. All
+ * objects of undone admissions, and of admissions that the record does not name, are deleted.
  */
 export function cleanUp(draft: Draft, inputs: Inputs): void {
   for (const seen of inputs.observed) {
@@ -42,7 +50,7 @@ export function cleanUp(draft: Draft, inputs: Inputs): void {
   }
 }
 
-/** Notes which admissions have given back their tokens' pods and of which nothing is left. */
+/** Notes which admissions no longer use their tokens, and of which admissions nothing is left. */
 export function settleAll(draft: Draft, inputs: Inputs): void {
   for (const admission of draft.admissions) {
     if (admission.state !== "live") settle(draft, inputs, admission);
@@ -64,7 +72,7 @@ function cleanRemains(draft: Draft, inputs: Inputs, remains: Remains): void {
   if (waits) draft.recheckAtMs.push(inputs.nowMs + OUTSTANDING_MS);
 }
 
-/** Everything of the job that is seen in a cluster, by admission. */
+/** All objects of the job that are seen in a cluster, by admission. */
 export function remainsIn(seen: ObservedCluster, jobUid: string): readonly Remains[] {
   const pods = seen.pods.filter((pod) => pod.jobUid === jobUid);
   const { groups = [], scheduler } = seen.gang ?? {};
@@ -87,7 +95,10 @@ export function remainsIn(seen: ObservedCluster, jobUid: string): readonly Remai
     });
 }
 
-/** Deletes pods and the PodGroup, then services and config maps, then the anchor; what is being deleted already is left to Kubernetes. */
+/**
+ * Deletes pods and the PodGroup, then services and config maps, then the anchor. Objects that are being deleted already
+ * are left to Kubernetes.
+ */
 function deletions(remains: Remains, keep: Keep, namespace: string): readonly Action[] {
   const at = { cluster: remains.cluster, namespace };
   const gone =
@@ -108,7 +119,7 @@ function deletions(remains: Remains, keep: Keep, namespace: string): readonly Ac
   return [...doomed, ...services, ...configMaps, ...anchor];
 }
 
-/** Deletes everything that is seen of a job whose record is gone. */
+/** Deletes all objects that are seen of a job whose record is gone. */
 export function removeAll(
   seen: ObservedCluster,
   job: { readonly uid: string; readonly namespace: string },
@@ -117,8 +128,10 @@ export function removeAll(
 }
 
 /**
- * What stays of an ended admission. A deleted job keeps nothing; a cancelled one no pod that still runs; else the clean-pod policy decides.
- * Policy Running deletes pods that are Running or Pending, no others; a pod that is stuck before its start never ends, so none keeps it. Where the tokens are released, no pod may run on: a late call made it.
+ * Which objects of an ended admission are kept. A deleted job keeps nothing, and a cancelled job keeps no pod that
+ * still runs. Otherwise the clean-pod policy decides: Running deletes only pods that are Running or Pending. No policy
+ * keeps a pod that is stuck before its start, since it would never end. Once the tokens are released no pod may run: a
+ * pod that still runs was created by a late call.
  */
 function keepOf(draft: Draft, inputs: Inputs, admission: Admission): Keep {
   const policy = inputs.job.spec.runPolicy.cleanPodPolicy;
@@ -143,10 +156,13 @@ function isStuck(pod: PodView, inputs: Inputs): boolean {
   return reading.kind === "failed" && reading.failure.cleanup;
 }
 
-/** A gang that has hit a limit is over for its scheduler in the same pass; one whose replicas have spoken in the next, as with Kubeflow. */
+/**
+ * When a limit ends a gang, its PodGroup is deleted in the same pass. When a verdict on its replicas ends it, the
+ * PodGroup is deleted in the next pass, as with Kubeflow.
+ */
 const LIMITS: readonly string[] = ["DeadlineExceeded", "BackoffLimitExceeded", "SystemBackoffLimitExceeded"];
 
-/** Notes that an admission's pods hold nothing any more, and that nothing of it is left. */
+/** Notes that no pod of an admission uses its tokens any more, and that none of its objects is left. */
 function settle(draft: Draft, inputs: Inputs, admission: Admission): void {
   const seen = inputs.observed.find(({ cluster }) => cluster === admission.cluster);
   if (seen === undefined) return;
@@ -157,7 +173,7 @@ function settle(draft: Draft, inputs: Inputs, admission: Admission): void {
   const gone = released === null || !empty ? null : (admission.goneMs ?? inputs.nowMs);
   if (released === admission.tokensReleasedMs && gone === admission.goneMs) return;
   if (released !== admission.tokensReleasedMs) {
-    const message = `Admission ${admission.number} on ${admission.cluster} has released its tokens.`;
+    const message = `Admission ${admission.number} on ${seen.cluster} has released its tokens.`;
     draft.events.push({ type: "Normal", reason: "TokensReleased", message });
   }
   if (draft.deleteTimeMs !== null) draft.recheckAtMs.push(inputs.nowMs);
@@ -169,8 +185,8 @@ function countOf({ pods, services, configMaps, groups, anchor }: Remains): numbe
 }
 
 /**
- * When the tokens were released, now if nothing holds them any more: every pod that is seen has ended, and none can be there unseen.
- * Never in the record that stops the admission, so that a terminal status is durable first.
+ * When the tokens were released; now, if every pod that is seen has ended and no unseen pod can exist. Tokens are never
+ * released in the record that stops the admission, so that its terminal status is durable first.
  */
 function releaseTimeMs(
   draft: Draft,
@@ -181,14 +197,16 @@ function releaseTimeMs(
   if (draft.stopped) return null;
   const { pods = [], anchor = null } = of.remains ?? {};
   if (!pods.every(({ phase }) => phase === "Succeeded" || phase === "Failed")) return null;
-  // The gang may board elsewhere then: while the anchor is there, a late call could still make a pod that stays.
+  // The gang may be admitted elsewhere then. While the anchor exists, a late call could still create a pod that stays.
   if (of.admission.state === "undone" && anchor !== null) return null;
   if (nowMs >= of.settledAtMs) return nowMs;
   draft.recheckAtMs.push(of.settledAtMs);
   return null;
 }
 
-/** Ends a job's time to live: once it is over and clean-up has nothing left to do, the job is deleted as if its owner had. */
+/**
+ * Deletes a job whose time to live is over, as its owner would, once clean-up has nothing left to do.
+ */
 export function expire(draft: Draft, { job, nowMs }: Inputs): void {
   const ttlSeconds = job.spec.runPolicy.ttlSecondsAfterFinished;
   const completedMs = draft.status.completionTimeMs;
@@ -202,7 +220,7 @@ export function expire(draft: Draft, { job, nowMs }: Inputs): void {
     draft.events.push({
       type: "Normal",
       reason: "TTLExpired",
-      message: `${job.spec.kind} ${job.name} has outlived its time to live.`,
+      message: `${job.spec.kind} ${job.name} is deleted: its time to live of ${ttlSeconds} s after its end is over.`,
     });
     draft.recheckAtMs.push(nowMs);
   }

@@ -2,23 +2,22 @@ import { invariant } from "../../runtime/assert.ts";
 import { thrownText } from "../../runtime/thrown-text.ts";
 import type { Job } from "../job/job.ts";
 import { isTerminal } from "../job/status.ts";
-import { kindOf } from "../kinds/registry.ts";
 import type { Decision } from "./decision.ts";
-import { finishDraft, type ReconcileConfig, reasonOf, startDraft } from "./draft.ts";
-import { failedCall } from "./failed-call.ts";
-import { finish } from "./finish.ts";
-import { NO_STATE } from "./service.ts";
+import { finishDraft, type ReconcileConfig, reasonOf, startDraft } from "./decision-draft.ts";
+import { finishJob } from "./finish-job.ts";
+import { failedCall, NO_STATE } from "./plugin-job.ts";
 
 /**
- * What comes of a kind of pods that throws instead of saying how its gang is made or doing. It is asked again with backoff, and fails its job
- * with the system's budget; what runs is taken away then without it. A job that has ended asks its kind nothing, so its own error is thrown on.
+ * Decides about a job whose kind, a plugin that makes pods, has thrown an error. The kind is called again with backoff.
+ * Once the system budget is spent the job fails, and its pods are deleted without asking the kind. A job that has ended
+ * does not call its kind, so there the error is ours and is thrown again.
  */
 export function kindFailed(
   job: Job,
   error: unknown,
   { nowMs, config }: { readonly nowMs: number; readonly config: ReconcileConfig },
 ): Decision {
-  const kind = kindOf(job.spec.kind);
+  const kind = config.kinds.kindOf(job.spec.kind);
   if (kind === undefined || isTerminal(job.status)) throw error;
   const known = job.status.plugin;
   const draft = startDraft(job);
@@ -34,11 +33,12 @@ export function kindFailed(
   const message = `The kind ${job.spec.kind} failed: ${lastFailure}`;
   draft.events.push({ type: "Warning", reason: reasonOf(job, "PluginFailed"), message });
   draft.recheckAtMs.push(notBeforeMs);
-  const limit = Math.max(job.spec.runPolicy.systemBackoffLimit, 1);
+  const limit = job.spec.runPolicy.systemBackoffLimit;
   if (failedCalls >= limit) {
-    const ended = `${job.spec.kind} ${job.name} has failed because its kind failed ${failedCalls} times (last: ${message}).`;
+    const why = `its kind failed ${failedCalls} times (last: ${message})`;
+    const ended = `${job.spec.kind} ${job.name} has failed because ${why}.`;
     const failure = { code: "PluginFailed", kind: "SYSTEM", message: ended, container: null, exitCode: null } as const;
-    finish(
+    finishJob(
       draft,
       { job, kind, observed: [], nowMs, config, refused: null },
       { phase: "FAILED", failure, message: ended },

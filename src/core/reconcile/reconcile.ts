@@ -1,26 +1,40 @@
 import type { Job } from "../job/job.ts";
+import type { Admission } from "../job/status.ts";
 import { isTerminal } from "../job/status.ts";
-import { entryOf, kindOfJob, OWN_ENTRY } from "../kinds/registry.ts";
-import { expire, remainsIn, removeAll } from "./clean-up.ts";
-import type { Action, Decision, Observed } from "./decision.ts";
-import { type Draft, finishDraft, type Inputs, type ReconcileConfig, type RefusedPod, startDraft } from "./draft.ts";
-import { cancelMessage, finish } from "./finish.ts";
+import { isService, type Kind } from "../kinds/kind.ts";
+import { kindOfJob, OWN_ENTRY } from "../kinds/registry.ts";
+import { cleanUp, expire, remainsIn, removeAll, settleAll } from "./clean-up.ts";
+import type { Action, Decision } from "./decision.ts";
+import {
+  type Draft,
+  finishDraft,
+  type Inputs,
+  type ReconcileConfig,
+  type RefusedPod,
+  startDraft,
+} from "./decision-draft.ts";
+import { cancelMessage, finishJob } from "./finish-job.ts";
+import { forceDeleteLost } from "./force-delete.ts";
 import { kindFailed } from "./kind-failed.ts";
-import { type Runner, runnerOf } from "./runner.ts";
+import type { Observed } from "./observed.ts";
+import { pluginRunner } from "./plugin-job.ts";
+import { runGang } from "./run-gang.ts";
 import { isSuspended, resume, suspend } from "./suspend.ts";
 
 /**
- * Decides the next step of one job from its record, what is seen of it and the time alone; the same inputs give the same decision, and a
- * decision that was recorded and acted on leads to one that changes nothing. Level-based: every pass derives all that is still to be done.
+ * Decides the next step of one job from its record, its observed objects and the time alone. The same inputs give the
+ * same decision. Once a decision is recorded and carried out, the next one changes nothing. It is level-based: every
+ * pass derives all that is still to be done.
  *
  *   WAITING ──admitted by the planner──▶ ADMITTED ─▶ STARTING ─▶ RUNNING ◀─▶ RESTARTING
  *      ▲                                                │           │            │
  *      └──────────────── start timeout ─────────────────┴───────────┴────────────┤
- *                                               SUCCEEDED | FAILED | CANCELLED ◀──┘  then clean-up, tokens, time to live
+ *                                               SUCCEEDED | FAILED | CANCELLED ◀──┘ then clean-up, tokens, time to live
  *
- * `refused` is what a worker was told when it asked for a pod, before anything of that is on record.
+ * `refused` is a pod that an API server has refused for good. The worker remembers it until it is recorded.
  *
- * `observed` has to be taken no earlier than the record was read, or objects of a newer admission would look like remains of an unknown one.
+ * `observed` must be taken no earlier than the record was read. Otherwise objects of a newer admission would look like
+ * those of an unknown one, and would be deleted.
  */
 export function reconcile(
   job: Job,
@@ -29,7 +43,7 @@ export function reconcile(
   config: ReconcileConfig,
   refused: RefusedPod | null = null,
 ): Decision {
-  const kind = kindOfJob(job);
+  const kind = kindOfJob(config.kinds, job);
   const inputs: Inputs = { job, kind, observed, nowMs, config, refused };
   const draft = startDraft(job);
   const runner = runnerOf(kind);
@@ -41,10 +55,10 @@ export function reconcile(
   return isForgotten(decision, inputs) ? { ...decision, forget: true } : decision;
 }
 
-/** The same, of a kind that may be anybody's: one that throws fails its job, see `kindFailed`. */
+/** The same for a kind that may come from a plugin: an error that the kind throws fails its job (see `kindFailed`). */
 export function reconcileGuarded(...of: Parameters<typeof reconcile>): Decision {
   const [job, , nowMs, config] = of;
-  if (entryOf(job.spec.kind) === OWN_ENTRY) return reconcile(...of);
+  if (config.kinds.entryOf(job.spec.kind) === OWN_ENTRY) return reconcile(...of);
   try {
     return reconcile(...of);
   } catch (error) {
@@ -52,7 +66,7 @@ export function reconcileGuarded(...of: Parameters<typeof reconcile>): Decision 
   }
 }
 
-/** What is to be deleted of a job whose record is gone: whatever is seen of it. */
+/** Deletes all objects that are seen of a job whose record is gone. */
 export function sweep(
   observed: Observed,
   job: { readonly uid: string; readonly namespace: string },
@@ -64,7 +78,7 @@ function advance(draft: Draft, inputs: Inputs, runner: Runner): void {
   const { job } = inputs;
   const live = job.admissions.find(({ state }) => state === "live");
   if (job.cancel !== null || job.deleteTimeMs !== null) {
-    finish(draft, inputs, { phase: "CANCELLED", message: cancelMessage(job) });
+    finishJob(draft, inputs, { phase: "CANCELLED", message: cancelMessage(job) });
   } else if (isSuspended(job)) {
     suspend(draft, inputs);
   } else if (job.status.phase === "SUSPENDED") {
@@ -74,9 +88,38 @@ function advance(draft: Draft, inputs: Inputs, runner: Runner): void {
   }
 }
 
-/** A deleted job's record goes once nothing is seen of any admission, in a pass that has nothing else to record. */
+/** True if a deleted job's record can be removed: no object of it is seen, and this pass has nothing else to record. */
 function isForgotten(decision: Decision, { job, observed }: Inputs): boolean {
   if (job.deleteTimeMs === null || decision.record !== null || !isTerminal(job.status)) return false;
   const settled = job.admissions.every(({ tokensReleasedMs, goneMs }) => tokensReleasedMs !== null && goneMs !== null);
   return settled && observed.every((seen) => remainsIn(seen, job.uid).length === 0);
+}
+
+/**
+ * The three stages of running a job, for gangs and for jobs without pods. Each derives all that is still to be done
+ * from the record and the observed objects, so that repeating a decision that was carried out changes nothing.
+ */
+type Runner = {
+  /** Brings a live admission forward. */
+  readonly handle: (draft: Draft, inputs: Inputs, admission: Admission) => void;
+  /** Ends the pods, or the plugin's task, of admissions that are no longer live. */
+  readonly abort: (draft: Draft, inputs: Inputs) => void;
+  /** Releases the tokens of such admissions once nothing of them runs, and notes which of them are gone. */
+  readonly finalize: (draft: Draft, inputs: Inputs) => void;
+};
+
+/**
+ * Runs kinds of pods. The kind decides how the gang's pods look and when the gang succeeds or fails.
+ */
+const gangRunner: Runner = {
+  handle: runGang,
+  abort: cleanUp,
+  finalize: (draft, inputs) => {
+    settleAll(draft, inputs);
+    forceDeleteLost(draft, inputs);
+  },
+};
+
+function runnerOf(kind: Kind): Runner {
+  return isService(kind) ? pluginRunner : gangRunner;
 }

@@ -1,23 +1,31 @@
 import { isConditionTrue } from "../job/conditions.ts";
 import type { Job } from "../job/job.ts";
 import type { ReplicaStatus } from "../job/status.ts";
-import { arrange } from "./arrange.ts";
-import { changeAdmission, changeCondition, clearConditions, type Draft, type Inputs, reasonOf } from "./draft.ts";
-import { stop } from "./finish.ts";
+import { arrangeGang } from "./arrange-gang.ts";
+import {
+  changeAdmission,
+  changeCondition,
+  clearConditions,
+  type Draft,
+  type Inputs,
+  reasonOf,
+} from "./decision-draft.ts";
+import { stopAdmission } from "./finish-job.ts";
 
 const RUNNING_CONDITIONS = ["QuotaReserved", "Admitted", "PodsReady", "Running", "Restarting"] as const;
 
-/** True while a job that has not ended is to have no pods. */
+/** True while a job that has not ended must have no pods. */
 export function isSuspended(job: Job): boolean {
   return job.spec.runPolicy.suspend === true;
 }
 
 /**
- * Takes the job out of the line, or off its cluster: everything of its live admission is deleted whatever the clean-pod policy, and its
- * tokens follow the pods. Attempts stay; the start time too, until the job resumes (Kubeflow).
+ * Takes the job out of its queue, or off its cluster. All objects of its live admission are deleted under every
+ * clean-pod policy, and its tokens are released after its pods are gone. The attempts stay, and so does the start time
+ * until the job is resumed (Kubeflow).
  */
 export function suspend(draft: Draft, inputs: Inputs): void {
-  const { job, observed, nowMs } = inputs;
+  const { job, nowMs } = inputs;
   if (draft.status.phase === "SUSPENDED") return;
   const reason = reasonOf(job, "Suspended");
   const message = `${job.spec.kind} ${job.name} is suspended.`;
@@ -34,12 +42,12 @@ export function suspend(draft: Draft, inputs: Inputs): void {
   draft.events.push({ type: "Normal", reason, message });
   const live = draft.admissions.find(({ state }) => state === "live");
   if (live === undefined) return;
-  changeAdmission(draft, stop(live, { state: "undone", arranged: arrange(job, live, observed), nowMs }));
+  changeAdmission(draft, stopAdmission(live, { state: "undone", arranged: arrangeGang(inputs, live), nowMs }));
   draft.stopped = true;
   draft.recheckAtMs.push(nowMs);
 }
 
-/** Puts a suspended job back into the line: it gets a new admission, and its deadline counts from that one's start. */
+/** Puts a suspended job back into its queue. Its deadline counts from the start of its next admission. */
 export function resume(draft: Draft, { job, nowMs }: Inputs): void {
   const reason = reasonOf(job, "Resumed");
   const message = `${job.spec.kind} ${job.name} is resumed.`;
@@ -52,7 +60,7 @@ export function resume(draft: Draft, { job, nowMs }: Inputs): void {
     startTimeMs: null,
     waiting: {
       reason: "NotEvaluated",
-      message: "the planner has not looked at it since it was resumed",
+      message: "the planner has not evaluated the job since it was resumed",
       sinceMs: nowMs,
     },
   };

@@ -16,44 +16,58 @@ export const file_gangway_v1_cluster_service: GenFile = /*@__PURE__*/
   fileDesc("CiBnYW5nd2F5L3YxL2NsdXN0ZXJfc2VydmljZS5wcm90bxIKZ2FuZ3dheS52MSLtBAoHQ2x1c3RlchIMCgRuYW1lGAEgASgJEi8KBmxhYmVscxgCIAMoCzIfLmdhbmd3YXkudjEuQ2x1c3Rlci5MYWJlbHNFbnRyeRIqCgdmbGF2b3JzGAMgAygLMhkuZ2FuZ3dheS52MS5DbHVzdGVyRmxhdm9yEhAKCGNvcmRvbmVkGAQgASgIEhEKCXJlYWNoYWJsZRgFIAEoCBIRCglzaW11bGF0ZWQYBiABKAgSGAoQcmVzb3VyY2VfdmVyc2lvbhgHIAEoCRIvCgtjcmVhdGVfdGltZRgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMAoMb2JzZXJ2ZV90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI5CgthbGxvY2F0YWJsZRgKIAMoCzIkLmdhbmd3YXkudjEuQ2x1c3Rlci5BbGxvY2F0YWJsZUVudHJ5EisKBGZyZWUYCyADKAsyHS5nYW5nd2F5LnYxLkNsdXN0ZXIuRnJlZUVudHJ5Eg0KBW5vZGVzGAwgASgFEjsKDmdhbmdfc2NoZWR1bGVyGA0gASgOMhkuZ2FuZ3dheS52MS5HYW5nU2NoZWR1bGVyQgi6SAWCAQIQARotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGjIKEEFsbG9jYXRhYmxlRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARorCglGcmVlRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASKiAQoNQ2x1c3RlckZsYXZvchIMCgRuYW1lGAEgASgJEhAKCHJlc291cmNlGAIgASgJEj4KC25vZGVfbGFiZWxzGAMgAygLMikuZ2FuZ3dheS52MS5DbHVzdGVyRmxhdm9yLk5vZGVMYWJlbHNFbnRyeRoxCg9Ob2RlTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASIqChFHZXRDbHVzdGVyUmVxdWVzdBIVCgRuYW1lGAEgASgJQge6SARyAhABIjoKEkdldENsdXN0ZXJSZXNwb25zZRIkCgdjbHVzdGVyGAEgASgLMhMuZ2FuZ3dheS52MS5DbHVzdGVyIhUKE0xpc3RDbHVzdGVyc1JlcXVlc3QiPQoUTGlzdENsdXN0ZXJzUmVzcG9uc2USJQoIY2x1c3RlcnMYASADKAsyEy5nYW5nd2F5LnYxLkNsdXN0ZXIiLQoUQ29yZG9uQ2x1c3RlclJlcXVlc3QSFQoEbmFtZRgBIAEoCUIHukgEcgIQASI9ChVDb3Jkb25DbHVzdGVyUmVzcG9uc2USJAoHY2x1c3RlchgBIAEoCzITLmdhbmd3YXkudjEuQ2x1c3RlciIvChZVbmNvcmRvbkNsdXN0ZXJSZXF1ZXN0EhUKBG5hbWUYASABKAlCB7pIBHICEAEiPwoXVW5jb3Jkb25DbHVzdGVyUmVzcG9uc2USJAoHY2x1c3RlchgBIAEoCzITLmdhbmd3YXkudjEuQ2x1c3RlciIrChJHZXRDYXBhY2l0eVJlcXVlc3QSFQoEbmFtZRgBIAEoCUIHukgEcgIQASJ5ChNHZXRDYXBhY2l0eVJlc3BvbnNlEg8KB2NsdXN0ZXIYASABKAkSHwoFbm9kZXMYAiADKAsyEC5nYW5nd2F5LnYxLk5vZGUSMAoMb2JzZXJ2ZV90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCLbAgoETm9kZRIMCgRuYW1lGAEgASgJEiwKBmxhYmVscxgCIAMoCzIcLmdhbmd3YXkudjEuTm9kZS5MYWJlbHNFbnRyeRIOCgZ0YWludHMYAyADKAkSFQoNdW5zY2hlZHVsYWJsZRgEIAEoCBI2CgthbGxvY2F0YWJsZRgFIAMoCzIhLmdhbmd3YXkudjEuTm9kZS5BbGxvY2F0YWJsZUVudHJ5EigKBGZyZWUYBiADKAsyGi5nYW5nd2F5LnYxLk5vZGUuRnJlZUVudHJ5Gi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaMgoQQWxsb2NhdGFibGVFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGisKCUZyZWVFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBInAKEkNsdXN0ZXJDcmVkZW50aWFscxIbCgR0ZXh0GAEgASgJQgu6SAhyBhABKICAQEgAEhcKBHBhdGgYAiABKAlCB7pIBHICEAFIABIPCgdjb250ZXh0GAMgASgJQhMKCmt1YmVjb25maWcSBbpIAggBIpoBChZSZWdpc3RlckNsdXN0ZXJSZXF1ZXN0EiwKB2NsdXN0ZXIYASABKAsyEy5nYW5nd2F5LnYxLkNsdXN0ZXJCBrpIA8gBARI7CgtjcmVkZW50aWFscxgCIAEoCzIeLmdhbmd3YXkudjEuQ2x1c3RlckNyZWRlbnRpYWxzQga6SAPIAQESFQoNdmFsaWRhdGVfb25seRgDIAEoCCJoChdSZWdpc3RlckNsdXN0ZXJSZXNwb25zZRIkCgdjbHVzdGVyGAEgASgLMhMuZ2FuZ3dheS52MS5DbHVzdGVyEicKBWNoZWNrGAIgASgLMhguZ2FuZ3dheS52MS5DbHVzdGVyQ2hlY2sieQoUVXBkYXRlQ2x1c3RlclJlcXVlc3QSLAoHY2x1c3RlchgBIAEoCzITLmdhbmd3YXkudjEuQ2x1c3RlckIGukgDyAEBEjMKC2NyZWRlbnRpYWxzGAIgASgLMh4uZ2FuZ3dheS52MS5DbHVzdGVyQ3JlZGVudGlhbHMiPQoVVXBkYXRlQ2x1c3RlclJlc3BvbnNlEiQKB2NsdXN0ZXIYASABKAsyEy5nYW5nd2F5LnYxLkNsdXN0ZXIiLAoTQ2hlY2tDbHVzdGVyUmVxdWVzdBIVCgRuYW1lGAEgASgJQge6SARyAhABIj8KFENoZWNrQ2x1c3RlclJlc3BvbnNlEicKBWNoZWNrGAEgASgLMhguZ2FuZ3dheS52MS5DbHVzdGVyQ2hlY2sivAIKDENsdXN0ZXJDaGVjaxIaChJrdWJlcm5ldGVzX3ZlcnNpb24YASABKAkSLQoKY2xvY2tfc2tldxgCIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIyCghmaW5kaW5ncxgDIAMoCzIgLmdhbmd3YXkudjEuQ2x1c3RlckNoZWNrLkZpbmRpbmcaXQoHRmluZGluZxIzCghzZXZlcml0eRgBIAEoDjIhLmdhbmd3YXkudjEuQ2x1c3RlckNoZWNrLlNldmVyaXR5EgwKBGNvZGUYAiABKAkSDwoHbWVzc2FnZRgDIAEoCSJOCghTZXZlcml0eRIYChRTRVZFUklUWV9VTlNQRUNJRklFRBAAEhIKDlNFVkVSSVRZX0VSUk9SEAESFAoQU0VWRVJJVFlfV0FSTklORxACIj0KFERlbGV0ZUNsdXN0ZXJSZXF1ZXN0EhUKBG5hbWUYASABKAlCB7pIBHICEAESDgoGZm9yZ2V0GAIgASgIIhcKFURlbGV0ZUNsdXN0ZXJSZXNwb25zZSqKAQoNR2FuZ1NjaGVkdWxlchIeChpHQU5HX1NDSEVEVUxFUl9VTlNQRUNJRklFRBAAEhcKE0dBTkdfU0NIRURVTEVSX05PTkUQARIaChZHQU5HX1NDSEVEVUxFUl9WT0xDQU5PEAISJAogR0FOR19TQ0hFRFVMRVJfU0NIRURVTEVSX1BMVUdJTlMQAzKNBgoOQ2x1c3RlclNlcnZpY2USSwoKR2V0Q2x1c3RlchIdLmdhbmd3YXkudjEuR2V0Q2x1c3RlclJlcXVlc3QaHi5nYW5nd2F5LnYxLkdldENsdXN0ZXJSZXNwb25zZRJRCgxMaXN0Q2x1c3RlcnMSHy5nYW5nd2F5LnYxLkxpc3RDbHVzdGVyc1JlcXVlc3QaIC5nYW5nd2F5LnYxLkxpc3RDbHVzdGVyc1Jlc3BvbnNlElQKDUNvcmRvbkNsdXN0ZXISIC5nYW5nd2F5LnYxLkNvcmRvbkNsdXN0ZXJSZXF1ZXN0GiEuZ2FuZ3dheS52MS5Db3Jkb25DbHVzdGVyUmVzcG9uc2USWgoPVW5jb3Jkb25DbHVzdGVyEiIuZ2FuZ3dheS52MS5VbmNvcmRvbkNsdXN0ZXJSZXF1ZXN0GiMuZ2FuZ3dheS52MS5VbmNvcmRvbkNsdXN0ZXJSZXNwb25zZRJOCgtHZXRDYXBhY2l0eRIeLmdhbmd3YXkudjEuR2V0Q2FwYWNpdHlSZXF1ZXN0Gh8uZ2FuZ3dheS52MS5HZXRDYXBhY2l0eVJlc3BvbnNlEloKD1JlZ2lzdGVyQ2x1c3RlchIiLmdhbmd3YXkudjEuUmVnaXN0ZXJDbHVzdGVyUmVxdWVzdBojLmdhbmd3YXkudjEuUmVnaXN0ZXJDbHVzdGVyUmVzcG9uc2USVAoNVXBkYXRlQ2x1c3RlchIgLmdhbmd3YXkudjEuVXBkYXRlQ2x1c3RlclJlcXVlc3QaIS5nYW5nd2F5LnYxLlVwZGF0ZUNsdXN0ZXJSZXNwb25zZRJRCgxDaGVja0NsdXN0ZXISHy5nYW5nd2F5LnYxLkNoZWNrQ2x1c3RlclJlcXVlc3QaIC5nYW5nd2F5LnYxLkNoZWNrQ2x1c3RlclJlc3BvbnNlElQKDURlbGV0ZUNsdXN0ZXISIC5nYW5nd2F5LnYxLkRlbGV0ZUNsdXN0ZXJSZXF1ZXN0GiEuZ2FuZ3dheS52MS5EZWxldGVDbHVzdGVyUmVzcG9uc2ViBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_timestamp]);
 
 /**
+ * A Kubernetes cluster. Administrators set name, labels, flavors and gang_scheduler; all other fields are output only,
+ * except resource_version in UpdateCluster.
+ *
  * @generated from message gangway.v1.Cluster
  */
 export type Cluster = Message<"gangway.v1.Cluster"> & {
   /**
+   * A lower-case DNS name of at most 63 characters. Required.
+   *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
+   * Labels that jobs select clusters by (spec.placement.cluster_selector).
+   *
    * @generated from field: map<string, string> labels = 2;
    */
   labels: { [key: string]: string };
 
   /**
+   * The flavors that the cluster's nodes have. Each flavor becomes a pool if no pool has its name.
+   *
    * @generated from field: repeated gangway.v1.ClusterFlavor flavors = 3;
    */
   flavors: ClusterFlavor[];
 
   /**
+   * True: no gang is admitted to the cluster.
+   *
    * @generated from field: bool cordoned = 4;
    */
   cordoned: boolean;
 
   /**
-   * Answers its observer.
+   * True: the cluster answers its observer. No gang is admitted to a cluster that is not reachable.
    *
    * @generated from field: bool reachable = 5;
    */
   reachable: boolean;
 
   /**
-   * Simulated by this process.
+   * True: the server itself simulates the cluster.
    *
    * @generated from field: bool simulated = 6;
    */
   simulated: boolean;
 
   /**
+   * The version of the record; it grows with every change of an administrator. In UpdateCluster: the version that the
+   * change is based on; empty accepts any version.
+   *
    * @generated from field: string resource_version = 7;
    */
   resourceVersion: string;
@@ -64,32 +78,36 @@ export type Cluster = Message<"gangway.v1.Cluster"> & {
   createTime?: Timestamp | undefined;
 
   /**
-   * When its capacity last changed.
+   * When the capacity was last recorded, which happens only if it has changed. Omitted: never.
    *
    * @generated from field: google.protobuf.Timestamp observe_time = 9;
    */
   observeTime?: Timestamp | undefined;
 
   /**
-   * Sums over schedulable nodes, by resource: Kubernetes quantities.
+   * The allocatable resources of all schedulable nodes: Kubernetes quantities by resource.
    *
    * @generated from field: map<string, string> allocatable = 10;
    */
   allocatable: { [key: string]: string };
 
   /**
+   * The free part of `allocatable`: Kubernetes quantities by resource.
+   *
    * @generated from field: map<string, string> free = 11;
    */
   free: { [key: string]: string };
 
   /**
+   * The number of all nodes.
+   *
    * @generated from field: int32 nodes = 12;
    */
   nodes: number;
 
   /**
-   * What places a gang's pods together there. Unspecified: none when it is registered, as it is when it is updated. An admission keeps to
-   * the one that it began with.
+   * The scheduler that places a gang's pods together. Unspecified: NONE in RegisterCluster, no change in UpdateCluster.
+   * An admission keeps the scheduler that it started with.
    *
    * @generated from field: gangway.v1.GangScheduler gang_scheduler = 13;
    */
@@ -104,27 +122,27 @@ export const ClusterSchema: GenMessage<Cluster> = /*@__PURE__*/
   messageDesc(file_gangway_v1_cluster_service, 0);
 
 /**
- * What a flavor is in one cluster.
+ * A flavor of a cluster: an extended resource on certain nodes.
  *
  * @generated from message gangway.v1.ClusterFlavor
  */
 export type ClusterFlavor = Message<"gangway.v1.ClusterFlavor"> & {
   /**
-   * The pool that it counts in, e.g. gpu/h100.
+   * The pool that the flavor is counted in, such as gpu/h100. Required, and unique within the cluster.
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * The extended resource that pods ask for, e.g. nvidia.com/gpu.
+   * The extended resource that pods request, such as nvidia.com/gpu. Required.
    *
    * @generated from field: string resource = 2;
    */
   resource: string;
 
   /**
-   * Nodes of this flavor carry these labels; admitted pods require them.
+   * The labels of the flavor's nodes. Pods that are admitted with this flavor require them.
    *
    * @generated from field: map<string, string> node_labels = 3;
    */
@@ -143,6 +161,8 @@ export const ClusterFlavorSchema: GenMessage<ClusterFlavor> = /*@__PURE__*/
  */
 export type GetClusterRequest = Message<"gangway.v1.GetClusterRequest"> & {
   /**
+   * Required.
+   *
    * @generated from field: string name = 1;
    */
   name: string;
@@ -207,6 +227,8 @@ export const ListClustersResponseSchema: GenMessage<ListClustersResponse> = /*@_
  */
 export type CordonClusterRequest = Message<"gangway.v1.CordonClusterRequest"> & {
   /**
+   * Required.
+   *
    * @generated from field: string name = 1;
    */
   name: string;
@@ -241,6 +263,8 @@ export const CordonClusterResponseSchema: GenMessage<CordonClusterResponse> = /*
  */
 export type UncordonClusterRequest = Message<"gangway.v1.UncordonClusterRequest"> & {
   /**
+   * Required.
+   *
    * @generated from field: string name = 1;
    */
   name: string;
@@ -275,6 +299,8 @@ export const UncordonClusterResponseSchema: GenMessage<UncordonClusterResponse> 
  */
 export type GetCapacityRequest = Message<"gangway.v1.GetCapacityRequest"> & {
   /**
+   * The name of the cluster. Required.
+   *
    * @generated from field: string name = 1;
    */
   name: string;
@@ -292,16 +318,22 @@ export const GetCapacityRequestSchema: GenMessage<GetCapacityRequest> = /*@__PUR
  */
 export type GetCapacityResponse = Message<"gangway.v1.GetCapacityResponse"> & {
   /**
+   * The name of the cluster.
+   *
    * @generated from field: string cluster = 1;
    */
   cluster: string;
 
   /**
+   * Empty: the cluster was not observed yet.
+   *
    * @generated from field: repeated gangway.v1.Node nodes = 2;
    */
   nodes: Node[];
 
   /**
+   * When the capacity was last recorded. Omitted: never.
+   *
    * @generated from field: google.protobuf.Timestamp observe_time = 3;
    */
   observeTime?: Timestamp | undefined;
@@ -315,6 +347,8 @@ export const GetCapacityResponseSchema: GenMessage<GetCapacityResponse> = /*@__P
   messageDesc(file_gangway_v1_cluster_service, 11);
 
 /**
+ * A node of a cluster and its resources.
+ *
  * @generated from message gangway.v1.Node
  */
 export type Node = Message<"gangway.v1.Node"> & {
@@ -329,23 +363,29 @@ export type Node = Message<"gangway.v1.Node"> & {
   labels: { [key: string]: string };
 
   /**
-   * KEY=VALUE:EFFECT.
+   * Written as KEY=VALUE:EFFECT.
    *
    * @generated from field: repeated string taints = 3;
    */
   taints: string[];
 
   /**
+   * True: the node is cordoned in Kubernetes.
+   *
    * @generated from field: bool unschedulable = 4;
    */
   unschedulable: boolean;
 
   /**
+   * Kubernetes quantities by resource.
+   *
    * @generated from field: map<string, string> allocatable = 5;
    */
   allocatable: { [key: string]: string };
 
   /**
+   * Allocatable less the requests of all pods on the node. Kubernetes quantities by resource.
+   *
    * @generated from field: map<string, string> free = 6;
    */
   free: { [key: string]: string };
@@ -359,7 +399,8 @@ export const NodeSchema: GenMessage<Node> = /*@__PURE__*/
   messageDesc(file_gangway_v1_cluster_service, 12);
 
 /**
- * How to reach a cluster and who to be there. Stored encrypted, or as the reference that it is; never returned.
+ * How to reach a cluster, and as which user. The server stores a kubeconfig encrypted, and a path as it is. Never
+ * returned.
  *
  * @generated from message gangway.v1.ClusterCredentials
  */
@@ -369,7 +410,8 @@ export type ClusterCredentials = Message<"gangway.v1.ClusterCredentials"> & {
    */
   kubeconfig: {
     /**
-     * YAML or JSON. Programs to run and names of files are refused unless the server was started to allow them.
+     * The text of a kubeconfig in YAML or JSON, at most 1 MiB. A kubeconfig that runs programs or names files is
+     * refused, unless the server allows local kubeconfigs.
      *
      * @generated from field: string text = 1;
      */
@@ -377,7 +419,8 @@ export type ClusterCredentials = Message<"gangway.v1.ClusterCredentials"> & {
     case: "text";
   } | {
     /**
-     * A file of the server's, read anew whenever it connects; only where the server was started to allow it.
+     * A kubeconfig file on the server, read again for every connection. Refused unless the server allows local
+     * kubeconfigs.
      *
      * @generated from field: string path = 2;
      */
@@ -386,7 +429,7 @@ export type ClusterCredentials = Message<"gangway.v1.ClusterCredentials"> & {
   } | { case: undefined; value?: undefined };
 
   /**
-   * The kubeconfig's current context if empty.
+   * The context of the kubeconfig to use. Empty: its current context.
    *
    * @generated from field: string context = 3;
    */
@@ -405,19 +448,21 @@ export const ClusterCredentialsSchema: GenMessage<ClusterCredentials> = /*@__PUR
  */
 export type RegisterClusterRequest = Message<"gangway.v1.RegisterClusterRequest"> & {
   /**
-   * Name, labels, flavors and gang scheduler; the rest is observed.
+   * Name, labels, flavors and gang scheduler; other fields are ignored. Required.
    *
    * @generated from field: gangway.v1.Cluster cluster = 1;
    */
   cluster?: Cluster | undefined;
 
   /**
+   * Required.
+   *
    * @generated from field: gangway.v1.ClusterCredentials credentials = 2;
    */
   credentials?: ClusterCredentials | undefined;
 
   /**
-   * Checks everything and registers nothing.
+   * True: checks the cluster and registers nothing.
    *
    * @generated from field: bool validate_only = 3;
    */
@@ -436,7 +481,7 @@ export const RegisterClusterRequestSchema: GenMessage<RegisterClusterRequest> = 
  */
 export type RegisterClusterResponse = Message<"gangway.v1.RegisterClusterResponse"> & {
   /**
-   * Absent where nothing was registered.
+   * Omitted: nothing was registered, because of validate_only.
    *
    * @generated from field: gangway.v1.Cluster cluster = 1;
    */
@@ -460,14 +505,14 @@ export const RegisterClusterResponseSchema: GenMessage<RegisterClusterResponse> 
  */
 export type UpdateClusterRequest = Message<"gangway.v1.UpdateClusterRequest"> & {
   /**
-   * Name, labels, flavors and gang scheduler; resource_version if the change is to be refused where the cluster was changed since.
+   * Name, labels, flavors, gang scheduler and resource_version; other fields are ignored. Required.
    *
    * @generated from field: gangway.v1.Cluster cluster = 1;
    */
   cluster?: Cluster | undefined;
 
   /**
-   * Absent: those it has.
+   * Omitted: the stored credentials stay.
    *
    * @generated from field: gangway.v1.ClusterCredentials credentials = 2;
    */
@@ -503,6 +548,8 @@ export const UpdateClusterResponseSchema: GenMessage<UpdateClusterResponse> = /*
  */
 export type CheckClusterRequest = Message<"gangway.v1.CheckClusterRequest"> & {
   /**
+   * Required.
+   *
    * @generated from field: string name = 1;
    */
   name: string;
@@ -533,25 +580,27 @@ export const CheckClusterResponseSchema: GenMessage<CheckClusterResponse> = /*@_
   messageDesc(file_gangway_v1_cluster_service, 19);
 
 /**
+ * The result of a check of a cluster.
+ *
  * @generated from message gangway.v1.ClusterCheck
  */
 export type ClusterCheck = Message<"gangway.v1.ClusterCheck"> & {
   /**
-   * As the API server says it, e.g. v1.34.1; empty where it did not answer.
+   * The version that the API server reports, such as v1.34.1. Empty: the API server did not answer.
    *
    * @generated from field: string kubernetes_version = 1;
    */
   kubernetesVersion: string;
 
   /**
-   * How far the cluster's clock is ahead of ours, to about a second.
+   * How far the cluster's clock is ahead of the server's, to about a second. Omitted: not known.
    *
    * @generated from field: google.protobuf.Duration clock_skew = 2;
    */
   clockSkew?: Duration | undefined;
 
   /**
-   * What is wrong or odd, worst first; empty if all is well.
+   * Errors first. Empty: no problem was found.
    *
    * @generated from field: repeated gangway.v1.ClusterCheck.Finding findings = 3;
    */
@@ -566,6 +615,8 @@ export const ClusterCheckSchema: GenMessage<ClusterCheck> = /*@__PURE__*/
   messageDesc(file_gangway_v1_cluster_service, 20);
 
 /**
+ * A problem of the cluster.
+ *
  * @generated from message gangway.v1.ClusterCheck.Finding
  */
 export type ClusterCheck_Finding = Message<"gangway.v1.ClusterCheck.Finding"> & {
@@ -575,7 +626,8 @@ export type ClusterCheck_Finding = Message<"gangway.v1.ClusterCheck.Finding"> & 
   severity: ClusterCheck_Severity;
 
   /**
-   * E.g. Unreachable, MissingPermission, OtherQueueingSystem, ClockSkew.
+   * CamelCase: Unreachable, MissingPermission, MissingGangScheduler, OtherQueueingSystem, ClockSkew, BadCredentials,
+   * …
    *
    * @generated from field: string code = 2;
    */
@@ -604,14 +656,14 @@ export const ClusterCheck_Severity = {
   UNSPECIFIED: 0,
 
   /**
-   * Gangs will not run there.
+   * Gangs do not run on the cluster until this is repaired.
    *
    * @generated from enum value: SEVERITY_ERROR = 1;
    */
   ERROR: 1,
 
   /**
-   * They may run otherwise than meant.
+   * Gangs run, but may behave differently than expected.
    *
    * @generated from enum value: SEVERITY_WARNING = 2;
    */
@@ -634,12 +686,15 @@ export const ClusterCheck_SeveritySchema: GenEnum<ClusterCheck_Severity> = /*@__
  */
 export type DeleteClusterRequest = Message<"gangway.v1.DeleteClusterRequest"> & {
   /**
+   * Required.
+   *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * It is gone for good: what ran there counts as gone too, and its gangs board another cluster after their start timeout.
+   * True: the cluster is gone for good. Everything that ran on it counts as gone. Gangs that were placed there are
+   * admitted to another cluster after their start timeout.
    *
    * @generated from field: bool forget = 2;
    */
@@ -667,7 +722,8 @@ export const DeleteClusterResponseSchema: GenMessage<DeleteClusterResponse> = /*
   messageDesc(file_gangway_v1_cluster_service, 22);
 
 /**
- * A scheduler of the cluster that knows PodGroups. Its queues and priority classes are its own: it is told a job's by the same names.
+ * A scheduler of the cluster that understands PodGroups. Jobs name its queues and priority classes by the names that
+ * they have in the cluster.
  *
  * @generated from enum gangway.v1.GangScheduler
  */
@@ -678,21 +734,22 @@ export const GangScheduler = {
   UNSPECIFIED: 0,
 
   /**
-   * Kubernetes' own scheduler, pod by pod; the gang was admitted together.
+   * The scheduler of Kubernetes, which binds pods one by one. Gangway still admits the gang as a whole.
    *
    * @generated from enum value: GANG_SCHEDULER_NONE = 1;
    */
   NONE: 1,
 
   /**
-   * PodGroups of scheduling.volcano.sh/v1beta1, scheduler `volcano`. Pods are made once it has taken the group.
+   * Volcano: PodGroups of scheduling.volcano.sh/v1beta1, scheduler name `volcano`. Pods are created once Volcano has
+   * accepted the group.
    *
    * @generated from enum value: GANG_SCHEDULER_VOLCANO = 2;
    */
   VOLCANO: 2,
 
   /**
-   * PodGroups of scheduling.x-k8s.io/v1alpha1, scheduler `scheduler-plugins-scheduler`.
+   * Scheduler plugins: PodGroups of scheduling.x-k8s.io/v1alpha1, scheduler name `scheduler-plugins-scheduler`.
    *
    * @generated from enum value: GANG_SCHEDULER_SCHEDULER_PLUGINS = 3;
    */
@@ -700,7 +757,8 @@ export const GangScheduler = {
 } as const;
 
 /**
- * A scheduler of the cluster that knows PodGroups. Its queues and priority classes are its own: it is told a job's by the same names.
+ * A scheduler of the cluster that understands PodGroups. Jobs name its queues and priority classes by the names that
+ * they have in the cluster.
  *
  * @generated from enum gangway.v1.GangScheduler
  */
@@ -713,12 +771,19 @@ export const GangSchedulerSchema: GenEnum<GangScheduler> = /*@__PURE__*/
   enumDesc(file_gangway_v1_cluster_service, 0);
 
 /**
- * The Kubernetes clusters that gangs are placed on.
+ * Registers and shows the Kubernetes clusters that gangs are placed on.
+ *
+ * Every error carries a google.rpc.ErrorInfo whose reason is named below in capitals. INVALID_ARGUMENT carries a
+ * BadRequest with every field that is wrong.
  *
  * @generated from service gangway.v1.ClusterService
  */
 export const ClusterService: GenService<{
   /**
+   * Returns one cluster.
+   *
+   * NOT_FOUND (CLUSTER_NOT_FOUND): the cluster does not exist.
+   *
    * @generated from rpc gangway.v1.ClusterService.GetCluster
    */
   getCluster: {
@@ -727,6 +792,8 @@ export const ClusterService: GenService<{
     output: typeof GetClusterResponseSchema;
   },
   /**
+   * Returns all clusters, ordered by name.
+   *
    * @generated from rpc gangway.v1.ClusterService.ListClusters
    */
   listClusters: {
@@ -735,7 +802,9 @@ export const ClusterService: GenService<{
     output: typeof ListClustersResponseSchema;
   },
   /**
-   * Admits nothing new to the cluster; what runs there runs on.
+   * Stops admitting gangs to the cluster. Gangs that are there continue to run. Repeating the call changes nothing.
+   *
+   * NOT_FOUND (CLUSTER_NOT_FOUND): the cluster does not exist.
    *
    * @generated from rpc gangway.v1.ClusterService.CordonCluster
    */
@@ -745,6 +814,10 @@ export const ClusterService: GenService<{
     output: typeof CordonClusterResponseSchema;
   },
   /**
+   * Admits gangs to the cluster again. Repeating the call changes nothing.
+   *
+   * NOT_FOUND (CLUSTER_NOT_FOUND): the cluster does not exist.
+   *
    * @generated from rpc gangway.v1.ClusterService.UncordonCluster
    */
   uncordonCluster: {
@@ -753,7 +826,9 @@ export const ClusterService: GenService<{
     output: typeof UncordonClusterResponseSchema;
   },
   /**
-   * What the cluster has and what of it is free, node by node, as last observed.
+   * Returns the allocatable and the free resources of every node, as last observed.
+   *
+   * NOT_FOUND (CLUSTER_NOT_FOUND): the cluster does not exist.
    *
    * @generated from rpc gangway.v1.ClusterService.GetCapacity
    */
@@ -763,7 +838,11 @@ export const ClusterService: GenService<{
     output: typeof GetCapacityResponseSchema;
   },
   /**
-   * Makes a cluster known; gangs are placed there once its nodes have been listed. What a check of it finds does not keep it out.
+   * Registers a cluster. Gangs are placed on it once its nodes have been listed. The cluster is also registered if the
+   * check finds errors.
+   *
+   * INVALID_ARGUMENT: fields are wrong, or the kubeconfig is refused. ALREADY_EXISTS (CLUSTER_EXISTS): a cluster has
+   * the name. FAILED_PRECONDITION (NO_CREDENTIALS_KEY): the server has no key to encrypt the credentials with.
    *
    * @generated from rpc gangway.v1.ClusterService.RegisterCluster
    */
@@ -773,7 +852,11 @@ export const ClusterService: GenService<{
     output: typeof RegisterClusterResponseSchema;
   },
   /**
-   * Replaces labels and flavors, and the gang scheduler and the credentials where some are given.
+   * Replaces labels and flavors; replaces the gang scheduler and the credentials if they are set.
+   *
+   * NOT_FOUND (CLUSTER_NOT_FOUND): the cluster does not exist. ABORTED (STALE_RESOURCE_VERSION): it has another version
+   * than resource_version. INVALID_ARGUMENT: fields are wrong, or the kubeconfig is refused. FAILED_PRECONDITION: the
+   * server simulates the cluster (CLUSTER_IN_USE) or has no key to encrypt credentials with (NO_CREDENTIALS_KEY).
    *
    * @generated from rpc gangway.v1.ClusterService.UpdateCluster
    */
@@ -783,7 +866,10 @@ export const ClusterService: GenService<{
     output: typeof UpdateClusterResponseSchema;
   },
   /**
-   * Asks the cluster itself: version, clock, permissions, and webhooks of other queueing systems.
+   * Checks version, clock, permissions, gang scheduler and webhooks of other queueing systems, by asking the cluster.
+   * Problems of the cluster are findings, not errors.
+   *
+   * NOT_FOUND (CLUSTER_NOT_FOUND): the cluster does not exist, or the server has no credentials for it.
    *
    * @generated from rpc gangway.v1.ClusterService.CheckCluster
    */
@@ -793,7 +879,10 @@ export const ClusterService: GenService<{
     output: typeof CheckClusterResponseSchema;
   },
   /**
-   * Removes a cluster that nothing is placed on, or, to be forgotten, one that is gone for good.
+   * Deletes a cluster that no gang is placed on. With `forget`, deletes one that is gone for good.
+   *
+   * NOT_FOUND (CLUSTER_NOT_FOUND): the cluster does not exist. FAILED_PRECONDITION (CLUSTER_IN_USE): gangs are placed
+   * on it, or the server simulates it.
    *
    * @generated from rpc gangway.v1.ClusterService.DeleteCluster
    */

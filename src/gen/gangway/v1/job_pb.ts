@@ -13,26 +13,30 @@ import type { JsonObject, Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file gangway/v1/job.proto.
  */
 export const file_gangway_v1_job: GenFile = /*@__PURE__*/
-  fileDesc("ChRnYW5nd2F5L3YxL2pvYi5wcm90bxIKZ2FuZ3dheS52MSKHAQoDSm9iEi4KCG1ldGFkYXRhGAEgASgLMhQuZ2FuZ3dheS52MS5NZXRhZGF0YUIGukgDyAEBEikKBHNwZWMYAiABKAsyEy5nYW5nd2F5LnYxLkpvYlNwZWNCBrpIA8gBARIlCgZzdGF0dXMYAyABKAsyFS5nYW5nd2F5LnYxLkpvYlN0YXR1cyLKCQoITWV0YWRhdGES8gEKBG5hbWUYASABKAlC4wG6SN8BugHbAQoNbWV0YWRhdGEubmFtZRKIAW11c3QgYmUgYSBETlMgbGFiZWw6IGF0IG1vc3QgNjMgbG93ZXItY2FzZSBsZXR0ZXJzLCBkaWdpdHMgYW5kICctJywgYmVnaW5uaW5nIGFuZCBlbmRpbmcgd2l0aCBhIGxldHRlciBvciBkaWdpdCwgYmVnaW5uaW5nIHdpdGggYSBsZXR0ZXIaP3RoaXMgPT0gJycgfHwgdGhpcy5tYXRjaGVzKCdeW2Etel0oWy1hLXowLTldezAsNjF9W2EtejAtOV0pPyQnKRK+AQoNZ2VuZXJhdGVfbmFtZRgCIAEoCUKmAbpIogG6AZ4BChZtZXRhZGF0YS5nZW5lcmF0ZV9uYW1lEk5tdXN0IGJlIGF0IG1vc3QgNTAgbG93ZXItY2FzZSBsZXR0ZXJzLCBkaWdpdHMgYW5kICctJywgYmVnaW5uaW5nIHdpdGggYSBsZXR0ZXIaNHRoaXMgPT0gJycgfHwgdGhpcy5tYXRjaGVzKCdeW2Etel1bLWEtejAtOV17MCw0OX0kJykS5QEKCW5hbWVzcGFjZRgDIAEoCULRAbpIzQG6AckBChJtZXRhZGF0YS5uYW1lc3BhY2USb211c3QgYmUgYSBETlMgbGFiZWw6IGF0IG1vc3QgNjMgbG93ZXItY2FzZSBsZXR0ZXJzLCBkaWdpdHMgYW5kICctJywgYmVnaW5uaW5nIGFuZCBlbmRpbmcgd2l0aCBhIGxldHRlciBvciBkaWdpdBpCdGhpcyA9PSAnJyB8fCB0aGlzLm1hdGNoZXMoJ15bYS16MC05XShbLWEtejAtOV17MCw2MX1bYS16MC05XSk/JCcpEg8KB3Byb2plY3QYBCABKAkSCwoDdWlkGAUgASgJEtIBCgZsYWJlbHMYBiADKAsyIC5nYW5nd2F5LnYxLk1ldGFkYXRhLkxhYmVsc0VudHJ5Qp8BukibAZoBlwEQQCJbclkyV14oW2EtejAtOV0oWy1hLXowLTkuXXswLDI1MX1bYS16MC05XSk/Lyk/W0EtWmEtejAtOV0oWy1BLVphLXowLTlfLl17MCw2MX1bQS1aYS16MC05XSk/JCo2cjQyMl4oW0EtWmEtejAtOV0oWy1BLVphLXowLTlfLl17MCw2MX1bQS1aYS16MC05XSk/KT8kEjoKC2Fubm90YXRpb25zGAcgAygLMiUuZ2FuZ3dheS52MS5NZXRhZGF0YS5Bbm5vdGF0aW9uc0VudHJ5EhgKEHJlc291cmNlX3ZlcnNpb24YCCABKAkSLwoLY3JlYXRlX3RpbWUYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2RlbGV0ZV90aW1lGAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgpjcmVhdGVkX2J5GAsgASgJGi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaMgoQQW5ub3RhdGlvbnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIoQDCgdKb2JTcGVjEhUKBGtpbmQYASABKAlCB7pIBHICEAESRgoNcmVwbGljYV9zcGVjcxgCIAMoCzIlLmdhbmd3YXkudjEuSm9iU3BlYy5SZXBsaWNhU3BlY3NFbnRyeUIIukgFmgECEBASKQoKcnVuX3BvbGljeRgDIAEoCzIVLmdhbmd3YXkudjEuUnVuUG9saWN5EioKCWtpbmRfc3BlYxgEIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSFQoIcHJpb3JpdHkYBSABKAVIAIgBARIoCglwbGFjZW1lbnQYBiABKAsyFS5nYW5nd2F5LnYxLlBsYWNlbWVudBInCgZpbnB1dHMYByABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0GkwKEVJlcGxpY2FTcGVjc0VudHJ5EgsKA2tleRgBIAEoCRImCgV2YWx1ZRgCIAEoCzIXLmdhbmd3YXkudjEuUmVwbGljYVNwZWM6AjgBQgsKCV9wcmlvcml0eSKtAQoLUmVwbGljYVNwZWMSIQoIcmVwbGljYXMYASABKAVCCrpIBxoFGJBOKABIAIgBARIxCgh0ZW1wbGF0ZRgCIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCBrpIA8gBARI7Cg5yZXN0YXJ0X3BvbGljeRgDIAEoDjIZLmdhbmd3YXkudjEuUmVzdGFydFBvbGljeUIIukgFggECEAFCCwoJX3JlcGxpY2FzIqUFCglSdW5Qb2xpY3kSPgoQY2xlYW5fcG9kX3BvbGljeRgBIAEoDjIaLmdhbmd3YXkudjEuQ2xlYW5Qb2RQb2xpY3lCCLpIBYIBAhABEjAKGnR0bF9zZWNvbmRzX2FmdGVyX2ZpbmlzaGVkGAIgASgFQge6SAQaAigASACIAQESMwoXYWN0aXZlX2RlYWRsaW5lX3NlY29uZHMYAyABKANCDbpICiIIGIC84N8LIABIAYgBARIjCg1iYWNrb2ZmX2xpbWl0GAQgASgFQge6SAQaAigASAKIAQESNwoRc2NoZWR1bGluZ19wb2xpY3kYBSABKAsyHC5nYW5nd2F5LnYxLlNjaGVkdWxpbmdQb2xpY3kSOQoNcmVzdGFydF9zY29wZRgGIAEoDjIYLmdhbmd3YXkudjEuUmVzdGFydFNjb3BlQgi6SAWCAQIQARIqChRzeXN0ZW1fYmFja29mZl9saW1pdBgHIAEoBUIHukgEGgIoAEgDiAEBEjUKH2ludGVycnVwdGlibGVfZmFpbHVyZV90aHJlc2hvbGQYCiABKAVCB7pIBBoCKAFIBIgBARIUCgdzdXNwZW5kGAggASgISAWIAQESGgoNaW50ZXJydXB0aWJsZRgJIAEoCEgGiAEBEhsKCWNhY2hlX2tleRgLIAEoCUIIukgFcgMY/QFCHQobX3R0bF9zZWNvbmRzX2FmdGVyX2ZpbmlzaGVkQhoKGF9hY3RpdmVfZGVhZGxpbmVfc2Vjb25kc0IQCg5fYmFja29mZl9saW1pdEIXChVfc3lzdGVtX2JhY2tvZmZfbGltaXRCIgogX2ludGVycnVwdGlibGVfZmFpbHVyZV90aHJlc2hvbGRCCgoIX3N1c3BlbmRCEAoOX2ludGVycnVwdGlibGUi1gIKEFNjaGVkdWxpbmdQb2xpY3kSIwoNbWluX2F2YWlsYWJsZRgBIAEoBUIHukgEGgIoAUgAiAEBEhYKBXF1ZXVlGAIgASgJQge6SARyAhg/Ei4KGHNjaGVkdWxlX3RpbWVvdXRfc2Vjb25kcxgDIAEoBUIHukgEGgIoAEgBiAEBEk8KDW1pbl9yZXNvdXJjZXMYBCADKAsyLi5nYW5nd2F5LnYxLlNjaGVkdWxpbmdQb2xpY3kuTWluUmVzb3VyY2VzRW50cnlCCLpIBZoBAhBAEiAKDnByaW9yaXR5X2NsYXNzGAUgASgJQgi6SAVyAxj9ARozChFNaW5SZXNvdXJjZXNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQhAKDl9taW5fYXZhaWxhYmxlQhsKGV9zY2hlZHVsZV90aW1lb3V0X3NlY29uZHMiwwEKCVBsYWNlbWVudBIaCghjbHVzdGVycxgBIAMoCUIIukgFkgECEEASRAoQY2x1c3Rlcl9zZWxlY3RvchgCIAMoCzIqLmdhbmd3YXkudjEuUGxhY2VtZW50LkNsdXN0ZXJTZWxlY3RvckVudHJ5EhwKCmdwdV9tb2RlbHMYAyADKAlCCLpIBZIBAhBAGjYKFENsdXN0ZXJTZWxlY3RvckVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiiQUKCUpvYlN0YXR1cxIjCgVwaGFzZRgBIAEoDjIULmdhbmd3YXkudjEuSm9iUGhhc2USEAoIZHJhaW5pbmcYAiABKAgSLAoKY29uZGl0aW9ucxgDIAMoCzIYLmdhbmd3YXkudjEuSm9iQ29uZGl0aW9uEkQKEHJlcGxpY2Ffc3RhdHVzZXMYBCADKAsyKi5nYW5nd2F5LnYxLkpvYlN0YXR1cy5SZXBsaWNhU3RhdHVzZXNFbnRyeRIuCgpzdGFydF90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIzCg9jb21wbGV0aW9uX3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEigKCWFkbWlzc2lvbhgHIAEoCzIVLmdhbmd3YXkudjEuQWRtaXNzaW9uEiQKB3dhaXRpbmcYCCABKAsyEy5nYW5nd2F5LnYxLldhaXRpbmcSJAoHZmFpbHVyZRgJIAEoCzITLmdhbmd3YXkudjEuRmFpbHVyZRImCghhdHRlbXB0cxgKIAEoCzIULmdhbmd3YXkudjEuQXR0ZW1wdHMSFQoNbWluX2F2YWlsYWJsZRgLIAEoBRIWCg50b3RhbF9yZXBsaWNhcxgMIAEoBRIiCgRpbmZvGA0gASgLMhQuZ2FuZ3dheS52MS5UYXNrSW5mbxIoCgZwbHVnaW4YDiABKAsyGC5nYW5nd2F5LnYxLlBsdWdpblN0YXR1cxpRChRSZXBsaWNhU3RhdHVzZXNFbnRyeRILCgNrZXkYASABKAkSKAoFdmFsdWUYAiABKAsyGS5nYW5nd2F5LnYxLlJlcGxpY2FTdGF0dXM6AjgBIuIBCgxQbHVnaW5TdGF0dXMSJgoFc3RhZ2UYASABKA4yFy5nYW5nd2F5LnYxLlBsdWdpblN0YWdlEg8KB2F0dGVtcHQYAiABKAUSFQoNc3RhdGVfdmVyc2lvbhgDIAEoBRImCgVzdGF0ZRgEIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSFAoMZmFpbGVkX2NhbGxzGAUgASgFEhQKDGxhc3RfZmFpbHVyZRgGIAEoCRIuCgpub3RfYmVmb3JlGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCL+AgoIVGFza0luZm8SIQoEbG9ncxgBIAMoCzITLmdhbmd3YXkudjEuTG9nTGluaxIkCgVwaGFzZRgCIAEoDjIVLmdhbmd3YXkudjEuVGFza1BoYXNlEhUKDXBoYXNlX3ZlcnNpb24YAyABKAMSDgoGcmVhc29uGAQgASgJEjgKEmV4dGVybmFsX3Jlc291cmNlcxgFIAMoCzIcLmdhbmd3YXkudjEuRXh0ZXJuYWxSZXNvdXJjZRIvCgtvY2N1cnJlZF9hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLcmVwb3J0ZWRfYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjgKEmFkZGl0aW9uYWxfcmVhc29ucxgIIAMoCzIcLmdhbmd3YXkudjEuQWRkaXRpb25hbFJlYXNvbhIsCgtjdXN0b21faW5mbxgJIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QiSAoHTG9nTGluaxIMCgRuYW1lGAEgASgJEgsKA3VyaRgCIAEoCRIPCgdyZXBsaWNhGAMgASgJEhEKCWNvbnRhaW5lchgEIAEoCSLWAQoQRXh0ZXJuYWxSZXNvdXJjZRITCgtleHRlcm5hbF9pZBgBIAEoCRINCgVpbmRleBgCIAEoAxIVCg1yZXRyeV9hdHRlbXB0GAMgASgDEiQKBXBoYXNlGAQgASgOMhUuZ2FuZ3dheS52MS5UYXNrUGhhc2USLQoMY2FjaGVfc3RhdHVzGAUgASgOMhcuZ2FuZ3dheS52MS5DYWNoZVN0YXR1cxIhCgRsb2dzGAYgAygLMhMuZ2FuZ3dheS52MS5Mb2dMaW5rEg8KB3JlcGxpY2EYByABKAkiUwoQQWRkaXRpb25hbFJlYXNvbhIOCgZyZWFzb24YASABKAkSLwoLb2NjdXJyZWRfYXQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIr0BCgxKb2JDb25kaXRpb24SDAoEdHlwZRgBIAEoCRIOCgZzdGF0dXMYAiABKAkSDgoGcmVhc29uGAMgASgJEg8KB21lc3NhZ2UYBCABKAkSNAoQbGFzdF91cGRhdGVfdGltZRgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASOAoUbGFzdF90cmFuc2l0aW9uX3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIlQKDVJlcGxpY2FTdGF0dXMSDgoGYWN0aXZlGAEgASgFEhEKCXN1Y2NlZWRlZBgCIAEoBRIOCgZmYWlsZWQYAyABKAUSEAoIc2VsZWN0b3IYBCABKAkiyQIKCUFkbWlzc2lvbhIOCgZudW1iZXIYASABKAUSDwoHY2x1c3RlchgCIAEoCRIuCgphZG1pdF90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIzCgdtZW1iZXJzGAQgAygLMiIuZ2FuZ3dheS52MS5BZG1pc3Npb24uTWVtYmVyc0VudHJ5EjMKB2ZsYXZvcnMYBSADKAsyIi5nYW5nd2F5LnYxLkFkbWlzc2lvbi5GbGF2b3JzRW50cnkSIQoGdG9rZW5zGAYgAygLMhEuZ2FuZ3dheS52MS5Ub2tlbhouCgxNZW1iZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgFOgI4ARouCgxGbGF2b3JzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASI0CgVUb2tlbhIMCgRwb29sGAEgASgJEg4KBmFtb3VudBgCIAEoAxINCgVmZW5jZRgDIAEoAyJnCgdXYWl0aW5nEg4KBnJlYXNvbhgBIAEoCRIPCgdtZXNzYWdlGAIgASgJEikKBXNpbmNlGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIQCghwb3NpdGlvbhgEIAEoBSKIAQoHRmFpbHVyZRIMCgRjb2RlGAEgASgJEiUKBGtpbmQYAiABKA4yFy5nYW5nd2F5LnYxLkZhaWx1cmVLaW5kEg8KB21lc3NhZ2UYAyABKAkSEQoJY29udGFpbmVyGAQgASgJEhYKCWV4aXRfY29kZRgFIAEoBUgAiAEBQgwKCl9leGl0X2NvZGUijwEKCEF0dGVtcHRzEgwKBHVzZXIYASABKAUSDgoGc3lzdGVtGAIgASgFEjQKCHJlcGxpY2FzGAMgAygLMiIuZ2FuZ3dheS52MS5BdHRlbXB0cy5SZXBsaWNhc0VudHJ5Gi8KDVJlcGxpY2FzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgFOgI4ASqhAQoNUmVzdGFydFBvbGljeRIeChpSRVNUQVJUX1BPTElDWV9VTlNQRUNJRklFRBAAEhkKFVJFU1RBUlRfUE9MSUNZX0FMV0FZUxABEh0KGVJFU1RBUlRfUE9MSUNZX09OX0ZBSUxVUkUQAhIYChRSRVNUQVJUX1BPTElDWV9ORVZFUhADEhwKGFJFU1RBUlRfUE9MSUNZX0VYSVRfQ09ERRAEKmAKDFJlc3RhcnRTY29wZRIdChlSRVNUQVJUX1NDT1BFX1VOU1BFQ0lGSUVEEAASGQoVUkVTVEFSVF9TQ09QRV9SRVBMSUNBEAESFgoSUkVTVEFSVF9TQ09QRV9HQU5HEAIqhQEKDkNsZWFuUG9kUG9saWN5EiAKHENMRUFOX1BPRF9QT0xJQ1lfVU5TUEVDSUZJRUQQABIYChRDTEVBTl9QT0RfUE9MSUNZX0FMTBABEhwKGENMRUFOX1BPRF9QT0xJQ1lfUlVOTklORxACEhkKFUNMRUFOX1BPRF9QT0xJQ1lfTk9ORRADKv4BCghKb2JQaGFzZRIZChVKT0JfUEhBU0VfVU5TUEVDSUZJRUQQABIVChFKT0JfUEhBU0VfV0FJVElORxABEhYKEkpPQl9QSEFTRV9BRE1JVFRFRBACEhYKEkpPQl9QSEFTRV9TVEFSVElORxADEhUKEUpPQl9QSEFTRV9SVU5OSU5HEAQSGAoUSk9CX1BIQVNFX1JFU1RBUlRJTkcQBRIXChNKT0JfUEhBU0VfU1VDQ0VFREVEEAYSFAoQSk9CX1BIQVNFX0ZBSUxFRBAHEhcKE0pPQl9QSEFTRV9DQU5DRUxMRUQQCBIXChNKT0JfUEhBU0VfU1VTUEVOREVEEAkqjgEKC1BsdWdpblN0YWdlEhwKGFBMVUdJTl9TVEFHRV9VTlNQRUNJRklFRBAAEhcKE1BMVUdJTl9TVEFHRV9IQU5ETEUQARIWChJQTFVHSU5fU1RBR0VfQUJPUlQQAhIZChVQTFVHSU5fU1RBR0VfRklOQUxJWkUQAxIVChFQTFVHSU5fU1RBR0VfRE9ORRAEKskCCglUYXNrUGhhc2USGgoWVEFTS19QSEFTRV9VTlNQRUNJRklFRBAAEhgKFFRBU0tfUEhBU0VfTk9UX1JFQURZEAESJAogVEFTS19QSEFTRV9XQUlUSU5HX0ZPUl9SRVNPVVJDRVMQAhIgChxUQVNLX1BIQVNFX1dBSVRJTkdfRk9SX0NBQ0hFEAMSFQoRVEFTS19QSEFTRV9RVUVVRUQQBBIbChdUQVNLX1BIQVNFX0lOSVRJQUxJWklORxAFEhYKElRBU0tfUEhBU0VfUlVOTklORxAGEhYKElRBU0tfUEhBU0VfU1VDQ0VTUxAHEiAKHFRBU0tfUEhBU0VfUkVUUllBQkxFX0ZBSUxVUkUQCBIgChxUQVNLX1BIQVNFX1BFUk1BTkVOVF9GQUlMVVJFEAkSFgoSVEFTS19QSEFTRV9BQk9SVEVEEAoqjwEKC0NhY2hlU3RhdHVzEhwKGENBQ0hFX1NUQVRVU19VTlNQRUNJRklFRBAAEhkKFUNBQ0hFX1NUQVRVU19ESVNBQkxFRBABEhUKEUNBQ0hFX1NUQVRVU19NSVNTEAISFAoQQ0FDSEVfU1RBVFVTX0hJVBADEhoKFkNBQ0hFX1NUQVRVU19QT1BVTEFURUQQBCpbCgtGYWlsdXJlS2luZBIcChhGQUlMVVJFX0tJTkRfVU5TUEVDSUZJRUQQABIVChFGQUlMVVJFX0tJTkRfVVNFUhABEhcKE0ZBSUxVUkVfS0lORF9TWVNURU0QAmIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_struct, file_google_protobuf_timestamp]);
+  fileDesc("ChRnYW5nd2F5L3YxL2pvYi5wcm90bxIKZ2FuZ3dheS52MSKHAQoDSm9iEi4KCG1ldGFkYXRhGAEgASgLMhQuZ2FuZ3dheS52MS5NZXRhZGF0YUIGukgDyAEBEikKBHNwZWMYAiABKAsyEy5nYW5nd2F5LnYxLkpvYlNwZWNCBrpIA8gBARIlCgZzdGF0dXMYAyABKAsyFS5nYW5nd2F5LnYxLkpvYlN0YXR1cyLSDAoITWV0YWRhdGES5wEKBG5hbWUYASABKAlC2AG6SNQBugHQAQoNbWV0YWRhdGEubmFtZRJ+bXVzdCBiZSBhIEROUyBsYWJlbCB0aGF0IGJlZ2lucyB3aXRoIGEgbGV0dGVyOiBhdCBtb3N0IDYzIGxvd2VyLWNhc2UgbGV0dGVycywgZGlnaXRzIGFuZCAnLScsIGFuZCBhIGxldHRlciBvciBkaWdpdCBhdCB0aGUgZW5kGj90aGlzID09ICcnIHx8IHRoaXMubWF0Y2hlcygnXlthLXpdKFstYS16MC05XXswLDYxfVthLXowLTldKT8kJykSvgEKDWdlbmVyYXRlX25hbWUYAiABKAlCpgG6SKIBugGeAQoWbWV0YWRhdGEuZ2VuZXJhdGVfbmFtZRJObXVzdCBiZSBhdCBtb3N0IDUwIGxvd2VyLWNhc2UgbGV0dGVycywgZGlnaXRzIGFuZCAnLScsIGFuZCBiZWdpbiB3aXRoIGEgbGV0dGVyGjR0aGlzID09ICcnIHx8IHRoaXMubWF0Y2hlcygnXlthLXpdWy1hLXowLTldezAsNDl9JCcpEuUBCgluYW1lc3BhY2UYAyABKAlC0QG6SM0BugHJAQoSbWV0YWRhdGEubmFtZXNwYWNlEm9tdXN0IGJlIGEgRE5TIGxhYmVsOiBhdCBtb3N0IDYzIGxvd2VyLWNhc2UgbGV0dGVycywgZGlnaXRzIGFuZCAnLScsIGJlZ2lubmluZyBhbmQgZW5kaW5nIHdpdGggYSBsZXR0ZXIgb3IgZGlnaXQaQnRoaXMgPT0gJycgfHwgdGhpcy5tYXRjaGVzKCdeW2EtejAtOV0oWy1hLXowLTldezAsNjF9W2EtejAtOV0pPyQnKRIPCgdwcm9qZWN0GAQgASgJEgsKA3VpZBgFIAEoCRLlBAoGbGFiZWxzGAYgAygLMiAuZ2FuZ3dheS52MS5NZXRhZGF0YS5MYWJlbHNFbnRyeUKyBLpIrgSaAaoEEEAiwAK6AbwCChNtZXRhZGF0YS5sYWJlbHMua2V5ErsBbXVzdCBiZSBhIGxhYmVsIGtleSBvZiBLdWJlcm5ldGVzLCBzdWNoIGFzIHRlYW0gb3IgZXhhbXBsZS5jb20vdGVhbTogYXQgbW9zdCA2MyBsZXR0ZXJzLCBkaWdpdHMsICctJywgJ18nIGFuZCAnLicsIHdpdGggYSBsZXR0ZXIgb3IgZGlnaXQgYXQgYm90aCBlbmRzOyBvcHRpb25hbGx5IGFmdGVyIGEgRE5TIG5hbWUgYW5kICcvJxpndGhpcy5tYXRjaGVzKCdeKFthLXowLTldKFstYS16MC05Ll17MCwyNTF9W2EtejAtOV0pPy8pP1tBLVphLXowLTldKFstQS1aYS16MC05Xy5dezAsNjF9W0EtWmEtejAtOV0pPyQnKSriAboB3gEKFW1ldGFkYXRhLmxhYmVscy52YWx1ZRKAAW11c3QgYmUgYSBsYWJlbCB2YWx1ZSBvZiBLdWJlcm5ldGVzOiBlbXB0eSwgb3IgYXQgbW9zdCA2MyBsZXR0ZXJzLCBkaWdpdHMsICctJywgJ18nIGFuZCAnLicsIHdpdGggYSBsZXR0ZXIgb3IgZGlnaXQgYXQgYm90aCBlbmRzGkJ0aGlzLm1hdGNoZXMoJ14oW0EtWmEtejAtOV0oWy1BLVphLXowLTlfLl17MCw2MX1bQS1aYS16MC05XSk/KT8kJykSOgoLYW5ub3RhdGlvbnMYByADKAsyJS5nYW5nd2F5LnYxLk1ldGFkYXRhLkFubm90YXRpb25zRW50cnkSGAoQcmVzb3VyY2VfdmVyc2lvbhgIIAEoCRIvCgtjcmVhdGVfdGltZRgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLZGVsZXRlX3RpbWUYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCmNyZWF0ZWRfYnkYCyABKAkaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARoyChBBbm5vdGF0aW9uc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEihAMKB0pvYlNwZWMSFQoEa2luZBgBIAEoCUIHukgEcgIQARJGCg1yZXBsaWNhX3NwZWNzGAIgAygLMiUuZ2FuZ3dheS52MS5Kb2JTcGVjLlJlcGxpY2FTcGVjc0VudHJ5Qgi6SAWaAQIQEBIpCgpydW5fcG9saWN5GAMgASgLMhUuZ2FuZ3dheS52MS5SdW5Qb2xpY3kSKgoJa2luZF9zcGVjGAQgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIVCghwcmlvcml0eRgFIAEoBUgAiAEBEigKCXBsYWNlbWVudBgGIAEoCzIVLmdhbmd3YXkudjEuUGxhY2VtZW50EicKBmlucHV0cxgHIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QaTAoRUmVwbGljYVNwZWNzRW50cnkSCwoDa2V5GAEgASgJEiYKBXZhbHVlGAIgASgLMhcuZ2FuZ3dheS52MS5SZXBsaWNhU3BlYzoCOAFCCwoJX3ByaW9yaXR5Iq0BCgtSZXBsaWNhU3BlYxIhCghyZXBsaWNhcxgBIAEoBUIKukgHGgUYkE4oAEgAiAEBEjEKCHRlbXBsYXRlGAIgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEIGukgDyAEBEjsKDnJlc3RhcnRfcG9saWN5GAMgASgOMhkuZ2FuZ3dheS52MS5SZXN0YXJ0UG9saWN5Qgi6SAWCAQIQAUILCglfcmVwbGljYXMipQUKCVJ1blBvbGljeRI+ChBjbGVhbl9wb2RfcG9saWN5GAEgASgOMhouZ2FuZ3dheS52MS5DbGVhblBvZFBvbGljeUIIukgFggECEAESMAoadHRsX3NlY29uZHNfYWZ0ZXJfZmluaXNoZWQYAiABKAVCB7pIBBoCKABIAIgBARIzChdhY3RpdmVfZGVhZGxpbmVfc2Vjb25kcxgDIAEoA0INukgKIggYgLzg3wsgAEgBiAEBEiMKDWJhY2tvZmZfbGltaXQYBCABKAVCB7pIBBoCKABIAogBARI3ChFzY2hlZHVsaW5nX3BvbGljeRgFIAEoCzIcLmdhbmd3YXkudjEuU2NoZWR1bGluZ1BvbGljeRI5Cg1yZXN0YXJ0X3Njb3BlGAYgASgOMhguZ2FuZ3dheS52MS5SZXN0YXJ0U2NvcGVCCLpIBYIBAhABEioKFHN5c3RlbV9iYWNrb2ZmX2xpbWl0GAcgASgFQge6SAQaAigASAOIAQESNQofaW50ZXJydXB0aWJsZV9mYWlsdXJlX3RocmVzaG9sZBgKIAEoBUIHukgEGgIoAUgEiAEBEhQKB3N1c3BlbmQYCCABKAhIBYgBARIaCg1pbnRlcnJ1cHRpYmxlGAkgASgISAaIAQESGwoJY2FjaGVfa2V5GAsgASgJQgi6SAVyAxj9AUIdChtfdHRsX3NlY29uZHNfYWZ0ZXJfZmluaXNoZWRCGgoYX2FjdGl2ZV9kZWFkbGluZV9zZWNvbmRzQhAKDl9iYWNrb2ZmX2xpbWl0QhcKFV9zeXN0ZW1fYmFja29mZl9saW1pdEIiCiBfaW50ZXJydXB0aWJsZV9mYWlsdXJlX3RocmVzaG9sZEIKCghfc3VzcGVuZEIQCg5faW50ZXJydXB0aWJsZSLWAgoQU2NoZWR1bGluZ1BvbGljeRIjCg1taW5fYXZhaWxhYmxlGAEgASgFQge6SAQaAigBSACIAQESFgoFcXVldWUYAiABKAlCB7pIBHICGD8SLgoYc2NoZWR1bGVfdGltZW91dF9zZWNvbmRzGAMgASgFQge6SAQaAigASAGIAQESTwoNbWluX3Jlc291cmNlcxgEIAMoCzIuLmdhbmd3YXkudjEuU2NoZWR1bGluZ1BvbGljeS5NaW5SZXNvdXJjZXNFbnRyeUIIukgFmgECEEASIAoOcHJpb3JpdHlfY2xhc3MYBSABKAlCCLpIBXIDGP0BGjMKEU1pblJlc291cmNlc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCEAoOX21pbl9hdmFpbGFibGVCGwoZX3NjaGVkdWxlX3RpbWVvdXRfc2Vjb25kcyLDAQoJUGxhY2VtZW50EhoKCGNsdXN0ZXJzGAEgAygJQgi6SAWSAQIQQBJEChBjbHVzdGVyX3NlbGVjdG9yGAIgAygLMiouZ2FuZ3dheS52MS5QbGFjZW1lbnQuQ2x1c3RlclNlbGVjdG9yRW50cnkSHAoKZ3B1X21vZGVscxgDIAMoCUIIukgFkgECEEAaNgoUQ2x1c3RlclNlbGVjdG9yRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASKJBQoJSm9iU3RhdHVzEiMKBXBoYXNlGAEgASgOMhQuZ2FuZ3dheS52MS5Kb2JQaGFzZRIQCghkcmFpbmluZxgCIAEoCBIsCgpjb25kaXRpb25zGAMgAygLMhguZ2FuZ3dheS52MS5Kb2JDb25kaXRpb24SRAoQcmVwbGljYV9zdGF0dXNlcxgEIAMoCzIqLmdhbmd3YXkudjEuSm9iU3RhdHVzLlJlcGxpY2FTdGF0dXNlc0VudHJ5Ei4KCnN0YXJ0X3RpbWUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjMKD2NvbXBsZXRpb25fdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKAoJYWRtaXNzaW9uGAcgASgLMhUuZ2FuZ3dheS52MS5BZG1pc3Npb24SJAoHd2FpdGluZxgIIAEoCzITLmdhbmd3YXkudjEuV2FpdGluZxIkCgdmYWlsdXJlGAkgASgLMhMuZ2FuZ3dheS52MS5GYWlsdXJlEiYKCGF0dGVtcHRzGAogASgLMhQuZ2FuZ3dheS52MS5BdHRlbXB0cxIVCg1taW5fYXZhaWxhYmxlGAsgASgFEhYKDnRvdGFsX3JlcGxpY2FzGAwgASgFEiIKBGluZm8YDSABKAsyFC5nYW5nd2F5LnYxLlRhc2tJbmZvEigKBnBsdWdpbhgOIAEoCzIYLmdhbmd3YXkudjEuUGx1Z2luU3RhdHVzGlEKFFJlcGxpY2FTdGF0dXNlc0VudHJ5EgsKA2tleRgBIAEoCRIoCgV2YWx1ZRgCIAEoCzIZLmdhbmd3YXkudjEuUmVwbGljYVN0YXR1czoCOAEi4gEKDFBsdWdpblN0YXR1cxImCgVzdGFnZRgBIAEoDjIXLmdhbmd3YXkudjEuUGx1Z2luU3RhZ2USDwoHYXR0ZW1wdBgCIAEoBRIVCg1zdGF0ZV92ZXJzaW9uGAMgASgFEiYKBXN0YXRlGAQgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIUCgxmYWlsZWRfY2FsbHMYBSABKAUSFAoMbGFzdF9mYWlsdXJlGAYgASgJEi4KCm5vdF9iZWZvcmUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIv4CCghUYXNrSW5mbxIhCgRsb2dzGAEgAygLMhMuZ2FuZ3dheS52MS5Mb2dMaW5rEiQKBXBoYXNlGAIgASgOMhUuZ2FuZ3dheS52MS5UYXNrUGhhc2USFQoNcGhhc2VfdmVyc2lvbhgDIAEoAxIOCgZyZWFzb24YBCABKAkSOAoSZXh0ZXJuYWxfcmVzb3VyY2VzGAUgAygLMhwuZ2FuZ3dheS52MS5FeHRlcm5hbFJlc291cmNlEi8KC29jY3VycmVkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgtyZXBvcnRlZF9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASOAoSYWRkaXRpb25hbF9yZWFzb25zGAggAygLMhwuZ2FuZ3dheS52MS5BZGRpdGlvbmFsUmVhc29uEiwKC2N1c3RvbV9pbmZvGAkgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdCJICgdMb2dMaW5rEgwKBG5hbWUYASABKAkSCwoDdXJpGAIgASgJEg8KB3JlcGxpY2EYAyABKAkSEQoJY29udGFpbmVyGAQgASgJItYBChBFeHRlcm5hbFJlc291cmNlEhMKC2V4dGVybmFsX2lkGAEgASgJEg0KBWluZGV4GAIgASgDEhUKDXJldHJ5X2F0dGVtcHQYAyABKAMSJAoFcGhhc2UYBCABKA4yFS5nYW5nd2F5LnYxLlRhc2tQaGFzZRItCgxjYWNoZV9zdGF0dXMYBSABKA4yFy5nYW5nd2F5LnYxLkNhY2hlU3RhdHVzEiEKBGxvZ3MYBiADKAsyEy5nYW5nd2F5LnYxLkxvZ0xpbmsSDwoHcmVwbGljYRgHIAEoCSJTChBBZGRpdGlvbmFsUmVhc29uEg4KBnJlYXNvbhgBIAEoCRIvCgtvY2N1cnJlZF9hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAivQEKDEpvYkNvbmRpdGlvbhIMCgR0eXBlGAEgASgJEg4KBnN0YXR1cxgCIAEoCRIOCgZyZWFzb24YAyABKAkSDwoHbWVzc2FnZRgEIAEoCRI0ChBsYXN0X3VwZGF0ZV90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI4ChRsYXN0X3RyYW5zaXRpb25fdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiVAoNUmVwbGljYVN0YXR1cxIOCgZhY3RpdmUYASABKAUSEQoJc3VjY2VlZGVkGAIgASgFEg4KBmZhaWxlZBgDIAEoBRIQCghzZWxlY3RvchgEIAEoCSLJAgoJQWRtaXNzaW9uEg4KBm51bWJlchgBIAEoBRIPCgdjbHVzdGVyGAIgASgJEi4KCmFkbWl0X3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjMKB21lbWJlcnMYBCADKAsyIi5nYW5nd2F5LnYxLkFkbWlzc2lvbi5NZW1iZXJzRW50cnkSMwoHZmxhdm9ycxgFIAMoCzIiLmdhbmd3YXkudjEuQWRtaXNzaW9uLkZsYXZvcnNFbnRyeRIhCgZ0b2tlbnMYBiADKAsyES5nYW5nd2F5LnYxLlRva2VuGi4KDE1lbWJlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAU6AjgBGi4KDEZsYXZvcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIjQKBVRva2VuEgwKBHBvb2wYASABKAkSDgoGYW1vdW50GAIgASgDEg0KBWZlbmNlGAMgASgDImcKB1dhaXRpbmcSDgoGcmVhc29uGAEgASgJEg8KB21lc3NhZ2UYAiABKAkSKQoFc2luY2UYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCHBvc2l0aW9uGAQgASgFIogBCgdGYWlsdXJlEgwKBGNvZGUYASABKAkSJQoEa2luZBgCIAEoDjIXLmdhbmd3YXkudjEuRmFpbHVyZUtpbmQSDwoHbWVzc2FnZRgDIAEoCRIRCgljb250YWluZXIYBCABKAkSFgoJZXhpdF9jb2RlGAUgASgFSACIAQFCDAoKX2V4aXRfY29kZSKPAQoIQXR0ZW1wdHMSDAoEdXNlchgBIAEoBRIOCgZzeXN0ZW0YAiABKAUSNAoIcmVwbGljYXMYAyADKAsyIi5nYW5nd2F5LnYxLkF0dGVtcHRzLlJlcGxpY2FzRW50cnkaLwoNUmVwbGljYXNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAU6AjgBKqEBCg1SZXN0YXJ0UG9saWN5Eh4KGlJFU1RBUlRfUE9MSUNZX1VOU1BFQ0lGSUVEEAASGQoVUkVTVEFSVF9QT0xJQ1lfQUxXQVlTEAESHQoZUkVTVEFSVF9QT0xJQ1lfT05fRkFJTFVSRRACEhgKFFJFU1RBUlRfUE9MSUNZX05FVkVSEAMSHAoYUkVTVEFSVF9QT0xJQ1lfRVhJVF9DT0RFEAQqYAoMUmVzdGFydFNjb3BlEh0KGVJFU1RBUlRfU0NPUEVfVU5TUEVDSUZJRUQQABIZChVSRVNUQVJUX1NDT1BFX1JFUExJQ0EQARIWChJSRVNUQVJUX1NDT1BFX0dBTkcQAiqFAQoOQ2xlYW5Qb2RQb2xpY3kSIAocQ0xFQU5fUE9EX1BPTElDWV9VTlNQRUNJRklFRBAAEhgKFENMRUFOX1BPRF9QT0xJQ1lfQUxMEAESHAoYQ0xFQU5fUE9EX1BPTElDWV9SVU5OSU5HEAISGQoVQ0xFQU5fUE9EX1BPTElDWV9OT05FEAMq/gEKCEpvYlBoYXNlEhkKFUpPQl9QSEFTRV9VTlNQRUNJRklFRBAAEhUKEUpPQl9QSEFTRV9XQUlUSU5HEAESFgoSSk9CX1BIQVNFX0FETUlUVEVEEAISFgoSSk9CX1BIQVNFX1NUQVJUSU5HEAMSFQoRSk9CX1BIQVNFX1JVTk5JTkcQBBIYChRKT0JfUEhBU0VfUkVTVEFSVElORxAFEhcKE0pPQl9QSEFTRV9TVUNDRUVERUQQBhIUChBKT0JfUEhBU0VfRkFJTEVEEAcSFwoTSk9CX1BIQVNFX0NBTkNFTExFRBAIEhcKE0pPQl9QSEFTRV9TVVNQRU5ERUQQCSqOAQoLUGx1Z2luU3RhZ2USHAoYUExVR0lOX1NUQUdFX1VOU1BFQ0lGSUVEEAASFwoTUExVR0lOX1NUQUdFX0hBTkRMRRABEhYKElBMVUdJTl9TVEFHRV9BQk9SVBACEhkKFVBMVUdJTl9TVEFHRV9GSU5BTElaRRADEhUKEVBMVUdJTl9TVEFHRV9ET05FEAQqyQIKCVRhc2tQaGFzZRIaChZUQVNLX1BIQVNFX1VOU1BFQ0lGSUVEEAASGAoUVEFTS19QSEFTRV9OT1RfUkVBRFkQARIkCiBUQVNLX1BIQVNFX1dBSVRJTkdfRk9SX1JFU09VUkNFUxACEiAKHFRBU0tfUEhBU0VfV0FJVElOR19GT1JfQ0FDSEUQAxIVChFUQVNLX1BIQVNFX1FVRVVFRBAEEhsKF1RBU0tfUEhBU0VfSU5JVElBTElaSU5HEAUSFgoSVEFTS19QSEFTRV9SVU5OSU5HEAYSFgoSVEFTS19QSEFTRV9TVUNDRVNTEAcSIAocVEFTS19QSEFTRV9SRVRSWUFCTEVfRkFJTFVSRRAIEiAKHFRBU0tfUEhBU0VfUEVSTUFORU5UX0ZBSUxVUkUQCRIWChJUQVNLX1BIQVNFX0FCT1JURUQQCiqPAQoLQ2FjaGVTdGF0dXMSHAoYQ0FDSEVfU1RBVFVTX1VOU1BFQ0lGSUVEEAASGQoVQ0FDSEVfU1RBVFVTX0RJU0FCTEVEEAESFQoRQ0FDSEVfU1RBVFVTX01JU1MQAhIUChBDQUNIRV9TVEFUVVNfSElUEAMSGgoWQ0FDSEVfU1RBVFVTX1BPUFVMQVRFRBAEKlsKC0ZhaWx1cmVLaW5kEhwKGEZBSUxVUkVfS0lORF9VTlNQRUNJRklFRBAAEhUKEUZBSUxVUkVfS0lORF9VU0VSEAESFwoTRkFJTFVSRV9LSU5EX1NZU1RFTRACYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
- * A distributed training job: what the user wants, and how far it has come.
+ * A distributed training job: its specification and its status. A Kubeflow manifest maps to it one to one.
  *
  * @generated from message gangway.v1.Job
  */
 export type Job = Message<"gangway.v1.Job"> & {
   /**
+   * Required.
+   *
    * @generated from field: gangway.v1.Metadata metadata = 1;
    */
   metadata?: Metadata | undefined;
 
   /**
+   * Required.
+   *
    * @generated from field: gangway.v1.JobSpec spec = 2;
    */
   spec?: JobSpec | undefined;
 
   /**
-   * Read only.
+   * Output only; ignored in requests.
    *
    * @generated from field: gangway.v1.JobStatus status = 3;
    */
@@ -47,83 +51,86 @@ export const JobSchema: GenMessage<Job> = /*@__PURE__*/
   messageDesc(file_gangway_v1_job, 0);
 
 /**
- * Who a job is. A job is found by namespace and name, or by its uid.
+ * The identity of a job. Namespace and name identify a job while it exists; the uid identifies it forever.
  *
  * @generated from message gangway.v1.Metadata
  */
 export type Metadata = Message<"gangway.v1.Metadata"> & {
   /**
-   * A DNS label, unique in its namespace over all kinds. Pods are named NAME-ROLE-INDEX, and no pod's name may be longer than 63 characters.
+   * A DNS label, unique within the namespace across all kinds. Set either name or generate_name. Pods are named
+   * NAME-ROLE-INDEX; a job is refused if a pod's name would be longer than 63 characters.
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * With an empty name: the name becomes this prefix and a random suffix.
+   * A prefix of the name. The server appends a random suffix. Only in CreateJob, and only if name is empty.
    *
    * @generated from field: string generate_name = 2;
    */
   generateName: string;
 
   /**
-   * Empty: `default`. Maps to the Kubernetes namespace of the same name.
+   * A DNS label. Empty: `default`. The job's pods run in the Kubernetes namespace of the same name.
    *
    * @generated from field: string namespace = 3;
    */
   namespace: string;
 
   /**
-   * The project that the namespace belongs to. Read only.
+   * The project of the namespace at the time when the job was created. Output only.
    *
    * @generated from field: string project = 4;
    */
   project: string;
 
   /**
-   * A UUIDv7. Read only.
+   * A UUIDv7. Output only.
    *
    * @generated from field: string uid = 5;
    */
   uid: string;
 
   /**
-   * As in Kubernetes. The label kueue.x-k8s.io/queue-name names the queue where the scheduling policy does not.
+   * At most 64 labels, with keys and values as in Kubernetes. Keys of the domain gangway.dev are reserved. The label
+   * kueue.x-k8s.io/queue-name names the job's queue if run_policy.scheduling_policy.queue is empty.
    *
    * @generated from field: map<string, string> labels = 6;
    */
   labels: { [key: string]: string };
 
   /**
-   * As in Kubernetes, at most 256 KiB together.
+   * As in Kubernetes. At most 256 KiB in total.
    *
    * @generated from field: map<string, string> annotations = 7;
    */
   annotations: { [key: string]: string };
 
   /**
-   * Grows with every change. Read only.
+   * The version of the job's record; it grows with every change. Output only, except in UpdateJob.
    *
    * @generated from field: string resource_version = 8;
    */
   resourceVersion: string;
 
   /**
-   * Read only.
+   * Output only.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 9;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * When the job was deleted; it goes once nothing of it is left. Read only.
+   * When deletion was requested. Omitted: it was not. The record disappears once nothing of the job is left in its
+   * clusters. Output only.
    *
    * @generated from field: google.protobuf.Timestamp delete_time = 10;
    */
   deleteTime?: Timestamp | undefined;
 
   /**
-   * The caller that created it. Read only.
+   * The caller that created the job; `anonymous` without authentication. Output only.
    *
    * @generated from field: string created_by = 11;
    */
@@ -138,55 +145,59 @@ export const MetadataSchema: GenMessage<Metadata> = /*@__PURE__*/
   messageDesc(file_gangway_v1_job, 1);
 
 /**
- * What a job is to run, and under which rules. UpdateJob changes priority, numbers of replicas and run_policy.suspend; the rest is immutable.
+ * The specification of a job. UpdateJob can change priority, the numbers of replicas and run_policy.suspend; all other
+ * fields are immutable.
  *
  * @generated from message gangway.v1.JobSpec
  */
 export type JobSpec = Message<"gangway.v1.JobSpec"> & {
   /**
-   * PyTorchJob, TFJob, MPIJob, …; ListKinds describes them.
+   * PyTorchJob, TFJob, MPIJob, Job, … ListKinds returns all kinds that the server serves. Required.
    *
    * @generated from field: string kind = 1;
    */
   kind: string;
 
   /**
-   * By replica type as the kind spells it: Master, Worker, Chief, PS, Evaluator.
-   * Empty for kinds without pods, and only for these.
+   * Replica specs by replica type: Master, Worker, Chief, PS, Evaluator, in any case; shown as the kind spells them. At
+   * least one replica in total. Must be empty for kinds without pods.
    *
    * @generated from field: map<string, gangway.v1.ReplicaSpec> replica_specs = 2;
    */
   replicaSpecs: { [key: string]: ReplicaSpec };
 
   /**
+   * Omitted: every field has its default.
+   *
    * @generated from field: gangway.v1.RunPolicy run_policy = 3;
    */
   runPolicy?: RunPolicy | undefined;
 
   /**
-   * What only this kind has, e.g. nprocPerNode of a PyTorchJob.
+   * Fields that only this kind has, such as nprocPerNode of a PyTorchJob. ListKinds returns their JSON schema.
    *
    * @generated from field: google.protobuf.Struct kind_spec = 4;
    */
   kindSpec?: JsonObject | undefined;
 
   /**
-   * Orders the queue, higher first. Absent: 0.
+   * Orders the jobs of a queue; jobs with a higher priority come first. Omitted: 0.
    *
    * @generated from field: optional int32 priority = 5;
    */
   priority?: number | undefined;
 
   /**
-   * Where the gang may run. Absent: anywhere.
+   * The clusters and GPU models that the gang may use. Omitted: any.
    *
    * @generated from field: gangway.v1.Placement placement = 6;
    */
   placement?: Placement | undefined;
 
   /**
-   * Plain values by name, which commands and arguments of templates have as {{ .Inputs.NAME }}: text as it is, a list as [a,b],
-   * everything else as JSON. At most 100, and 64 KiB. What a template names must be there.
+   * Plain values by name. Commands and arguments of templates refer to them as {{ .Inputs.NAME }}. Text is inserted as
+   * it is, a list as [a,b], any other value as JSON. Every input that a template names must be here. At most 100 inputs
+   * and 64 KiB in total.
    *
    * @generated from field: google.protobuf.Struct inputs = 7;
    */
@@ -201,27 +212,27 @@ export const JobSpecSchema: GenMessage<JobSpec> = /*@__PURE__*/
   messageDesc(file_gangway_v1_job, 2);
 
 /**
- * Pods of one replica type.
+ * The pods of one replica type.
  *
  * @generated from message gangway.v1.ReplicaSpec
  */
 export type ReplicaSpec = Message<"gangway.v1.ReplicaSpec"> & {
   /**
-   * Absent: 1. 0: none.
+   * The number of pods, 0 to 10,000. Omitted: 1.
    *
    * @generated from field: optional int32 replicas = 1;
    */
   replicas?: number | undefined;
 
   /**
-   * A Kubernetes PodTemplateSpec: metadata and spec. At most 1 MiB as JSON.
+   * A Kubernetes PodTemplateSpec (metadata and spec), at most 1 MiB as JSON. Required. Views of level BASIC omit it.
    *
    * @generated from field: google.protobuf.Struct template = 2;
    */
   template?: JsonObject | undefined;
 
   /**
-   * Absent: the kind's default.
+   * Unspecified: the kind's default.
    *
    * @generated from field: gangway.v1.RestartPolicy restart_policy = 3;
    */
@@ -236,78 +247,90 @@ export const ReplicaSpecSchema: GenMessage<ReplicaSpec> = /*@__PURE__*/
   messageDesc(file_gangway_v1_job, 3);
 
 /**
- * The rules by which a job runs and ends.
+ * The rules by which a job runs, fails and ends.
  *
  * @generated from message gangway.v1.RunPolicy
  */
 export type RunPolicy = Message<"gangway.v1.RunPolicy"> & {
   /**
+   * Unspecified: NONE.
+   *
    * @generated from field: gangway.v1.CleanPodPolicy clean_pod_policy = 1;
    */
   cleanPodPolicy: CleanPodPolicy;
 
   /**
-   * Forget the job so long after it ended. Absent: never.
+   * Deletes the job this many seconds after it has ended. Omitted: never.
    *
    * @generated from field: optional int32 ttl_seconds_after_finished = 2;
    */
   ttlSecondsAfterFinished?: number | undefined;
 
   /**
-   * Fail the job so long after its start. Absent: never.
+   * Fails the job this many seconds after its start, at most 3,153,600,000 (100 years). Omitted: never.
    *
    * @generated from field: optional int64 active_deadline_seconds = 3;
    */
   activeDeadlineSeconds?: bigint | undefined;
 
   /**
-   * N fails the job at the N-th counted failure, 0 at the first. Absent: unlimited for Kubeflow's kinds, 6 for Job.
+   * Fails the job at this many failures of its program; 0 and 1 fail it at the first one. Failures that the system
+   * caused count against system_backoff_limit. Omitted: the kind's default, which is no limit for the kinds of Kubeflow
+   * and 6 for Job.
    *
    * @generated from field: optional int32 backoff_limit = 4;
    */
   backoffLimit?: number | undefined;
 
   /**
+   * Omitted: every field has its default.
+   *
    * @generated from field: gangway.v1.SchedulingPolicy scheduling_policy = 5;
    */
   schedulingPolicy?: SchedulingPolicy | undefined;
 
   /**
+   * Unspecified: the kind's default.
+   *
    * @generated from field: gangway.v1.RestartScope restart_scope = 6;
    */
   restartScope: RestartScope;
 
   /**
-   * The job fails once the system (lost nodes, evictions) has failed it so often. Absent: 20.
+   * Fails the job at this many failures that the system caused, such as lost nodes and evictions. Omitted: 20.
    *
    * @generated from field: optional int32 system_backoff_limit = 7;
    */
   systemBackoffLimit?: number | undefined;
 
   /**
-   * After so many failures that the system caused, later attempts of an interruptible job are not interruptible any more. Absent: 1.
+   * After this many failures that the system caused, further attempts of an interruptible job are not interruptible.
+   * Only for interruptible jobs. Omitted: 1.
    *
    * @generated from field: optional int32 interruptible_failure_threshold = 10;
    */
   interruptibleFailureThreshold?: number | undefined;
 
   /**
-   * While true the job is not admitted; a running one gives up its pods and its tokens, and waits again once this is false. Absent: false.
+   * True: the job is not admitted. A job that runs gives up its pods and its tokens. False again: the job waits for a
+   * new admission. Omitted: false.
    *
    * @generated from field: optional bool suspend = 8;
    */
   suspend?: boolean | undefined;
 
   /**
-   * Its pods may be taken away for others, and run where the platform says that such pods run. Absent: false.
+   * True: the job's pods run where the platform runs interruptible pods, and may be taken away for other work. Omitted:
+   * false.
    *
    * @generated from field: optional bool interruptible = 9;
    */
   interruptible?: boolean | undefined;
 
   /**
-   * A job of the same namespace with the same key, kind, replica_specs and kind_spec that has succeeded answers for this one: it succeeds without
-   * running. While such a job is on its way this one waits for it. Empty: it runs.
+   * Reuses results. If a job of the same namespace with the same key, kind, replica_specs and kind_spec has succeeded,
+   * this job succeeds without running. While such a job runs or waits, this job waits for it. Empty: the job always
+   * runs.
    *
    * @generated from field: string cache_key = 11;
    */
@@ -328,36 +351,39 @@ export const RunPolicySchema: GenMessage<RunPolicy> = /*@__PURE__*/
  */
 export type SchedulingPolicy = Message<"gangway.v1.SchedulingPolicy"> & {
   /**
-   * Admit at least so many pods together, or none. Absent: all replicas.
+   * At least this many pods are admitted together, in one cluster; otherwise none. At most the number of all replicas.
+   * Omitted: all replicas.
    *
    * @generated from field: optional int32 min_available = 1;
    */
   minAvailable?: number | undefined;
 
   /**
-   * Empty: the queue label, else the namespace's default queue, else `default`.
+   * The queue of the job; it must exist. Empty: the label kueue.x-k8s.io/queue-name, else the namespace's default
+   * queue, else `default`.
    *
    * @generated from field: string queue = 2;
    */
   queue: string;
 
   /**
-   * Undo an admission of which fewer than min_available pods run for so long. Absent: 600. 0: never.
+   * Undoes an admission if fewer than min_available pods run for this many seconds; the job then waits again. Omitted:
+   * 600. 0: never.
    *
    * @generated from field: optional int32 schedule_timeout_seconds = 3;
    */
   scheduleTimeoutSeconds?: number | undefined;
 
   /**
-   * What the gang's PodGroup asks for, as Kubernetes quantities by resource, where its cluster has a gang scheduler. Empty: the sum of the
-   * requests of its first min_available pods.
+   * The minResources of the gang's PodGroup, as Kubernetes quantities by resource. Used only in clusters with a gang
+   * scheduler. Empty: the sum of the requests of the first min_available pods.
    *
    * @generated from field: map<string, string> min_resources = 4;
    */
   minResources: { [key: string]: string };
 
   /**
-   * The priority class of the gang's PodGroup, where its cluster has Volcano.
+   * The priority class of the gang's PodGroup. Used only in clusters with Volcano. Empty: none.
    *
    * @generated from field: string priority_class = 5;
    */
@@ -372,27 +398,27 @@ export const SchedulingPolicySchema: GenMessage<SchedulingPolicy> = /*@__PURE__*
   messageDesc(file_gangway_v1_job, 5);
 
 /**
- * Where a gang may run. Empty members ask for nothing.
+ * Restricts where the gang may run. All fields that are set must hold; empty fields restrict nothing.
  *
  * @generated from message gangway.v1.Placement
  */
 export type Placement = Message<"gangway.v1.Placement"> & {
   /**
-   * Names of clusters.
+   * Names of clusters. The gang runs in one of them.
    *
    * @generated from field: repeated string clusters = 1;
    */
   clusters: string[];
 
   /**
-   * Labels that the cluster must carry.
+   * Labels that the cluster must carry with these values.
    *
    * @generated from field: map<string, string> cluster_selector = 2;
    */
   clusterSelector: { [key: string]: string };
 
   /**
-   * Flavors by their short or full name: h100 or gpu/h100.
+   * Flavors by their short or full names: h100 or gpu/h100. The gang gets GPUs of one of them.
    *
    * @generated from field: repeated string gpu_models = 3;
    */
@@ -407,7 +433,7 @@ export const PlacementSchema: GenMessage<Placement> = /*@__PURE__*/
   messageDesc(file_gangway_v1_job, 6);
 
 /**
- * How far a job has come.
+ * The status of a job. Every field is output only.
  *
  * @generated from message gangway.v1.JobStatus
  */
@@ -418,52 +444,57 @@ export type JobStatus = Message<"gangway.v1.JobStatus"> & {
   phase: JobPhase;
 
   /**
-   * Pods of an ended or undone admission still hold its tokens.
+   * True while pods of an ended or undone admission still hold its tokens.
    *
    * @generated from field: bool draining = 2;
    */
   draining: boolean;
 
   /**
-   * Kubeflow's conditions, Suspended among them, then QuotaReserved, Admitted, PodsReady and Cancelled.
+   * The conditions of Kubeflow (Created, Running, Restarting, Suspended, Succeeded, Failed) and QuotaReserved,
+   * Admitted, PodsReady and Cancelled. A condition that was never set is not listed.
    *
    * @generated from field: repeated gangway.v1.JobCondition conditions = 3;
    */
   conditions: JobCondition[];
 
   /**
-   * By replica type.
+   * Counts of pods by replica type.
    *
    * @generated from field: map<string, gangway.v1.ReplicaStatus> replica_statuses = 4;
    */
   replicaStatuses: { [key: string]: ReplicaStatus };
 
   /**
+   * When the job started to run. Omitted: it has not.
+   *
    * @generated from field: google.protobuf.Timestamp start_time = 5;
    */
   startTime?: Timestamp | undefined;
 
   /**
+   * When the job ended. Omitted: it has not.
+   *
    * @generated from field: google.protobuf.Timestamp completion_time = 6;
    */
   completionTime?: Timestamp | undefined;
 
   /**
-   * The current admission; absent while the job waits.
+   * The current admission. Omitted: the job has none.
    *
    * @generated from field: gangway.v1.Admission admission = 7;
    */
   admission?: Admission | undefined;
 
   /**
-   * Why it waits; absent unless it does.
+   * Why the job waits. Omitted: it does not wait.
    *
    * @generated from field: gangway.v1.Waiting waiting = 8;
    */
   waiting?: Waiting | undefined;
 
   /**
-   * Why it failed; absent unless it did.
+   * Why the job failed. Omitted: it has not failed.
    *
    * @generated from field: gangway.v1.Failure failure = 9;
    */
@@ -475,27 +506,30 @@ export type JobStatus = Message<"gangway.v1.JobStatus"> & {
   attempts?: Attempts | undefined;
 
   /**
-   * How many pods the gang needs together, and how many the job has in full.
+   * How many pods must be admitted together.
    *
    * @generated from field: int32 min_available = 11;
    */
   minAvailable: number;
 
   /**
+   * The number of all replicas.
+   *
    * @generated from field: int32 total_replicas = 12;
    */
   totalReplicas: number;
 
   /**
-   * What is known beside the job's state. Of a job without pods it is what its plugin says, absent before the first word. Of a gang of pods it
-   * is told by GetJob alone, and made from the record: the phases and what each of the first 100 pods comes to.
+   * More about the job than its phase. For a job without pods: the last report of its plugin; omitted before the first
+   * report. For a gang of pods: computed from the job's record for its first 100 pods, and returned by GetJob only.
    *
    * @generated from field: gangway.v1.TaskInfo info = 13;
    */
   info?: TaskInfo | undefined;
 
   /**
-   * Where the plugin stands that runs a job without pods, or whose kind has failed; told by GetJob alone, and absent before its first call.
+   * The state of the plugin that runs a job without pods, or whose kind's code has failed. Returned by GetJob only.
+   * Omitted before the plugin's first call.
    *
    * @generated from field: gangway.v1.PluginStatus plugin = 14;
    */
@@ -510,49 +544,55 @@ export const JobStatusSchema: GenMessage<JobStatus> = /*@__PURE__*/
   messageDesc(file_gangway_v1_job, 7);
 
 /**
- * What is on record of the plugin that runs a job without pods.
+ * The recorded state of a plugin that runs a job without pods.
  *
  * @generated from message gangway.v1.PluginStatus
  */
 export type PluginStatus = Message<"gangway.v1.PluginStatus"> & {
   /**
+   * The next call.
+   *
    * @generated from field: gangway.v1.PluginStage stage = 1;
    */
   stage: PluginStage;
 
   /**
-   * Counts from 1; the calls of one attempt have one task name.
+   * The number of the attempt, from 1. All calls of one attempt use the same task name.
    *
    * @generated from field: int32 attempt = 2;
    */
   attempt: number;
 
   /**
-   * What the plugin keeps for its next call, which view BASIC leaves out, and in which form of its own that is.
+   * The version of the format of `state`, as the plugin numbers it.
    *
    * @generated from field: int32 state_version = 3;
    */
   stateVersion: number;
 
   /**
+   * The state that the plugin keeps for its next call. Views of level BASIC omit it.
+   *
    * @generated from field: google.protobuf.Struct state = 4;
    */
   state?: JsonObject | undefined;
 
   /**
-   * How often the present stage's call has failed in a row, and how the last time.
+   * How many calls of this stage have failed in a row.
    *
    * @generated from field: int32 failed_calls = 5;
    */
   failedCalls: number;
 
   /**
+   * The error of the last failed call of this stage. Empty: none has failed.
+   *
    * @generated from field: string last_failure = 6;
    */
   lastFailure: string;
 
   /**
-   * The next call is not made before; absent where none is left.
+   * The next call is not made before this time. Omitted: there is no further call.
    *
    * @generated from field: google.protobuf.Timestamp not_before = 7;
    */
@@ -567,13 +607,15 @@ export const PluginStatusSchema: GenMessage<PluginStatus> = /*@__PURE__*/
   messageDesc(file_gangway_v1_job, 8);
 
 /**
- * What is known beside a job's state, and what its kind tells. Phase and phase version together are what is news.
+ * More about a job than its phase, as its kind or its plugin reports it. A report with the same phase and phase_version
+ * as the last one is not news.
  *
  * @generated from message gangway.v1.TaskInfo
  */
 export type TaskInfo = Message<"gangway.v1.TaskInfo"> & {
   /**
-   * Where logs are found: of pods as the platform says it, those of the first 100; of what a kind runs elsewhere as it says.
+   * Links to logs: of pods as the platform's configuration builds them (first 100 pods), and links that the plugin
+   * reports.
    *
    * @generated from field: repeated gangway.v1.LogLink logs = 1;
    */
@@ -585,43 +627,49 @@ export type TaskInfo = Message<"gangway.v1.TaskInfo"> & {
   phase: TaskPhase;
 
   /**
-   * Of a gang of pods it grows with the job's record.
+   * For a gang of pods: the version of the job's record. Otherwise as the plugin counts it.
    *
    * @generated from field: int64 phase_version = 3;
    */
   phaseVersion: bigint;
 
   /**
+   * Why the job is in this phase.
+   *
    * @generated from field: string reason = 4;
    */
   reason: string;
 
   /**
+   * The pods of the job, or the resources that its plugin has started.
+   *
    * @generated from field: repeated gangway.v1.ExternalResource external_resources = 5;
    */
   externalResources: ExternalResource[];
 
   /**
-   * When it came to be so.
+   * When the job entered this phase.
    *
    * @generated from field: google.protobuf.Timestamp occurred_at = 6;
    */
   occurredAt?: Timestamp | undefined;
 
   /**
-   * When it was recorded.
+   * When this was recorded.
    *
    * @generated from field: google.protobuf.Timestamp reported_at = 7;
    */
   reportedAt?: Timestamp | undefined;
 
   /**
+   * Earlier reasons that were not reported one by one.
+   *
    * @generated from field: repeated gangway.v1.AdditionalReason additional_reasons = 8;
    */
   additionalReasons: AdditionalReason[];
 
   /**
-   * Whatever else the kind shows.
+   * More information, in a format of the kind's own.
    *
    * @generated from field: google.protobuf.Struct custom_info = 9;
    */
@@ -636,13 +684,13 @@ export const TaskInfoSchema: GenMessage<TaskInfo> = /*@__PURE__*/
   messageDesc(file_gangway_v1_job, 9);
 
 /**
- * Where a log is found.
+ * A link to a log.
  *
  * @generated from message gangway.v1.LogLink
  */
 export type LogLink = Message<"gangway.v1.LogLink"> & {
   /**
-   * What the platform or the kind calls this place of logs.
+   * The name of the log viewer or log store, as the platform or the plugin names it.
    *
    * @generated from field: string name = 1;
    */
@@ -654,13 +702,15 @@ export type LogLink = Message<"gangway.v1.LogLink"> & {
   uri: string;
 
   /**
-   * Worker/0; empty where it is no pod's.
+   * The replica, such as Worker/0. Empty: the log is not that of a pod.
    *
    * @generated from field: string replica = 3;
    */
   replica: string;
 
   /**
+   * The container. Empty: the log is not that of a pod.
+   *
    * @generated from field: string container = 4;
    */
   container: string;
@@ -674,26 +724,28 @@ export const LogLinkSchema: GenMessage<LogLink> = /*@__PURE__*/
   messageDesc(file_gangway_v1_job, 10);
 
 /**
- * Something outside that a job has started: whatever its plugin names, or a pod.
+ * A pod of the job, or anything that its plugin has started elsewhere.
  *
  * @generated from message gangway.v1.ExternalResource
  */
 export type ExternalResource = Message<"gangway.v1.ExternalResource"> & {
   /**
-   * Of a pod its name.
+   * The name of the pod, or the id that the plugin reports.
    *
    * @generated from field: string external_id = 1;
    */
   externalId: string;
 
   /**
-   * Stays the same through retries, although the id may change.
+   * The position of the resource. It stays the same across retries, also if the id changes.
    *
    * @generated from field: int64 index = 2;
    */
   index: bigint;
 
   /**
+   * How often the resource was retried; 0 for the first attempt.
+   *
    * @generated from field: int64 retry_attempt = 3;
    */
   retryAttempt: bigint;
@@ -714,7 +766,7 @@ export type ExternalResource = Message<"gangway.v1.ExternalResource"> & {
   logs: LogLink[];
 
   /**
-   * Worker/0; empty where it is no pod.
+   * The replica, such as Worker/0. Empty: the resource is not a pod.
    *
    * @generated from field: string replica = 7;
    */
@@ -729,7 +781,7 @@ export const ExternalResourceSchema: GenMessage<ExternalResource> = /*@__PURE__*
   messageDesc(file_gangway_v1_job, 11);
 
 /**
- * One more thing that was the case on the way.
+ * A reason that held between two reports.
  *
  * @generated from message gangway.v1.AdditionalReason
  */
@@ -740,6 +792,8 @@ export type AdditionalReason = Message<"gangway.v1.AdditionalReason"> & {
   reason: string;
 
   /**
+   * Omitted: not known.
+   *
    * @generated from field: google.protobuf.Timestamp occurred_at = 2;
    */
   occurredAt?: Timestamp | undefined;
@@ -753,12 +807,14 @@ export const AdditionalReasonSchema: GenMessage<AdditionalReason> = /*@__PURE__*
   messageDesc(file_gangway_v1_job, 12);
 
 /**
- * One fact about a job, as in Kubernetes.
+ * A condition of a job, as in Kubernetes. At most one of Succeeded, Failed and Cancelled is True.
  *
  * @generated from message gangway.v1.JobCondition
  */
 export type JobCondition = Message<"gangway.v1.JobCondition"> & {
   /**
+   * Created, Running, Restarting, Suspended, Succeeded, Failed, Cancelled, QuotaReserved, Admitted or PodsReady.
+   *
    * @generated from field: string type = 1;
    */
   type: string;
@@ -771,7 +827,7 @@ export type JobCondition = Message<"gangway.v1.JobCondition"> & {
   status: string;
 
   /**
-   * CamelCase, e.g. PyTorchJobRunning.
+   * CamelCase, such as PyTorchJobRunning.
    *
    * @generated from field: string reason = 3;
    */
@@ -783,11 +839,15 @@ export type JobCondition = Message<"gangway.v1.JobCondition"> & {
   message: string;
 
   /**
+   * When any field last changed.
+   *
    * @generated from field: google.protobuf.Timestamp last_update_time = 5;
    */
   lastUpdateTime?: Timestamp | undefined;
 
   /**
+   * When the status last changed.
+   *
    * @generated from field: google.protobuf.Timestamp last_transition_time = 6;
    */
   lastTransitionTime?: Timestamp | undefined;
@@ -801,12 +861,14 @@ export const JobConditionSchema: GenMessage<JobCondition> = /*@__PURE__*/
   messageDesc(file_gangway_v1_job, 13);
 
 /**
- * Pods of one replica type, counted.
+ * Counts of the pods of one replica type, as in Kubeflow.
  *
  * @generated from message gangway.v1.ReplicaStatus
  */
 export type ReplicaStatus = Message<"gangway.v1.ReplicaStatus"> & {
   /**
+   * Pods that run.
+   *
    * @generated from field: int32 active = 1;
    */
   active: number;
@@ -822,7 +884,7 @@ export type ReplicaStatus = Message<"gangway.v1.ReplicaStatus"> & {
   failed: number;
 
   /**
-   * Selects the pods of this replica type in their cluster.
+   * A label selector for the pods of this replica type in their cluster.
    *
    * @generated from field: string selector = 4;
    */
@@ -837,19 +899,21 @@ export const ReplicaStatusSchema: GenMessage<ReplicaStatus> = /*@__PURE__*/
   messageDesc(file_gangway_v1_job, 14);
 
 /**
- * One boarding of a gang.
+ * One placement of a gang in one cluster.
  *
  * @generated from message gangway.v1.Admission
  */
 export type Admission = Message<"gangway.v1.Admission"> & {
   /**
-   * 1, 2, … within the job; pods carry it as the label gangway.dev/admission.
+   * 1, 2, … within the job. Pods carry it as the label gangway.dev/admission.
    *
    * @generated from field: int32 number = 1;
    */
   number: number;
 
   /**
+   * The cluster. Empty: the job has no pods.
+   *
    * @generated from field: string cluster = 2;
    */
   cluster: string;
@@ -860,20 +924,22 @@ export type Admission = Message<"gangway.v1.Admission"> & {
   admitTime?: Timestamp | undefined;
 
   /**
-   * How many pods of each replica type belong to it: the first ones by index.
+   * How many replicas of each type were admitted: those with the lowest indexes.
    *
    * @generated from field: map<string, int32> members = 4;
    */
   members: { [key: string]: number };
 
   /**
-   * By resource: nvidia.com/gpu → gpu/h100.
+   * The flavor of each extended resource, such as nvidia.com/gpu: gpu/h100.
    *
    * @generated from field: map<string, string> flavors = 5;
    */
   flavors: { [key: string]: string };
 
   /**
+   * The tokens that the admission holds. Empty in changes that WatchJobs and UpdateJob return.
+   *
    * @generated from field: repeated gangway.v1.Token tokens = 6;
    */
   tokens: Token[];
@@ -887,7 +953,7 @@ export const AdmissionSchema: GenMessage<Admission> = /*@__PURE__*/
   messageDesc(file_gangway_v1_job, 15);
 
 /**
- * A share of a pool that an admission holds.
+ * An amount of a pool that an admission holds.
  *
  * @generated from message gangway.v1.Token
  */
@@ -903,7 +969,7 @@ export type Token = Message<"gangway.v1.Token"> & {
   amount: bigint;
 
   /**
-   * Names this grant for ever.
+   * The number of the grant. It is never used again.
    *
    * @generated from field: int64 fence = 3;
    */
@@ -924,7 +990,7 @@ export const TokenSchema: GenMessage<Token> = /*@__PURE__*/
  */
 export type Waiting = Message<"gangway.v1.Waiting"> & {
   /**
-   * CamelCase: QuotaExhausted, NoCapacity, Backoff, … ExplainJob says more.
+   * CamelCase: QuotaExhausted, NoCapacity, Backoff, Draining, … ExplainJob returns the details.
    *
    * @generated from field: string reason = 1;
    */
@@ -936,12 +1002,14 @@ export type Waiting = Message<"gangway.v1.Waiting"> & {
   message: string;
 
   /**
+   * Since when the job waits for this reason.
+   *
    * @generated from field: google.protobuf.Timestamp since = 3;
    */
   since?: Timestamp | undefined;
 
   /**
-   * Its place in its queue, 1 is next. Computed when read.
+   * The place of the job in its queue, from 1. Computed when read; 0 where it is not computed.
    *
    * @generated from field: int32 position = 4;
    */
@@ -979,11 +1047,15 @@ export type Failure = Message<"gangway.v1.Failure"> & {
   message: string;
 
   /**
+   * The container that failed. Empty: the failure is not that of a container.
+   *
    * @generated from field: string container = 4;
    */
   container: string;
 
   /**
+   * The exit code of the container. Omitted: none is known.
+   *
    * @generated from field: optional int32 exit_code = 5;
    */
   exitCode?: number | undefined;
@@ -997,27 +1069,27 @@ export const FailureSchema: GenMessage<Failure> = /*@__PURE__*/
   messageDesc(file_gangway_v1_job, 18);
 
 /**
- * How often the job and its replicas were started again.
+ * Counts of failures and restarts.
  *
  * @generated from message gangway.v1.Attempts
  */
 export type Attempts = Message<"gangway.v1.Attempts"> & {
   /**
-   * Failures counted against backoff_limit.
+   * Failures that count against backoff_limit.
    *
    * @generated from field: int32 user = 1;
    */
   user: number;
 
   /**
-   * Failures counted against system_backoff_limit.
+   * Failures that count against system_backoff_limit.
    *
    * @generated from field: int32 system = 2;
    */
   system: number;
 
   /**
-   * By replica, e.g. Worker/0: the attempt that runs. Those at 1 are left out.
+   * The number of the current attempt by replica, such as Worker/0. Replicas at attempt 1 are left out.
    *
    * @generated from field: map<string, int32> replicas = 3;
    */
@@ -1032,7 +1104,8 @@ export const AttemptsSchema: GenMessage<Attempts> = /*@__PURE__*/
   messageDesc(file_gangway_v1_job, 19);
 
 /**
- * Which failed pods are started again, as in Kubeflow.
+ * Decides which failed pods are restarted. The values are those of Kubeflow. Pods that the platform took away
+ * (eviction, lost node) are restarted under every policy.
  *
  * @generated from enum gangway.v1.RestartPolicy
  */
@@ -1045,22 +1118,28 @@ export const RestartPolicy = {
   UNSPECIFIED: 0,
 
   /**
+   * Restarts every pod that ends.
+   *
    * @generated from enum value: RESTART_POLICY_ALWAYS = 1;
    */
   ALWAYS: 1,
 
   /**
+   * Restarts every pod that fails.
+   *
    * @generated from enum value: RESTART_POLICY_ON_FAILURE = 2;
    */
   ON_FAILURE: 2,
 
   /**
+   * Restarts no pod.
+   *
    * @generated from enum value: RESTART_POLICY_NEVER = 3;
    */
   NEVER: 3,
 
   /**
-   * Exit codes 1 to 127 are permanent failures, 128 and above are started again.
+   * Restarts a pod that failed with exit code 128 or above. Exit codes 1 to 127 are permanent failures.
    *
    * @generated from enum value: RESTART_POLICY_EXIT_CODE = 4;
    */
@@ -1068,7 +1147,8 @@ export const RestartPolicy = {
 } as const;
 
 /**
- * Which failed pods are started again, as in Kubeflow.
+ * Decides which failed pods are restarted. The values are those of Kubeflow. Pods that the platform took away
+ * (eviction, lost node) are restarted under every policy.
  *
  * @generated from enum gangway.v1.RestartPolicy
  */
@@ -1081,27 +1161,27 @@ export const RestartPolicySchema: GenEnum<RestartPolicy> = /*@__PURE__*/
   enumDesc(file_gangway_v1_job, 0);
 
 /**
- * What a failed pod restarts.
+ * How much of the gang a failed pod restarts.
  *
  * @generated from enum gangway.v1.RestartScope
  */
 export const RestartScope = {
   /**
-   * REPLICA for Kubeflow's kinds, GANG for Job.
+   * REPLICA for the kinds of Kubeflow, GANG for Job.
    *
    * @generated from enum value: RESTART_SCOPE_UNSPECIFIED = 0;
    */
   UNSPECIFIED: 0,
 
   /**
-   * The failed pod alone.
+   * Restarts the failed pod alone.
    *
    * @generated from enum value: RESTART_SCOPE_REPLICA = 1;
    */
   REPLICA: 1,
 
   /**
-   * Every pod of the gang.
+   * Restarts every pod of the gang.
    *
    * @generated from enum value: RESTART_SCOPE_GANG = 2;
    */
@@ -1109,7 +1189,7 @@ export const RestartScope = {
 } as const;
 
 /**
- * What a failed pod restarts.
+ * How much of the gang a failed pod restarts.
  *
  * @generated from enum gangway.v1.RestartScope
  */
@@ -1122,38 +1202,42 @@ export const RestartScopeSchema: GenEnum<RestartScope> = /*@__PURE__*/
   enumDesc(file_gangway_v1_job, 1);
 
 /**
- * Which pods are deleted once the job has ended.
+ * Decides which pods are deleted once the job has ended.
  *
  * @generated from enum gangway.v1.CleanPodPolicy
  */
 export const CleanPodPolicy = {
   /**
-   * None, as Kubeflow's default.
+   * NONE, as in Kubeflow.
    *
    * @generated from enum value: CLEAN_POD_POLICY_UNSPECIFIED = 0;
    */
   UNSPECIFIED: 0,
 
   /**
+   * Deletes all pods.
+   *
    * @generated from enum value: CLEAN_POD_POLICY_ALL = 1;
    */
   ALL: 1,
 
   /**
-   * Those that are Running or Pending.
+   * Deletes pods that are Running or Pending.
    *
    * @generated from enum value: CLEAN_POD_POLICY_RUNNING = 2;
    */
   RUNNING: 2,
 
   /**
+   * Deletes no pod. Pods that still run keep the job's tokens until they end.
+   *
    * @generated from enum value: CLEAN_POD_POLICY_NONE = 3;
    */
   NONE: 3,
 } as const;
 
 /**
- * Which pods are deleted once the job has ended.
+ * Decides which pods are deleted once the job has ended.
  *
  * @generated from enum gangway.v1.CleanPodPolicy
  */
@@ -1166,7 +1250,7 @@ export const CleanPodPolicySchema: GenEnum<CleanPodPolicy> = /*@__PURE__*/
   enumDesc(file_gangway_v1_job, 2);
 
 /**
- * Where a job is on its way.
+ * The phase of a job.
  *
  * @generated from enum gangway.v1.JobPhase
  */
@@ -1177,61 +1261,63 @@ export const JobPhase = {
   UNSPECIFIED: 0,
 
   /**
-   * Waits for quota and room; status.waiting says why.
+   * The job waits for quota or capacity; status.waiting says why.
    *
    * @generated from enum value: JOB_PHASE_WAITING = 1;
    */
   WAITING: 1,
 
   /**
-   * Has its tokens and its cluster; nothing is created yet.
+   * The job has its tokens and its cluster. No pod has been created yet.
    *
    * @generated from enum value: JOB_PHASE_ADMITTED = 2;
    */
   ADMITTED: 2,
 
   /**
-   * Its pods are being created and started.
+   * The job's pods are being created and started.
    *
    * @generated from enum value: JOB_PHASE_STARTING = 3;
    */
   STARTING: 3,
 
   /**
+   * The kind reports that the job runs: for most kinds, its leading replica runs.
+   *
    * @generated from enum value: JOB_PHASE_RUNNING = 4;
    */
   RUNNING: 4,
 
   /**
-   * A failed pod is being started again.
+   * Failed pods are being restarted.
    *
    * @generated from enum value: JOB_PHASE_RESTARTING = 5;
    */
   RESTARTING: 5,
 
   /**
-   * Ended.
+   * The job has ended successfully.
    *
    * @generated from enum value: JOB_PHASE_SUCCEEDED = 6;
    */
   SUCCEEDED: 6,
 
   /**
-   * Ended; status.failure says why.
+   * The job has ended with a failure; status.failure says why.
    *
    * @generated from enum value: JOB_PHASE_FAILED = 7;
    */
   FAILED: 7,
 
   /**
-   * Ended by CancelJob or DeleteJob.
+   * The job was ended by CancelJob or DeleteJob.
    *
    * @generated from enum value: JOB_PHASE_CANCELLED = 8;
    */
   CANCELLED: 8,
 
   /**
-   * Waits for spec.run_policy.suspend to become false.
+   * The job waits until spec.run_policy.suspend is false.
    *
    * @generated from enum value: JOB_PHASE_SUSPENDED = 9;
    */
@@ -1239,7 +1325,7 @@ export const JobPhase = {
 } as const;
 
 /**
- * Where a job is on its way.
+ * The phase of a job.
  *
  * @generated from enum gangway.v1.JobPhase
  */
@@ -1252,7 +1338,7 @@ export const JobPhaseSchema: GenEnum<JobPhase> = /*@__PURE__*/
   enumDesc(file_gangway_v1_job, 3);
 
 /**
- * The next call that a plugin is due.
+ * The next call that the server makes to a job's plugin.
  *
  * @generated from enum gangway.v1.PluginStage
  */
@@ -1263,28 +1349,28 @@ export const PluginStage = {
   UNSPECIFIED: 0,
 
   /**
-   * It brings the job on.
+   * `handle`, which advances the job.
    *
    * @generated from enum value: PLUGIN_STAGE_HANDLE = 1;
    */
   HANDLE: 1,
 
   /**
-   * It ends what runs.
+   * `abort`, which ends what runs.
    *
    * @generated from enum value: PLUGIN_STAGE_ABORT = 2;
    */
   ABORT: 2,
 
   /**
-   * It gives back what it holds.
+   * `finalize`, which releases everything that the job still holds at its service.
    *
    * @generated from enum value: PLUGIN_STAGE_FINALIZE = 3;
    */
   FINALIZE: 3,
 
   /**
-   * None is left.
+   * No further call.
    *
    * @generated from enum value: PLUGIN_STAGE_DONE = 4;
    */
@@ -1292,7 +1378,7 @@ export const PluginStage = {
 } as const;
 
 /**
- * The next call that a plugin is due.
+ * The next call that the server makes to a job's plugin.
  *
  * @generated from enum gangway.v1.PluginStage
  */
@@ -1305,17 +1391,21 @@ export const PluginStageSchema: GenEnum<PluginStage> = /*@__PURE__*/
   enumDesc(file_gangway_v1_job, 4);
 
 /**
- * How far a task has come, in the words of Flyte's plugins.
+ * The phase of a task, as in Flyte's plugins.
  *
  * @generated from enum gangway.v1.TaskPhase
  */
 export const TaskPhase = {
   /**
+   * Not known.
+   *
    * @generated from enum value: TASK_PHASE_UNSPECIFIED = 0;
    */
   UNSPECIFIED: 0,
 
   /**
+   * Not ready to be started.
+   *
    * @generated from enum value: TASK_PHASE_NOT_READY = 1;
    */
   NOT_READY: 1,
@@ -1328,18 +1418,22 @@ export const TaskPhase = {
   WAITING_FOR_RESOURCES: 2,
 
   /**
-   * Waits for another job that makes the same result.
+   * Waits for another job that computes the same result.
    *
    * @generated from enum value: TASK_PHASE_WAITING_FOR_CACHE = 3;
    */
   WAITING_FOR_CACHE: 3,
 
   /**
+   * Accepted, and not started yet.
+   *
    * @generated from enum value: TASK_PHASE_QUEUED = 4;
    */
   QUEUED: 4,
 
   /**
+   * Being started.
+   *
    * @generated from enum value: TASK_PHASE_INITIALIZING = 5;
    */
   INITIALIZING: 5,
@@ -1350,24 +1444,28 @@ export const TaskPhase = {
   RUNNING: 6,
 
   /**
+   * Ended successfully.
+   *
    * @generated from enum value: TASK_PHASE_SUCCESS = 7;
    */
   SUCCESS: 7,
 
   /**
-   * Another attempt follows if its budget allows.
+   * Ended with a failure. Another attempt follows if the job's backoff limits allow it.
    *
    * @generated from enum value: TASK_PHASE_RETRYABLE_FAILURE = 8;
    */
   RETRYABLE_FAILURE: 8,
 
   /**
+   * Ended with a failure. No attempt follows.
+   *
    * @generated from enum value: TASK_PHASE_PERMANENT_FAILURE = 9;
    */
   PERMANENT_FAILURE: 9,
 
   /**
-   * Somebody else has ended it.
+   * Ended from outside, for example by a user of the service.
    *
    * @generated from enum value: TASK_PHASE_ABORTED = 10;
    */
@@ -1375,7 +1473,7 @@ export const TaskPhase = {
 } as const;
 
 /**
- * How far a task has come, in the words of Flyte's plugins.
+ * The phase of a task, as in Flyte's plugins.
  *
  * @generated from enum gangway.v1.TaskPhase
  */
@@ -1388,39 +1486,49 @@ export const TaskPhaseSchema: GenEnum<TaskPhase> = /*@__PURE__*/
   enumDesc(file_gangway_v1_job, 5);
 
 /**
- * Whether a result came from an earlier job.
+ * Whether a result was taken from an earlier job.
  *
  * @generated from enum gangway.v1.CacheStatus
  */
 export const CacheStatus = {
   /**
+   * Not known.
+   *
    * @generated from enum value: CACHE_STATUS_UNSPECIFIED = 0;
    */
   UNSPECIFIED: 0,
 
   /**
+   * Results are not reused.
+   *
    * @generated from enum value: CACHE_STATUS_DISABLED = 1;
    */
   DISABLED: 1,
 
   /**
+   * There was no earlier result.
+   *
    * @generated from enum value: CACHE_STATUS_MISS = 2;
    */
   MISS: 2,
 
   /**
+   * An earlier result was taken.
+   *
    * @generated from enum value: CACHE_STATUS_HIT = 3;
    */
   HIT: 3,
 
   /**
+   * There was no earlier result; this one was stored for later jobs.
+   *
    * @generated from enum value: CACHE_STATUS_POPULATED = 4;
    */
   POPULATED: 4,
 } as const;
 
 /**
- * Whether a result came from an earlier job.
+ * Whether a result was taken from an earlier job.
  *
  * @generated from enum gangway.v1.CacheStatus
  */
@@ -1433,7 +1541,7 @@ export const CacheStatusSchema: GenEnum<CacheStatus> = /*@__PURE__*/
   enumDesc(file_gangway_v1_job, 6);
 
 /**
- * Whose fault a failure is.
+ * The cause of a failure; each kind has its own limit in RunPolicy.
  *
  * @generated from enum gangway.v1.FailureKind
  */
@@ -1444,18 +1552,22 @@ export const FailureKind = {
   UNSPECIFIED: 0,
 
   /**
+   * The job's program or specification.
+   *
    * @generated from enum value: FAILURE_KIND_USER = 1;
    */
   USER: 1,
 
   /**
+   * The platform: a lost node, an eviction, a preemption, …
+   *
    * @generated from enum value: FAILURE_KIND_SYSTEM = 2;
    */
   SYSTEM: 2,
 } as const;
 
 /**
- * Whose fault a failure is.
+ * The cause of a failure; each kind has its own limit in RunPolicy.
  *
  * @generated from enum gangway.v1.FailureKind
  */

@@ -17,33 +17,37 @@ import type { JsonObject, Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file gangway/v1/job_service.proto.
  */
 export const file_gangway_v1_job_service: GenFile = /*@__PURE__*/
-  fileDesc("ChxnYW5nd2F5L3YxL2pvYl9zZXJ2aWNlLnByb3RvEgpnYW5nd2F5LnYxIn0KEENyZWF0ZUpvYlJlcXVlc3QSJAoDam9iGAEgASgLMg8uZ2FuZ3dheS52MS5Kb2JCBrpIA8gBARIcCgpyZXF1ZXN0X2lkGAIgASgJQgi6SAVyAxiAARIVCg12YWxpZGF0ZV9vbmx5GAMgASgIEg4KBnN0cmljdBgEIAEoCCKJAgoRQ3JlYXRlSm9iUmVzcG9uc2USHAoDam9iGAEgASgLMg8uZ2FuZ3dheS52MS5Kb2ISNgoHb3V0Y29tZRgCIAEoDjIlLmdhbmd3YXkudjEuQ3JlYXRlSm9iUmVzcG9uc2UuT3V0Y29tZRIlCgh3YXJuaW5ncxgDIAMoCzITLmdhbmd3YXkudjEuV2FybmluZyJ3CgdPdXRjb21lEhcKE09VVENPTUVfVU5TUEVDSUZJRUQQABITCg9PVVRDT01FX0NSRUFURUQQARIUChBPVVRDT01FX1JFUExBWUVEEAISFQoRT1VUQ09NRV9VTkNIQU5HRUQQAxIRCg1PVVRDT01FX1ZBTElEEAQihwEKFkJhdGNoQ3JlYXRlSm9ic1JlcXVlc3QSQAoIcmVxdWVzdHMYASADKAsyHC5nYW5nd2F5LnYxLkNyZWF0ZUpvYlJlcXVlc3RCELpIDZIBCggBEOgHIgPYAQMSKwoEdmlldxgCIAEoDjITLmdhbmd3YXkudjEuSm9iVmlld0IIukgFggECEAEiTQoXQmF0Y2hDcmVhdGVKb2JzUmVzcG9uc2USMgoHcmVzdWx0cxgBIAMoCzIhLmdhbmd3YXkudjEuQmF0Y2hDcmVhdGVKb2JzUmVzdWx0InkKFUJhdGNoQ3JlYXRlSm9ic1Jlc3VsdBIxCghyZXNwb25zZRgBIAEoCzIdLmdhbmd3YXkudjEuQ3JlYXRlSm9iUmVzcG9uc2VIABIjCgVlcnJvchgCIAEoCzISLmdvb2dsZS5ycGMuU3RhdHVzSABCCAoGcmVzdWx0IikKB1dhcm5pbmcSDQoFZmllbGQYASABKAkSDwoHbWVzc2FnZRgCIAEoCSLXAQoNR2V0Sm9iUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSDAoEbmFtZRgCIAEoCRIYCgN1aWQYAyABKAlCC7pICNgBAXIDsAEBEisKBHZpZXcYBCABKA4yEy5nYW5nd2F5LnYxLkpvYlZpZXdCCLpIBYIBAhABOl66SFsaWQoNZ2V0X2pvYi53aGljaBIhbmFtZSBvciB1aWQgbXVzdCBiZSBzZXQsIG5vdCBib3RoGiUodGhpcy5uYW1lICE9ICcnKSAhPSAodGhpcy51aWQgIT0gJycpIi4KDkdldEpvYlJlc3BvbnNlEhwKA2pvYhgBIAEoCzIPLmdhbmd3YXkudjEuSm9iIooCCglKb2JGaWx0ZXISEQoJbmFtZXNwYWNlGAEgASgJEhgKBW5hbWVzGAIgAygJQgm6SAaSAQMQ6AcSFwoFa2luZHMYAyADKAlCCLpIBZIBAhBAEjUKBnBoYXNlcxgEIAMoDjIULmdhbmd3YXkudjEuSm9iUGhhc2VCD7pIDJIBCRBAIgWCAQIQARINCgVxdWV1ZRgFIAEoCRIPCgdjbHVzdGVyGAYgASgJEjEKBmxhYmVscxgHIAMoCzIhLmdhbmd3YXkudjEuSm9iRmlsdGVyLkxhYmVsc0VudHJ5Gi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEi5wEKD0xpc3RKb2JzUmVxdWVzdBIlCgZmaWx0ZXIYASABKAsyFS5nYW5nd2F5LnYxLkpvYkZpbHRlchJNCghvcmRlcl9ieRgCIAEoCUI7ukg4cjZSAFILY3JlYXRlX3RpbWVSEGNyZWF0ZV90aW1lIGRlc2NSBG5hbWVSDXByaW9yaXR5IGRlc2MSHQoJcGFnZV9zaXplGAMgASgFQgq6SAcaBRjoBygAEhIKCnBhZ2VfdG9rZW4YBCABKAkSKwoEdmlldxgFIAEoDjITLmdhbmd3YXkudjEuSm9iVmlld0IIukgFggECEAEiYgoQTGlzdEpvYnNSZXNwb25zZRIdCgRqb2JzGAEgAygLMg8uZ2FuZ3dheS52MS5Kb2ISFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhYKDnRvdGFsX2VzdGltYXRlGAMgASgFInYKEFdhdGNoSm9ic1JlcXVlc3QSJQoGZmlsdGVyGAEgASgLMhUuZ2FuZ3dheS52MS5Kb2JGaWx0ZXISDgoGY3Vyc29yGAIgASgJEisKBHZpZXcYAyABKA4yEy5nYW5nd2F5LnYxLkpvYlZpZXdCCLpIBYIBAhABIucBChFXYXRjaEpvYnNSZXNwb25zZRIwCgR0eXBlGAEgASgOMiIuZ2FuZ3dheS52MS5XYXRjaEpvYnNSZXNwb25zZS5UeXBlEhwKA2pvYhgCIAEoCzIPLmdhbmd3YXkudjEuSm9iEg4KBmN1cnNvchgDIAEoCSJyCgRUeXBlEhQKEFRZUEVfVU5TUEVDSUZJRUQQABIOCgpUWVBFX0FEREVEEAESEQoNVFlQRV9NT0RJRklFRBACEhAKDFRZUEVfREVMRVRFRBADEhEKDVRZUEVfQk9PS01BUksQBBIMCghUWVBFX0dBUBAFInEKEFVwZGF0ZUpvYlJlcXVlc3QSJAoDam9iGAEgASgLMg8uZ2FuZ3dheS52MS5Kb2JCBrpIA9gBAxI3Cgt1cGRhdGVfbWFzaxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2tCBrpIA8gBASIxChFVcGRhdGVKb2JSZXNwb25zZRIcCgNqb2IYASABKAsyDy5nYW5nd2F5LnYxLkpvYiJWChBDYW5jZWxKb2JSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIVCgRuYW1lGAIgASgJQge6SARyAhABEhgKBnJlYXNvbhgDIAEoCUIIukgFcgMYgAgiMQoRQ2FuY2VsSm9iUmVzcG9uc2USHAoDam9iGAEgASgLMg8uZ2FuZ3dheS52MS5Kb2IiPAoQRGVsZXRlSm9iUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSFQoEbmFtZRgCIAEoCUIHukgEcgIQASIxChFEZWxldGVKb2JSZXNwb25zZRIcCgNqb2IYASABKAsyDy5nYW5nd2F5LnYxLkpvYiI9ChFFeHBsYWluSm9iUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSFQoEbmFtZRgCIAEoCUIHukgEcgIQASKdAwoSRXhwbGFpbkpvYlJlc3BvbnNlEg8KB3N1bW1hcnkYASABKAkSIwoFcGhhc2UYAiABKA4yFC5nYW5nd2F5LnYxLkpvYlBoYXNlEhAKCHBvc2l0aW9uGAMgASgFEg4KBnJlYXNvbhgEIAEoCRIwCgxldmFsdWF0ZWRfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGNsdXN0ZXJzGAYgAygLMhouZ2FuZ3dheS52MS5DbHVzdGVyUmVmdXNhbBIoCgZxdW90YXMYByADKAsyGC5nYW5nd2F5LnYxLlF1b3RhUmVmdXNhbBIoCglhZG1pc3Npb24YCCABKAsyFS5nYW5nd2F5LnYxLkFkbWlzc2lvbhIkCgdmYWlsdXJlGAkgASgLMhMuZ2FuZ3dheS52MS5GYWlsdXJlEiwKCHJldHJ5X2F0GAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBInCghkcmFpbmluZxgLIAMoCzIVLmdhbmd3YXkudjEuQWRtaXNzaW9uIm4KDkNsdXN0ZXJSZWZ1c2FsEg8KB2NsdXN0ZXIYASABKAkSDgoGcmVhc29uGAIgASgJEg8KB21lc3NhZ2UYAyABKAkSDgoGZmxhdm9yGAQgASgJEgwKBG5lZWQYBSABKAUSDAoEaGF2ZRgGIAEoBSLAAQoMUXVvdGFSZWZ1c2FsEg0KBXF1ZXVlGAEgASgJEg4KBmZsYXZvchgCIAEoCRIOCgZyZWFzb24YAyABKAkSDAoEbmVlZBgEIAEoAxIMCgR1c2VkGAUgASgDEg0KBWxpbWl0GAYgASgDEg8KB2hlbGRfYnkYByADKAkSJQoFbGV2ZWwYCCABKA4yFi5nYW5nd2F5LnYxLlF1b3RhTGV2ZWwSDAoEbmFtZRgJIAEoCRIQCghyZXNlcnZlZBgKIAEoAyJzChRMaXN0Sm9iRXZlbnRzUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSFQoEbmFtZRgCIAEoCUIHukgEcgIQARIdCglwYWdlX3NpemUYAyABKAVCCrpIBxoFGOgHKAASEgoKcGFnZV90b2tlbhgEIAEoCSJWChVMaXN0Sm9iRXZlbnRzUmVzcG9uc2USJAoGZXZlbnRzGAEgAygLMhQuZ2FuZ3dheS52MS5Kb2JFdmVudBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiigEKCEpvYkV2ZW50EigKBHRpbWUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgwKBHR5cGUYAiABKAkSDgoGcmVhc29uGAMgASgJEg8KB21lc3NhZ2UYBCABKAkSGAoQcmVzb3VyY2VfdmVyc2lvbhgFIAEoCRILCgN1aWQYBiABKAkikQMKFFN0cmVhbUpvYkxvZ3NSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIVCgRuYW1lGAIgASgJQge6SARyAhABEjwKB3JlcGxpY2EYAyABKAlCK7pIKHImGIABMiFeKFteL10rKC8oMHxbMS05XVswLTldezAsNn0pKT8pPyQSGgoJY29udGFpbmVyGAQgASgJQge6SARyAhg/Eg4KBmZvbGxvdxgFIAEoCBIgCgp0YWlsX2xpbmVzGAYgASgDQge6SAQiAigASACIAQESEgoKdGltZXN0YW1wcxgHIAEoCBIQCghwcmV2aW91cxgIIAEoCDqNAbpIiQEahgEKGHN0cmVhbV9qb2JfbG9ncy5wcmV2aW91cxJJZm9sbG93IGFuZCBwcmV2aW91cyBtdXN0IG5vdCBib3RoIGJlIHNldDogd2hhdCBpcyBvdmVyIGNhbm5vdCBiZSBmb2xsb3dlZBofISh0aGlzLmZvbGxvdyAmJiB0aGlzLnByZXZpb3VzKUINCgtfdGFpbF9saW5lcyI7ChVTdHJlYW1Kb2JMb2dzUmVzcG9uc2USIgoFbGluZXMYASADKAsyEy5nYW5nd2F5LnYxLkxvZ0xpbmUidgoHTG9nTGluZRIPCgdyZXBsaWNhGAEgASgJEhEKCWNvbnRhaW5lchgCIAEoCRIMCgR0ZXh0GAMgASgJEigKBHRpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB3BhcnRpYWwYBSABKAgiEgoQTGlzdEtpbmRzUmVxdWVzdCI0ChFMaXN0S2luZHNSZXNwb25zZRIfCgVraW5kcxgBIAMoCzIQLmdhbmd3YXkudjEuS2luZCKBBAoES2luZBIMCgRuYW1lGAEgASgJEhMKC2FwaV92ZXJzaW9uGAIgASgJEhsKE3JlcGxpY2Ffc3BlY3NfZmllbGQYAyABKAkSHwoFcm9sZXMYBCADKAsyEC5nYW5nd2F5LnYxLlJvbGUSGQoRZGVmYXVsdF9jb250YWluZXIYBSABKAkSEQoJcG9ydF9uYW1lGAYgASgJEgwKBHBvcnQYByABKAUSOQoWZGVmYXVsdF9yZXN0YXJ0X3BvbGljeRgIIAEoDjIZLmdhbmd3YXkudjEuUmVzdGFydFBvbGljeRI3ChVkZWZhdWx0X3Jlc3RhcnRfc2NvcGUYCSABKA4yGC5nYW5nd2F5LnYxLlJlc3RhcnRTY29wZRIiChVkZWZhdWx0X2JhY2tvZmZfbGltaXQYCiABKAVIAIgBARIxChBraW5kX3NwZWNfc2NoZW1hGAsgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIoCgdleGFtcGxlGAwgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBITCgtkZXNjcmlwdGlvbhgNIAEoCRIUCgx3aXRob3V0X3BvZHMYDiABKAgSEgoKaXNfZGVmYXVsdBgPIAEoCBIOCgZwbHVnaW4YECABKAlCGAoWX2RlZmF1bHRfYmFja29mZl9saW1pdCJWCgRSb2xlEgwKBG5hbWUYASABKAkSGQoMbWF4X3JlcGxpY2FzGAIgASgFSACIAQESFAoMbWluX3JlcGxpY2FzGAMgASgFQg8KDV9tYXhfcmVwbGljYXMqSgoHSm9iVmlldxIYChRKT0JfVklFV19VTlNQRUNJRklFRBAAEhIKDkpPQl9WSUVXX0JBU0lDEAESEQoNSk9CX1ZJRVdfRlVMTBACKooBCgpRdW90YUxldmVsEhsKF1FVT1RBX0xFVkVMX1VOU1BFQ0lGSUVEEAASFAoQUVVPVEFfTEVWRUxfUE9PTBABEhcKE1FVT1RBX0xFVkVMX1BST0pFQ1QQAhIZChVRVU9UQV9MRVZFTF9OQU1FU1BBQ0UQAxIVChFRVU9UQV9MRVZFTF9RVUVVRRAEMqkHCgpKb2JTZXJ2aWNlEkgKCUNyZWF0ZUpvYhIcLmdhbmd3YXkudjEuQ3JlYXRlSm9iUmVxdWVzdBodLmdhbmd3YXkudjEuQ3JlYXRlSm9iUmVzcG9uc2USWgoPQmF0Y2hDcmVhdGVKb2JzEiIuZ2FuZ3dheS52MS5CYXRjaENyZWF0ZUpvYnNSZXF1ZXN0GiMuZ2FuZ3dheS52MS5CYXRjaENyZWF0ZUpvYnNSZXNwb25zZRI/CgZHZXRKb2ISGS5nYW5nd2F5LnYxLkdldEpvYlJlcXVlc3QaGi5nYW5nd2F5LnYxLkdldEpvYlJlc3BvbnNlEkUKCExpc3RKb2JzEhsuZ2FuZ3dheS52MS5MaXN0Sm9ic1JlcXVlc3QaHC5nYW5nd2F5LnYxLkxpc3RKb2JzUmVzcG9uc2USSgoJV2F0Y2hKb2JzEhwuZ2FuZ3dheS52MS5XYXRjaEpvYnNSZXF1ZXN0Gh0uZ2FuZ3dheS52MS5XYXRjaEpvYnNSZXNwb25zZTABEkgKCVVwZGF0ZUpvYhIcLmdhbmd3YXkudjEuVXBkYXRlSm9iUmVxdWVzdBodLmdhbmd3YXkudjEuVXBkYXRlSm9iUmVzcG9uc2USSAoJQ2FuY2VsSm9iEhwuZ2FuZ3dheS52MS5DYW5jZWxKb2JSZXF1ZXN0Gh0uZ2FuZ3dheS52MS5DYW5jZWxKb2JSZXNwb25zZRJICglEZWxldGVKb2ISHC5nYW5nd2F5LnYxLkRlbGV0ZUpvYlJlcXVlc3QaHS5nYW5nd2F5LnYxLkRlbGV0ZUpvYlJlc3BvbnNlEksKCkV4cGxhaW5Kb2ISHS5nYW5nd2F5LnYxLkV4cGxhaW5Kb2JSZXF1ZXN0Gh4uZ2FuZ3dheS52MS5FeHBsYWluSm9iUmVzcG9uc2USVAoNTGlzdEpvYkV2ZW50cxIgLmdhbmd3YXkudjEuTGlzdEpvYkV2ZW50c1JlcXVlc3QaIS5nYW5nd2F5LnYxLkxpc3RKb2JFdmVudHNSZXNwb25zZRJWCg1TdHJlYW1Kb2JMb2dzEiAuZ2FuZ3dheS52MS5TdHJlYW1Kb2JMb2dzUmVxdWVzdBohLmdhbmd3YXkudjEuU3RyZWFtSm9iTG9nc1Jlc3BvbnNlMAESSAoJTGlzdEtpbmRzEhwuZ2FuZ3dheS52MS5MaXN0S2luZHNSZXF1ZXN0Gh0uZ2FuZ3dheS52MS5MaXN0S2luZHNSZXNwb25zZWIGcHJvdG8z", [file_buf_validate_validate, file_gangway_v1_job, file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp, file_google_rpc_status]);
+  fileDesc("ChxnYW5nd2F5L3YxL2pvYl9zZXJ2aWNlLnByb3RvEgpnYW5nd2F5LnYxIn0KEENyZWF0ZUpvYlJlcXVlc3QSJAoDam9iGAEgASgLMg8uZ2FuZ3dheS52MS5Kb2JCBrpIA8gBARIcCgpyZXF1ZXN0X2lkGAIgASgJQgi6SAVyAxiAARIVCg12YWxpZGF0ZV9vbmx5GAMgASgIEg4KBnN0cmljdBgEIAEoCCKJAgoRQ3JlYXRlSm9iUmVzcG9uc2USHAoDam9iGAEgASgLMg8uZ2FuZ3dheS52MS5Kb2ISNgoHb3V0Y29tZRgCIAEoDjIlLmdhbmd3YXkudjEuQ3JlYXRlSm9iUmVzcG9uc2UuT3V0Y29tZRIlCgh3YXJuaW5ncxgDIAMoCzITLmdhbmd3YXkudjEuV2FybmluZyJ3CgdPdXRjb21lEhcKE09VVENPTUVfVU5TUEVDSUZJRUQQABITCg9PVVRDT01FX0NSRUFURUQQARIUChBPVVRDT01FX1JFUExBWUVEEAISFQoRT1VUQ09NRV9VTkNIQU5HRUQQAxIRCg1PVVRDT01FX1ZBTElEEAQihwEKFkJhdGNoQ3JlYXRlSm9ic1JlcXVlc3QSQAoIcmVxdWVzdHMYASADKAsyHC5nYW5nd2F5LnYxLkNyZWF0ZUpvYlJlcXVlc3RCELpIDZIBCggBEOgHIgPYAQMSKwoEdmlldxgCIAEoDjITLmdhbmd3YXkudjEuSm9iVmlld0IIukgFggECEAEiTQoXQmF0Y2hDcmVhdGVKb2JzUmVzcG9uc2USMgoHcmVzdWx0cxgBIAMoCzIhLmdhbmd3YXkudjEuQmF0Y2hDcmVhdGVKb2JzUmVzdWx0InkKFUJhdGNoQ3JlYXRlSm9ic1Jlc3VsdBIxCghyZXNwb25zZRgBIAEoCzIdLmdhbmd3YXkudjEuQ3JlYXRlSm9iUmVzcG9uc2VIABIjCgVlcnJvchgCIAEoCzISLmdvb2dsZS5ycGMuU3RhdHVzSABCCAoGcmVzdWx0IikKB1dhcm5pbmcSDQoFZmllbGQYASABKAkSDwoHbWVzc2FnZRgCIAEoCSLMAQoNR2V0Sm9iUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSDAoEbmFtZRgCIAEoCRIYCgN1aWQYAyABKAlCC7pICNgBAXIDsAEBEisKBHZpZXcYBCABKA4yEy5nYW5nd2F5LnYxLkpvYlZpZXdCCLpIBYIBAhABOlO6SFAaTgoNZ2V0X2pvYi53aGljaBIWc2V0IGVpdGhlciBuYW1lIG9yIHVpZBolKHRoaXMubmFtZSAhPSAnJykgIT0gKHRoaXMudWlkICE9ICcnKSIuCg5HZXRKb2JSZXNwb25zZRIcCgNqb2IYASABKAsyDy5nYW5nd2F5LnYxLkpvYiKKAgoJSm9iRmlsdGVyEhEKCW5hbWVzcGFjZRgBIAEoCRIYCgVuYW1lcxgCIAMoCUIJukgGkgEDEOgHEhcKBWtpbmRzGAMgAygJQgi6SAWSAQIQQBI1CgZwaGFzZXMYBCADKA4yFC5nYW5nd2F5LnYxLkpvYlBoYXNlQg+6SAySAQkQQCIFggECEAESDQoFcXVldWUYBSABKAkSDwoHY2x1c3RlchgGIAEoCRIxCgZsYWJlbHMYByADKAsyIS5nYW5nd2F5LnYxLkpvYkZpbHRlci5MYWJlbHNFbnRyeRotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIucBCg9MaXN0Sm9ic1JlcXVlc3QSJQoGZmlsdGVyGAEgASgLMhUuZ2FuZ3dheS52MS5Kb2JGaWx0ZXISTQoIb3JkZXJfYnkYAiABKAlCO7pIOHI2UgBSC2NyZWF0ZV90aW1lUhBjcmVhdGVfdGltZSBkZXNjUgRuYW1lUg1wcmlvcml0eSBkZXNjEh0KCXBhZ2Vfc2l6ZRgDIAEoBUIKukgHGgUY6AcoABISCgpwYWdlX3Rva2VuGAQgASgJEisKBHZpZXcYBSABKA4yEy5nYW5nd2F5LnYxLkpvYlZpZXdCCLpIBYIBAhABImIKEExpc3RKb2JzUmVzcG9uc2USHQoEam9icxgBIAMoCzIPLmdhbmd3YXkudjEuSm9iEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRIWCg50b3RhbF9lc3RpbWF0ZRgDIAEoBSJ2ChBXYXRjaEpvYnNSZXF1ZXN0EiUKBmZpbHRlchgBIAEoCzIVLmdhbmd3YXkudjEuSm9iRmlsdGVyEg4KBmN1cnNvchgCIAEoCRIrCgR2aWV3GAMgASgOMhMuZ2FuZ3dheS52MS5Kb2JWaWV3Qgi6SAWCAQIQASLnAQoRV2F0Y2hKb2JzUmVzcG9uc2USMAoEdHlwZRgBIAEoDjIiLmdhbmd3YXkudjEuV2F0Y2hKb2JzUmVzcG9uc2UuVHlwZRIcCgNqb2IYAiABKAsyDy5nYW5nd2F5LnYxLkpvYhIOCgZjdXJzb3IYAyABKAkicgoEVHlwZRIUChBUWVBFX1VOU1BFQ0lGSUVEEAASDgoKVFlQRV9BRERFRBABEhEKDVRZUEVfTU9ESUZJRUQQAhIQCgxUWVBFX0RFTEVURUQQAxIRCg1UWVBFX0JPT0tNQVJLEAQSDAoIVFlQRV9HQVAQBSJxChBVcGRhdGVKb2JSZXF1ZXN0EiQKA2pvYhgBIAEoCzIPLmdhbmd3YXkudjEuSm9iQga6SAPYAQMSNwoLdXBkYXRlX21hc2sYAiABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrQga6SAPIAQEiMQoRVXBkYXRlSm9iUmVzcG9uc2USHAoDam9iGAEgASgLMg8uZ2FuZ3dheS52MS5Kb2IiVgoQQ2FuY2VsSm9iUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSFQoEbmFtZRgCIAEoCUIHukgEcgIQARIYCgZyZWFzb24YAyABKAlCCLpIBXIDGIAIIjEKEUNhbmNlbEpvYlJlc3BvbnNlEhwKA2pvYhgBIAEoCzIPLmdhbmd3YXkudjEuSm9iIjwKEERlbGV0ZUpvYlJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEhUKBG5hbWUYAiABKAlCB7pIBHICEAEiMQoRRGVsZXRlSm9iUmVzcG9uc2USHAoDam9iGAEgASgLMg8uZ2FuZ3dheS52MS5Kb2IiPQoRRXhwbGFpbkpvYlJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEhUKBG5hbWUYAiABKAlCB7pIBHICEAEinQMKEkV4cGxhaW5Kb2JSZXNwb25zZRIPCgdzdW1tYXJ5GAEgASgJEiMKBXBoYXNlGAIgASgOMhQuZ2FuZ3dheS52MS5Kb2JQaGFzZRIQCghwb3NpdGlvbhgDIAEoBRIOCgZyZWFzb24YBCABKAkSMAoMZXZhbHVhdGVkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghjbHVzdGVycxgGIAMoCzIaLmdhbmd3YXkudjEuQ2x1c3RlclJlZnVzYWwSKAoGcXVvdGFzGAcgAygLMhguZ2FuZ3dheS52MS5RdW90YVJlZnVzYWwSKAoJYWRtaXNzaW9uGAggASgLMhUuZ2FuZ3dheS52MS5BZG1pc3Npb24SJAoHZmFpbHVyZRgJIAEoCzITLmdhbmd3YXkudjEuRmFpbHVyZRIsCghyZXRyeV9hdBgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJwoIZHJhaW5pbmcYCyADKAsyFS5nYW5nd2F5LnYxLkFkbWlzc2lvbiJuCg5DbHVzdGVyUmVmdXNhbBIPCgdjbHVzdGVyGAEgASgJEg4KBnJlYXNvbhgCIAEoCRIPCgdtZXNzYWdlGAMgASgJEg4KBmZsYXZvchgEIAEoCRIMCgRuZWVkGAUgASgFEgwKBGhhdmUYBiABKAUiwAEKDFF1b3RhUmVmdXNhbBINCgVxdWV1ZRgBIAEoCRIOCgZmbGF2b3IYAiABKAkSDgoGcmVhc29uGAMgASgJEgwKBG5lZWQYBCABKAMSDAoEdXNlZBgFIAEoAxINCgVsaW1pdBgGIAEoAxIPCgdoZWxkX2J5GAcgAygJEiUKBWxldmVsGAggASgOMhYuZ2FuZ3dheS52MS5RdW90YUxldmVsEgwKBG5hbWUYCSABKAkSEAoIcmVzZXJ2ZWQYCiABKAMicwoUTGlzdEpvYkV2ZW50c1JlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEhUKBG5hbWUYAiABKAlCB7pIBHICEAESHQoJcGFnZV9zaXplGAMgASgFQgq6SAcaBRjoBygAEhIKCnBhZ2VfdG9rZW4YBCABKAkiVgoVTGlzdEpvYkV2ZW50c1Jlc3BvbnNlEiQKBmV2ZW50cxgBIAMoCzIULmdhbmd3YXkudjEuSm9iRXZlbnQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIooBCghKb2JFdmVudBIoCgR0aW1lGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIMCgR0eXBlGAIgASgJEg4KBnJlYXNvbhgDIAEoCRIPCgdtZXNzYWdlGAQgASgJEhgKEHJlc291cmNlX3ZlcnNpb24YBSABKAkSCwoDdWlkGAYgASgJIpEEChRTdHJlYW1Kb2JMb2dzUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSFQoEbmFtZRgCIAEoCUIHukgEcgIQARK4AQoHcmVwbGljYRgDIAEoCUKmAbpIogG6AZkBChdzdHJlYW1fam9iX2xvZ3MucmVwbGljYRJLbXVzdCBiZSBhIHJlcGxpY2Egc3VjaCBhcyBXb3JrZXIvMCwgYSByZXBsaWNhIHR5cGUgc3VjaCBhcyBXb3JrZXIsIG9yIGVtcHR5GjF0aGlzLm1hdGNoZXMoJ14oW14vXSsoLygwfFsxLTldWzAtOV17MCw2fSkpPyk/JCcpcgMYgAESGgoJY29udGFpbmVyGAQgASgJQge6SARyAhg/Eg4KBmZvbGxvdxgFIAEoCBIgCgp0YWlsX2xpbmVzGAYgASgDQge6SAQiAigASACIAQESEgoKdGltZXN0YW1wcxgHIAEoCBIQCghwcmV2aW91cxgIIAEoCDqQAbpIjAEaiQEKGHN0cmVhbV9qb2JfbG9ncy5wcmV2aW91cxJMZm9sbG93IGFuZCBwcmV2aW91cyBtdXN0IG5vdCBib3RoIGJlIHNldDogYSBwcmV2aW91cyBydW4gd3JpdGVzIG5vdGhpbmcgbW9yZRofISh0aGlzLmZvbGxvdyAmJiB0aGlzLnByZXZpb3VzKUINCgtfdGFpbF9saW5lcyI7ChVTdHJlYW1Kb2JMb2dzUmVzcG9uc2USIgoFbGluZXMYASADKAsyEy5nYW5nd2F5LnYxLkxvZ0xpbmUidgoHTG9nTGluZRIPCgdyZXBsaWNhGAEgASgJEhEKCWNvbnRhaW5lchgCIAEoCRIMCgR0ZXh0GAMgASgJEigKBHRpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB3BhcnRpYWwYBSABKAgiEgoQTGlzdEtpbmRzUmVxdWVzdCI0ChFMaXN0S2luZHNSZXNwb25zZRIfCgVraW5kcxgBIAMoCzIQLmdhbmd3YXkudjEuS2luZCKBBAoES2luZBIMCgRuYW1lGAEgASgJEhMKC2FwaV92ZXJzaW9uGAIgASgJEhsKE3JlcGxpY2Ffc3BlY3NfZmllbGQYAyABKAkSHwoFcm9sZXMYBCADKAsyEC5nYW5nd2F5LnYxLlJvbGUSGQoRZGVmYXVsdF9jb250YWluZXIYBSABKAkSEQoJcG9ydF9uYW1lGAYgASgJEgwKBHBvcnQYByABKAUSOQoWZGVmYXVsdF9yZXN0YXJ0X3BvbGljeRgIIAEoDjIZLmdhbmd3YXkudjEuUmVzdGFydFBvbGljeRI3ChVkZWZhdWx0X3Jlc3RhcnRfc2NvcGUYCSABKA4yGC5nYW5nd2F5LnYxLlJlc3RhcnRTY29wZRIiChVkZWZhdWx0X2JhY2tvZmZfbGltaXQYCiABKAVIAIgBARIxChBraW5kX3NwZWNfc2NoZW1hGAsgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIoCgdleGFtcGxlGAwgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBITCgtkZXNjcmlwdGlvbhgNIAEoCRIUCgx3aXRob3V0X3BvZHMYDiABKAgSEgoKaXNfZGVmYXVsdBgPIAEoCBIOCgZwbHVnaW4YECABKAlCGAoWX2RlZmF1bHRfYmFja29mZl9saW1pdCJWCgRSb2xlEgwKBG5hbWUYASABKAkSGQoMbWF4X3JlcGxpY2FzGAIgASgFSACIAQESFAoMbWluX3JlcGxpY2FzGAMgASgFQg8KDV9tYXhfcmVwbGljYXMqSgoHSm9iVmlldxIYChRKT0JfVklFV19VTlNQRUNJRklFRBAAEhIKDkpPQl9WSUVXX0JBU0lDEAESEQoNSk9CX1ZJRVdfRlVMTBACKooBCgpRdW90YUxldmVsEhsKF1FVT1RBX0xFVkVMX1VOU1BFQ0lGSUVEEAASFAoQUVVPVEFfTEVWRUxfUE9PTBABEhcKE1FVT1RBX0xFVkVMX1BST0pFQ1QQAhIZChVRVU9UQV9MRVZFTF9OQU1FU1BBQ0UQAxIVChFRVU9UQV9MRVZFTF9RVUVVRRAEMqkHCgpKb2JTZXJ2aWNlEkgKCUNyZWF0ZUpvYhIcLmdhbmd3YXkudjEuQ3JlYXRlSm9iUmVxdWVzdBodLmdhbmd3YXkudjEuQ3JlYXRlSm9iUmVzcG9uc2USWgoPQmF0Y2hDcmVhdGVKb2JzEiIuZ2FuZ3dheS52MS5CYXRjaENyZWF0ZUpvYnNSZXF1ZXN0GiMuZ2FuZ3dheS52MS5CYXRjaENyZWF0ZUpvYnNSZXNwb25zZRI/CgZHZXRKb2ISGS5nYW5nd2F5LnYxLkdldEpvYlJlcXVlc3QaGi5nYW5nd2F5LnYxLkdldEpvYlJlc3BvbnNlEkUKCExpc3RKb2JzEhsuZ2FuZ3dheS52MS5MaXN0Sm9ic1JlcXVlc3QaHC5nYW5nd2F5LnYxLkxpc3RKb2JzUmVzcG9uc2USSgoJV2F0Y2hKb2JzEhwuZ2FuZ3dheS52MS5XYXRjaEpvYnNSZXF1ZXN0Gh0uZ2FuZ3dheS52MS5XYXRjaEpvYnNSZXNwb25zZTABEkgKCVVwZGF0ZUpvYhIcLmdhbmd3YXkudjEuVXBkYXRlSm9iUmVxdWVzdBodLmdhbmd3YXkudjEuVXBkYXRlSm9iUmVzcG9uc2USSAoJQ2FuY2VsSm9iEhwuZ2FuZ3dheS52MS5DYW5jZWxKb2JSZXF1ZXN0Gh0uZ2FuZ3dheS52MS5DYW5jZWxKb2JSZXNwb25zZRJICglEZWxldGVKb2ISHC5nYW5nd2F5LnYxLkRlbGV0ZUpvYlJlcXVlc3QaHS5nYW5nd2F5LnYxLkRlbGV0ZUpvYlJlc3BvbnNlEksKCkV4cGxhaW5Kb2ISHS5nYW5nd2F5LnYxLkV4cGxhaW5Kb2JSZXF1ZXN0Gh4uZ2FuZ3dheS52MS5FeHBsYWluSm9iUmVzcG9uc2USVAoNTGlzdEpvYkV2ZW50cxIgLmdhbmd3YXkudjEuTGlzdEpvYkV2ZW50c1JlcXVlc3QaIS5nYW5nd2F5LnYxLkxpc3RKb2JFdmVudHNSZXNwb25zZRJWCg1TdHJlYW1Kb2JMb2dzEiAuZ2FuZ3dheS52MS5TdHJlYW1Kb2JMb2dzUmVxdWVzdBohLmdhbmd3YXkudjEuU3RyZWFtSm9iTG9nc1Jlc3BvbnNlMAESSAoJTGlzdEtpbmRzEhwuZ2FuZ3dheS52MS5MaXN0S2luZHNSZXF1ZXN0Gh0uZ2FuZ3dheS52MS5MaXN0S2luZHNSZXNwb25zZWIGcHJvdG8z", [file_buf_validate_validate, file_gangway_v1_job, file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp, file_google_rpc_status]);
 
 /**
  * @generated from message gangway.v1.CreateJobRequest
  */
 export type CreateJobRequest = Message<"gangway.v1.CreateJobRequest"> & {
   /**
+   * Required.
+   *
    * @generated from field: gangway.v1.Job job = 1;
    */
   job?: Job | undefined;
 
   /**
-   * Makes the call exactly-once for 7 days: the same id with the same job answers with the job that it made.
+   * An idempotency key, unique within the namespace. For at least 7 days, a call with the same id and the same job
+   * returns the job that the first call created. At most 128 characters. Empty: only the job's name makes the call
+   * idempotent.
    *
    * @generated from field: string request_id = 2;
    */
   requestId: string;
 
   /**
-   * Only checks: answers as it would, and changes nothing.
+   * True: checks the request and answers as the real call would, and changes nothing.
    *
    * @generated from field: bool validate_only = 3;
    */
   validateOnly: boolean;
 
   /**
-   * Refuses what would else be a warning, such as an unknown field in a template.
+   * True: warnings, such as unknown fields in a template, become errors.
    *
    * @generated from field: bool strict = 4;
    */
@@ -94,26 +98,28 @@ export const CreateJobResponse_Outcome = {
   UNSPECIFIED: 0,
 
   /**
+   * The call created the job.
+   *
    * @generated from enum value: OUTCOME_CREATED = 1;
    */
   CREATED: 1,
 
   /**
-   * The request id made this job before.
+   * An earlier call with the same request id created the job.
    *
    * @generated from enum value: OUTCOME_REPLAYED = 2;
    */
   REPLAYED: 2,
 
   /**
-   * A job of this name and spec was there.
+   * A job with the same name and specification already existed.
    *
    * @generated from enum value: OUTCOME_UNCHANGED = 3;
    */
   UNCHANGED: 3,
 
   /**
-   * validate_only: it would be created.
+   * With validate_only: the job would be created.
    *
    * @generated from enum value: OUTCOME_VALID = 4;
    */
@@ -136,14 +142,14 @@ export const CreateJobResponse_OutcomeSchema: GenEnum<CreateJobResponse_Outcome>
  */
 export type BatchCreateJobsRequest = Message<"gangway.v1.BatchCreateJobsRequest"> & {
   /**
-   * Each is checked and carried out as by CreateJob, in this order.
+   * Carried out like CreateJob, one after the other in this order.
    *
    * @generated from field: repeated gangway.v1.CreateJobRequest requests = 1;
    */
   requests: CreateJobRequest[];
 
   /**
-   * How much of each job is returned; BASIC if unspecified.
+   * How much of each job is returned. Unspecified: BASIC.
    *
    * @generated from field: gangway.v1.JobView view = 2;
    */
@@ -162,7 +168,7 @@ export const BatchCreateJobsRequestSchema: GenMessage<BatchCreateJobsRequest> = 
  */
 export type BatchCreateJobsResponse = Message<"gangway.v1.BatchCreateJobsResponse"> & {
   /**
-   * One for each request, in the order of the requests.
+   * One result per request, in the order of the requests.
    *
    * @generated from field: repeated gangway.v1.BatchCreateJobsResult results = 1;
    */
@@ -177,7 +183,7 @@ export const BatchCreateJobsResponseSchema: GenMessage<BatchCreateJobsResponse> 
   messageDesc(file_gangway_v1_job_service, 3);
 
 /**
- * How one request of a batch ended.
+ * The result of one request of a batch.
  *
  * @generated from message gangway.v1.BatchCreateJobsResult
  */
@@ -193,7 +199,7 @@ export type BatchCreateJobsResult = Message<"gangway.v1.BatchCreateJobsResult"> 
     case: "response";
   } | {
     /**
-     * The error that CreateJob would have answered with, with its details; fields are named within the one request.
+     * The error that CreateJob would have returned, with its details. Field paths start at the single request.
      *
      * @generated from field: google.rpc.Status error = 2;
      */
@@ -210,13 +216,13 @@ export const BatchCreateJobsResultSchema: GenMessage<BatchCreateJobsResult> = /*
   messageDesc(file_gangway_v1_job_service, 4);
 
 /**
- * Something odd that was accepted.
+ * A field that was accepted although it is probably a mistake.
  *
  * @generated from message gangway.v1.Warning
  */
 export type Warning = Message<"gangway.v1.Warning"> & {
   /**
-   * Path in the request, e.g. job.spec.replica_specs[Worker].template.spec.contianers.
+   * The path in the request, such as job.spec.replica_specs[Worker].template.spec.contianers.
    *
    * @generated from field: string field = 1;
    */
@@ -240,23 +246,29 @@ export const WarningSchema: GenMessage<Warning> = /*@__PURE__*/
  */
 export type GetJobRequest = Message<"gangway.v1.GetJobRequest"> & {
   /**
+   * Empty: `default`.
+   *
    * @generated from field: string namespace = 1;
    */
   namespace: string;
 
   /**
+   * Set either name or uid.
+   *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * Instead of namespace and name.
+   * The job's uid, in place of namespace and name.
    *
    * @generated from field: string uid = 3;
    */
   uid: string;
 
   /**
+   * Unspecified: FULL.
+   *
    * @generated from field: gangway.v1.JobView view = 4;
    */
   view: JobView;
@@ -287,45 +299,55 @@ export const GetJobResponseSchema: GenMessage<GetJobResponse> = /*@__PURE__*/
   messageDesc(file_gangway_v1_job_service, 7);
 
 /**
- * Which jobs; empty members ask for nothing, all that are set must hold.
+ * Selects jobs. All fields that are set must match; empty fields match every job.
  *
  * @generated from message gangway.v1.JobFilter
  */
 export type JobFilter = Message<"gangway.v1.JobFilter"> & {
   /**
+   * Empty: all namespaces.
+   *
    * @generated from field: string namespace = 1;
    */
   namespace: string;
 
   /**
+   * At most 1,000 names; a job must have one of them.
+   *
    * @generated from field: repeated string names = 2;
    */
   names: string[];
 
   /**
+   * A job must have one of these kinds.
+   *
    * @generated from field: repeated string kinds = 3;
    */
   kinds: string[];
 
   /**
+   * A job must be in one of these phases.
+   *
    * @generated from field: repeated gangway.v1.JobPhase phases = 4;
    */
   phases: JobPhase[];
 
   /**
+   * The job's queue.
+   *
    * @generated from field: string queue = 5;
    */
   queue: string;
 
   /**
-   * Of the current admission.
+   * The cluster of the job's current admission.
    *
    * @generated from field: string cluster = 6;
    */
   cluster: string;
 
   /**
-   * Labels that the job carries with these values.
+   * Labels that the job must carry with these values.
    *
    * @generated from field: map<string, string> labels = 7;
    */
@@ -344,30 +366,36 @@ export const JobFilterSchema: GenMessage<JobFilter> = /*@__PURE__*/
  */
 export type ListJobsRequest = Message<"gangway.v1.ListJobsRequest"> & {
   /**
+   * Omitted: all jobs.
+   *
    * @generated from field: gangway.v1.JobFilter filter = 1;
    */
   filter?: JobFilter | undefined;
 
   /**
-   * create_time (default), create_time desc, name, or priority desc.
+   * create_time, create_time desc, name or priority desc. Empty: create_time.
    *
    * @generated from field: string order_by = 2;
    */
   orderBy: string;
 
   /**
-   * Absent or 0: 100. At most 1,000.
+   * At most 1,000. 0: 100. A page may hold fewer jobs, so that the response stays below 4 MiB.
    *
    * @generated from field: int32 page_size = 3;
    */
   pageSize: number;
 
   /**
+   * next_page_token of the previous page. Empty: the first page.
+   *
    * @generated from field: string page_token = 4;
    */
   pageToken: string;
 
   /**
+   * Unspecified: BASIC.
+   *
    * @generated from field: gangway.v1.JobView view = 5;
    */
   view: JobView;
@@ -390,14 +418,14 @@ export type ListJobsResponse = Message<"gangway.v1.ListJobsResponse"> & {
   jobs: Job[];
 
   /**
-   * Empty on the last page.
+   * Empty: this is the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
 
   /**
-   * How many jobs match, counted up to 10,000.
+   * How many jobs pass the filter, counted up to 10,000.
    *
    * @generated from field: int32 total_estimate = 3;
    */
@@ -416,18 +444,22 @@ export const ListJobsResponseSchema: GenMessage<ListJobsResponse> = /*@__PURE__*
  */
 export type WatchJobsRequest = Message<"gangway.v1.WatchJobsRequest"> & {
   /**
+   * Omitted: all jobs.
+   *
    * @generated from field: gangway.v1.JobFilter filter = 1;
    */
   filter?: JobFilter | undefined;
 
   /**
-   * Continue after this cursor; empty: begin with what is there.
+   * Resumes after this cursor. Empty: starts with all jobs that exist.
    *
    * @generated from field: string cursor = 2;
    */
   cursor: string;
 
   /**
+   * Unspecified: BASIC.
+   *
    * @generated from field: gangway.v1.JobView view = 3;
    */
   view: JobView;
@@ -450,12 +482,14 @@ export type WatchJobsResponse = Message<"gangway.v1.WatchJobsResponse"> & {
   type: WatchJobsResponse_Type;
 
   /**
+   * The job after the change; before it, for DELETED. Omitted for BOOKMARK and GAP.
+   *
    * @generated from field: gangway.v1.Job job = 2;
    */
   job?: Job | undefined;
 
   /**
-   * Where to continue.
+   * The cursor to resume after. Empty while the jobs that existed at the start are sent.
    *
    * @generated from field: string cursor = 3;
    */
@@ -479,33 +513,35 @@ export const WatchJobsResponse_Type = {
   UNSPECIFIED: 0,
 
   /**
-   * The job is there, or came into the filter.
+   * The job exists at the start of the stream, was created, or passes the filter from now on.
    *
    * @generated from enum value: TYPE_ADDED = 1;
    */
   ADDED: 1,
 
   /**
+   * The job changed.
+   *
    * @generated from enum value: TYPE_MODIFIED = 2;
    */
   MODIFIED: 2,
 
   /**
-   * The job was forgotten, or left the filter.
+   * The job's record was removed, or the job no longer passes the filter.
    *
    * @generated from enum value: TYPE_DELETED = 3;
    */
   DELETED: 3,
 
   /**
-   * Nothing changed; the cursor is newer. The first one ends the listing of what is there.
+   * No change; only the cursor is newer. The first BOOKMARK follows the last job that existed at the start.
    *
    * @generated from enum value: TYPE_BOOKMARK = 4;
    */
   BOOKMARK: 4,
 
   /**
-   * The cursor is older than the log: forget what you know, everything follows as ADDED.
+   * The cursor is older than the event log. Forget all jobs: the stream starts again with ADDED for each.
    *
    * @generated from enum value: TYPE_GAP = 5;
    */
@@ -528,17 +564,18 @@ export const WatchJobsResponse_TypeSchema: GenEnum<WatchJobsResponse_Type> = /*@
  */
 export type UpdateJobRequest = Message<"gangway.v1.UpdateJobRequest"> & {
   /**
-   * Named by metadata.namespace and metadata.name. metadata.resource_version: the version that the change starts from, or empty for whatever
-   * it is now. Beside these only what the mask names is read.
+   * metadata.namespace and metadata.name identify the job. metadata.resource_version is the version that the change is
+   * based on; empty accepts any version. All other fields are read only if the update mask names them.
    *
    * @generated from field: gangway.v1.Job job = 1;
    */
   job?: Job | undefined;
 
   /**
-   * spec.priority, spec.run_policy.suspend, metadata.labels (all of them), spec.replica_specs.*.replicas (of the replica types that the job
-   * names, also written spec.replica_specs) or spec.replica_specs.TYPE.replicas. What is masked and absent gets its default; a
-   * number of replicas must be there.
+   * The fields to change: spec.priority, spec.run_policy.suspend, metadata.labels (replaces all labels),
+   * spec.replica_specs.TYPE.replicas for one replica type, or spec.replica_specs (also spec.replica_specs.*.replicas)
+   * for all replica types that the job names. A field that is named and omitted gets its default; a number of replicas
+   * must be set.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -574,17 +611,21 @@ export const UpdateJobResponseSchema: GenMessage<UpdateJobResponse> = /*@__PURE_
  */
 export type CancelJobRequest = Message<"gangway.v1.CancelJobRequest"> & {
   /**
+   * Empty: `default`.
+   *
    * @generated from field: string namespace = 1;
    */
   namespace: string;
 
   /**
+   * Required.
+   *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * Shown in the job's condition and events.
+   * Shown in the job's conditions and events. At most 1,024 characters.
    *
    * @generated from field: string reason = 3;
    */
@@ -620,11 +661,15 @@ export const CancelJobResponseSchema: GenMessage<CancelJobResponse> = /*@__PURE_
  */
 export type DeleteJobRequest = Message<"gangway.v1.DeleteJobRequest"> & {
   /**
+   * Empty: `default`.
+   *
    * @generated from field: string namespace = 1;
    */
   namespace: string;
 
   /**
+   * Required.
+   *
    * @generated from field: string name = 2;
    */
   name: string;
@@ -642,7 +687,7 @@ export const DeleteJobRequestSchema: GenMessage<DeleteJobRequest> = /*@__PURE__*
  */
 export type DeleteJobResponse = Message<"gangway.v1.DeleteJobResponse"> & {
   /**
-   * With its delete_time; the record goes once nothing of the job is left.
+   * The job with its delete_time.
    *
    * @generated from field: gangway.v1.Job job = 1;
    */
@@ -661,11 +706,15 @@ export const DeleteJobResponseSchema: GenMessage<DeleteJobResponse> = /*@__PURE_
  */
 export type ExplainJobRequest = Message<"gangway.v1.ExplainJobRequest"> & {
   /**
+   * Empty: `default`.
+   *
    * @generated from field: string namespace = 1;
    */
   namespace: string;
 
   /**
+   * Required.
+   *
    * @generated from field: string name = 2;
    */
   name: string;
@@ -695,57 +744,64 @@ export type ExplainJobResponse = Message<"gangway.v1.ExplainJobResponse"> & {
   phase: JobPhase;
 
   /**
-   * Its place in its queue, 1 is next; 0 unless it waits.
+   * The job's place in its queue, from 1. 0: the job does not wait.
    *
    * @generated from field: int32 position = 3;
    */
   position: number;
 
   /**
-   * CamelCase; what is most in the way.
+   * The main reason, in CamelCase. For a job that waits: QuotaExhausted, AboveQuota, NoQuota, Reserved, UnknownQueue,
+   * NoCapacity, TooLarge, NoCluster, Backoff, Draining, BehindHead, WaitingForCache or NotEvaluated.
    *
    * @generated from field: string reason = 4;
    */
   reason: string;
 
   /**
-   * When it was last looked at; absent unless it waits.
+   * When the planner last evaluated the job. Omitted: the job does not wait, or was not evaluated yet.
    *
    * @generated from field: google.protobuf.Timestamp evaluated_at = 5;
    */
   evaluatedAt?: Timestamp | undefined;
 
   /**
+   * Why each cluster cannot take the gang.
+   *
    * @generated from field: repeated gangway.v1.ClusterRefusal clusters = 6;
    */
   clusters: ClusterRefusal[];
 
   /**
+   * Why each quota cannot take the gang.
+   *
    * @generated from field: repeated gangway.v1.QuotaRefusal quotas = 7;
    */
   quotas: QuotaRefusal[];
 
   /**
-   * Where it runs or ran.
+   * The current or last admission. Omitted: the job has none.
    *
    * @generated from field: gangway.v1.Admission admission = 8;
    */
   admission?: Admission | undefined;
 
   /**
+   * Why the job failed. Omitted: it has not failed.
+   *
    * @generated from field: gangway.v1.Failure failure = 9;
    */
   failure?: Failure | undefined;
 
   /**
-   * When it is looked at again even if nothing changes; absent: as soon as something does.
+   * When the job is evaluated again even if nothing changes. Omitted: it is evaluated when something changes.
    *
    * @generated from field: google.protobuf.Timestamp retry_at = 10;
    */
   retryAt?: Timestamp | undefined;
 
   /**
-   * Admissions that are still being cleaned up.
+   * Former admissions that still hold tokens, or whose pods are still being removed.
    *
    * @generated from field: repeated gangway.v1.Admission draining = 11;
    */
@@ -771,7 +827,8 @@ export type ClusterRefusal = Message<"gangway.v1.ClusterRefusal"> & {
   cluster: string;
 
   /**
-   * Cordoned, Unreachable, NotSelected, NoSuchFlavor, Draining, TooLarge, NoCapacity, CapacityUnknown.
+   * Cordoned, Unreachable, NotSelected (by the job's placement), NoSuchFlavor, Draining, TooLarge (more than the empty
+   * cluster can take), NoCapacity or CapacityUnknown.
    *
    * @generated from field: string reason = 2;
    */
@@ -783,18 +840,22 @@ export type ClusterRefusal = Message<"gangway.v1.ClusterRefusal"> & {
   message: string;
 
   /**
+   * Empty: the refusal concerns no flavor.
+   *
    * @generated from field: string flavor = 4;
    */
   flavor: string;
 
   /**
-   * Pods that must fit, and how many fit now.
+   * How many pods must fit.
    *
    * @generated from field: int32 need = 5;
    */
   need: number;
 
   /**
+   * How many pods fit now.
+   *
    * @generated from field: int32 have = 6;
    */
   have: number;
@@ -808,13 +869,13 @@ export const ClusterRefusalSchema: GenMessage<ClusterRefusal> = /*@__PURE__*/
   messageDesc(file_gangway_v1_job_service, 21);
 
 /**
- * Why a quota cannot take the gang now.
+ * Why one quota cannot take the gang now. Amounts are in units of the flavor.
  *
  * @generated from message gangway.v1.QuotaRefusal
  */
 export type QuotaRefusal = Message<"gangway.v1.QuotaRefusal"> & {
   /**
-   * The queue of the job.
+   * The job's queue.
    *
    * @generated from field: string queue = 1;
    */
@@ -826,14 +887,16 @@ export type QuotaRefusal = Message<"gangway.v1.QuotaRefusal"> & {
   flavor: string;
 
   /**
-   * QuotaExhausted, AboveQuota (more than the whole limit), NoQuota, Reserved (kept for a gang that is before it in the line of the pool).
+   * QuotaExhausted, AboveQuota (the gang needs more than the whole limit), NoQuota, or Reserved (the room is kept for a
+   * gang that is ahead of it in the pool's waiting line).
    *
    * @generated from field: string reason = 3;
    */
   reason: string;
 
   /**
-   * What it would add at that level: of a queue above its own only what exceeds the guarantees below.
+   * The amount that the gang would add at this level. At a queue above the job's own: only the part beyond the
+   * guarantees of the queues below.
    *
    * @generated from field: int64 need = 4;
    */
@@ -850,28 +913,28 @@ export type QuotaRefusal = Message<"gangway.v1.QuotaRefusal"> & {
   limit: bigint;
 
   /**
-   * Who holds it now, largest first, at most 5: jobs as namespace/name, external holders as `caller NAME`.
+   * The largest holders now, at most 5: jobs as `namespace/name`, external callers as `caller NAME`.
    *
    * @generated from field: repeated string held_by = 7;
    */
   heldBy: string[];
 
   /**
-   * The level that is in the way.
+   * The level whose limit is in the way.
    *
    * @generated from field: gangway.v1.QuotaLevel level = 8;
    */
   level: QuotaLevel;
 
   /**
-   * The name at that level: of the pool, the project, namespace or queue.
+   * The name at that level: the name of the pool, project or queue, or PROJECT/NAMESPACE.
    *
    * @generated from field: string name = 9;
    */
   name: string;
 
   /**
-   * Of the pool's room, what is kept for the first of its line.
+   * How much of the pool's room is kept for the head of its waiting line.
    *
    * @generated from field: int64 reserved = 10;
    */
@@ -890,23 +953,29 @@ export const QuotaRefusalSchema: GenMessage<QuotaRefusal> = /*@__PURE__*/
  */
 export type ListJobEventsRequest = Message<"gangway.v1.ListJobEventsRequest"> & {
   /**
+   * Empty: `default`.
+   *
    * @generated from field: string namespace = 1;
    */
   namespace: string;
 
   /**
+   * Required.
+   *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * Absent or 0: 100. At most 1,000.
+   * At most 1,000. 0: 100.
    *
    * @generated from field: int32 page_size = 3;
    */
   pageSize: number;
 
   /**
+   * next_page_token of the previous page. Empty: the first page.
+   *
    * @generated from field: string page_token = 4;
    */
   pageToken: string;
@@ -929,6 +998,8 @@ export type ListJobEventsResponse = Message<"gangway.v1.ListJobEventsResponse"> 
   events: JobEvent[];
 
   /**
+   * Empty: this is the last page.
+   *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
@@ -942,6 +1013,8 @@ export const ListJobEventsResponseSchema: GenMessage<ListJobEventsResponse> = /*
   messageDesc(file_gangway_v1_job_service, 24);
 
 /**
+ * An event of a job, worded like an event of Kubernetes.
+ *
  * @generated from message gangway.v1.JobEvent
  */
 export type JobEvent = Message<"gangway.v1.JobEvent"> & {
@@ -958,6 +1031,8 @@ export type JobEvent = Message<"gangway.v1.JobEvent"> & {
   type: string;
 
   /**
+   * CamelCase, such as PyTorchJobRunning.
+   *
    * @generated from field: string reason = 3;
    */
   reason: string;
@@ -968,13 +1043,15 @@ export type JobEvent = Message<"gangway.v1.JobEvent"> & {
   message: string;
 
   /**
-   * The job's resource version that it belongs to.
+   * The version of the job's record when the event was recorded.
    *
    * @generated from field: string resource_version = 5;
    */
   resourceVersion: string;
 
   /**
+   * The uid of the job, since several jobs may have had the name.
+   *
    * @generated from field: string uid = 6;
    */
   uid: string;
@@ -992,52 +1069,56 @@ export const JobEventSchema: GenMessage<JobEvent> = /*@__PURE__*/
  */
 export type StreamJobLogsRequest = Message<"gangway.v1.StreamJobLogsRequest"> & {
   /**
+   * Empty: `default`.
+   *
    * @generated from field: string namespace = 1;
    */
   namespace: string;
 
   /**
+   * Required.
+   *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * Worker/0, or Worker for all replicas of a type; empty: all of the job.
+   * One replica (Worker/0) or all replicas of a type (Worker). Empty: all replicas of the job.
    *
    * @generated from field: string replica = 3;
    */
   replica: string;
 
   /**
-   * Empty: the container that the job's kind goes by, else the first.
+   * Empty: the kind's default container if the pod has it, else the first container.
    *
    * @generated from field: string container = 4;
    */
   container: string;
 
   /**
-   * Goes on with what is written from now on, until the job has ended.
+   * True: continues with new lines until the job has ended. At most 100 replicas.
    *
    * @generated from field: bool follow = 5;
    */
   follow: boolean;
 
   /**
-   * Only so many of the last lines of each replica that are there already; absent: all.
+   * The number of existing lines to return per replica, counted from the end. Omitted: all.
    *
    * @generated from field: optional int64 tail_lines = 6;
    */
   tailLines?: bigint | undefined;
 
   /**
-   * Says of each line when it was written.
+   * True: returns the time of each line.
    *
    * @generated from field: bool timestamps = 7;
    */
   timestamps: boolean;
 
   /**
-   * Of the run before the container's last restart in its pod. Cannot be followed.
+   * True: returns the log of the run before the container's last restart within its pod. Not together with `follow`.
    *
    * @generated from field: bool previous = 8;
    */
@@ -1056,7 +1137,7 @@ export const StreamJobLogsRequestSchema: GenMessage<StreamJobLogsRequest> = /*@_
  */
 export type StreamJobLogsResponse = Message<"gangway.v1.StreamJobLogsResponse"> & {
   /**
-   * In the order in which each replica wrote them; lines of different replicas come as they are read.
+   * Lines of one replica in the order in which it wrote them. Lines of different replicas are mixed.
    *
    * @generated from field: repeated gangway.v1.LogLine lines = 1;
    */
@@ -1071,13 +1152,13 @@ export const StreamJobLogsResponseSchema: GenMessage<StreamJobLogsResponse> = /*
   messageDesc(file_gangway_v1_job_service, 27);
 
 /**
- * A line that a container has written.
+ * A line of a container's log.
  *
  * @generated from message gangway.v1.LogLine
  */
 export type LogLine = Message<"gangway.v1.LogLine"> & {
   /**
-   * Worker/0.
+   * The replica, such as Worker/0.
    *
    * @generated from field: string replica = 1;
    */
@@ -1089,21 +1170,21 @@ export type LogLine = Message<"gangway.v1.LogLine"> & {
   container: string;
 
   /**
-   * Without its line break; bytes that are no UTF-8 are replaced.
+   * The line without its line break. Bytes that are not UTF-8 are replaced.
    *
    * @generated from field: string text = 3;
    */
   text: string;
 
   /**
-   * Where timestamps were asked for: when the cluster took it.
+   * When the cluster took the line. Omitted: timestamps were not requested.
    *
    * @generated from field: google.protobuf.Timestamp time = 4;
    */
   time?: Timestamp | undefined;
 
   /**
-   * The line is too long for one piece and goes on in the next line of this replica.
+   * True: the line is too long for one message; the next line of this replica continues it.
    *
    * @generated from field: bool partial = 5;
    */
@@ -1148,24 +1229,28 @@ export const ListKindsResponseSchema: GenMessage<ListKindsResponse> = /*@__PURE_
   messageDesc(file_gangway_v1_job_service, 30);
 
 /**
- * A kind of job and its defaults.
+ * A kind of job: its roles, defaults, schema and an example.
  *
  * @generated from message gangway.v1.Kind
  */
 export type Kind = Message<"gangway.v1.Kind"> & {
   /**
+   * The name of the kind, such as PyTorchJob.
+   *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * As manifests spell it: kubeflow.org/v1 and pytorchReplicaSpecs.
+   * The apiVersion of its manifests, such as kubeflow.org/v1.
    *
    * @generated from field: string api_version = 2;
    */
   apiVersion: string;
 
   /**
+   * The field of a manifest that holds the replica specs, such as pytorchReplicaSpecs.
+   *
    * @generated from field: string replica_specs_field = 3;
    */
   replicaSpecsField: string;
@@ -1176,16 +1261,23 @@ export type Kind = Message<"gangway.v1.Kind"> & {
   roles: Role[];
 
   /**
+   * The container whose exit decides how the pod has ended, and whose ports are used. Empty, or missing in a template:
+   * the first container.
+   *
    * @generated from field: string default_container = 5;
    */
   defaultContainer: string;
 
   /**
+   * The name of the port that a replica listens on.
+   *
    * @generated from field: string port_name = 6;
    */
   portName: string;
 
   /**
+   * The number of that port, if the template names none.
+   *
    * @generated from field: int32 port = 7;
    */
   port: number;
@@ -1201,21 +1293,21 @@ export type Kind = Message<"gangway.v1.Kind"> & {
   defaultRestartScope: RestartScope;
 
   /**
-   * Absent: unlimited.
+   * Omitted: no limit.
    *
    * @generated from field: optional int32 default_backoff_limit = 10;
    */
   defaultBackoffLimit?: number | undefined;
 
   /**
-   * JSON schema of kind_spec.
+   * The JSON schema of kind_spec.
    *
    * @generated from field: google.protobuf.Struct kind_spec_schema = 11;
    */
   kindSpecSchema?: JsonObject | undefined;
 
   /**
-   * A manifest that runs.
+   * A manifest of a job that runs.
    *
    * @generated from field: google.protobuf.Struct example = 12;
    */
@@ -1227,21 +1319,21 @@ export type Kind = Message<"gangway.v1.Kind"> & {
   description: string;
 
   /**
-   * Its jobs have no pods: a plugin runs them at a service, and all of a job is in its kind_spec.
+   * True: jobs of this kind have no pods. A plugin runs them at an external service, and kind_spec describes them.
    *
    * @generated from field: bool without_pods = 14;
    */
   withoutPods: boolean;
 
   /**
-   * It serves jobs whose kind nobody knows, under the name that they give.
+   * True: this kind serves jobs whose kind is not known, under the name that they give.
    *
    * @generated from field: bool is_default = 15;
    */
   isDefault: boolean;
 
   /**
-   * The id of the plugin that brings the kind; `gangway` for our own.
+   * The id of the plugin that provides the kind; `gangway` for built-in kinds.
    *
    * @generated from field: string plugin = 16;
    */
@@ -1262,21 +1354,21 @@ export const KindSchema: GenMessage<Kind> = /*@__PURE__*/
  */
 export type Role = Message<"gangway.v1.Role"> & {
   /**
-   * Empty: any name.
+   * Empty: the type may have any name.
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * Absent: any number.
+   * Omitted: no limit.
    *
    * @generated from field: optional int32 max_replicas = 2;
    */
   maxReplicas?: number | undefined;
 
   /**
-   * 0: the type may be left out.
+   * 0: a job may leave the type out.
    *
    * @generated from field: int32 min_replicas = 3;
    */
@@ -1297,20 +1389,22 @@ export const RoleSchema: GenMessage<Role> = /*@__PURE__*/
  */
 export const JobView = {
   /**
-   * FULL for GetJob, BASIC for lists and watches.
+   * FULL in GetJob; BASIC in lists, watches and batches.
    *
    * @generated from enum value: JOB_VIEW_UNSPECIFIED = 0;
    */
   UNSPECIFIED: 0,
 
   /**
-   * Without pod templates.
+   * Everything except pod templates and plugin state.
    *
    * @generated from enum value: JOB_VIEW_BASIC = 1;
    */
   BASIC: 1,
 
   /**
+   * Everything.
+   *
    * @generated from enum value: JOB_VIEW_FULL = 2;
    */
   FULL: 2,
@@ -1330,41 +1424,41 @@ export const JobViewSchema: GenEnum<JobView> = /*@__PURE__*/
   enumDesc(file_gangway_v1_job_service, 0);
 
 /**
- * Where a quota counts.
+ * The level at which a quota is counted.
  *
  * @generated from enum gangway.v1.QuotaLevel
  */
 export const QuotaLevel = {
   /**
-   * QUEUE, in what was recorded before there were others.
+   * QUEUE; only in records of versions that knew no other level.
    *
    * @generated from enum value: QUOTA_LEVEL_UNSPECIFIED = 0;
    */
   UNSPECIFIED: 0,
 
   /**
-   * All that is used of the flavor.
+   * All use of the pool.
    *
    * @generated from enum value: QUOTA_LEVEL_POOL = 1;
    */
   POOL: 1,
 
   /**
-   * By each project.
+   * The use of the pool by one project.
    *
    * @generated from enum value: QUOTA_LEVEL_PROJECT = 2;
    */
   PROJECT: 2,
 
   /**
-   * By each namespace.
+   * The use of the pool by one namespace.
    *
    * @generated from enum value: QUOTA_LEVEL_NAMESPACE = 3;
    */
   NAMESPACE: 3,
 
   /**
-   * By the job's queue, or one above it.
+   * The use of the pool by the job's queue, or by a queue above it.
    *
    * @generated from enum value: QUOTA_LEVEL_QUEUE = 4;
    */
@@ -1372,7 +1466,7 @@ export const QuotaLevel = {
 } as const;
 
 /**
- * Where a quota counts.
+ * The level at which a quota is counted.
  *
  * @generated from enum gangway.v1.QuotaLevel
  */
@@ -1385,14 +1479,24 @@ export const QuotaLevelSchema: GenEnum<QuotaLevel> = /*@__PURE__*/
   enumDesc(file_gangway_v1_job_service, 1);
 
 /**
- * Submits distributed training jobs and tells how they are.
+ * Creates, changes, ends and observes distributed training jobs.
+ *
+ * Every error carries a google.rpc.ErrorInfo whose reason is named below in capitals. INVALID_ARGUMENT carries a
+ * BadRequest with every field that is wrong. Any call may answer UNAVAILABLE while the database is away or overloaded,
+ * or while the server stops; RetryInfo then says when to repeat it. INTERNAL quotes a reference that is also in the
+ * server's log.
  *
  * @generated from service gangway.v1.JobService
  */
 export const JobService: GenService<{
   /**
-   * Makes a job durable, exactly once for a request_id. It is then admitted as a gang as soon as its queue and a cluster have room.
-   * INVALID_ARGUMENT names every bad field; ALREADY_EXISTS: the name or the request id is taken by something else.
+   * Creates a job. Once the call has returned, the job is durable; it is admitted as a gang when its queue and a
+   * cluster have room. With a request_id, repeating the call creates nothing more.
+   *
+   * INVALID_ARGUMENT: fields are wrong. NOT_FOUND (NAMESPACE_NOT_FOUND): the namespace does not exist. ALREADY_EXISTS:
+   * another job has the name (JOB_NAME_TAKEN), the request id was used for another job (REQUEST_ID_REUSED) or for one
+   * that was deleted since (JOB_MADE_AND_DELETED), or a job of this name is being deleted (JOB_BEING_DELETED, with
+   * RetryInfo).
    *
    * @generated from rpc gangway.v1.JobService.CreateJob
    */
@@ -1402,8 +1506,9 @@ export const JobService: GenService<{
     output: typeof CreateJobResponseSchema;
   },
   /**
-   * Makes many jobs durable, each on its own: what is wrong with one is its own result and hinders no other. The call itself fails only where
-   * it is too large: more than 1,000 requests, or more than 16 MiB.
+   * Creates up to 1,000 jobs. Each request succeeds or fails independently and has its own result.
+   *
+   * INVALID_ARGUMENT: no request, or more than 1,000. RESOURCE_EXHAUSTED: the message is larger than 16 MiB.
    *
    * @generated from rpc gangway.v1.JobService.BatchCreateJobs
    */
@@ -1413,7 +1518,9 @@ export const JobService: GenService<{
     output: typeof BatchCreateJobsResponseSchema;
   },
   /**
-   * One job, by namespace and name or by uid. NOT_FOUND if there is none.
+   * Returns one job, by namespace and name or by uid.
+   *
+   * NOT_FOUND (JOB_NOT_FOUND): the job does not exist.
    *
    * @generated from rpc gangway.v1.JobService.GetJob
    */
@@ -1423,7 +1530,9 @@ export const JobService: GenService<{
     output: typeof GetJobResponseSchema;
   },
   /**
-   * Jobs in pages.
+   * Returns jobs in pages.
+   *
+   * INVALID_ARGUMENT: the page token is not one that this list returned for this order.
    *
    * @generated from rpc gangway.v1.JobService.ListJobs
    */
@@ -1433,7 +1542,12 @@ export const JobService: GenService<{
     output: typeof ListJobsResponseSchema;
   },
   /**
-   * Every matching job as ADDED, then every change as it happens. Continue from any cursor that the stream gave.
+   * Streams every job that passes the filter as ADDED, then a BOOKMARK, then every change as it happens. The stream has
+   * no end. To resume it, call again with the last non-empty cursor.
+   *
+   * INVALID_ARGUMENT: the cursor is not one that a watch returned. RESOURCE_EXHAUSTED (WATCH_TOO_SLOW): the client
+   * reads too slowly; ErrorInfo holds the cursor to resume from. UNAVAILABLE (SERVER_STOPPING): resume with the last
+   * cursor.
    *
    * @generated from rpc gangway.v1.JobService.WatchJobs
    */
@@ -1443,9 +1557,12 @@ export const JobService: GenService<{
     output: typeof WatchJobsResponseSchema;
   },
   /**
-   * Changes what may change of a job: its priority, its numbers of replicas, whether it is suspended, its labels. Doing it again changes nothing.
-   * ABORTED where metadata.resource_version is given and stale; FAILED_PRECONDITION where the job has ended or is ending, or is of a kind that
-   * cannot be resized while it is admitted.
+   * Changes a job's priority, numbers of replicas, suspension or labels, as the update mask names them. Applies all
+   * changes or none. Repeating the call changes nothing more.
+   *
+   * NOT_FOUND (JOB_NOT_FOUND): the job does not exist. ABORTED (STALE_RESOURCE_VERSION): the job has another version
+   * than metadata.resource_version. FAILED_PRECONDITION: the job has ended (JOB_TERMINAL), is being cancelled or
+   * deleted (JOB_ENDING), or is admitted and cannot change its number of replicas meanwhile (JOB_SIZE_FIXED).
    *
    * @generated from rpc gangway.v1.JobService.UpdateJob
    */
@@ -1455,7 +1572,10 @@ export const JobService: GenService<{
     output: typeof UpdateJobResponseSchema;
   },
   /**
-   * Ends a job and keeps its record. FAILED_PRECONDITION if it ended before.
+   * Ends a job and keeps its record. Returns at once; the job's pods are removed afterwards. Repeating the call
+   * succeeds.
+   *
+   * NOT_FOUND (JOB_NOT_FOUND): the job does not exist. FAILED_PRECONDITION (JOB_TERMINAL): the job had already ended.
    *
    * @generated from rpc gangway.v1.JobService.CancelJob
    */
@@ -1465,7 +1585,10 @@ export const JobService: GenService<{
     output: typeof CancelJobResponseSchema;
   },
   /**
-   * Cancels the job, removes everything of it from its clusters, then forgets it. Returns at once.
+   * Ends a job in any phase, removes all its objects from its clusters, then its record. Returns at once. Repeating the
+   * call succeeds until the record is gone.
+   *
+   * NOT_FOUND (JOB_NOT_FOUND): the job does not exist.
    *
    * @generated from rpc gangway.v1.JobService.DeleteJob
    */
@@ -1475,7 +1598,9 @@ export const JobService: GenService<{
     output: typeof DeleteJobResponseSchema;
   },
   /**
-   * Says why a job waits, runs where it runs, or failed, in one sentence and in detail.
+   * Explains in one sentence and in detail why a job waits, where it runs or why it failed.
+   *
+   * NOT_FOUND (JOB_NOT_FOUND): the job does not exist.
    *
    * @generated from rpc gangway.v1.JobService.ExplainJob
    */
@@ -1485,7 +1610,11 @@ export const JobService: GenService<{
     output: typeof ExplainJobResponseSchema;
   },
   /**
-   * What happened to a job, oldest first.
+   * Returns the events of all jobs that have had a name, oldest first, in pages. Events of deleted jobs are kept for as
+   * long as the event log.
+   *
+   * NOT_FOUND (JOB_NOT_FOUND): no job or event of this name exists. INVALID_ARGUMENT: the page token is not one that
+   * this list returned.
    *
    * @generated from rpc gangway.v1.JobService.ListJobEvents
    */
@@ -1495,9 +1624,14 @@ export const JobService: GenService<{
     output: typeof ListJobEventsResponseSchema;
   },
   /**
-   * What the containers of a job have written, from its cluster's own log endpoint; with follow, also what they write from now on, across
-   * restarts of their pods, until the job has ended. NOT_FOUND: no such job or replica. FAILED_PRECONDITION: nothing has started yet (a
-   * stream that follows waits instead), or the pods are gone.
+   * Streams the logs of a job's containers, read from its cluster. With `follow`, the stream continues across restarts
+   * of pods until the job has ended. Without it, replicas that have no log are passed over unless none has one.
+   *
+   * NOT_FOUND: the job (JOB_NOT_FOUND) or the replica (REPLICA_NOT_FOUND) does not exist. INVALID_ARGUMENT: the
+   * container does not exist, or more than 100 replicas are to be followed. FAILED_PRECONDITION: the container has not
+   * started (NOT_STARTED; a stream that follows waits instead), the pods were removed (PODS_GONE), the cluster has no
+   * log of it (NO_LOG) or refuses to return it (CLUSTER_REFUSED). UNAVAILABLE: the cluster does not answer
+   * (CLUSTER_UNAVAILABLE) or the log broke off (LOG_BROKEN_OFF).
    *
    * @generated from rpc gangway.v1.JobService.StreamJobLogs
    */
@@ -1507,7 +1641,7 @@ export const JobService: GenService<{
     output: typeof StreamJobLogsResponseSchema;
   },
   /**
-   * The kinds of jobs that are served: roles, defaults, schema of kind_spec, an example.
+   * Returns the kinds of jobs that the server serves, with their roles, defaults, schemas and examples.
    *
    * @generated from rpc gangway.v1.JobService.ListKinds
    */

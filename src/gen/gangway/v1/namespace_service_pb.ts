@@ -13,19 +13,23 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file gangway/v1/namespace_service.proto.
  */
 export const file_gangway_v1_namespace_service: GenFile = /*@__PURE__*/
-  fileDesc("CiJnYW5nd2F5L3YxL25hbWVzcGFjZV9zZXJ2aWNlLnByb3RvEgpnYW5nd2F5LnYxIsIECglOYW1lc3BhY2USzgEKBG5hbWUYASABKAlCvwG6SLsBugG3AQoObmFtZXNwYWNlLm5hbWUSb211c3QgYmUgYSBETlMgbGFiZWw6IGF0IG1vc3QgNjMgbG93ZXItY2FzZSBsZXR0ZXJzLCBkaWdpdHMgYW5kICctJywgYmVnaW5uaW5nIGFuZCBlbmRpbmcgd2l0aCBhIGxldHRlciBvciBkaWdpdBo0dGhpcy5tYXRjaGVzKCdeW2EtejAtOV0oWy1hLXowLTldezAsNjF9W2EtejAtOV0pPyQnKRLiAQoHcHJvamVjdBgCIAEoCULQAbpIzAG6AcgBChFuYW1lc3BhY2UucHJvamVjdBJvbXVzdCBiZSBhIEROUyBsYWJlbDogYXQgbW9zdCA2MyBsb3dlci1jYXNlIGxldHRlcnMsIGRpZ2l0cyBhbmQgJy0nLCBiZWdpbm5pbmcgYW5kIGVuZGluZyB3aXRoIGEgbGV0dGVyIG9yIGRpZ2l0GkJ0aGlzID09ICcnIHx8IHRoaXMubWF0Y2hlcygnXlthLXowLTldKFstYS16MC05XXswLDYxfVthLXowLTldKT8kJykSHgoNZGVmYXVsdF9xdWV1ZRgDIAEoCUIHukgEcgIYPxIuChByZXNvdXJjZV92ZXJzaW9uGAQgASgJQhS6SBFyDzINXlswLTldezAsMTV9JBIvCgtjcmVhdGVfdGltZRgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiSgoWQ3JlYXRlTmFtZXNwYWNlUmVxdWVzdBIwCgluYW1lc3BhY2UYASABKAsyFS5nYW5nd2F5LnYxLk5hbWVzcGFjZUIGukgDyAEBIkMKF0NyZWF0ZU5hbWVzcGFjZVJlc3BvbnNlEigKCW5hbWVzcGFjZRgBIAEoCzIVLmdhbmd3YXkudjEuTmFtZXNwYWNlIiwKE0dldE5hbWVzcGFjZVJlcXVlc3QSFQoEbmFtZRgBIAEoCUIHukgEcgIQASJAChRHZXROYW1lc3BhY2VSZXNwb25zZRIoCgluYW1lc3BhY2UYASABKAsyFS5nYW5nd2F5LnYxLk5hbWVzcGFjZSIXChVMaXN0TmFtZXNwYWNlc1JlcXVlc3QiQwoWTGlzdE5hbWVzcGFjZXNSZXNwb25zZRIpCgpuYW1lc3BhY2VzGAEgAygLMhUuZ2FuZ3dheS52MS5OYW1lc3BhY2UiSgoWVXBkYXRlTmFtZXNwYWNlUmVxdWVzdBIwCgluYW1lc3BhY2UYASABKAsyFS5nYW5nd2F5LnYxLk5hbWVzcGFjZUIGukgDyAEBIkMKF1VwZGF0ZU5hbWVzcGFjZVJlc3BvbnNlEigKCW5hbWVzcGFjZRgBIAEoCzIVLmdhbmd3YXkudjEuTmFtZXNwYWNlIi8KFkRlbGV0ZU5hbWVzcGFjZVJlcXVlc3QSFQoEbmFtZRgBIAEoCUIHukgEcgIQASIZChdEZWxldGVOYW1lc3BhY2VSZXNwb25zZTLSAwoQTmFtZXNwYWNlU2VydmljZRJaCg9DcmVhdGVOYW1lc3BhY2USIi5nYW5nd2F5LnYxLkNyZWF0ZU5hbWVzcGFjZVJlcXVlc3QaIy5nYW5nd2F5LnYxLkNyZWF0ZU5hbWVzcGFjZVJlc3BvbnNlElEKDEdldE5hbWVzcGFjZRIfLmdhbmd3YXkudjEuR2V0TmFtZXNwYWNlUmVxdWVzdBogLmdhbmd3YXkudjEuR2V0TmFtZXNwYWNlUmVzcG9uc2USVwoOTGlzdE5hbWVzcGFjZXMSIS5nYW5nd2F5LnYxLkxpc3ROYW1lc3BhY2VzUmVxdWVzdBoiLmdhbmd3YXkudjEuTGlzdE5hbWVzcGFjZXNSZXNwb25zZRJaCg9VcGRhdGVOYW1lc3BhY2USIi5nYW5nd2F5LnYxLlVwZGF0ZU5hbWVzcGFjZVJlcXVlc3QaIy5nYW5nd2F5LnYxLlVwZGF0ZU5hbWVzcGFjZVJlc3BvbnNlEloKD0RlbGV0ZU5hbWVzcGFjZRIiLmdhbmd3YXkudjEuRGVsZXRlTmFtZXNwYWNlUmVxdWVzdBojLmdhbmd3YXkudjEuRGVsZXRlTmFtZXNwYWNlUmVzcG9uc2ViBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_timestamp]);
+  fileDesc("CiJnYW5nd2F5L3YxL25hbWVzcGFjZV9zZXJ2aWNlLnByb3RvEgpnYW5nd2F5LnYxIq0FCglOYW1lc3BhY2USzgEKBG5hbWUYASABKAlCvwG6SLsBugG3AQoObmFtZXNwYWNlLm5hbWUSb211c3QgYmUgYSBETlMgbGFiZWw6IGF0IG1vc3QgNjMgbG93ZXItY2FzZSBsZXR0ZXJzLCBkaWdpdHMgYW5kICctJywgYmVnaW5uaW5nIGFuZCBlbmRpbmcgd2l0aCBhIGxldHRlciBvciBkaWdpdBo0dGhpcy5tYXRjaGVzKCdeW2EtejAtOV0oWy1hLXowLTldezAsNjF9W2EtejAtOV0pPyQnKRLiAQoHcHJvamVjdBgCIAEoCULQAbpIzAG6AcgBChFuYW1lc3BhY2UucHJvamVjdBJvbXVzdCBiZSBhIEROUyBsYWJlbDogYXQgbW9zdCA2MyBsb3dlci1jYXNlIGxldHRlcnMsIGRpZ2l0cyBhbmQgJy0nLCBiZWdpbm5pbmcgYW5kIGVuZGluZyB3aXRoIGEgbGV0dGVyIG9yIGRpZ2l0GkJ0aGlzID09ICcnIHx8IHRoaXMubWF0Y2hlcygnXlthLXowLTldKFstYS16MC05XXswLDYxfVthLXowLTldKT8kJykSHgoNZGVmYXVsdF9xdWV1ZRgDIAEoCUIHukgEcgIYPxKYAQoQcmVzb3VyY2VfdmVyc2lvbhgEIAEoCUJ+ukh7ugF4ChpuYW1lc3BhY2UucmVzb3VyY2VfdmVyc2lvbhI7bXVzdCBiZSBlbXB0eSBvciBhIHZlcnNpb24gdGhhdCB3YXMgcmVhZDogYXQgbW9zdCAxNSBkaWdpdHMaHXRoaXMubWF0Y2hlcygnXlswLTldezAsMTV9JCcpEi8KC2NyZWF0ZV90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJKChZDcmVhdGVOYW1lc3BhY2VSZXF1ZXN0EjAKCW5hbWVzcGFjZRgBIAEoCzIVLmdhbmd3YXkudjEuTmFtZXNwYWNlQga6SAPIAQEiQwoXQ3JlYXRlTmFtZXNwYWNlUmVzcG9uc2USKAoJbmFtZXNwYWNlGAEgASgLMhUuZ2FuZ3dheS52MS5OYW1lc3BhY2UiLAoTR2V0TmFtZXNwYWNlUmVxdWVzdBIVCgRuYW1lGAEgASgJQge6SARyAhABIkAKFEdldE5hbWVzcGFjZVJlc3BvbnNlEigKCW5hbWVzcGFjZRgBIAEoCzIVLmdhbmd3YXkudjEuTmFtZXNwYWNlIhcKFUxpc3ROYW1lc3BhY2VzUmVxdWVzdCJDChZMaXN0TmFtZXNwYWNlc1Jlc3BvbnNlEikKCm5hbWVzcGFjZXMYASADKAsyFS5nYW5nd2F5LnYxLk5hbWVzcGFjZSJKChZVcGRhdGVOYW1lc3BhY2VSZXF1ZXN0EjAKCW5hbWVzcGFjZRgBIAEoCzIVLmdhbmd3YXkudjEuTmFtZXNwYWNlQga6SAPIAQEiQwoXVXBkYXRlTmFtZXNwYWNlUmVzcG9uc2USKAoJbmFtZXNwYWNlGAEgASgLMhUuZ2FuZ3dheS52MS5OYW1lc3BhY2UiLwoWRGVsZXRlTmFtZXNwYWNlUmVxdWVzdBIVCgRuYW1lGAEgASgJQge6SARyAhABIhkKF0RlbGV0ZU5hbWVzcGFjZVJlc3BvbnNlMtIDChBOYW1lc3BhY2VTZXJ2aWNlEloKD0NyZWF0ZU5hbWVzcGFjZRIiLmdhbmd3YXkudjEuQ3JlYXRlTmFtZXNwYWNlUmVxdWVzdBojLmdhbmd3YXkudjEuQ3JlYXRlTmFtZXNwYWNlUmVzcG9uc2USUQoMR2V0TmFtZXNwYWNlEh8uZ2FuZ3dheS52MS5HZXROYW1lc3BhY2VSZXF1ZXN0GiAuZ2FuZ3dheS52MS5HZXROYW1lc3BhY2VSZXNwb25zZRJXCg5MaXN0TmFtZXNwYWNlcxIhLmdhbmd3YXkudjEuTGlzdE5hbWVzcGFjZXNSZXF1ZXN0GiIuZ2FuZ3dheS52MS5MaXN0TmFtZXNwYWNlc1Jlc3BvbnNlEloKD1VwZGF0ZU5hbWVzcGFjZRIiLmdhbmd3YXkudjEuVXBkYXRlTmFtZXNwYWNlUmVxdWVzdBojLmdhbmd3YXkudjEuVXBkYXRlTmFtZXNwYWNlUmVzcG9uc2USWgoPRGVsZXRlTmFtZXNwYWNlEiIuZ2FuZ3dheS52MS5EZWxldGVOYW1lc3BhY2VSZXF1ZXN0GiMuZ2FuZ3dheS52MS5EZWxldGVOYW1lc3BhY2VSZXNwb25zZWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_timestamp]);
 
 /**
+ * A namespace of jobs. Its pods run in the Kubernetes namespace of the same name.
+ *
  * @generated from message gangway.v1.Namespace
  */
 export type Namespace = Message<"gangway.v1.Namespace"> & {
   /**
+   * A DNS label. Required.
+   *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * Empty: `default`.
+   * The project that new jobs of the namespace belong to. Empty: `default`.
    *
    * @generated from field: string project = 2;
    */
@@ -39,14 +43,15 @@ export type Namespace = Message<"gangway.v1.Namespace"> & {
   defaultQueue: string;
 
   /**
-   * Grows with every change. For an update: the version that it starts from, or empty for whatever it is now.
+   * The version of the record; it grows with every change. In UpdateNamespace: the version that the change is based on;
+   * empty accepts any version.
    *
    * @generated from field: string resource_version = 4;
    */
   resourceVersion: string;
 
   /**
-   * Read only.
+   * Output only.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 5;
    */
@@ -65,6 +70,8 @@ export const NamespaceSchema: GenMessage<Namespace> = /*@__PURE__*/
  */
 export type CreateNamespaceRequest = Message<"gangway.v1.CreateNamespaceRequest"> & {
   /**
+   * Required.
+   *
    * @generated from field: gangway.v1.Namespace namespace = 1;
    */
   namespace?: Namespace | undefined;
@@ -99,6 +106,8 @@ export const CreateNamespaceResponseSchema: GenMessage<CreateNamespaceResponse> 
  */
 export type GetNamespaceRequest = Message<"gangway.v1.GetNamespaceRequest"> & {
   /**
+   * Required.
+   *
    * @generated from field: string name = 1;
    */
   name: string;
@@ -163,6 +172,8 @@ export const ListNamespacesResponseSchema: GenMessage<ListNamespacesResponse> = 
  */
 export type UpdateNamespaceRequest = Message<"gangway.v1.UpdateNamespaceRequest"> & {
   /**
+   * Required. All of project and default_queue is replaced.
+   *
    * @generated from field: gangway.v1.Namespace namespace = 1;
    */
   namespace?: Namespace | undefined;
@@ -197,6 +208,8 @@ export const UpdateNamespaceResponseSchema: GenMessage<UpdateNamespaceResponse> 
  */
 export type DeleteNamespaceRequest = Message<"gangway.v1.DeleteNamespaceRequest"> & {
   /**
+   * Required.
+   *
    * @generated from field: string name = 1;
    */
   name: string;
@@ -223,12 +236,21 @@ export const DeleteNamespaceResponseSchema: GenMessage<DeleteNamespaceResponse> 
   messageDesc(file_gangway_v1_namespace_service, 10);
 
 /**
- * The namespaces that jobs live in.
+ * Administers the namespaces that jobs are created in. If the server allows it, the first job that names a namespace
+ * also creates it.
+ *
+ * Every error carries a google.rpc.ErrorInfo whose reason is named below in capitals. INVALID_ARGUMENT carries a
+ * BadRequest with every field that is wrong.
  *
  * @generated from service gangway.v1.NamespaceService
  */
 export const NamespaceService: GenService<{
   /**
+   * Creates a namespace.
+   *
+   * ALREADY_EXISTS (NAMESPACE_EXISTS): a namespace has the name. INVALID_ARGUMENT: fields are wrong, or the default
+   * queue does not exist.
+   *
    * @generated from rpc gangway.v1.NamespaceService.CreateNamespace
    */
   createNamespace: {
@@ -237,6 +259,10 @@ export const NamespaceService: GenService<{
     output: typeof CreateNamespaceResponseSchema;
   },
   /**
+   * Returns one namespace.
+   *
+   * NOT_FOUND (NAMESPACE_NOT_FOUND): the namespace does not exist.
+   *
    * @generated from rpc gangway.v1.NamespaceService.GetNamespace
    */
   getNamespace: {
@@ -245,6 +271,8 @@ export const NamespaceService: GenService<{
     output: typeof GetNamespaceResponseSchema;
   },
   /**
+   * Returns all namespaces, ordered by name.
+   *
    * @generated from rpc gangway.v1.NamespaceService.ListNamespaces
    */
   listNamespaces: {
@@ -253,7 +281,10 @@ export const NamespaceService: GenService<{
     output: typeof ListNamespacesResponseSchema;
   },
   /**
-   * Replaces project and default queue. The project changes only while the namespace has no job.
+   * Replaces project and default queue. Jobs that exist keep the project and the queue that they were created with.
+   *
+   * NOT_FOUND (NAMESPACE_NOT_FOUND): the namespace does not exist. ABORTED (STALE_RESOURCE_VERSION): it has another
+   * version than resource_version. INVALID_ARGUMENT: fields are wrong, or the default queue does not exist.
    *
    * @generated from rpc gangway.v1.NamespaceService.UpdateNamespace
    */
@@ -263,7 +294,10 @@ export const NamespaceService: GenService<{
     output: typeof UpdateNamespaceResponseSchema;
   },
   /**
-   * FAILED_PRECONDITION while jobs are in it.
+   * Deletes a namespace.
+   *
+   * NOT_FOUND (NAMESPACE_NOT_FOUND): the namespace does not exist. FAILED_PRECONDITION (NAMESPACE_IN_USE): it has jobs,
+   * ended ones included.
    *
    * @generated from rpc gangway.v1.NamespaceService.DeleteNamespace
    */

@@ -13,63 +13,69 @@ import type { JsonObject, Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file gangway/v1/queue_service.proto.
  */
 export const file_gangway_v1_queue_service: GenFile = /*@__PURE__*/
-  fileDesc("Ch5nYW5nd2F5L3YxL3F1ZXVlX3NlcnZpY2UucHJvdG8SCmdhbmd3YXkudjEigwQKBVF1ZXVlEsoBCgRuYW1lGAEgASgJQrsBuki3AboBswEKCnF1ZXVlLm5hbWUSb211c3QgYmUgYSBETlMgbGFiZWw6IGF0IG1vc3QgNjMgbG93ZXItY2FzZSBsZXR0ZXJzLCBkaWdpdHMgYW5kICctJywgYmVnaW5uaW5nIGFuZCBlbmRpbmcgd2l0aCBhIGxldHRlciBvciBkaWdpdBo0dGhpcy5tYXRjaGVzKCdeW2EtejAtOV0oWy1hLXowLTldezAsNjF9W2EtejAtOV0pPyQnKRI1CghzdHJhdGVneRgCIAEoDjIZLmdhbmd3YXkudjEuUXVldWVTdHJhdGVneUIIukgFggECEAESMQoGcXVvdGFzGAMgAygLMhcuZ2FuZ3dheS52MS5GbGF2b3JRdW90YUIIukgFkgECEEASLgoQcmVzb3VyY2VfdmVyc2lvbhgEIAEoCUIUukgRcg8yDV5bMC05XXswLDE1fSQSLwoLY3JlYXRlX3RpbWUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC3VwZGF0ZV90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIhCgN1c2UYByABKAsyFC5nYW5nd2F5LnYxLlF1ZXVlVXNlEg4KBnBhcmVudBgIIAEoCSLMAwoLRmxhdm9yUXVvdGES9wEKBmZsYXZvchgBIAEoCULmAbpI4gG6Ad4BChNmbGF2b3JfcXVvdGEuZmxhdm9yEl5tdXN0IGJlIGEgZmxhdm9yIHN1Y2ggYXMgZ3B1L2gxMDA6IGxvd2VyLWNhc2UgbGV0dGVycywgZGlnaXRzLCAnLScsICcuJywgYW5kICcvJyBiZXR3ZWVuIHBhcnRzGmd0aGlzLm1hdGNoZXMoJ15bYS16MC05XShbLWEtejAtOS5dKlthLXowLTldKT8oL1thLXowLTldKFstYS16MC05Ll0qW2EtejAtOV0pPykqJCcpICYmIHNpemUodGhpcykgPD0gMTI4EhwKCHJlc291cmNlGAIgASgJQgq6SAdyBRABGP0BEiEKB25vbWluYWwYAyABKANCELpIDSILGP////////8PKAASLgoPYm9ycm93aW5nX2xpbWl0GAQgASgDQhC6SA0iCxj/////////DygASACIAQESLAoNbGVuZGluZ19saW1pdBgFIAEoA0IQukgNIgsY/////////w8oAEgBiAEBQhIKEF9ib3Jyb3dpbmdfbGltaXRCEAoOX2xlbmRpbmdfbGltaXQikgEKCFF1ZXVlVXNlEiwKBHVzZWQYASADKAsyHi5nYW5nd2F5LnYxLlF1ZXVlVXNlLlVzZWRFbnRyeRIUCgx3YWl0aW5nX2pvYnMYAiABKAUSFQoNYWRtaXR0ZWRfam9icxgDIAEoBRorCglVc2VkRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgDOgI4ASI+ChJDcmVhdGVRdWV1ZVJlcXVlc3QSKAoFcXVldWUYASABKAsyES5nYW5nd2F5LnYxLlF1ZXVlQga6SAPIAQEiNwoTQ3JlYXRlUXVldWVSZXNwb25zZRIgCgVxdWV1ZRgBIAEoCzIRLmdhbmd3YXkudjEuUXVldWUiKAoPR2V0UXVldWVSZXF1ZXN0EhUKBG5hbWUYASABKAlCB7pIBHICEAEiNAoQR2V0UXVldWVSZXNwb25zZRIgCgVxdWV1ZRgBIAEoCzIRLmdhbmd3YXkudjEuUXVldWUiEwoRTGlzdFF1ZXVlc1JlcXVlc3QiNwoSTGlzdFF1ZXVlc1Jlc3BvbnNlEiEKBnF1ZXVlcxgBIAMoCzIRLmdhbmd3YXkudjEuUXVldWUiPgoSVXBkYXRlUXVldWVSZXF1ZXN0EigKBXF1ZXVlGAEgASgLMhEuZ2FuZ3dheS52MS5RdWV1ZUIGukgDyAEBIjcKE1VwZGF0ZVF1ZXVlUmVzcG9uc2USIAoFcXVldWUYASABKAsyES5nYW5nd2F5LnYxLlF1ZXVlIisKEkRlbGV0ZVF1ZXVlUmVxdWVzdBIVCgRuYW1lGAEgASgJQge6SARyAhABIhUKE0RlbGV0ZVF1ZXVlUmVzcG9uc2UiewoLQXVkaXRGaWx0ZXISTAoGYWN0aW9uGAEgASgJQjy6SDlyN1IAUhVSZWdpc3RlclJlc291cmNlUXVvdGFSDEZvcmNlUmVsZWFzZVIOUmVjb25jaWxlUXVvdGESDQoFYWN0b3IYAiABKAkSDwoHc3ViamVjdBgDIAEoCSJ1ChdMaXN0QXVkaXRFbnRyaWVzUmVxdWVzdBInCgZmaWx0ZXIYASABKAsyFy5nYW5nd2F5LnYxLkF1ZGl0RmlsdGVyEh0KCXBhZ2Vfc2l6ZRgCIAEoBUIKukgHGgUY6AcoABISCgpwYWdlX3Rva2VuGAMgASgJIlwKGExpc3RBdWRpdEVudHJpZXNSZXNwb25zZRInCgdlbnRyaWVzGAEgAygLMhYuZ2FuZ3dheS52MS5BdWRpdEVudHJ5EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSKgAQoKQXVkaXRFbnRyeRIoCgR0aW1lGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgVhY3RvchgCIAEoCRIOCgZhY3Rpb24YAyABKAkSDwoHc3ViamVjdBgEIAEoCRIOCgZyZWFzb24YBSABKAkSKAoHZGV0YWlscxgGIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QqdAoNUXVldWVTdHJhdGVneRIeChpRVUVVRV9TVFJBVEVHWV9VTlNQRUNJRklFRBAAEh4KGlFVRVVFX1NUUkFURUdZX1NUUklDVF9GSUZPEAESIwofUVVFVUVfU1RSQVRFR1lfQkVTVF9FRkZPUlRfRklGTxACMvEDCgxRdWV1ZVNlcnZpY2USTgoLQ3JlYXRlUXVldWUSHi5nYW5nd2F5LnYxLkNyZWF0ZVF1ZXVlUmVxdWVzdBofLmdhbmd3YXkudjEuQ3JlYXRlUXVldWVSZXNwb25zZRJFCghHZXRRdWV1ZRIbLmdhbmd3YXkudjEuR2V0UXVldWVSZXF1ZXN0GhwuZ2FuZ3dheS52MS5HZXRRdWV1ZVJlc3BvbnNlEksKCkxpc3RRdWV1ZXMSHS5nYW5nd2F5LnYxLkxpc3RRdWV1ZXNSZXF1ZXN0Gh4uZ2FuZ3dheS52MS5MaXN0UXVldWVzUmVzcG9uc2USTgoLVXBkYXRlUXVldWUSHi5nYW5nd2F5LnYxLlVwZGF0ZVF1ZXVlUmVxdWVzdBofLmdhbmd3YXkudjEuVXBkYXRlUXVldWVSZXNwb25zZRJOCgtEZWxldGVRdWV1ZRIeLmdhbmd3YXkudjEuRGVsZXRlUXVldWVSZXF1ZXN0Gh8uZ2FuZ3dheS52MS5EZWxldGVRdWV1ZVJlc3BvbnNlEl0KEExpc3RBdWRpdEVudHJpZXMSIy5nYW5nd2F5LnYxLkxpc3RBdWRpdEVudHJpZXNSZXF1ZXN0GiQuZ2FuZ3dheS52MS5MaXN0QXVkaXRFbnRyaWVzUmVzcG9uc2ViBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_struct, file_google_protobuf_timestamp]);
+  fileDesc("Ch5nYW5nd2F5L3YxL3F1ZXVlX3NlcnZpY2UucHJvdG8SCmdhbmd3YXkudjEi6gQKBVF1ZXVlEsoBCgRuYW1lGAEgASgJQrsBuki3AboBswEKCnF1ZXVlLm5hbWUSb211c3QgYmUgYSBETlMgbGFiZWw6IGF0IG1vc3QgNjMgbG93ZXItY2FzZSBsZXR0ZXJzLCBkaWdpdHMgYW5kICctJywgYmVnaW5uaW5nIGFuZCBlbmRpbmcgd2l0aCBhIGxldHRlciBvciBkaWdpdBo0dGhpcy5tYXRjaGVzKCdeW2EtejAtOV0oWy1hLXowLTldezAsNjF9W2EtejAtOV0pPyQnKRI1CghzdHJhdGVneRgCIAEoDjIZLmdhbmd3YXkudjEuUXVldWVTdHJhdGVneUIIukgFggECEAESMQoGcXVvdGFzGAMgAygLMhcuZ2FuZ3dheS52MS5GbGF2b3JRdW90YUIIukgFkgECEEASlAEKEHJlc291cmNlX3ZlcnNpb24YBCABKAlCerpId7oBdAoWcXVldWUucmVzb3VyY2VfdmVyc2lvbhI7bXVzdCBiZSBlbXB0eSBvciBhIHZlcnNpb24gdGhhdCB3YXMgcmVhZDogYXQgbW9zdCAxNSBkaWdpdHMaHXRoaXMubWF0Y2hlcygnXlswLTldezAsMTV9JCcpEi8KC2NyZWF0ZV90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgt1cGRhdGVfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASIQoDdXNlGAcgASgLMhQuZ2FuZ3dheS52MS5RdWV1ZVVzZRIOCgZwYXJlbnQYCCABKAkihwQKC0ZsYXZvclF1b3RhErICCgZmbGF2b3IYASABKAlCoQK6SJ0CugGZAgoTZmxhdm9yX3F1b3RhLmZsYXZvchKYAW11c3QgYmUgYSBmbGF2b3Igc3VjaCBhcyBncHUvaDEwMDogYXQgbW9zdCAxMjggbG93ZXItY2FzZSBsZXR0ZXJzLCBkaWdpdHMsICctJyBhbmQgJy4nLCB3aXRoICcvJyBiZXR3ZWVuIHBhcnRzIHRoYXQgYmVnaW4gYW5kIGVuZCB3aXRoIGEgbGV0dGVyIG9yIGRpZ2l0Gmd0aGlzLm1hdGNoZXMoJ15bYS16MC05XShbLWEtejAtOS5dKlthLXowLTldKT8oL1thLXowLTldKFstYS16MC05Ll0qW2EtejAtOV0pPykqJCcpICYmIHNpemUodGhpcykgPD0gMTI4EhwKCHJlc291cmNlGAIgASgJQgq6SAdyBRABGP0BEiEKB25vbWluYWwYAyABKANCELpIDSILGP////////8PKAASLgoPYm9ycm93aW5nX2xpbWl0GAQgASgDQhC6SA0iCxj/////////DygASACIAQESLAoNbGVuZGluZ19saW1pdBgFIAEoA0IQukgNIgsY/////////w8oAEgBiAEBQhIKEF9ib3Jyb3dpbmdfbGltaXRCEAoOX2xlbmRpbmdfbGltaXQikgEKCFF1ZXVlVXNlEiwKBHVzZWQYASADKAsyHi5nYW5nd2F5LnYxLlF1ZXVlVXNlLlVzZWRFbnRyeRIUCgx3YWl0aW5nX2pvYnMYAiABKAUSFQoNYWRtaXR0ZWRfam9icxgDIAEoBRorCglVc2VkRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgDOgI4ASI+ChJDcmVhdGVRdWV1ZVJlcXVlc3QSKAoFcXVldWUYASABKAsyES5nYW5nd2F5LnYxLlF1ZXVlQga6SAPIAQEiNwoTQ3JlYXRlUXVldWVSZXNwb25zZRIgCgVxdWV1ZRgBIAEoCzIRLmdhbmd3YXkudjEuUXVldWUiKAoPR2V0UXVldWVSZXF1ZXN0EhUKBG5hbWUYASABKAlCB7pIBHICEAEiNAoQR2V0UXVldWVSZXNwb25zZRIgCgVxdWV1ZRgBIAEoCzIRLmdhbmd3YXkudjEuUXVldWUiEwoRTGlzdFF1ZXVlc1JlcXVlc3QiNwoSTGlzdFF1ZXVlc1Jlc3BvbnNlEiEKBnF1ZXVlcxgBIAMoCzIRLmdhbmd3YXkudjEuUXVldWUiPgoSVXBkYXRlUXVldWVSZXF1ZXN0EigKBXF1ZXVlGAEgASgLMhEuZ2FuZ3dheS52MS5RdWV1ZUIGukgDyAEBIjcKE1VwZGF0ZVF1ZXVlUmVzcG9uc2USIAoFcXVldWUYASABKAsyES5nYW5nd2F5LnYxLlF1ZXVlIisKEkRlbGV0ZVF1ZXVlUmVxdWVzdBIVCgRuYW1lGAEgASgJQge6SARyAhABIhUKE0RlbGV0ZVF1ZXVlUmVzcG9uc2UiewoLQXVkaXRGaWx0ZXISTAoGYWN0aW9uGAEgASgJQjy6SDlyN1IAUhVSZWdpc3RlclJlc291cmNlUXVvdGFSDEZvcmNlUmVsZWFzZVIOUmVjb25jaWxlUXVvdGESDQoFYWN0b3IYAiABKAkSDwoHc3ViamVjdBgDIAEoCSJ1ChdMaXN0QXVkaXRFbnRyaWVzUmVxdWVzdBInCgZmaWx0ZXIYASABKAsyFy5nYW5nd2F5LnYxLkF1ZGl0RmlsdGVyEh0KCXBhZ2Vfc2l6ZRgCIAEoBUIKukgHGgUY6AcoABISCgpwYWdlX3Rva2VuGAMgASgJIlwKGExpc3RBdWRpdEVudHJpZXNSZXNwb25zZRInCgdlbnRyaWVzGAEgAygLMhYuZ2FuZ3dheS52MS5BdWRpdEVudHJ5EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSKgAQoKQXVkaXRFbnRyeRIoCgR0aW1lGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgVhY3RvchgCIAEoCRIOCgZhY3Rpb24YAyABKAkSDwoHc3ViamVjdBgEIAEoCRIOCgZyZWFzb24YBSABKAkSKAoHZGV0YWlscxgGIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QqdAoNUXVldWVTdHJhdGVneRIeChpRVUVVRV9TVFJBVEVHWV9VTlNQRUNJRklFRBAAEh4KGlFVRVVFX1NUUkFURUdZX1NUUklDVF9GSUZPEAESIwofUVVFVUVfU1RSQVRFR1lfQkVTVF9FRkZPUlRfRklGTxACMvEDCgxRdWV1ZVNlcnZpY2USTgoLQ3JlYXRlUXVldWUSHi5nYW5nd2F5LnYxLkNyZWF0ZVF1ZXVlUmVxdWVzdBofLmdhbmd3YXkudjEuQ3JlYXRlUXVldWVSZXNwb25zZRJFCghHZXRRdWV1ZRIbLmdhbmd3YXkudjEuR2V0UXVldWVSZXF1ZXN0GhwuZ2FuZ3dheS52MS5HZXRRdWV1ZVJlc3BvbnNlEksKCkxpc3RRdWV1ZXMSHS5nYW5nd2F5LnYxLkxpc3RRdWV1ZXNSZXF1ZXN0Gh4uZ2FuZ3dheS52MS5MaXN0UXVldWVzUmVzcG9uc2USTgoLVXBkYXRlUXVldWUSHi5nYW5nd2F5LnYxLlVwZGF0ZVF1ZXVlUmVxdWVzdBofLmdhbmd3YXkudjEuVXBkYXRlUXVldWVSZXNwb25zZRJOCgtEZWxldGVRdWV1ZRIeLmdhbmd3YXkudjEuRGVsZXRlUXVldWVSZXF1ZXN0Gh8uZ2FuZ3dheS52MS5EZWxldGVRdWV1ZVJlc3BvbnNlEl0KEExpc3RBdWRpdEVudHJpZXMSIy5nYW5nd2F5LnYxLkxpc3RBdWRpdEVudHJpZXNSZXF1ZXN0GiQuZ2FuZ3dheS52MS5MaXN0QXVkaXRFbnRyaWVzUmVzcG9uc2ViBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
- * Queues form trees. What a queue uses beyond its guarantee, nominal - lending_limit, is charged to its parent too, so a parent stands for what the
- * queues below it lend to each other, and for a nominal quota of its own. Any queue may be charged, also one with others below it.
+ * A queue of jobs with quotas of flavors. Queues form trees. The use of a queue beyond its guarantee (nominal less
+ * lending_limit) is also charged to its parent. So a parent bounds what its queues lend to each other, and may have a
+ * nominal quota of its own. Jobs may name any queue, also one with queues below it.
  *
  * @generated from message gangway.v1.Queue
  */
 export type Queue = Message<"gangway.v1.Queue"> & {
   /**
+   * A DNS label. Required.
+   *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
+   * Unspecified: BEST_EFFORT_FIFO.
+   *
    * @generated from field: gangway.v1.QueueStrategy strategy = 2;
    */
   strategy: QueueStrategy;
 
   /**
-   * Flavors are tried in this order.
+   * At most one quota per flavor, 64 in total. Flavors are tried in this order.
    *
    * @generated from field: repeated gangway.v1.FlavorQuota quotas = 3;
    */
   quotas: FlavorQuota[];
 
   /**
-   * Grows with every change. For an update: the version that it starts from, or empty for whatever it is now.
+   * The version of the record; it grows with every change. In UpdateQueue: the version that the change is based on;
+   * empty accepts any version.
    *
    * @generated from field: string resource_version = 4;
    */
   resourceVersion: string;
 
   /**
-   * Read only.
+   * Output only.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 5;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * Read only.
+   * Output only.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 6;
    */
   updateTime?: Timestamp | undefined;
 
   /**
-   * Read only.
+   * Output only.
    *
    * @generated from field: gangway.v1.QueueUse use = 7;
    */
   use?: QueueUse | undefined;
 
   /**
-   * The queue above it; empty: it stands at the root of a tree, and borrows from nobody. INVALID_ARGUMENT if there is no such queue, or it is the queue
-   * itself or one below it, or a path to the root would be longer than 64 queues.
+   * The queue above this one. It must exist, must not be this queue or one below it, and no path to a root may be
+   * longer than 64 queues. Empty: the queue is a root, and cannot borrow.
    *
    * @generated from field: string parent = 8;
    */
@@ -84,39 +90,43 @@ export const QueueSchema: GenMessage<Queue> = /*@__PURE__*/
   messageDesc(file_gangway_v1_queue_service, 0);
 
 /**
- * How much of a flavor a queue may use. One that it does not name it may not use at all; 0 is for a queue that only borrows.
+ * The quota of one flavor. A queue cannot use flavors for which it has no quota.
  *
  * @generated from message gangway.v1.FlavorQuota
  */
 export type FlavorQuota = Message<"gangway.v1.FlavorQuota"> & {
   /**
-   * The pool that it counts in, e.g. gpu/h100.
+   * The pool that the flavor is counted in, such as gpu/h100. Required.
    *
    * @generated from field: string flavor = 1;
    */
   flavor: string;
 
   /**
-   * The extended resource that pods ask for, e.g. nvidia.com/gpu.
+   * The extended resource that pods request, such as nvidia.com/gpu. Required.
    *
    * @generated from field: string resource = 2;
    */
   resource: string;
 
   /**
+   * How much the queue may use without borrowing. 0: the queue can only borrow.
+   *
    * @generated from field: int64 nominal = 3;
    */
   nominal: bigint;
 
   /**
-   * How much more than nominal it may use where queues above it have that much left. Absent: as much as they have; 0: nothing. Needs a parent.
+   * How much the queue may use beyond nominal, if queues above it have that much left. Omitted: no limit. 0: nothing.
+   * Only for a queue with a parent.
    *
    * @generated from field: optional int64 borrowing_limit = 4;
    */
   borrowingLimit?: bigint | undefined;
 
   /**
-   * How much of its nominal others of its tree may use while it does not. Absent, or more than nominal: all of it; 0: nothing. Needs a parent.
+   * How much of nominal other queues of the tree may use while this queue does not. Omitted, or more than nominal: all
+   * of it. 0: nothing. Only for a queue with a parent.
    *
    * @generated from field: optional int64 lending_limit = 5;
    */
@@ -131,24 +141,28 @@ export const FlavorQuotaSchema: GenMessage<FlavorQuota> = /*@__PURE__*/
   messageDesc(file_gangway_v1_queue_service, 1);
 
 /**
- * What of a queue is in use.
+ * The use of a queue.
  *
  * @generated from message gangway.v1.QueueUse
  */
 export type QueueUse = Message<"gangway.v1.QueueUse"> & {
   /**
-   * By flavor; of a queue with others below it, also what these use beyond their guarantees.
+   * By flavor. For a queue with queues below it: also what these use beyond their guarantees.
    *
    * @generated from field: map<string, int64> used = 1;
    */
   used: { [key: string]: bigint };
 
   /**
+   * The number of jobs of the queue that wait.
+   *
    * @generated from field: int32 waiting_jobs = 2;
    */
   waitingJobs: number;
 
   /**
+   * The number of jobs of the queue that are admitted.
+   *
    * @generated from field: int32 admitted_jobs = 3;
    */
   admittedJobs: number;
@@ -166,6 +180,8 @@ export const QueueUseSchema: GenMessage<QueueUse> = /*@__PURE__*/
  */
 export type CreateQueueRequest = Message<"gangway.v1.CreateQueueRequest"> & {
   /**
+   * Required.
+   *
    * @generated from field: gangway.v1.Queue queue = 1;
    */
   queue?: Queue | undefined;
@@ -200,6 +216,8 @@ export const CreateQueueResponseSchema: GenMessage<CreateQueueResponse> = /*@__P
  */
 export type GetQueueRequest = Message<"gangway.v1.GetQueueRequest"> & {
   /**
+   * Required.
+   *
    * @generated from field: string name = 1;
    */
   name: string;
@@ -264,6 +282,8 @@ export const ListQueuesResponseSchema: GenMessage<ListQueuesResponse> = /*@__PUR
  */
 export type UpdateQueueRequest = Message<"gangway.v1.UpdateQueueRequest"> & {
   /**
+   * Required. Strategy, parent and all quotas are replaced.
+   *
    * @generated from field: gangway.v1.Queue queue = 1;
    */
   queue?: Queue | undefined;
@@ -298,6 +318,8 @@ export const UpdateQueueResponseSchema: GenMessage<UpdateQueueResponse> = /*@__P
  */
 export type DeleteQueueRequest = Message<"gangway.v1.DeleteQueueRequest"> & {
   /**
+   * Required.
+   *
    * @generated from field: string name = 1;
    */
   name: string;
@@ -324,7 +346,7 @@ export const DeleteQueueResponseSchema: GenMessage<DeleteQueueResponse> = /*@__P
   messageDesc(file_gangway_v1_queue_service, 12);
 
 /**
- * Which entries; empty members ask for nothing, all that are set must hold.
+ * Selects audit entries. All fields that are set must match; empty fields match every entry.
  *
  * @generated from message gangway.v1.AuditFilter
  */
@@ -337,12 +359,14 @@ export type AuditFilter = Message<"gangway.v1.AuditFilter"> & {
   action: string;
 
   /**
+   * The caller.
+   *
    * @generated from field: string actor = 2;
    */
   actor: string;
 
   /**
-   * E.g. a pool.
+   * The subject, such as a pool.
    *
    * @generated from field: string subject = 3;
    */
@@ -361,18 +385,22 @@ export const AuditFilterSchema: GenMessage<AuditFilter> = /*@__PURE__*/
  */
 export type ListAuditEntriesRequest = Message<"gangway.v1.ListAuditEntriesRequest"> & {
   /**
+   * Omitted: all entries.
+   *
    * @generated from field: gangway.v1.AuditFilter filter = 1;
    */
   filter?: AuditFilter | undefined;
 
   /**
-   * Absent or 0: 100. At most 1,000.
+   * At most 1,000. 0: 100.
    *
    * @generated from field: int32 page_size = 2;
    */
   pageSize: number;
 
   /**
+   * next_page_token of the previous page. Empty: the first page.
+   *
    * @generated from field: string page_token = 3;
    */
   pageToken: string;
@@ -395,7 +423,7 @@ export type ListAuditEntriesResponse = Message<"gangway.v1.ListAuditEntriesRespo
   entries: AuditEntry[];
 
   /**
-   * Empty on the last page.
+   * Empty: this is the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -410,7 +438,7 @@ export const ListAuditEntriesResponseSchema: GenMessage<ListAuditEntriesResponse
   messageDesc(file_gangway_v1_queue_service, 15);
 
 /**
- * Something that an admin did.
+ * The record of one action of an administrator.
  *
  * @generated from message gangway.v1.AuditEntry
  */
@@ -421,7 +449,7 @@ export type AuditEntry = Message<"gangway.v1.AuditEntry"> & {
   time?: Timestamp | undefined;
 
   /**
-   * Who called; `anonymous` without authentication.
+   * The caller; `anonymous` without authentication.
    *
    * @generated from field: string actor = 2;
    */
@@ -435,21 +463,21 @@ export type AuditEntry = Message<"gangway.v1.AuditEntry"> & {
   action: string;
 
   /**
-   * What it was done to: the pool that was changed or repaired, or whose token was taken; empty: all pools.
+   * The pool that was changed or repaired, or whose token was released. Empty: all pools.
    *
    * @generated from field: string subject = 4;
    */
   subject: string;
 
   /**
-   * As the caller gave it; empty where none is asked for.
+   * The reason that the caller gave. Empty: the action takes none.
    *
    * @generated from field: string reason = 5;
    */
   reason: string;
 
   /**
-   * What was changed, e.g. the settings of the pool, or the token and who held it.
+   * The change: for example the settings of the pool, or the token and its holder.
    *
    * @generated from field: google.protobuf.Struct details = 6;
    */
@@ -464,7 +492,7 @@ export const AuditEntrySchema: GenMessage<AuditEntry> = /*@__PURE__*/
   messageDesc(file_gangway_v1_queue_service, 16);
 
 /**
- * Who goes first within a queue: by priority, then age, in either.
+ * Decides whether gangs may pass each other within a queue. The order is by priority, then by age.
  *
  * @generated from enum gangway.v1.QueueStrategy
  */
@@ -477,14 +505,14 @@ export const QueueStrategy = {
   UNSPECIFIED: 0,
 
   /**
-   * Nothing passes a gang that cannot go yet.
+   * A gang that cannot be admitted yet holds back all gangs behind it.
    *
    * @generated from enum value: QUEUE_STRATEGY_STRICT_FIFO = 1;
    */
   STRICT_FIFO: 1,
 
   /**
-   * What fits may pass a gang that cannot go yet.
+   * Gangs that fit may pass a gang that cannot be admitted yet.
    *
    * @generated from enum value: QUEUE_STRATEGY_BEST_EFFORT_FIFO = 2;
    */
@@ -492,7 +520,7 @@ export const QueueStrategy = {
 } as const;
 
 /**
- * Who goes first within a queue: by priority, then age, in either.
+ * Decides whether gangs may pass each other within a queue. The order is by priority, then by age.
  *
  * @generated from enum gangway.v1.QueueStrategy
  */
@@ -505,12 +533,21 @@ export const QueueStrategySchema: GenEnum<QueueStrategy> = /*@__PURE__*/
   enumDesc(file_gangway_v1_queue_service, 0);
 
 /**
- * Shares flavors among teams.
+ * Administers the queues that share flavors among teams.
+ *
+ * Every error carries a google.rpc.ErrorInfo whose reason is named below in capitals. INVALID_ARGUMENT carries a
+ * BadRequest with every field that is wrong.
  *
  * @generated from service gangway.v1.QueueService
  */
 export const QueueService: GenService<{
   /**
+   * Creates a queue. Flavors of its quotas become pools if no pool has their name.
+   *
+   * ALREADY_EXISTS (QUEUE_EXISTS): a queue has the name. INVALID_ARGUMENT: fields are wrong, or the queue cannot be
+   * below that parent. FAILED_PRECONDITION (QUEUE_APART): a flavor is a pool of another quota domain, or of durability
+   * REDIS.
+   *
    * @generated from rpc gangway.v1.QueueService.CreateQueue
    */
   createQueue: {
@@ -519,6 +556,10 @@ export const QueueService: GenService<{
     output: typeof CreateQueueResponseSchema;
   },
   /**
+   * Returns one queue.
+   *
+   * NOT_FOUND (QUEUE_NOT_FOUND): the queue does not exist.
+   *
    * @generated from rpc gangway.v1.QueueService.GetQueue
    */
   getQueue: {
@@ -527,6 +568,8 @@ export const QueueService: GenService<{
     output: typeof GetQueueResponseSchema;
   },
   /**
+   * Returns all queues, ordered by name.
+   *
    * @generated from rpc gangway.v1.QueueService.ListQueues
    */
   listQueues: {
@@ -535,7 +578,11 @@ export const QueueService: GenService<{
     output: typeof ListQueuesResponseSchema;
   },
   /**
-   * Replaces strategy, parent and quotas. A limit below its use grants nothing new until use drains, and takes nothing away; so does another parent.
+   * Replaces strategy, parent and quotas. The change takes no token away: while more is used than a new limit allows,
+   * nothing new is granted.
+   *
+   * NOT_FOUND (QUEUE_NOT_FOUND): the queue does not exist. ABORTED (STALE_RESOURCE_VERSION): it has another version
+   * than resource_version. INVALID_ARGUMENT and FAILED_PRECONDITION as in CreateQueue.
    *
    * @generated from rpc gangway.v1.QueueService.UpdateQueue
    */
@@ -545,7 +592,10 @@ export const QueueService: GenService<{
     output: typeof UpdateQueueResponseSchema;
   },
   /**
-   * FAILED_PRECONDITION while jobs, namespaces, pools or queues below name it, or tokens are charged to it.
+   * Deletes a queue.
+   *
+   * NOT_FOUND (QUEUE_NOT_FOUND): the queue does not exist. FAILED_PRECONDITION (QUEUE_IN_USE): a job that has not
+   * ended, a namespace, a pool or a queue below names it, or tokens are charged to it.
    *
    * @generated from rpc gangway.v1.QueueService.DeleteQueue
    */
@@ -555,7 +605,9 @@ export const QueueService: GenService<{
     output: typeof DeleteQueueResponseSchema;
   },
   /**
-   * Who changed a quota, took a token from its holder, or repaired counters, when and why; newest first, in pages.
+   * Returns the record of changed quotas, forced releases and repaired counters, newest first, in pages.
+   *
+   * INVALID_ARGUMENT: the page token is not one that this list returned.
    *
    * @generated from rpc gangway.v1.QueueService.ListAuditEntries
    */

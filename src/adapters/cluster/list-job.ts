@@ -1,0 +1,72 @@
+import { LABEL } from "../../core/job/labels.ts";
+import { GANG_SCHEDULERS, type GangScheduler } from "../../core/pods/pod-group.ts";
+import { podView } from "../../core/pods/pod-view.ts";
+import type { ObservedCluster } from "../../core/reconcile/observed.ts";
+import { arrayAt, isJsonObject, type JsonObject, objectAt, stringAt } from "../../runtime/json.ts";
+import type { KubeClient } from "./client.ts";
+import { configMapView, objectView, podGroupView } from "./kept-objects.ts";
+
+const PAGE = 500;
+
+/** Lists all objects of one job as the API server has them now, not as a watch has shown them. Null: a list failed. */
+export async function listJob(
+  client: Pick<KubeClient, "request">,
+  of: {
+    readonly cluster: string;
+    readonly installation: string;
+    readonly jobUid: string;
+    readonly scheduler?: GangScheduler | null;
+  },
+  signal: AbortSignal,
+): Promise<ObservedCluster | null> {
+  const labelSelector = `${LABEL.installation}=${of.installation},${LABEL.jobUid}=${of.jobUid}`;
+  // Config maps, which include the anchors, are listed last. If a late call creates a pod after the pods were listed,
+  // its anchor shows in this list, or Kubernetes deletes the pod with its anchor.
+  const pods = await list(client, { path: "/api/v1/pods", labelSelector }, signal);
+  const services = pods && (await list(client, { path: "/api/v1/services", labelSelector }, signal));
+  const { scheduler = null } = of;
+  const groups = services && (scheduler === null ? [] : await listGroups(client, { scheduler, labelSelector }, signal));
+  const configMaps = groups && (await list(client, { path: "/api/v1/configmaps", labelSelector }, signal));
+  if (pods === null || services === null || groups === null || configMaps === null) return null;
+  return {
+    cluster: of.cluster,
+    pods: pods.map(podView),
+    services: services.map(objectView),
+    configMaps: configMaps.map(configMapView),
+    ...(scheduler === null ? {} : { gang: { scheduler, groups: groups.map(podGroupView) } }),
+  };
+}
+
+/** The path of a scheduler's PodGroups in all namespaces. */
+export function groupsPath(scheduler: GangScheduler): string {
+  return `/apis/${GANG_SCHEDULERS[scheduler].apiVersion}/podgroups`;
+}
+
+/** Lists PodGroups. Empty if the cluster does not know the resource. */
+async function listGroups(
+  client: Pick<KubeClient, "request">,
+  { scheduler, labelSelector }: { readonly scheduler: GangScheduler; readonly labelSelector: string },
+  signal: AbortSignal,
+): Promise<readonly JsonObject[] | null> {
+  const path = groupsPath(scheduler);
+  const known = await client.request({ method: "GET", path, query: { labelSelector, limit: "1" } }, signal);
+  if (known.kind === "failed" && known.status === 404) return [];
+  return list(client, { path, labelSelector }, signal);
+}
+
+async function list(
+  client: Pick<KubeClient, "request">,
+  { path, labelSelector }: { readonly path: string; readonly labelSelector: string },
+  signal: AbortSignal,
+): Promise<readonly JsonObject[] | null> {
+  const items: JsonObject[] = [];
+  let next = "";
+  do {
+    const query = { labelSelector, limit: String(PAGE), ...(next === "" ? {} : { continue: next }) };
+    const page = await client.request({ method: "GET", path, query }, signal);
+    if (page.kind === "failed") return null;
+    items.push(...arrayAt(page.object, "items").filter(isJsonObject));
+    next = stringAt(objectAt(page.object, "metadata"), "continue") ?? "";
+  } while (next !== "");
+  return items;
+}

@@ -1,0 +1,110 @@
+-- Follows common.lua in scripts that count: the charges of allocations, and the limits that refuse them. It decides
+-- like core/quota/decide.ts.
+
+local QUEUE_DEPTH_MAX = 64
+
+-- The sums and limits that this call has read.
+local sums, limits = {}, {}
+
+local function usedOf(scope)
+  local used = sums[scope]
+  if not used then
+    used = tonumber(redis.call('HGET', SUMS, scope) or '0')
+    sums[scope] = used
+  end
+  return used
+end
+
+local function putUsed(scope, used)
+  sums[scope] = used
+  if used == 0 then
+    redis.call('HDEL', SUMS, scope)
+  else
+    redis.call('HSET', SUMS, scope, plain(used))
+  end
+end
+
+local function limitsOf(scope, unnamed)
+  local found = limits[scope]
+  if not found then
+    local text = redis.call('HGET', LIMITS, scope)
+    found = text and cjson.decode(text) or unnamed
+    limits[scope] = found
+  end
+  return found
+end
+
+-- Returns the tighter of two limits. nil or '': no limit.
+local function tighter(one, other)
+  return math.min(tonumber(one) or AMOUNT_MAX, tonumber(other) or AMOUNT_MAX)
+end
+
+local function poolScope(pool)
+  return '["pool",' .. pool .. ']'
+end
+
+local function queueScope(pool, queue)
+  return '["queue",' .. pool .. ',' .. queue .. ']'
+end
+
+-- Appends the charges to a queue and the queues above, up to the first queue that passes nothing on.
+local function queueCharges(charges, line, amount, use)
+  local queue, passed, depth = line.queue, amount, 0
+  while queue ~= '' and passed ~= 0 and depth < QUEUE_DEPTH_MAX do
+    local scope = queueScope(line.pool, queue)
+    local used, limit = use(scope), limitsOf(scope, {'0', '0', ''})
+    charges[#charges + 1] = {scope = scope, used = used, amount = passed, limit = tonumber(limit[1])}
+    local guarantee = tonumber(limit[2])
+    passed = math.max(0, used + passed - guarantee) - math.max(0, used - guarantee)
+    queue, depth = limit[3], depth + 1
+  end
+end
+
+-- Returns what an allocation adds (or takes off, for a negative amount), in the order of the checks.
+local function chargesOf(line, amount, use)
+  local pool = poolScope(line.pool)
+  local project = '["project",' .. line.pool .. ',' .. line.project .. ']'
+  local namespace = '["namespace",' .. line.pool .. ',' .. line.project .. ',' .. line.namespace .. ']'
+  local limit = limitsOf(pool, {'0', '0', '0'})
+  local charges = {{scope = pool, used = use(pool), amount = amount, limit = tighter(limit[1]), isPool = true}}
+  queueCharges(charges, line, amount, use)
+  charges[#charges + 1] = {
+    scope = project, used = use(project), amount = amount, limit = tighter(limit[2], line.capProject),
+  }
+  charges[#charges + 1] = {
+    scope = namespace, used = use(namespace), amount = amount, limit = tighter(limit[3], line.capNamespace),
+  }
+  return charges
+end
+
+-- Returns the first refusing scope of the first allocation that does not fit, as {scope, used, limit, requested,
+-- reserved, allocation from 1}; nil if all fit.
+local function firstViolation(lines, usedNow, reservedIn)
+  local added = {}
+  local function use(scope) return usedNow(scope) + (added[scope] or 0) end
+  for at, line in ipairs(lines) do
+    for _, charge in ipairs(chargesOf(line, line.amount, use)) do
+      local reserved = 0
+      if charge.isPool and reservedIn then reserved = reservedIn(line.pool) end
+      if charge.amount > charge.limit - charge.used - reserved then
+        return {charge.scope, plain(charge.used), plain(charge.limit), plain(charge.amount), plain(reserved), plain(at)}
+      end
+      added[charge.scope] = (added[charge.scope] or 0) + charge.amount
+    end
+  end
+  return nil
+end
+
+-- Adds an allocation to the sums, or takes it off. Returns false if a sum would fall below 0.
+local function count(line, amount)
+  for _, charge in ipairs(chargesOf(line, amount, usedOf)) do
+    local used = charge.used + charge.amount
+    if used < 0 then return false end
+    putUsed(charge.scope, used)
+  end
+  if line.queue ~= '' then
+    local direct = 'direct' .. queueScope(line.pool, line.queue)
+    putUsed(direct, usedOf(direct) + amount)
+  end
+  return true
+end

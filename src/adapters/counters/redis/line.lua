@@ -1,0 +1,222 @@
+-- Follows decide.lua in scripts that grant tokens or free room: requests, waiters and their waiting lines. It decides
+-- like core/quota/domain-state.ts.
+
+local FENCES_PER_EPOCH = 4294967296
+local FIELDS_PER_LINE = 9
+-- The number of digits of priority and age in front of a waiter.
+local ORDER_LENGTH = 26
+-- The maximum number of waiters that one call serves. The next call or tick serves the rest.
+local SERVED_MAX = 256
+local PAGE = 16
+
+-- Reads allocations from a list of texts: pool, token, amount, project, namespace, queue, project cap, namespace cap,
+-- lease.
+local function linesFrom(list, first)
+  local lines = {}
+  for at = first, #list, FIELDS_PER_LINE do
+    lines[#lines + 1] = {
+      pool = list[at], key = '[' .. list[at] .. ',' .. list[at + 1] .. ']',
+      amount = tonumber(list[at + 2]), amountText = list[at + 2],
+      project = list[at + 3], namespace = list[at + 4], queue = list[at + 5],
+      capProject = list[at + 6], capNamespace = list[at + 7], lease = list[at + 8],
+    }
+  end
+  return lines
+end
+
+local function poolsOf(lines)
+  local pools, seen = {}, {}
+  for _, line in ipairs(lines) do
+    if not seen[line.pool] then pools[#pools + 1] = line.pool end
+    seen[line.pool] = true
+  end
+  return pools
+end
+
+local function amountOf(lines, pool)
+  local amount = 0
+  for _, line in ipairs(lines) do
+    if line.pool == pool then amount = amount + line.amount end
+  end
+  return amount
+end
+
+-- Returns the reply to a request that holds some of its tokens; nil if none of them is held.
+local function known(holder, lines)
+  local held, first = {}, nil
+  for at, line in ipairs(lines) do
+    held[at] = heldOf(line.key) or false
+    first = first or held[at]
+  end
+  if not first then return nil end
+  local reply = {'granted', first.fence, 'held', '1'}
+  for at, line in ipairs(lines) do
+    local one = held[at]
+    if not one or one.fence ~= first.fence or one.amount ~= line.amountText or one.holder ~= holder
+      or hasLapsed(one) then
+      return {'conflict', at, (one or first).confirmed}
+    end
+    if one.confirmed ~= '1' then reply[4] = '0' end
+    reply[#reply + 1] = leftOf(one)
+  end
+  return reply
+end
+
+local function hasRoomFor(tokens)
+  return redis.call('HLEN', TOKENS) - 1 + tokens <= state.tokensMax
+end
+
+-- Returns epoch * 2^32 + counter in decimal. A double is not exact beyond 2^53, so the text is joined from two parts:
+-- millions and the rest.
+local function fenceOf(counter)
+  local epoch = tonumber(state.epoch)
+  local rest = epoch * 967296 + counter
+  local millions = epoch * 4294 + math.floor(rest / 1000000)
+  if millions == 0 then return plain(rest) end
+  return plain(millions) .. string.format('%06.0f', rest % 1000000)
+end
+
+-- Holds the allocations under a new fence and returns the reply; nil if no fence is left.
+local function grantLines(holder, lines)
+  if state.grants + 1 >= FENCES_PER_EPOCH then return nil end
+  state.grants = state.grants + 1
+  redis.call('HSET', META, 'grants', plain(state.grants))
+  local fence = fenceOf(state.grants)
+  local reply = {'granted', fence, 'new', '0'}
+  for _, line in ipairs(lines) do
+    putHeld(line.key, {
+      fence = fence, amount = line.amountText, holder = holder, pool = line.pool, project = line.project,
+      namespace = line.namespace, queue = line.queue, lease = line.lease, expiry = expiryOf(line.lease),
+      confirmed = '0',
+    })
+    redis.call('ZADD', UNCONFIRMED, plain(state.clock), line.key)
+    count(line, line.amount)
+    reply[#reply + 1] = line.lease
+  end
+  return reply
+end
+
+-- Returns the waiter as a table, nil if it has no place.
+local function waiterOf(id)
+  local text = redis.call('HGET', WAITERS, id)
+  if not text then return nil end
+  local list = cjson.decode(text)
+  return {
+    id = id, text = text, order = list[1], holder = list[2], priority = tonumber(list[3]), grants = list[5] == '1',
+    lines = linesFrom(list, 6),
+  }
+end
+
+local function removeWaiter(entry)
+  redis.call('HDEL', WAITERS, entry.id)
+  redis.call('ZREM', STANDS, entry.id)
+  for _, pool in ipairs(poolsOf(entry.lines)) do redis.call('ZREM', LINE, pool .. entry.order .. entry.id) end
+end
+
+-- Publishes a hint that a waiter should ask again. A user without the right to publish must not stop the script here,
+-- in the middle of its changes.
+local function offer(id)
+  redis.pcall('PUBLISH', state.channel, id)
+end
+
+-- Visits the waiters of a pool in order, until a visit returns true. A visit may remove its waiter.
+local function visitLine(pool, visit)
+  local from = '[' .. pool
+  while true do
+    local members = redis.call('ZRANGEBYLEX', LINE, from, '(' .. pool .. ':', 'LIMIT', 0, PAGE)
+    for _, member in ipairs(members) do
+      local entry = waiterOf(string.sub(member, #pool + ORDER_LENGTH + 1))
+      if entry and visit(entry) then return end
+    end
+    if #members < PAGE then return end
+    from = '(' .. members[#members]
+  end
+end
+
+-- Returns true if only the current use of the pools can refuse the allocations: queues and caps allow them now, and
+-- they would fit into empty pools.
+local function lacksOnlyPools(lines)
+  local empty = {}
+  for _, line in ipairs(lines) do empty[poolScope(line.pool)] = true end
+  return not firstViolation(lines, function(scope) return empty[scope] and 0 or usedOf(scope) end)
+end
+
+-- Returns the limit that refuses a request at its place in the waiting line; nil if it fits. `asking` has lines,
+-- priority and id ('' if it does not wait).
+local function violationFor(asking)
+  local own = asking.id ~= '' and waiterOf(asking.id)
+  return firstViolation(asking.lines, usedOf, function(pool)
+    local reserved = 0
+    visitLine(pool, function(entry)
+      if entry.id == asking.id then return true end
+      if known(entry.holder, entry.lines) or not lacksOnlyPools(entry.lines) then return false end
+      local stands = own and amountOf(own.lines, pool) > 0
+      if stands or asking.priority <= entry.priority then reserved = amountOf(entry.lines, pool) end
+      return true
+    end)
+    return reserved
+  end)
+end
+
+-- Serves the head of a waiting line. Returns true if it was granted, false if the waiting line stops at it.
+local function serveHead(entry)
+  if violationFor(entry) then return false end
+  if not entry.grants then
+    offer(entry.id)
+    return false
+  end
+  return hasRoomFor(#entry.lines) and grantLines(entry.holder, entry.lines) ~= nil
+end
+
+-- Serves the waiting lines of these pools: grants to their heads while requests fit. A head that asks for the grant
+-- itself gets an offer instead.
+local function serve(pools)
+  local left = SERVED_MAX
+  for _, pool in ipairs(pools) do
+    if left > 0 then
+      visitLine(pool, function(entry)
+        local is = known(entry.holder, entry.lines)
+        if is then
+          if is[1] ~= 'granted' then return false end
+        elseif not lacksOnlyPools(entry.lines) then
+          return false
+        elseif not serveHead(entry) then
+          return true
+        end
+        removeWaiter(entry)
+        offer(entry.id)
+        left = left - 1
+        return left == 0
+      end)
+    end
+  end
+end
+
+-- Removes a waiter from its waiting lines and serves them; false if it has no place.
+local function leaveLine(id)
+  local entry = id ~= '' and waiterOf(id)
+  if not entry then return false end
+  removeWaiter(entry)
+  serve(poolsOf(entry.lines))
+  return true
+end
+
+-- Returns the pool at the start of a member of `line`: a JSON string, which ends at the first unescaped quote.
+local function poolOf(member)
+  local at = 2
+  while string.sub(member, at, at) ~= '"' do
+    at = at + (string.sub(member, at, at) == '\\' and 2 or 1)
+  end
+  return string.sub(member, 1, at)
+end
+
+-- Returns all pools that have waiters.
+local function waitedFor()
+  local pools, from = {}, '-'
+  while true do
+    local member = redis.call('ZRANGEBYLEX', LINE, from, '(l', 'LIMIT', 0, 1)[1]
+    if not member then return pools end
+    pools[#pools + 1] = poolOf(member)
+    from = '(' .. pools[#pools] .. ':'
+  end
+end

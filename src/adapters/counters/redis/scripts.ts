@@ -1,0 +1,38 @@
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+/** A script. Redis knows it by the SHA-1 of its text. */
+export type Script = { readonly text: string; readonly sha: string };
+
+/** The shared text in front of each verb. Verbs that only read or mark tokens need only the keys. */
+const KEYS = read("common");
+const LINES = `${KEYS}\n${read("decide")}\n${read("line")}`;
+
+/** One script for each verb of the counters. The head of each file describes its arguments and replies. */
+export const SCRIPTS = {
+  open: script("open", KEYS),
+  grant: script("grant", LINES),
+  free: script("free", LINES),
+  shrink: script("shrink", LINES),
+  confirm: script("confirm", KEYS),
+  renew: script("renew", KEYS),
+  stand: script("stand", LINES),
+  leave: script("leave", LINES),
+  tick: script("tick", LINES),
+  report: script("report", KEYS),
+  setLimits: script("set-limits", LINES),
+  used: script("used", KEYS),
+  held: script("held", KEYS),
+  find: script("find", KEYS),
+  waiting: script("waiting", LINES),
+} as const;
+
+function script(name: string, shared: string): Script {
+  const text = `${shared}\n${read(name)}`;
+  return { text, sha: createHash("sha1").update(text).digest("hex") };
+}
+
+function read(name: string): string {
+  return readFileSync(join(import.meta.dirname, `${name}.lua`), "utf8");
+}

@@ -1,0 +1,70 @@
+-- Puts a waiter into the waiting lines of its pools, or keeps its places. If `grants` is set, a request that fits is
+-- granted at once.
+--
+-- KEYS   as in common.lua
+-- ARGV   epoch, run id, waiter, ms until its place lapses, order, holder, priority, since, grants (1 or 0), then each
+--        allocation as in grant.lua
+-- Reply  {'granted', ...} and {'conflict', ...} as in grant.lua; the waiter has no place then
+--        {'waiting', position from 1}, followed by scope, used, limit, requested and reserved if a limit refuses it
+--        {'never', scope, used, limit, requested, 0}   the request exceeds a limit even if nothing is in use; the
+--                     waiter has no place then
+--        {'full', maximum number of tokens}            the waiter has no place then
+--        {'lineFull', maximum number of waiters}
+--        {'closed'}   the domain is not loaded, has another epoch or server, or has no fence left in this epoch
+-- Errors none of its own; OOM before anything is written
+
+if not isOpen(ARGV[1], ARGV[2]) then return {'closed'} end
+local id = ARGV[3]
+local text = cjson.encode({unpack(ARGV, 5)})
+local list = cjson.decode(text)
+local entry = {
+  id = id, text = text, order = list[1], holder = list[2], priority = tonumber(list[3]), grants = list[5] == '1',
+  lines = linesFrom(list, 6),
+}
+local before = waiterOf(id)
+
+local function refusal()
+  local held = known(entry.holder, entry.lines)
+  if held then return held end
+  local violation = firstViolation(entry.lines, function() return 0 end)
+  if violation then
+    violation[2] = plain(usedOf(violation[1]))
+    return {'never', unpack(violation)}
+  end
+  if entry.grants and not hasRoomFor(1) then return {'full', plain(state.tokensMax)} end
+  return nil
+end
+
+local refused = refusal()
+if refused then
+  leaveLine(id)
+  return refused
+end
+if not before and redis.call('HLEN', WAITERS) - 1 >= state.waitersMax then
+  return {'lineFull', plain(state.waitersMax)}
+end
+
+if before then removeWaiter(before) end
+redis.call('HSET', WAITERS, id, text)
+redis.call('ZADD', STANDS, plain(state.clock + tonumber(ARGV[4])), id)
+for _, pool in ipairs(poolsOf(entry.lines)) do redis.call('ZADD', LINE, 0, pool .. entry.order .. id) end
+
+local violation = violationFor(entry)
+if entry.grants and not violation then
+  local granted = grantLines(entry.holder, entry.lines)
+  if not granted then return {'closed'} end
+  removeWaiter(entry)
+  local lines = {}
+  for _, line in ipairs(before and before.lines or {}) do lines[#lines + 1] = line end
+  for _, line in ipairs(entry.lines) do lines[#lines + 1] = line end
+  serve(poolsOf(lines))
+  return granted
+end
+if before and before.text ~= text then serve(poolsOf(before.lines)) end
+
+local position = 0
+for _, pool in ipairs(poolsOf(entry.lines)) do
+  local ahead = redis.call('ZLEXCOUNT', LINE, '[' .. pool, '(' .. pool .. entry.order .. id)
+  position = math.max(position, ahead + 1)
+end
+return {'waiting', position, unpack(violation or {})}

@@ -1,0 +1,78 @@
+import type { ChangeOutcome } from "../../../core/admin/change-outcome.ts";
+import type { NamespaceRecord, NamespaceSettings } from "../../../core/admin/namespace.ts";
+import type { Db, Executor } from "../db/db.ts";
+
+const COLUMNS = `name, project, default_queue as "defaultQueue", version, create_ms as "createTimeMs"`;
+
+/** Creates a namespace. False: the name is taken, and the namespace stays as it is. */
+export async function ensureNamespace(
+  executor: Executor,
+  namespace: NamespaceSettings,
+  nowMs: number,
+): Promise<boolean> {
+  const made = await executor.query(ENSURE_NAMESPACE, [
+    namespace.name,
+    namespace.project,
+    namespace.defaultQueue,
+    nowMs,
+  ]);
+  return made.length === 1;
+}
+
+const ENSURE_NAMESPACE = `
+insert into namespaces (name, project, default_queue, create_ms) values ($1, $2, $3, $4)
+on conflict (name) do nothing
+returning name`;
+
+export async function createNamespace(
+  executor: Executor,
+  namespace: NamespaceSettings,
+  nowMs: number,
+): Promise<ChangeOutcome<NamespaceRecord>> {
+  const made = await ensureNamespace(executor, namespace, nowMs);
+  return made ? { kind: "done", record: { ...namespace, version: 1, createTimeMs: nowMs } } : { kind: "exists" };
+}
+
+/** Changes default queue and project. Jobs keep the project they were created under. Version 0: any version. */
+export async function updateNamespace(
+  executor: Executor,
+  namespace: NamespaceSettings & { readonly version: number },
+): Promise<ChangeOutcome<NamespaceRecord>> {
+  const [record] = await executor.query<NamespaceRecord>(UPDATE_NAMESPACE, [
+    namespace.name,
+    namespace.project,
+    namespace.defaultQueue,
+    namespace.version,
+  ]);
+  if (record !== undefined) return { kind: "done", record };
+  return { kind: (await getNamespace(executor, namespace.name)) === null ? "notFound" : "stale" };
+}
+
+const UPDATE_NAMESPACE = `
+update namespaces set project = $2, default_queue = $3, version = version + 1
+ where name = $1 and ($4::bigint = 0 or version = $4)
+returning ${COLUMNS}`;
+
+/** Deletes a namespace, unless it has a job's record. */
+export function deleteNamespace(db: Db, name: string): Promise<ChangeOutcome<NamespaceRecord>> {
+  return db.tx(async (tx) => {
+    // While the row is locked, no job can be created in the namespace: its foreign key locks the row too.
+    const [record] = await tx.query<NamespaceRecord>(`select ${COLUMNS} from namespaces where name = $1 for update`, [
+      name,
+    ]);
+    if (record === undefined) return { kind: "notFound" };
+    const [user] = await tx.query<{ name: string }>("select name from jobs where namespace = $1 limit 1", [name]);
+    if (user !== undefined) return { kind: "inUse", by: `job ${name}/${user.name}` };
+    await tx.query("delete from namespaces where name = $1", [name]);
+    return { kind: "done", record };
+  });
+}
+
+export async function getNamespace(executor: Executor, name: string): Promise<NamespaceRecord | null> {
+  const [record] = await executor.query<NamespaceRecord>(`select ${COLUMNS} from namespaces where name = $1`, [name]);
+  return record ?? null;
+}
+
+export function listNamespaces(executor: Executor): Promise<readonly NamespaceRecord[]> {
+  return executor.query<NamespaceRecord>(`select ${COLUMNS} from namespaces order by name`);
+}

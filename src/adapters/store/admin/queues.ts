@@ -1,0 +1,195 @@
+/**
+ * Queues, the trees that they form, and their quotas. Quota admins share GPUs among teams with them; a change takes
+ * effect for the next grant, in one transaction with the ledger's limits.
+ */
+import type { ChangeOutcome } from "../../../core/admin/change-outcome.ts";
+import type { PoolApart, QueueOutcome, QueueRecord, QueueSettings } from "../../../core/admin/queue.ts";
+import { type TreeEdge, type TreeProblem, treeProblem } from "../../../core/quota/check-tree.ts";
+import { GrantBook, type RecordedSum } from "../../../core/quota/grant-book.ts";
+import { queueLimitsOf, type TreeQueue } from "../../../core/quota/tree.ts";
+import { type Db, type Executor, json, onlyRow, storable, undoable } from "../db/db.ts";
+import { QUEUES_DOMAIN, raiseLimitsVersion, takeDomain } from "../ledger/quota-domains.ts";
+import { ensurePools } from "./pools.ts";
+
+export function createQueue(db: Db, queue: QueueSettings, nowMs: number): Promise<QueueOutcome> {
+  return undoable<QueueOutcome>(db, async (tx, undo) => {
+    const misplaced = await checkPlace(tx, queue);
+    if (await queueExists(tx, queue.name)) return undo({ kind: "exists" });
+    if (misplaced !== null) return undo(misplaced);
+    const made = await tx.query(CREATE_QUEUE, [queue.name, queue.strategy, queue.parent ?? null, nowMs]);
+    if (made.length === 0) return undo({ kind: "exists" });
+    const apart = await writeQuotas(tx, queue, nowMs);
+    if (apart !== null) return undo({ kind: "apart", ...apart });
+    return { kind: "done", record: onlyRow(await selectQueues(tx, queue.name)) };
+  });
+}
+
+const CREATE_QUEUE = `
+insert into queues (name, strategy, parent, create_ms, update_ms) values ($1, $2, $3, $4, $4)
+on conflict (name) do nothing
+returning name`;
+
+/**
+ * Changes a queue. Its limits bind the ledger from this transaction on; a limit below use takes nothing away. Version
+ * 0: any version.
+ */
+export function updateQueue(
+  db: Db,
+  queue: QueueSettings & { readonly version: number },
+  nowMs: number,
+): Promise<QueueOutcome> {
+  return undoable<QueueOutcome>(db, async (tx, undo) => {
+    const [current] = await tx.query<{ version: number }>(TAKE_QUEUE, [storable(queue.name)]);
+    if (current === undefined) return { kind: "notFound" };
+    if (queue.version !== 0 && queue.version !== current.version) return { kind: "stale" };
+    const misplaced = await checkPlace(tx, queue);
+    if (misplaced !== null) return undo(misplaced);
+    await tx.query(UPDATE_QUEUE, [queue.name, queue.strategy, queue.parent ?? null, nowMs]);
+    const apart = await writeQuotas(tx, queue, nowMs);
+    if (apart !== null) return undo({ kind: "apart", ...apart });
+    return { kind: "done", record: onlyRow(await selectQueues(tx, queue.name)) };
+  });
+}
+
+const UPDATE_QUEUE = `
+update queues set strategy = $2, parent = $3, version = version + 1, update_ms = $4 where name = $1`;
+
+const TAKE_QUEUE = "select version from queues where name = $1 for no key update";
+
+/**
+ * Checks whether a queue may be below its parent, and locks the parent. Locks the domain, so that trees change one
+ * after the other. Queues are locked before domains.
+ */
+async function checkPlace(
+  tx: Executor,
+  queue: QueueSettings,
+): Promise<{ readonly kind: "misplaced"; readonly problem: TreeProblem } | null> {
+  const { parent = null } = queue;
+  if (parent !== null) await tx.query("select 1 from queues where name = $1 for key share", [storable(parent)]);
+  await takeDomain(tx, QUEUES_DOMAIN);
+  if (parent === null) return null;
+  const problem = treeProblem(
+    { name: queue.name, parent },
+    await tx.query<TreeEdge>("select name, parent from queues"),
+  );
+  return problem && { kind: "misplaced", problem };
+}
+
+/**
+ * Writes a queue's quotas, which bind the ledger from this transaction on. Returns a pool for which a queue can have no
+ * quota, or null.
+ */
+async function writeQuotas(tx: Executor, queue: QueueSettings, nowMs: number): Promise<PoolApart | null> {
+  await raiseLimitsVersion(tx, QUEUES_DOMAIN);
+  const flavors = queue.quotas.map((quota) => quota.flavor);
+  const apart = await ensurePools(tx, flavors, nowMs);
+  if (apart !== null) return apart;
+  await tx.query("delete from queue_quotas where queue = $1", [queue.name]);
+  await tx.query(WRITE_QUOTAS, [queue.name, json(queue.quotas.map((quota, position) => ({ ...quota, position })))]);
+  return null;
+}
+
+const WRITE_QUOTAS = `
+insert into queue_quotas (queue, position, flavor, resource, nominal, borrowing_limit, lending_limit)
+select $1, position, flavor, resource, nominal, "borrowingLimit", "lendingLimit"
+  from json_to_recordset($2::json)
+    as q (position int, flavor text, resource text, nominal bigint, "borrowingLimit" bigint, "lendingLimit" bigint)`;
+
+/** Deletes a queue, unless a live job, tokens, a pool, a namespace or another queue refers to it. */
+export function deleteQueue(db: Db, name: string): Promise<ChangeOutcome<QueueRecord>> {
+  return db.tx(async (tx) => {
+    await tx.query("select 1 from queues where name = $1 for update", [name]);
+    const record = await getQueue(tx, name);
+    if (record === null) return { kind: "notFound" };
+    // A grant locks the domain too, so the queue's charges do not change from here on.
+    await takeDomain(tx, QUEUES_DOMAIN);
+    const [user] = await tx.query<{ by: string }>(QUEUE_USER, [name]);
+    if (user !== undefined) return { kind: "inUse", by: user.by };
+    await raiseLimitsVersion(tx, QUEUES_DOMAIN);
+    await tx.query("delete from queues where name = $1", [name]);
+    return { kind: "done", record };
+  });
+}
+
+const QUEUE_USER = `
+(select 'job ' || namespace || '/' || name as by from jobs where queue = $1 and completion_ms is null limit 1)
+union all
+(select 'tokens of ' || pool from allocation_sums where scope = 'queue' and name = $1 and used > 0 limit 1)
+union all
+(select 'pool ' || name from pools where queue = $1 order by name limit 1)
+union all
+(select 'namespace ' || name from namespaces where default_queue = $1 limit 1)
+union all
+(select 'queue ' || name || ', which is below it' from queues where parent = $1 order by name limit 1)
+limit 1`;
+
+export async function getQueue(executor: Executor, name: string): Promise<QueueRecord | null> {
+  const [record] = await selectQueues(executor, name);
+  return record ?? null;
+}
+
+export function listQueues(executor: Executor): Promise<readonly QueueRecord[]> {
+  return selectQueues(executor, null);
+}
+
+export async function queueExists(executor: Executor, name: string): Promise<boolean> {
+  const rows = await executor.query("select 1 from queues where name = $1", [storable(name)]);
+  return rows.length === 1;
+}
+
+/** The use of a queue depends on the queues below it, so this reads the charges of all, also for one queue. */
+async function selectQueues(executor: Executor, name: string | null): Promise<readonly QueueRecord[]> {
+  const rows = await executor.query<QueueRow>(SELECT_QUEUES, [name]);
+  const [tree] = await executor.query<QueueTree>(QUEUE_TREE);
+  const book = new GrantBook({ pools: [], queues: queueLimitsOf(tree?.queues ?? []) }, recordedSums(tree?.sums ?? []));
+  const used = new Map<string, Record<string, number>>();
+  for (const { scope, used: amount } of book.used()) {
+    if (scope.kind === "queue") used.set(scope.queue, { ...used.get(scope.queue), [scope.pool]: amount });
+  }
+  return rows.map((row) => ({ ...row, used: used.get(row.name) ?? {} }));
+}
+
+type QueueRow = Omit<QueueRecord, "used">;
+
+type QueueTree = {
+  readonly queues: readonly TreeQueue[];
+  readonly sums: readonly { readonly pool: string; readonly queue: string; readonly used: number }[];
+};
+
+function recordedSums(sums: QueueTree["sums"]): readonly RecordedSum[] {
+  return sums.map(({ pool, queue, used }) => ({ scope: { kind: "queue", pool, queue }, used }));
+}
+
+/** A row of queue_quotas as a plan reads it. Omits limits that are null. */
+export const FLAVOR_QUOTA = `
+json_strip_nulls(json_build_object(
+  'flavor', flavor, 'resource', resource, 'nominal', nominal,
+  'borrowingLimit', borrowing_limit, 'lendingLimit', lending_limit
+))`;
+
+const QUEUE_TREE = `
+select coalesce((
+         select json_agg(json_build_object('name', name, 'parent', parent, 'quotas', coalesce((
+                  select json_agg(json_build_object(
+                           'pool', flavor, 'nominal', nominal,
+                           'borrowingLimit', borrowing_limit, 'lendingLimit', lending_limit
+                         ))
+                    from queue_quotas where queue = q.name
+                ), '[]')))
+           from queues q
+       ), '[]') as queues,
+       coalesce((
+         select json_agg(json_build_object('pool', pool, 'queue', name, 'used', used))
+           from allocation_sums where scope = 'queue' and used > 0
+       ), '[]') as sums`;
+
+const SELECT_QUEUES = `
+select q.name, q.parent, q.strategy, q.version, q.create_ms as "createTimeMs", q.update_ms as "updateTimeMs",
+       coalesce((select json_agg(${FLAVOR_QUOTA} order by position) from queue_quotas where queue = q.name), '[]')
+         as quotas,
+       (select count(*) from jobs where queue = q.name and phase = 'WAITING') as waiting,
+       (select count(*) from admissions a join jobs j on j.uid = a.job_uid where a.state = 'live' and j.queue = q.name)
+         as admitted
+  from queues q
+ where $1::text is null or q.name = $1
+ order by q.name`;

@@ -1,0 +1,178 @@
+/**
+ * Clusters that admins register while the service runs. Every process follows this table: a cluster that is registered
+ * is used, one that is deleted or forgotten is left, without a restart.
+ */
+import type { ChangeOutcome } from "../../../core/admin/change-outcome.ts";
+import type { ClusterRecord } from "../../../core/admin/cluster.ts";
+import type { GangSchedulerName } from "../../../core/pods/pod-group.ts";
+import type { JsonObject } from "../../../runtime/json.ts";
+import { type Db, type Executor, json, onlyRow, undoable } from "../db/db.ts";
+import { getCluster } from "./clusters.ts";
+import { ensurePools } from "./pools.ts";
+
+export type NewCluster = Pick<ClusterRecord, "name" | "labels" | "flavors"> & {
+  /** Encrypted credentials, or a reference to them: nobody can use the row alone. */
+  readonly credentials: JsonObject;
+  /** Omitted: none. */
+  readonly gangScheduler?: GangSchedulerName;
+};
+
+/** Registers a cluster, also under the name of a forgotten one. Its flavors become pools. */
+export function registerCluster(db: Db, cluster: NewCluster, nowMs: number): Promise<ChangeOutcome<ClusterRecord>> {
+  return db.tx(async (tx) => {
+    const made = await tx.query(REGISTER_CLUSTER, [
+      cluster.name,
+      json(cluster.labels),
+      json(cluster.flavors),
+      json(cluster.credentials),
+      nowMs,
+      cluster.gangScheduler ?? "none",
+    ]);
+    if (made.length === 0) return { kind: "exists" };
+    await ensurePools(tx, poolsOf(cluster), nowMs);
+    return done(tx, cluster.name);
+  });
+}
+
+const REGISTER_CLUSTER = `
+insert into clusters as c (name, labels, flavors, simulated, credentials, create_ms, gang_scheduler)
+values ($1, $2::jsonb, $3::json, false, $4::json, $5, $6)
+on conflict (name) do update
+   set labels = excluded.labels, flavors = excluded.flavors, simulated = false, credentials = excluded.credentials,
+       create_ms = excluded.create_ms, gang_scheduler = excluded.gang_scheduler, version = c.version + 1,
+       forgotten_ms = null, cordoned = false
+ where c.forgotten_ms is not null
+returning name`;
+
+/**
+ * Replaces labels and flavors, the gang scheduler unless it is omitted, and credentials unless they are null. Version
+ * 0: any version.
+ */
+export function updateCluster(
+  db: Db,
+  cluster: Pick<ClusterRecord, "name" | "labels" | "flavors" | "version"> & {
+    readonly credentials: JsonObject | null;
+    readonly gangScheduler?: GangSchedulerName;
+  },
+  nowMs: number,
+): Promise<ChangeOutcome<ClusterRecord>> {
+  return undoable<ChangeOutcome<ClusterRecord>>(db, async (tx, undo) => {
+    const changed = await tx.query(UPDATE_CLUSTER, [
+      cluster.name,
+      json(cluster.labels),
+      json(cluster.flavors),
+      cluster.credentials === null ? null : json(cluster.credentials),
+      cluster.version,
+      cluster.gangScheduler ?? null,
+    ]);
+    if (changed.length === 1) {
+      await ensurePools(tx, poolsOf(cluster), nowMs);
+      return done(tx, cluster.name);
+    }
+    const record = await getCluster(tx, cluster.name);
+    if (record === null) return undo({ kind: "notFound" });
+    return undo(record.simulated ? { kind: "inUse", by: "this process, which simulates it" } : { kind: "stale" });
+  });
+}
+
+const UPDATE_CLUSTER = `
+update clusters
+   set labels = $2::jsonb, flavors = $3::json, credentials = coalesce($4::json, credentials),
+       gang_scheduler = coalesce($6, gang_scheduler), version = version + 1
+ where name = $1 and not simulated and forgotten_ms is null and ($5::bigint = 0 or version = $5)
+returning name`;
+
+/**
+ * Deletes a cluster that has no gangs. `forget`: the cluster is gone for good, so gangs that were placed there count as
+ * gone. The row of a forgotten cluster stays, so that every process notices.
+ */
+export async function deleteCluster(
+  db: Db,
+  name: string,
+  how: { readonly forget: boolean; readonly nowMs: number },
+): Promise<ChangeOutcome<null>> {
+  const outcome = await db.tx((tx) => remove(tx, name, how));
+  // In a transaction of its own: admissions lock a job before its cluster, so the transaction above must lock no jobs.
+  if (outcome.kind === "done" && how.forget) await db.query(RECHECK_PLACED, [name, how.nowMs]);
+  return outcome;
+}
+
+async function remove(
+  tx: Executor,
+  name: string,
+  { forget, nowMs }: { readonly forget: boolean; readonly nowMs: number },
+): Promise<ChangeOutcome<null>> {
+  // Locks the row: an admission raises the cluster's counter, so it comes before this transaction or is refused.
+  const [locked] = await tx.query<{ simulated: boolean }>(LOCK_CLUSTER, [name]);
+  if (locked === undefined) return { kind: "notFound" };
+  if (locked.simulated) return { kind: "inUse", by: "this process, which simulates it" };
+  const { placed } = onlyRow(await tx.query<{ placed: number }>(COUNT_PLACED, [name]));
+  if (placed > 0 && !forget) {
+    const gangs = placed === 1 ? "1 gang that is" : `${placed} gangs that are`;
+    return { kind: "inUse", by: `${gangs} placed there; wait for their end, or forget it if it is gone for good` };
+  }
+  await (forget ? tx.query(FORGET_CLUSTER, [name, nowMs]) : tx.query("delete from clusters where name = $1", [name]));
+  return { kind: "done", record: null };
+}
+
+const LOCK_CLUSTER = "select simulated from clusters where name = $1 and forgotten_ms is null for update";
+
+const COUNT_PLACED = "select count(distinct job_uid)::int as placed from admission_clusters where cluster = $1";
+
+const FORGET_CLUSTER = `
+update clusters
+   set forgotten_ms = $2, credentials = null, capacity = null, observed_ms = null, reachable = false,
+       version = version + 1, admission_counter = admission_counter + 1
+ where name = $1`;
+
+/** Makes their jobs due: no more news of their pods will come. */
+const RECHECK_PLACED = `
+update jobs set recheck_at_ms = $2
+ where uid in (select job_uid from admission_clusters where cluster = $1)
+   and (recheck_at_ms is null or recheck_at_ms > $2)`;
+
+/** The clusters that every process connects to, and the forgotten ones, which count as empty. */
+export async function listCredentials(executor: Executor): Promise<{
+  readonly registered: readonly {
+    readonly name: string;
+    readonly credentials: JsonObject;
+    readonly gangScheduler: GangSchedulerName;
+  }[];
+  readonly forgotten: readonly string[];
+}> {
+  const rows = await executor.query<CredentialsRow>(LIST_CREDENTIALS);
+  return {
+    registered: rows.flatMap(({ name, credentials, gangScheduler }) =>
+      credentials === null ? [] : [{ name, credentials, gangScheduler }],
+    ),
+    forgotten: rows.filter(({ credentials }) => credentials === null).map(({ name }) => name),
+  };
+}
+
+type CredentialsRow = {
+  readonly name: string;
+  readonly credentials: JsonObject | null;
+  readonly gangScheduler: GangSchedulerName;
+};
+
+const LIST_CREDENTIALS = `
+select name, credentials, gang_scheduler as "gangScheduler"
+  from clusters where credentials is not null or forgotten_ms is not null order by name`;
+
+/** The stored credentials of one cluster. Null: there is no such cluster, or it has none. */
+export async function credentialsOf(executor: Executor, name: string): Promise<JsonObject | null> {
+  const [row] = await executor.query<{ credentials: JsonObject | null }>(
+    "select credentials from clusters where name = $1 and forgotten_ms is null",
+    [name],
+  );
+  return row?.credentials ?? null;
+}
+
+function poolsOf({ flavors }: Pick<ClusterRecord, "flavors">): readonly string[] {
+  return flavors.map((flavor) => flavor.name);
+}
+
+async function done(tx: Executor, name: string): Promise<ChangeOutcome<ClusterRecord>> {
+  const record = await getCluster(tx, name);
+  return record === null ? { kind: "notFound" } : { kind: "done", record };
+}

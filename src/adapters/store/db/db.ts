@@ -1,0 +1,68 @@
+/** Runs one statement with its parameters and returns its rows. A statement is one round trip. */
+export type Executor = {
+  readonly query: <R>(text: string, params?: readonly unknown[]) => Promise<readonly R[]>;
+};
+
+/**
+ * A database. SQL functions take their executor as first argument: within a transaction every statement must use the
+ * transaction's own executor. Otherwise a database with one connection would wait for itself.
+ */
+export type Db = Executor & {
+  /**
+   * Commits when `fn` resolves, rolls back when it throws. `fn` may run more than once, and awaits only its statements.
+   */
+  readonly tx: <T>(fn: (tx: Executor) => Promise<T>) => Promise<T>;
+  readonly close: () => Promise<void>;
+};
+
+/** Thrown inside a transaction to roll it back with an expected outcome. */
+class Undo<T> extends Error {
+  readonly outcome: T;
+  constructor(outcome: T) {
+    super("transaction undone");
+    this.outcome = outcome;
+  }
+}
+
+/** A transaction that `undo(outcome)` may end: it rolls everything back, and the outcome is returned. */
+export async function undoable<T>(db: Db, fn: (tx: Executor, undo: (outcome: T) => never) => Promise<T>): Promise<T> {
+  try {
+    return await db.tx((tx) =>
+      fn(tx, (outcome) => {
+        throw new Undo(outcome);
+      }),
+    );
+  } catch (error) {
+    if (error instanceof Undo) return (error as Undo<T>).outcome;
+    throw error;
+  }
+}
+
+/** One repeatable-read, read-only transaction: all its statements see the same commit. */
+export function readSnapshot<T>(db: Db, fn: (tx: Executor) => Promise<T>): Promise<T> {
+  return db.tx(async (tx) => {
+    await tx.query("set transaction isolation level repeatable read, read only");
+    return fn(tx);
+  });
+}
+
+/** The only row of a statement that always returns exactly one. */
+export function onlyRow<R>(rows: readonly R[]): R {
+  const [row] = rows;
+  if (row === undefined || rows.length > 1) throw new Error(`expected one row, got ${rows.length}`);
+  return row;
+}
+
+/**
+ * A value as a parameter of type json or jsonb. It is text, so that no driver has to guess what an array or a string
+ * means. Pass several documents as an array of texts: one document that SQL takes apart must not hold the character
+ * NUL.
+ */
+export function json(value: unknown): string {
+  return JSON.stringify(value);
+}
+
+/** Text as a text column accepts it: PostgreSQL refuses the character NUL. */
+export function storable(text: string): string {
+  return text.replaceAll("\u0000", "\ufffd");
+}

@@ -1,0 +1,58 @@
+import { UnavailableError } from "../../../runtime/unavailable-error.ts";
+import { migrate, readSchema } from "./migrate.ts";
+import { translated } from "./postgres-error.ts";
+import { schemaAdvice, schemaFit } from "./schema.ts";
+
+export type MigrateOptions = {
+  /** A direct connection, without a pooler: the lock that keeps two runs apart belongs to a session. */
+  readonly url: string;
+  readonly connectTimeoutMs: number;
+  /** True: no other process uses this database, so a schema that is several versions behind may be migrated too. */
+  readonly offline: boolean;
+};
+
+type MigrationOutcome =
+  /** The migrations that ran, in their order; empty if the schema was current. */
+  | { readonly kind: "migrated"; readonly ran: readonly string[] }
+  /** The schema is too new, or too old for programs that may still run on it. Nothing changed. */
+  | { readonly kind: "refused"; readonly message: string }
+  /** The server cannot be reached. */
+  | { readonly kind: "unavailable"; readonly message: string };
+
+/**
+ * Updates the schema of a PostgreSQL database to this program's. Of several calls at once, one runs after the other.
+ */
+export async function migrateDatabase(options: MigrateOptions): Promise<MigrationOutcome> {
+  const { default: pg } = await import("pg");
+  const client = new pg.Client({
+    connectionString: options.url,
+    connectionTimeoutMillis: options.connectTimeoutMs,
+    application_name: "gangway migrate",
+  });
+  let lost: unknown = null;
+  client.on("error", (error) => {
+    lost = error;
+  });
+  try {
+    await client.connect();
+    const fit = schemaFit(await readSchema(queriesOf(client)));
+    const allowed = fit.kind === "fits" || fit.kind === "behind" || (fit.kind === "farBehind" && options.offline);
+    if (!allowed) return { kind: "refused", message: schemaAdvice(fit) ?? "" };
+    return { kind: "migrated", ran: await migrate(queriesOf(client)) };
+  } catch (error) {
+    const cause = translated(lost ?? error);
+    if (cause instanceof UnavailableError) return { kind: "unavailable", message: cause.message };
+    throw cause;
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
+
+type Client = { readonly query: (text: string, values?: unknown[]) => Promise<{ readonly rows: unknown[] }> };
+
+function queriesOf(client: Client) {
+  return {
+    query: (text: string, params?: readonly unknown[]) =>
+      params === undefined ? client.query(text) : client.query(text, [...params]),
+  };
+}

@@ -1,0 +1,74 @@
+import { PGlite, type Transaction, types } from "@electric-sql/pglite";
+import { makeDirectory } from "../../../runtime/make-directory.ts";
+import { UnavailableError } from "../../../runtime/unavailable-error.ts";
+import type { Db, Executor } from "./db.ts";
+import { type DirectoryLock, lockDirectory } from "./directory-lock.ts";
+import { parseInt8 } from "./int8.ts";
+import { type MigrationClient, migrate, readSchema } from "./migrate.ts";
+import { SchemaError, schemaAdvice, schemaFit } from "./schema.ts";
+
+/**
+ * Opens PGlite on a directory, or in memory for null, and migrates it. A database in memory may begin with the image of
+ * a data directory. The directory is locked until `close`. Throws `DirectoryHeldError` while another process holds the
+ * directory, and `SchemaError` if a later version of the program made its schema.
+ */
+export async function openPglite(directory: string | null, image?: Blob): Promise<Db> {
+  if (directory === null) return start(null, null, image);
+  makeDirectory(directory);
+  const lock = lockDirectory(directory);
+  try {
+    return await start(directory, lock);
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
+}
+
+async function start(directory: string | null, lock: DirectoryLock | null, image?: Blob): Promise<Db> {
+  const pglite = await PGlite.create({
+    dataDir: directory ?? "memory://",
+    ...(image === undefined ? {} : { loadDataDir: image }),
+    parsers: { [types.INT8]: parseInt8 },
+  });
+  await migratePglite(pglite).catch(async (error: unknown) => {
+    await pglite.close();
+    throw error;
+  });
+  let closing = false;
+  const open = () => {
+    if (closing) throw new UnavailableError("the database is closed");
+    return pglite;
+  };
+  return {
+    query: async (text, params) => executor(open()).query(text, params),
+    tx: async (fn) => open().transaction((tx) => fn(executor(tx))),
+    close: async () => {
+      closing = true;
+      await pglite.close();
+      lock?.release();
+    },
+  };
+}
+
+async function migratePglite(pglite: PGlite): Promise<void> {
+  const client: MigrationClient = {
+    query: async (text, params) => {
+      if (params !== undefined) return pglite.query(text, [...params]);
+      const results = await pglite.exec(text);
+      return { rows: results.at(-1)?.rows ?? [] };
+    },
+  };
+  const fit = schemaFit(await readSchema(client));
+  // Nothing else uses this database, so a schema that is several versions behind may be migrated.
+  if (fit.kind === "ahead") throw new SchemaError(schemaAdvice(fit) ?? "");
+  if (fit.kind !== "fits") await migrate(client);
+}
+
+function executor(target: PGlite | Transaction): Executor {
+  return {
+    query: async <R>(text: string, params: readonly unknown[] = []) => {
+      const results = await target.query<R>(text, [...params]);
+      return results.rows;
+    },
+  };
+}

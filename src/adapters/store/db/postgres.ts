@@ -1,0 +1,128 @@
+import type { PoolClient } from "pg";
+import { UnavailableError } from "../../../runtime/unavailable-error.ts";
+import type { Db, Executor } from "./db.ts";
+import { parseInt8 } from "./int8.ts";
+import { isAway, lostRace, translated } from "./postgres-error.ts";
+
+export type PostgresOptions = {
+  readonly url: string;
+  /** The highest number of connections at a time. */
+  readonly poolMax: number;
+  /** How long a call waits for a new connection or for one to become free. */
+  readonly connectTimeoutMs: number;
+  /** The server ends a statement that runs longer, and a transaction that idles longer. */
+  readonly statementTimeoutMs: number;
+  /** A connection is closed after it was unused for so long. */
+  readonly idleTimeoutMs: number;
+  /** Called when an unused connection is lost. Calls continue on other connections. */
+  readonly onError: (error: unknown) => void;
+};
+
+/** How often a transaction is tried that loses races against others. */
+const ATTEMPTS_MAX = 5;
+/** The average pause before the second attempt; it grows with each attempt. */
+const RETRY_MS = 10;
+/** The server ends a statement that takes too long. If it does not, the call fails so much later. */
+const SILENCE_MS = 5_000;
+/** After so long without traffic, the system checks whether the other side of a connection still answers. */
+const KEEP_ALIVE_MS = 10_000;
+const INT8_OID = 20;
+
+/**
+ * A pool of connections to a PostgreSQL server. It opens them when they are needed, also after the server was away.
+ * Does not migrate. Calls throw `UnavailableError` while the server cannot be reached. A transaction that was
+ * committing then may have been committed or not.
+ */
+export async function openPostgres(options: PostgresOptions): Promise<Db> {
+  const { default: pg } = await import("pg");
+  const pool = new pg.Pool({
+    connectionString: options.url,
+    max: options.poolMax,
+    connectionTimeoutMillis: options.connectTimeoutMs,
+    idleTimeoutMillis: options.idleTimeoutMs,
+    statement_timeout: options.statementTimeoutMs,
+    idle_in_transaction_session_timeout: options.statementTimeoutMs,
+    query_timeout: options.statementTimeoutMs + SILENCE_MS,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
+    application_name: "gangway",
+    types: {
+      getTypeParser: (oid: number) => (oid === INT8_OID ? parseInt8 : pg.types.getTypeParser(oid)),
+    },
+  });
+  pool.on("error", options.onError);
+  let closed: Promise<void> | null = null;
+  const withClient = async <T>(work: (client: PoolClient) => Promise<T>): Promise<T> => {
+    if (closed !== null) throw new UnavailableError("the database is closed");
+    try {
+      return await useClient(await pool.connect(), work);
+    } catch (error) {
+      throw translated(error);
+    }
+  };
+  return {
+    query: (text, params) => withClient((client) => executor(client).query(text, params)),
+    tx: (fn) => withRetries(() => withClient((client) => transaction(client, fn))),
+    close: () => {
+      closed ??= pool.end();
+      return closed;
+    },
+  };
+}
+
+/** Uses a connection for one piece of work. Drops it afterwards if it broke or its state is unknown. */
+async function useClient<T>(client: PoolClient, work: (client: PoolClient) => Promise<T>): Promise<T> {
+  let broken = false;
+  const onError = () => {
+    broken = true;
+  };
+  // A connection that breaks between two statements emits an event, which ends the process unless there is a listener.
+  client.on("error", onError);
+  try {
+    return await work(client);
+  } catch (error) {
+    broken ||= isAway(error);
+    throw error;
+  } finally {
+    client.off("error", onError);
+    client.release(broken);
+  }
+}
+
+async function transaction<T>(client: PoolClient, fn: (tx: Executor) => Promise<T>): Promise<T> {
+  await client.query("begin");
+  try {
+    const result = await fn(executor(client));
+    const ended = await client.query("commit");
+    // If a statement failed, the server answers the commit with a rollback, not with an error.
+    if (ended.command !== "COMMIT")
+      throw new Error("a transaction tried to commit although one of its statements had failed");
+    return result;
+  } catch (error) {
+    if (!isAway(error)) await client.query("rollback");
+    throw error;
+  }
+}
+
+async function withRetries<T>(run: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await run();
+    } catch (error) {
+      if (!lostRace(error)) throw error;
+      if (attempt === ATTEMPTS_MAX) {
+        throw new UnavailableError(`the transaction lost against others ${attempt} times in a row`, { cause: error });
+      }
+      await new Promise((resolve) => setTimeout(resolve, RETRY_MS * attempt * 2 * Math.random()));
+    }
+  }
+}
+
+function executor(client: PoolClient): Executor {
+  return {
+    query: async <R>(text: string, params: readonly unknown[] = []) => {
+      const result = await client.query(text, [...params]);
+      return result.rows as R[];
+    },
+  };
+}

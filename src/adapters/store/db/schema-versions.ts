@@ -1,0 +1,59 @@
+/**
+ * The versions of the schema, oldest first, and the migrations that each of them added.
+ *
+ * Admins need `gangway migrate` to work on every database that some release or development version has migrated.
+ * Programs need to tell a schema's version, also one that a later program made. Hence these rules for a new migration;
+ * `test/store/migration-files.test.ts` checks them:
+ *
+ * 1. The number of its file is one above the highest number so far. No two new files share a number.
+ * 2. This table lists it: under the newest version if no release has that version yet, else under a new version.
+ *    A version may have several migrations; its number says nothing about theirs.
+ * 3. Its last statement records the version in the database, in the transaction of the migration:
+ *    `comment on table migrations is 'schema version 4';`
+ * 4. It only adds, since programs of the version before still run on the schema. See `schema.ts`.
+ * 5. Once a release has it, it never changes.
+ *
+ * The migrations of versions 1 to 3 are older than these rules. They share numbers and record no version: a database
+ * without a record has the version of the newest migration that this table knows. For a migration that the table does
+ * not know, such a database has the version that the migration's number says. Programs that are older than these rules
+ * read every version from that number.
+ *
+ * Several files with number 0003 were made in parallel, so databases exist that ran any part of them. These files do
+ * not depend on each other. Hence the runner must not insist on the order of the files.
+ */
+export const SCHEMA_VERSIONS: SchemaVersions = [
+  ["0001_init"],
+  ["0002_cluster_credentials", "0002_counters-holder", "0002_members", "0002_trace-parent"],
+  [
+    "0003_cached-results",
+    "0003_gang-scheduler",
+    "0003_resource-manager",
+    "0003_shrunk-tokens",
+    "0003_suspended",
+    "0003_token-tombstones",
+  ],
+];
+
+/** The names of the migrations of version 1, of version 2, and so on. */
+export type SchemaVersions = readonly (readonly string[])[];
+
+/** The part of a database that tells the version of its schema. */
+export type AppliedSchema = {
+  /** The names of the migrations that ran, in their order; empty without a schema. */
+  readonly applied: readonly string[];
+  /** The version that the newest migration recorded; null if none recorded one. */
+  readonly recordedVersion: number | null;
+};
+
+/** The version of a database's schema; 0 for an empty database. */
+export function versionOf({ applied, recordedVersion }: AppliedSchema, versions: SchemaVersions): number {
+  const known = new Map(versions.flatMap((names, at) => names.map((name) => [name, at + 1] as const)));
+  const unknown = (name: string) => (recordedVersion === null ? Number.parseInt(name, 10) || 0 : 0);
+  return Math.max(0, recordedVersion ?? 0, ...applied.map((name) => known.get(name) ?? unknown(name)));
+}
+
+/** The version in the comment on the table of migrations; null without one. */
+export function readRecord(comment: string | null): number | null {
+  const digits = /^schema version (\d+)$/.exec(comment ?? "")?.[1];
+  return digits === undefined ? null : Number(digits);
+}

@@ -1,0 +1,46 @@
+import type { JobEvent } from "../../../core/job/event.ts";
+import type { Job } from "../../../core/job/job.ts";
+import { type Db, type Executor, json } from "../db/db.ts";
+import { appendChanges } from "./append.ts";
+import { lockJobByName } from "./load-job.ts";
+import { updateJob } from "./write-job.ts";
+
+/** Decides about a job as it is now, while its row is locked. Called again if the transaction lost a race. */
+export type DecideChange<Other> = (
+  job: Job,
+) => { readonly kind: "changed"; readonly job: Job; readonly event: JobEvent } | Other;
+
+/**
+ * Changes a job's spec and labels as `decide` says. If `decide` returns anything but a change, writes nothing and
+ * returns that.
+ */
+export function changeJob<Other extends { readonly kind: string }>(
+  db: Db,
+  which: { readonly namespace: string; readonly name: string },
+  decide: DecideChange<Other>,
+  nowMs: number,
+): Promise<ReturnType<DecideChange<Other>> | { readonly kind: "notFound" }> {
+  return db.tx(async (tx) => {
+    const before = await lockJobByName(tx, which);
+    if (before === null) return { kind: "notFound" };
+    const decided = decide(before);
+    if (!isChange(decided)) return decided;
+    const { job: after, event } = decided;
+    await writeSpec(tx, after);
+    await updateJob(tx, after, nowMs);
+    await appendChanges(tx, [{ before, after, events: [event] }], nowMs);
+    return decided;
+  });
+}
+
+type Change = { readonly kind: "changed"; readonly job: Job; readonly event: JobEvent };
+
+function isChange(decided: { readonly kind: string }): decided is Change {
+  return decided.kind === "changed";
+}
+
+async function writeSpec(tx: Executor, { uid, spec, labels }: Job): Promise<void> {
+  await tx.query(WRITE_SPEC, [uid, json(spec), spec.priority, json(labels)]);
+}
+
+const WRITE_SPEC = "update jobs set spec = $2::json, priority = $3, labels = $4::jsonb where uid = $1";

@@ -1,0 +1,90 @@
+import { createdEvent } from "../../../core/job/create-and-end.ts";
+import type { CreateOutcome, NewJob } from "../../../core/job/requests.ts";
+import type { SentJob } from "../../../core/job/sent.ts";
+import { canonicalJson } from "../../../runtime/json.ts";
+import { ensureNamespace } from "../admin/namespaces.ts";
+import { type Db, type Executor, json, undoable } from "../db/db.ts";
+import { appendChanges } from "./append.ts";
+import { loadJob } from "./load-job.ts";
+import { insertJob } from "./write-job.ts";
+
+/** The settings of namespaces that are created on first use. Null: only admins create namespaces. */
+type NamespaceDefaults = { readonly project: string; readonly defaultQueue: string } | null;
+
+/**
+ * Makes a job durable exactly once. The request id is written first: of two calls with one id, the second waits for the
+ * first's row and then answers with the first's result. Two calls with one name do the same. A dry run does everything
+ * and rolls it back.
+ */
+export async function createJob(db: Db, request: NewJob, opening: NamespaceDefaults): Promise<CreateOutcome> {
+  return undoable<CreateOutcome>(db, async (tx, undo) => {
+    const outcome = await create(tx, request, opening);
+    const changed = outcome.kind === "created" || outcome.kind === "unchanged";
+    return request.dryRun || !changed ? undo(outcome) : outcome;
+  });
+}
+
+async function create(tx: Executor, request: NewJob, opening: NamespaceDefaults): Promise<CreateOutcome> {
+  const { job, sent, requestId } = request;
+  const replay = await claimRequestId(tx, request);
+  if (replay !== null) return replay;
+  if (opening !== null) await ensureNamespace(tx, { name: job.namespace, ...opening }, job.createTimeMs);
+  if (!(await insertJob(tx, job, sent))) {
+    const found = await nameConflict(tx, request);
+    if (found.kind === "unchanged" && requestId !== "") {
+      await tx.query(NAME_REQUEST, [job.namespace, requestId, found.job.uid]);
+    }
+    return found;
+  }
+  await appendChanges(tx, [{ before: null, after: job, events: [createdEvent(job)] }], job.createTimeMs);
+  return { kind: "created", job };
+}
+
+/** Null if this call has claimed its request id, or has none. Else the result of the earlier call with that id. */
+async function claimRequestId(tx: Executor, request: NewJob): Promise<CreateOutcome | null> {
+  const { job, sent, requestId } = request;
+  if (requestId === "") return null;
+  const claimed = await tx.query(CLAIM_REQUEST, [job.namespace, requestId, json(sent), job.uid, job.createTimeMs]);
+  if (claimed.length === 1) return null;
+  const earlier = await earlierRequest(tx, { namespace: job.namespace, requestId, sent });
+  if (earlier === null)
+    throw new Error(`request id ${requestId} was taken and is gone now: request ids were pruned too early`);
+  return earlier;
+}
+
+/** The result of an earlier call with this request id; null if there was none. */
+export async function earlierRequest(
+  executor: Executor,
+  { namespace, requestId, sent }: { readonly namespace: string; readonly requestId: string; readonly sent: SentJob },
+): Promise<CreateOutcome | null> {
+  const [earlier] = await executor.query<{ sent: SentJob; job_uid: string }>(EARLIER_REQUEST, [namespace, requestId]);
+  if (earlier === undefined) return null;
+  if (canonicalJson(earlier.sent) !== canonicalJson(sent)) return { kind: "requestIdReused", sent: earlier.sent };
+  const made = await loadJob(executor, earlier.job_uid);
+  return made === null ? { kind: "madeAndDeleted", uid: earlier.job_uid } : { kind: "replayed", job: made.job };
+}
+
+const EARLIER_REQUEST = "select sent, job_uid from request_ids where namespace = $1 and request_id = $2";
+
+const CLAIM_REQUEST = `
+insert into request_ids (namespace, request_id, sent, job_uid, create_ms) values ($1, $2, $3::json, $4, $5)
+on conflict (namespace, request_id) do nothing
+returning job_uid`;
+
+const NAME_REQUEST = "update request_ids set job_uid = $3 where namespace = $1 and request_id = $2";
+
+/**
+ * Why the job's name is not free. A job of that name with the same payload answers the call, unless the name was
+ * generated: each such call wants a job of its own.
+ */
+async function nameConflict(tx: Executor, { job, sent }: NewJob): Promise<CreateOutcome> {
+  const [taken] = await tx.query<{ uid: string; sent: SentJob }>(
+    "select uid, sent from jobs where namespace = $1 and name = $2",
+    [job.namespace, job.name],
+  );
+  const found = taken === undefined ? null : await loadJob(tx, taken.uid);
+  if (taken === undefined || found === null) return { kind: "beingDeleted" };
+  if (found.job.deleteTimeMs !== null) return { kind: "beingDeleted" };
+  const same = sent.name !== "" && canonicalJson(taken.sent) === canonicalJson(sent);
+  return same ? { kind: "unchanged", job: found.job } : { kind: "nameTaken", sent: taken.sent };
+}

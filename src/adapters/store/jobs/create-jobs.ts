@@ -1,0 +1,131 @@
+import { createdEvent } from "../../../core/job/create-and-end.ts";
+import type { CreatedJob, NewJob } from "../../../core/job/requests.ts";
+import { ensureNamespace } from "../admin/namespaces.ts";
+import { type Db, type Executor, json } from "../db/db.ts";
+import { appendChanges } from "./append.ts";
+import { insertJobs } from "./write-job.ts";
+
+/** The settings of namespaces that are created on first use. Null: only admins create namespaces. */
+type NamespaceDefaults = { readonly project: string; readonly defaultQueue: string } | null;
+
+/**
+ * Makes a group of jobs durable in one transaction of a few statements. Clients that submit many jobs need it: a commit
+ * for each job would be far slower.
+ *
+ * Creates the jobs whose name and request id are free. Answers null for each other one, also if only an earlier job of
+ * the group has the name; `createJob` then tells why. Locks rows as `createJob` does: request ids first, then
+ * namespaces, then jobs, each in the order of their names, and jobs of one name in the order given. So groups never
+ * wait for each other in a circle. Dry runs only look, each as if it came alone: of two with one name both are
+ * `created`.
+ */
+export async function createJobs(
+  db: Db,
+  requests: readonly NewJob[],
+  opening: NamespaceDefaults,
+): Promise<readonly (CreatedJob | null)[]> {
+  const real = requests.filter(({ dryRun }) => !dryRun);
+  const dry = requests.filter(({ dryRun }) => dryRun);
+  const created = real.length === 0 ? new Set() : await db.tx((tx) => createFree(tx, real, opening));
+  const free = dry.length === 0 ? new Set() : await findFree(db, dry);
+  return requests.map(({ job }) => (created.has(job.uid) || free.has(job.uid) ? { kind: "created", job } : null));
+}
+
+/** The uids of the jobs whose names and request ids are free. */
+async function findFree(db: Db, requests: readonly NewJob[]): Promise<ReadonlySet<string>> {
+  const free = await db.query<{ uid: string }>(FREE, [
+    requests.map(({ job }) => job.namespace),
+    requests.map(({ job }) => job.name),
+    requests.map(({ requestId }) => requestId),
+    requests.map(({ job }) => job.uid),
+  ]);
+  return new Set(free.map(({ uid }) => uid));
+}
+
+const FREE = `
+select r.uid
+  from unnest($1::text[], $2::text[], $3::text[], $4::uuid[]) as r (namespace, name, request_id, uid)
+ where not exists (select from jobs j where j.namespace = r.namespace and j.name = r.name)
+   and not exists (select from request_ids q where q.namespace = r.namespace and q.request_id = r.request_id)`;
+
+/** Creates the jobs whose names and request ids are free, and returns their uids. */
+async function createFree(
+  tx: Executor,
+  requests: readonly NewJob[],
+  opening: NamespaceDefaults,
+): Promise<ReadonlySet<string>> {
+  const claimed = await claimRequestIds(tx, requests);
+  const free = withoutOvertaking(requests, claimed).sort((a, b) => compare(keyOf(a), keyOf(b)));
+  const inserted = free.length === 0 ? new Set<string>() : await insertFree(tx, free, opening);
+  const unused = [...claimed].filter((uid) => !inserted.has(uid));
+  if (unused.length > 0) await tx.query("delete from request_ids where job_uid = any($1::uuid[])", [unused]);
+  return inserted;
+}
+
+async function insertFree(
+  tx: Executor,
+  free: readonly NewJob[],
+  opening: NamespaceDefaults,
+): Promise<ReadonlySet<string>> {
+  const nowMs = Math.max(...free.map(({ job }) => job.createTimeMs));
+  if (opening !== null) {
+    const names = [...new Set(free.map(({ job }) => job.namespace))].sort();
+    for (const name of names) await ensureNamespace(tx, { name, ...opening }, nowMs);
+  }
+  const inserted = await insertJobs(tx, free);
+  const jobs = free.map(({ job }) => job).filter((job) => inserted.has(job.uid));
+  await appendChanges(
+    tx,
+    jobs.map((job) => ({ before: null, after: job, events: [createdEvent(job)] })),
+    nowMs,
+  );
+  return inserted;
+}
+
+/**
+ * The requests that have their request ids. Leaves out those behind an earlier one of the same name that has not: that
+ * one is tried alone, and must come first.
+ */
+function withoutOvertaking(requests: readonly NewJob[], claimed: ReadonlySet<string>): NewJob[] {
+  const left = new Set<string>();
+  return requests.filter((request) => {
+    const isFree = request.requestId === "" || claimed.has(request.job.uid);
+    if (!isFree || left.has(keyOf(request))) left.add(keyOf(request));
+    return !left.has(keyOf(request));
+  });
+}
+
+/** Claims request ids, and returns the uids of the jobs whose ids were free. */
+async function claimRequestIds(tx: Executor, requests: readonly NewJob[]): Promise<ReadonlySet<string>> {
+  const asking = requests
+    .filter(({ requestId }) => requestId !== "")
+    .sort((a, b) => compare(requestKeyOf(a), requestKeyOf(b)));
+  if (asking.length === 0) return new Set();
+  const claimed = await tx.query<{ job_uid: string }>(CLAIM_REQUESTS, [
+    asking.map(({ job }) => job.namespace),
+    asking.map(({ requestId }) => requestId),
+    asking.map(({ sent }) => json(sent)),
+    asking.map(({ job }) => job.uid),
+    asking.map(({ job }) => job.createTimeMs),
+  ]);
+  return new Set(claimed.map((row) => row.job_uid));
+}
+
+const CLAIM_REQUESTS = `
+insert into request_ids (namespace, request_id, sent, job_uid, create_ms)
+select namespace, request_id, sent::json, job_uid, create_ms
+  from unnest($1::text[], $2::text[], $3::text[], $4::uuid[], $5::bigint[])
+    as r (namespace, request_id, sent, job_uid, create_ms)
+on conflict (namespace, request_id) do nothing
+returning job_uid`;
+
+function requestKeyOf({ job, requestId }: NewJob): string {
+  return `${job.namespace}/${requestId}`;
+}
+
+function keyOf({ job }: NewJob): string {
+  return `${job.namespace}/${job.name}`;
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

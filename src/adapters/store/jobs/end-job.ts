@@ -1,0 +1,36 @@
+import { applyCancel, applyDelete } from "../../../core/job/create-and-end.ts";
+import type { JobEvent } from "../../../core/job/event.ts";
+import type { Job } from "../../../core/job/job.ts";
+import type { EndOutcome, JobName } from "../../../core/job/requests.ts";
+import type { Db } from "../db/db.ts";
+import { appendChanges } from "./append.ts";
+import { lockJobByName } from "./load-job.ts";
+import { updateJob } from "./write-job.ts";
+
+/** Records that a job is to be cancelled. */
+export function requestCancel(db: Db, name: JobName, reason: string, nowMs: number): Promise<EndOutcome> {
+  return requestEnd(db, name, (job) => applyCancel(job, { reason, nowMs }), nowMs);
+}
+
+/** Records that a job is to be deleted. */
+export function requestDelete(db: Db, name: JobName, nowMs: number): Promise<EndOutcome> {
+  return requestEnd(db, name, (job) => applyDelete(job, nowMs), nowMs);
+}
+
+function requestEnd(
+  db: Db,
+  name: JobName,
+  apply: (job: Job) => Exclude<EndOutcome, { kind: "notFound" }> & { readonly event?: JobEvent },
+  nowMs: number,
+): Promise<EndOutcome> {
+  return db.tx(async (tx) => {
+    const before = await lockJobByName(tx, name);
+    if (before === null) return { kind: "notFound" };
+    const { event, ...outcome } = apply(before);
+    if (event !== undefined) {
+      await updateJob(tx, outcome.job, nowMs);
+      await appendChanges(tx, [{ before, after: outcome.job, events: [event] }], nowMs);
+    }
+    return outcome;
+  });
+}

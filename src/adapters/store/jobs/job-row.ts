@@ -1,0 +1,124 @@
+import { currentAdmission, isHistory, type Job } from "../../../core/job/job.ts";
+import { bareReplica, type JobSpec } from "../../../core/job/spec.ts";
+import type { Admission, AdmissionState, JobPhase, JobStatus } from "../../../core/job/status.ts";
+
+/** A job as `JOB_COLUMNS` selects it. */
+export type JobRow = {
+  readonly uid: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly project: string;
+  readonly labels: Job["labels"];
+  readonly annotations: Job["annotations"];
+  readonly created_by: string;
+  readonly create_ms: number;
+  readonly delete_ms: number | null;
+  readonly cancel: Job["cancel"];
+  readonly version: number;
+  readonly bucket: number;
+  readonly phase: JobPhase;
+  readonly completion_ms: number | null;
+  readonly trace_parent: string | null;
+  readonly spec: JobSpec;
+  readonly status: StatusDocument;
+  readonly admissions: readonly AdmissionRow[];
+};
+
+/** The part of a status that is stored as a document. Phase and completion time are columns, with checks. */
+type StatusDocument = Omit<JobStatus, "phase" | "completionTimeMs">;
+
+type AdmissionRow = {
+  readonly number: number;
+  /** Empty: none. */
+  readonly cluster: string;
+  readonly state: AdmissionState;
+  readonly members: Admission["members"];
+  readonly flavors: Admission["flavors"];
+  readonly node_labels: Admission["nodeLabels"];
+  readonly admit_ms: number;
+  readonly tokens_released_ms: number | null;
+  readonly gone_ms: number | null;
+  readonly below_min_since_ms: number | null;
+};
+
+/** Selects a `JobRow` from `jobs j`, without admissions that are history. */
+export const JOB_COLUMNS = `
+  j.uid, j.namespace, j.name, j.project, j.labels, j.annotations, j.created_by, j.create_ms, j.delete_ms, j.cancel,
+  j.version, j.bucket, j.phase, j.completion_ms, j.trace_parent, j.spec, j.status,
+  coalesce((
+    select json_agg(a order by a.number) from (
+      select number, cluster, state, members, flavors, node_labels, admit_ms, tokens_released_ms, gone_ms,
+             below_min_since_ms
+        from admissions where job_uid = j.uid and not finished
+    ) a
+  ), '[]') as admissions`;
+
+export function jobOf(row: JobRow): Job {
+  const job = untraced(row);
+  return row.trace_parent === null ? job : { ...job, traceParent: row.trace_parent };
+}
+
+function untraced(row: JobRow): Job {
+  return {
+    uid: row.uid,
+    namespace: row.namespace,
+    name: row.name,
+    project: row.project,
+    labels: row.labels,
+    annotations: row.annotations,
+    createdBy: row.created_by,
+    createTimeMs: row.create_ms,
+    deleteTimeMs: row.delete_ms,
+    cancel: row.cancel,
+    version: row.version,
+    spec: row.spec,
+    status: { ...row.status, phase: row.phase, completionTimeMs: row.completion_ms },
+    admissions: row.admissions.map(admissionOf),
+  };
+}
+
+function admissionOf(row: AdmissionRow): Admission {
+  return {
+    number: row.number,
+    cluster: row.cluster || null,
+    admitTimeMs: row.admit_ms,
+    members: row.members,
+    flavors: row.flavors,
+    nodeLabels: row.node_labels,
+    state: row.state,
+    tokensReleasedMs: row.tokens_released_ms,
+    goneMs: row.gone_ms,
+    belowMinSinceMs: row.below_min_since_ms,
+  };
+}
+
+export function statusDocument(status: JobStatus): StatusDocument {
+  const { phase: _phase, completionTimeMs: _completionTimeMs, ...document } = status;
+  return document;
+}
+
+/** The job as it will be read again: without admissions that are history. */
+export function settled(job: Job): Job {
+  return { ...job, admissions: job.admissions.filter((admission) => !isHistory(admission)) };
+}
+
+/** The cluster of a job's current admission as the column `cluster` holds it: empty while it is in none. */
+export function clusterOf(job: Job): string {
+  return currentAdmission(settled(job))?.cluster ?? "";
+}
+
+/** A job as the log keeps it: without replica templates. An admission in no cluster has an empty cluster there. */
+export type JobDocument = Omit<Job, "admissions"> & {
+  readonly admissions: readonly (Omit<Admission, "cluster"> & { readonly cluster: string })[];
+};
+
+export function documentOf(job: Job): JobDocument {
+  const bare = Object.entries(job.spec.replicaSpecs).map(([role, spec]) => [role, bareReplica(spec)]);
+  const admissions = job.admissions.map((admission) => ({ ...admission, cluster: admission.cluster ?? "" }));
+  return { ...job, spec: { ...job.spec, replicaSpecs: Object.fromEntries(bare) }, admissions };
+}
+
+export function jobOfDocument(document: JobDocument): Job {
+  const admissions = document.admissions.map((admission) => ({ ...admission, cluster: admission.cluster || null }));
+  return { ...document, admissions };
+}

@@ -1,0 +1,163 @@
+/**
+ * Lists and shows jobs. The console, the command line and platforms page through thousands of jobs: so a page has a
+ * stable cursor, and the places in queues and the tokens of its jobs come from one statement each.
+ */
+import { currentAdmission, type Job } from "../../../core/job/job.ts";
+import type { JobOrder, JobPage, JobQuery, ShownJob } from "../../../core/job/list.ts";
+import { decodeCursor, encodeCursor } from "../db/cursor.ts";
+import { type Db, type Executor, onlyRow, readSnapshot } from "../db/db.ts";
+import { FILTER_CONDITION, FILTER_PARAMS, filterParams } from "./job-filter.ts";
+import { JOB_COLUMNS, type JobRow, jobOf } from "./job-row.ts";
+
+/** Counting stops here: a list then says "10,000 or more". */
+const TOTAL_MAX = 10_000;
+
+type Order = {
+  /** True for rows after the key, whose parameters begin at $at. */
+  readonly condition: (at: number) => string;
+  readonly orderBy: string;
+  readonly types: readonly ("string" | "number")[];
+  readonly key: (job: Job) => readonly (string | number)[];
+};
+
+const ORDERS: Readonly<Record<JobOrder, Order>> = {
+  create_time: {
+    condition: (at) => `(j.create_ms, j.uid) > ($${at}::bigint, $${at + 1}::uuid)`,
+    orderBy: "j.create_ms, j.uid",
+    types: ["number", "string"],
+    key: (job) => [job.createTimeMs, job.uid],
+  },
+  "create_time desc": {
+    condition: (at) => `(j.create_ms, j.uid) < ($${at}::bigint, $${at + 1}::uuid)`,
+    orderBy: "j.create_ms desc, j.uid desc",
+    types: ["number", "string"],
+    key: (job) => [job.createTimeMs, job.uid],
+  },
+  name: {
+    condition: (at) => `(j.namespace, j.name) > ($${at}, $${at + 1})`,
+    orderBy: "j.namespace, j.name",
+    types: ["string", "string"],
+    key: (job) => [job.namespace, job.name],
+  },
+  "priority desc": {
+    condition: (at) =>
+      `(-j.priority::bigint, j.create_ms, j.uid) > (-$${at}::bigint, $${at + 1}::bigint, $${at + 2}::uuid)`,
+    orderBy: "j.priority desc, j.create_ms, j.uid",
+    types: ["number", "number", "string"],
+    key: (job) => [job.spec.priority, job.createTimeMs, job.uid],
+  },
+};
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+
+/** One page of jobs. The next page starts after its last row, even if jobs were made or deleted in between. */
+export function listJobs(db: Db, query: JobQuery): Promise<JobPage | "badCursor"> {
+  const order = ORDERS[query.order];
+  const key = query.after === null ? [] : decodeCursor(query.after, query.order, order.types);
+  if (key === null || (query.order !== "name" && key.length > 0 && !UUID.test(String(key.at(-1))))) {
+    return Promise.resolve("badCursor");
+  }
+  return readSnapshot(db, async (tx) => {
+    const params = [...filterParams(query.filter), ...key];
+    const after = key.length === 0 ? "" : `and ${order.condition(FILTER_PARAMS + 1)}`;
+    const rows = await tx.query<JobRow>(
+      `select ${JOB_COLUMNS} from jobs j where ${FILTER_CONDITION} ${after}
+        order by ${order.orderBy} limit ${Math.trunc(query.pageSize) + 1}`,
+      params,
+    );
+    const counted = await tx.query<{ total: number }>(COUNT, filterParams(query.filter));
+    const jobs = rows.slice(0, query.pageSize).map(jobOf);
+    const last = jobs.at(-1);
+    return {
+      jobs: await shown(tx, jobs),
+      next: rows.length > query.pageSize && last !== undefined ? encodeCursor(query.order, order.key(last)) : null,
+      total: onlyRow(counted).total,
+    };
+  });
+}
+
+const COUNT = `
+select count(*) as total from (select 1 from jobs j where ${FILTER_CONDITION} limit ${TOTAL_MAX}) counted`;
+
+/**
+ * One job as it is shown; null if no job has that name or uid. Reads without a transaction, which is cheaper: position
+ * and tokens may be a moment younger than the record.
+ */
+export async function getJob(
+  executor: Executor,
+  which: { namespace: string; name: string } | { uid: string },
+): Promise<ShownJob | null> {
+  if ("uid" in which && !UUID.test(which.uid)) return null;
+  const [condition, params] =
+    "uid" in which ? ["j.uid = $1", [which.uid]] : ["j.namespace = $1 and j.name = $2", [which.namespace, which.name]];
+  const rows = await executor.query<JobRow>(`select ${JOB_COLUMNS} from jobs j where ${condition}`, params);
+  const [only] = await shown(executor, rows.map(jobOf));
+  return only ?? null;
+}
+
+async function shown(tx: Executor, jobs: readonly Job[]): Promise<readonly ShownJob[]> {
+  const positions = await positionsOf(tx, jobs);
+  const tokens = await tokensOf(tx, jobs);
+  return jobs.map((job) => ({ job, position: positions.get(job.uid) ?? null, tokens: tokens.get(job.uid) ?? [] }));
+}
+
+/**
+ * The positions of waiting jobs in their queues. Counts for one job; for more, numbers the jobs of their queues once.
+ */
+async function positionsOf(executor: Executor, jobs: readonly Job[]): Promise<ReadonlyMap<string, number>> {
+  const uids = jobs.filter((job) => job.status.phase === "WAITING").map((job) => job.uid);
+  if (uids.length === 0) return new Map();
+  const rows =
+    uids.length === 1
+      ? await executor.query<PositionRow>(POSITION, uids)
+      : await executor.query<PositionRow>(POSITIONS, [uids]);
+  return new Map(rows.map((row) => [row.uid, row.position]));
+}
+
+type PositionRow = { readonly uid: string; readonly position: number };
+
+const POSITION = `
+select j.uid, (
+         select count(*) from jobs o
+          where o.phase = 'WAITING' and o.cancel is null and o.delete_ms is null and o.queue = j.queue
+            and (o.priority > j.priority or (o.priority = j.priority and (o.create_ms, o.uid) <= (j.create_ms, j.uid)))
+       ) as position
+  from jobs j
+ where j.uid = $1 and j.phase = 'WAITING' and j.cancel is null and j.delete_ms is null`;
+
+const POSITIONS = `
+select uid, position
+  from (
+    select uid, row_number() over (partition by queue order by priority desc, create_ms, uid) as position
+      from jobs
+     where phase = 'WAITING' and cancel is null and delete_ms is null
+       and queue in (select queue from jobs where uid = any($1::uuid[]))
+  ) line
+ where uid = any($1::uuid[])`;
+
+/** The tokens of the jobs' current admissions. */
+async function tokensOf(tx: Executor, jobs: readonly Job[]): Promise<ReadonlyMap<string, ShownJob["tokens"]>> {
+  const numbers = new Map(jobs.map((job) => [job.uid, currentAdmission(job)?.number]));
+  const holders = jobs.map((job) => job.uid).filter((uid) => numbers.get(uid) !== undefined);
+  const held = new Map<string, ShownJob["tokens"]>();
+  if (holders.length === 0) return held;
+  const rows = await tx.query<TokenRow>(TOKENS, [holders]);
+  for (const row of rows.filter(({ job_uid, admission }) => numbers.get(job_uid) === admission)) {
+    const token = { pool: row.pool, amount: row.amount, fence: BigInt(row.fence) };
+    held.set(row.job_uid, [...(held.get(row.job_uid) ?? []), token]);
+  }
+  return held;
+}
+
+type TokenRow = {
+  readonly job_uid: string;
+  readonly admission: number;
+  readonly pool: string;
+  readonly amount: number;
+  readonly fence: string;
+};
+
+const TOKENS = `
+select job_uid, admission, pool, amount, fence::text
+  from allocations where job_uid = any($1::uuid[]) and released_ms is null
+ order by id`;

@@ -1,0 +1,33 @@
+import type { Job } from "../../../core/job/job.ts";
+import type { Executor } from "../db/db.ts";
+import { JOB_COLUMNS, type JobRow, jobOf } from "./job-row.ts";
+
+/** A job with its bucket. Null: its record is gone. */
+export async function loadJob(
+  executor: Executor,
+  uid: string,
+): Promise<{ readonly job: Job; readonly bucket: number } | null> {
+  const [row] = await executor.query<JobRow>(`select ${JOB_COLUMNS} from jobs j where j.uid = $1`, [uid]);
+  return row === undefined ? null : { job: jobOf(row), bucket: row.bucket };
+}
+
+/** The jobs of these uids that still exist. */
+export async function loadJobs(executor: Executor, uids: readonly string[]): Promise<ReadonlyMap<string, Job>> {
+  if (uids.length === 0) return new Map();
+  const rows = await executor.query<JobRow>(`select ${JOB_COLUMNS} from jobs j where j.uid = any($1::uuid[])`, [uids]);
+  return new Map(rows.map((row) => [row.uid, jobOf(row)]));
+}
+
+/** Locks the row of the job of that name until the transaction ends, and reads the job. Null: there is none. */
+export async function lockJobByName(
+  tx: Executor,
+  which: { readonly namespace: string; readonly name: string },
+): Promise<Job | null> {
+  const locked = await tx.query<{ uid: string }>(
+    "select uid from jobs where namespace = $1 and name = $2 for no key update",
+    [which.namespace, which.name],
+  );
+  const [row] = locked;
+  // A second statement: the one that waited for the lock would read the admissions as they were before it waited.
+  return row === undefined ? null : ((await loadJob(tx, row.uid))?.job ?? null);
+}

@@ -1,0 +1,81 @@
+import type { LoggedChange } from "../../../core/job/event-log.ts";
+import type { JobFilter } from "../../../core/job/filter.ts";
+import type { Job } from "../../../core/job/job.ts";
+import { type Db, type Executor, onlyRow, readSnapshot } from "../db/db.ts";
+import { FILTER_CONDITION, filterParams } from "./job-filter.ts";
+import { JOB_COLUMNS, type JobDocument, type JobRow, jobOf, jobOfDocument } from "./job-row.ts";
+
+/** Matching jobs, the log's head, and the versions of jobs whose newest changes have no position yet. */
+export function watchSnapshot(db: Db, filter: JobFilter) {
+  return readSnapshot(db, async (tx) => {
+    const { head } = onlyRow(await tx.query<{ head: number }>("select head from job_log"));
+    const ahead = await tx.query<{ job_uid: string; version: number }>(AHEAD);
+    const rows = await tx.query<JobRow>(
+      `select ${JOB_COLUMNS} from jobs j where ${FILTER_CONDITION} order by j.create_ms, j.uid`,
+      filterParams(filter),
+    );
+    return { jobs: rows.map(jobOf), head, ahead: new Map(ahead.map((row) => [row.job_uid, row.version])) };
+  });
+}
+
+const AHEAD = "select job_uid, max(version) as version from job_changes where position is null group by job_uid";
+
+/** Entries after a position, oldest first. `gap`: the position was pruned, or is beyond the head. */
+export function entriesAfter(db: Db, position: number, limit: number) {
+  return readSnapshot(db, async (tx) => {
+    const log = onlyRow(await tx.query<{ head: number; pruned_to: number }>("select head, pruned_to from job_log"));
+    if (position < log.pruned_to || position > log.head) return { entries: [], gap: true };
+    const rows = await tx.query<EntryRow>(ENTRIES_AFTER, [position, limit]);
+    return { entries: rows.map(entryOf), gap: false };
+  });
+}
+
+type EntryRow = {
+  readonly position: number;
+  readonly change: LoggedChange["type"];
+  readonly job: JobDocument;
+  readonly previous_phase: string | null;
+  /** Empty: none. Null: the entry is the job's first. */
+  readonly previous_cluster: string | null;
+  readonly previous_labels: Job["labels"] | null;
+};
+
+const ENTRIES_AFTER = `
+select position, change, job, previous_phase, previous_cluster, previous_labels
+  from job_changes where position > $1 order by position limit $2`;
+
+function entryOf(row: EntryRow): LoggedChange {
+  const { previous_phase: phase, previous_cluster: cluster, previous_labels: labels } = row;
+  return {
+    position: row.position,
+    type: row.change,
+    job: jobOfDocument(row.job),
+    previous: phase === null || cluster === null ? null : { phase, cluster: cluster || null, labels },
+  };
+}
+
+/**
+ * Deletes entries, events and request ids that are older than `beforeMs`. Keeps entries from the first younger one on,
+ * so that the log has no holes, and request ids whose jobs still exist.
+ */
+export async function prune(db: Db, beforeMs: number): Promise<void> {
+  await db.tx(async (tx) => {
+    const { head } = onlyRow(await tx.query<{ head: number }>("select head from job_log for update"));
+    const kept = onlyRow(await tx.query<{ first: number | null }>(FIRST_KEPT, [beforeMs])).first;
+    const upTo = kept === null ? head : kept - 1;
+    await tx.query("delete from job_changes where position <= $1", [upTo]);
+    await tx.query("update job_log set pruned_to = greatest(pruned_to, $1)", [upTo]);
+  });
+  await pruneByAge(db, beforeMs);
+}
+
+const FIRST_KEPT = "select min(position) as first from job_changes where position is not null and at_ms >= $1";
+
+async function pruneByAge(executor: Executor, beforeMs: number): Promise<void> {
+  await executor.query("delete from job_events where at_ms < $1", [beforeMs]);
+  await executor.query(PRUNE_REQUESTS, [beforeMs]);
+}
+
+const PRUNE_REQUESTS = `
+delete from request_ids r
+ where r.create_ms < $1 and not exists (select from jobs where uid = r.job_uid)`;

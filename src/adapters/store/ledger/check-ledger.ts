@@ -1,0 +1,67 @@
+import type { LedgerCheck } from "../../../core/quota/ledger.ts";
+import { type Db, type Executor, readSnapshot } from "../db/db.ts";
+import { LINE_COLUMNS, type LineRow, ledgerRow } from "./ledger-row.ts";
+import { takeDomainsOf } from "./quota-domains.ts";
+import { endLines } from "./release-tokens.ts";
+import { LIVE_SUMS, type SumKey, scopeOfSum, sumAnew, takePools } from "./sums.ts";
+
+type LedgerFindings = LedgerCheck & { readonly orphanIds: readonly number[] };
+
+/** Compares the ledger with itself and with the records of jobs, in one snapshot. Null: all pools. */
+export async function checkLedger(db: Db, pool: string | null): Promise<LedgerCheck> {
+  const { sums, orphans } = await readSnapshot(db, (tx) => find(tx, pool === null ? null : [pool]));
+  return { sums, orphans };
+}
+
+/**
+ * Releases rows without a holder, recomputes wrong sums, and returns all differences. Grants, releases and changes of
+ * limits in these pools wait until it has finished.
+ */
+export function repairLedger(db: Db, pool: string | null, nowMs: number): Promise<LedgerCheck> {
+  return db.tx(async (tx) => {
+    const pools = pool === null ? await allPools(tx) : [pool];
+    await takeDomainsOf(tx, pools);
+    await takePools(tx, pools);
+    const { sums, orphans, orphanIds } = await find(tx, pools);
+    await sumAnew(tx, pools);
+    const ended = orphans.map((line, at) => ({ id: orphanIds[at] ?? 0, reason: "reconciled" as const, line }));
+    await endLines(tx, ended, nowMs);
+    return { sums, orphans };
+  });
+}
+
+async function allPools(tx: Executor): Promise<readonly string[]> {
+  const rows = await tx.query<{ pool: string }>(
+    "select name as pool from pools union select pool from allocation_sums",
+  );
+  return rows.map((row) => row.pool);
+}
+
+async function find(tx: Executor, pools: readonly string[] | null): Promise<LedgerFindings> {
+  const sums = await tx.query<SumKey & { recorded: number; live: number }>(WRONG_SUMS, [pools]);
+  const orphans = await tx.query<LineRow & { id: number }>(ORPHANS, [pools]);
+  return {
+    sums: sums.map(({ recorded, live, ...key }) => ({ scope: scopeOfSum(key), recorded, live })),
+    orphans: orphans.map(ledgerRow),
+    orphanIds: orphans.map(({ id }) => id),
+  };
+}
+
+const WRONG_SUMS = `
+with live as (${LIVE_SUMS}),
+recorded as (
+  select pool, scope, name, used from allocation_sums where $1::text[] is null or pool = any($1)
+)
+select pool, scope, name, coalesce(r.used, 0) as recorded, coalesce(l.used, 0) as live
+  from recorded r full join live l using (pool, scope, name)
+ where coalesce(r.used, 0) <> coalesce(l.used, 0)
+ order by pool, scope, name`;
+
+const ORPHANS = `
+select ${LINE_COLUMNS}, a.id
+  from allocations a
+ where a.released_ms is null and a.job_uid is not null and ($1::text[] is null or a.pool = any($1))
+   and not exists (
+     select from admissions m where m.job_uid = a.job_uid and m.number = a.admission and m.tokens_released_ms is null
+   )
+ order by a.id`;

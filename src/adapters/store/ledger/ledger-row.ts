@@ -1,0 +1,47 @@
+import type { Holder, LedgerRow, LineRef } from "../../../core/quota/counters.ts";
+
+/** The columns of a holder. */
+export type HolderColumns = {
+  readonly job_uid: string | null;
+  readonly admission: number | null;
+  readonly caller: string | null;
+};
+
+/** A row of `LINE_COLUMNS`. A fence may exceed 2^53, so it is text. */
+export type LineRow = Omit<LedgerRow, "holder" | "fence"> & HolderColumns & { readonly fence: string };
+
+export const LINE_COLUMNS = `
+a.pool, a.token, a.amount, a.project, a.namespace, a.queue, a.lease_ms as "leaseMs", a.fence::text as fence,
+a.job_uid, a.admission, a.caller`;
+
+export function ledgerRow(row: LineRow): LedgerRow {
+  const { pool, token, amount, project, namespace, queue, leaseMs } = row;
+  return {
+    pool,
+    token,
+    amount,
+    project,
+    namespace,
+    queue,
+    leaseMs,
+    holder: holderOf(row),
+    fence: BigInt(row.fence),
+  };
+}
+
+export function holderOf({ job_uid, admission, caller }: HolderColumns): Holder {
+  if (job_uid !== null && admission !== null) return { kind: "admission", jobUid: job_uid, admission };
+  if (caller !== null) return { kind: "caller", name: caller };
+  throw new Error("a row of allocations has neither a job's admission nor a caller as its holder");
+}
+
+export function holderColumns(holder: Holder): HolderColumns {
+  return holder.kind === "admission"
+    ? { job_uid: holder.jobUid, admission: holder.admission, caller: null }
+    : { job_uid: null, admission: null, caller: holder.name };
+}
+
+/** Encodes a reference as a parameter. The fence is text, since JSON numbers are exact only up to 2^53. */
+export function refText({ pool, token, fence }: LineRef) {
+  return { pool, token, fence: fence.toString() };
+}

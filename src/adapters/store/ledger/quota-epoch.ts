@@ -1,0 +1,97 @@
+import type { LineRef } from "../../../core/quota/counters.ts";
+import { type RaisedEpoch, registeredDomain } from "../../../core/quota/ledger.ts";
+import { type Db, type Executor, json, onlyRow } from "../db/db.ts";
+import { LINE_COLUMNS, type LineRow, ledgerRow, refText } from "./ledger-row.ts";
+import { type LimitBounds, readLimits } from "./quota-limits.ts";
+import { sumAnew, takePools } from "./sums.ts";
+
+/**
+ * Raises a domain's epoch if it equals `expected` (null: always), and reads the state to rebuild the counters from. The
+ * raise waits for grants that began under the old epoch, so the rows include them. It confirms all earlier releases,
+ * since the new counters never held those tokens. It also recomputes the sums, because a program of the previous
+ * version keeps fewer of them and may have granted until now.
+ */
+export function raiseEpoch(db: Db, domain: string, expected: number | null, bounds: LimitBounds): Promise<RaisedEpoch> {
+  return db.tx(async (tx) => {
+    if (registeredDomain(domain).durability === "REDIS") await tx.query(ENSURE_EPOCH, [domain]);
+    const [raised] = await tx.query<{ epoch: number }>(RAISE_EPOCH, [domain, expected]);
+    if (raised === undefined) {
+      const present = await tx.query<{ epoch: number }>("select epoch from quota_domains where name = $1", [domain]);
+      return { kind: "moved", epoch: onlyRow(present).epoch };
+    }
+    const pools = await poolsOf(tx, domain);
+    await takePools(tx, pools);
+    await tx.query(CONFIRM_ALL, [domain]);
+    await tx.query(CONFIRM_SHRUNK, [domain]);
+    await sumAnew(tx, pools);
+    const rows = (await tx.query<LineRow>(LIVE_LINES, [domain])).map(ledgerRow);
+    return { kind: "raised", epoch: raised.epoch, rows, limits: await readLimits(tx, domain, bounds) };
+  });
+}
+
+/**
+ * The ledger has no rows for counters of durability REDIS, only their epoch. It ensures that one process opens them.
+ */
+const ENSURE_EPOCH = "insert into quota_domains (name, epoch) values ($1, 0) on conflict (name) do nothing";
+
+const RAISE_EPOCH = `
+update quota_domains set epoch = epoch + 1
+ where name = $1 and ($2::bigint is null or epoch = $2)
+returning epoch`;
+
+async function poolsOf(tx: Executor, domain: string): Promise<readonly string[]> {
+  const rows = await tx.query<{ name: string }>("select name from pools where domain = $1", [domain]);
+  return rows.map(({ name }) => name);
+}
+
+/** Locks in the order of ids, as every statement locks released rows. */
+const CONFIRM_ALL = `
+with released as (
+  select id from allocations
+   where released_ms is not null and not confirmed and pool in (select name from pools where domain = $1)
+   order by id for no key update
+)
+update allocations set confirmed = true where id in (select id from released)`;
+
+/** Needs no lock on rows: a shrink of a live row locks its pool, which is locked here. */
+const CONFIRM_SHRUNK = `
+update allocations set shrunk = false
+ where shrunk and released_ms is null and pool in (select name from pools where domain = $1)`;
+
+const LIVE_LINES = `
+select ${LINE_COLUMNS}
+  from allocations a join pools p on p.name = a.pool
+ where p.domain = $1 and a.released_ms is null
+ order by a.id`;
+
+/** Reads released allocations that the counters have not freed yet, oldest first. */
+export async function unconfirmedReleases(
+  executor: Executor,
+  domain: string,
+  limit: number,
+): Promise<readonly LineRef[]> {
+  const rows = await executor.query<{ pool: string; token: string; fence: string }>(UNCONFIRMED, [domain, limit]);
+  return rows.map((row) => ({ ...row, fence: BigInt(row.fence) }));
+}
+
+const UNCONFIRMED = `
+select a.pool, a.token, a.fence::text
+  from allocations a join pools p on p.name = a.pool
+ where p.domain = $1 and a.released_ms is not null and not a.confirmed
+ order by a.fence, a.pool, a.token limit $2`;
+
+/** Records that the counters have freed these allocations. */
+export async function confirmReleases(executor: Executor, refs: readonly LineRef[]): Promise<void> {
+  if (refs.length === 0) return;
+  await executor.query(CONFIRM, [json(refs.map(refText))]);
+}
+
+const CONFIRM = `
+with released as (
+  select a.id
+    from json_to_recordset($1::json) as l (pool text, token text, fence bigint)
+    join allocations a on a.pool = l.pool and a.token = l.token and a.fence = l.fence
+   where a.released_ms is not null and not a.confirmed
+   order by a.id for no key update of a
+)
+update allocations set confirmed = true where id in (select id from released)`;

@@ -1,0 +1,68 @@
+import type { AuditEntry, AuditQuery, ForcedRelease, LedgerQuery } from "../../../core/quota/admin.ts";
+import type { TokenName } from "../../../core/quota/calls.ts";
+import type { HeldToken, LineRef, Rest } from "../../../core/quota/counters.ts";
+import type { LedgerGrant, ReleaseRequest, Tombstone } from "../../../core/quota/ledger.ts";
+import type { PoolChange } from "../../../core/quota/pools.ts";
+import type { Clock } from "../../../runtime/clock.ts";
+import { appendAudit, listAudit } from "../admin/audit.ts";
+import { findPools, getPool, listDomains, listPools } from "../admin/list-pools.ts";
+import { queueExists } from "../admin/queues.ts";
+import { registerPool } from "../admin/register-pool.ts";
+import type { Db } from "../db/db.ts";
+import { checkLedger, repairLedger } from "./check-ledger.ts";
+import { commitGrants } from "./commit-grants.ts";
+import { findLive } from "./find-live.ts";
+import { forceRelease } from "./force-release.ts";
+import { listAllocations } from "./list-allocations.ts";
+import { pruneReleases } from "./prune-releases.ts";
+import { readEpoch } from "./quota-domains.ts";
+import { confirmReleases, raiseEpoch, unconfirmedReleases } from "./quota-epoch.ts";
+import { type LimitBounds, type QuotaBounds, readLimits } from "./quota-limits.ts";
+import { readUsed } from "./read-used.ts";
+import { releaseTokens } from "./release-tokens.ts";
+import { confirmShrinks, unconfirmedShrinks } from "./settle-shrinks.ts";
+import { buryTokens, forgetTombstones, tombstonesOf } from "./tombstones.ts";
+import { voidGrants } from "./void-grants.ts";
+
+/** The ledger's operations for the tokens stage. */
+export function quotaLedger(db: Db, bounds: LimitBounds) {
+  return {
+    raiseEpoch: (domain: string, expected: number | null) => raiseEpoch(db, domain, expected, bounds),
+    readEpoch: (domain: string) => readEpoch(db, domain),
+    readLimits: (domain: string) => readLimits(db, domain, bounds),
+    readUsed: (domain: string) => readUsed(db, domain, bounds),
+    commit: (domain: string, epoch: number, grants: readonly LedgerGrant[], nowMs: number) =>
+      commitGrants(db, { domain, epoch, grants, nowMs }, bounds),
+    release: (requests: readonly ReleaseRequest[], nowMs: number) => releaseTokens(db, requests, nowMs),
+    bury: (domain: string, requests: readonly ReleaseRequest[], nowMs: number) =>
+      buryTokens(db, { domain, requests, nowMs }),
+    tombstones: (domain: string, limit: number) => tombstonesOf(db, domain, limit),
+    forgetTombstones: (domain: string, of: readonly Tombstone[]) => forgetTombstones(db, domain, of),
+    voidGrants: (tokens: readonly HeldToken[], nowMs: number) => voidGrants(db, tokens, nowMs),
+    unconfirmedReleases: (domain: string, limit: number) => unconfirmedReleases(db, domain, limit),
+    confirmReleases: (refs: readonly LineRef[]) => confirmReleases(db, refs),
+    unconfirmedShrinks: (domain: string, limit: number) => unconfirmedShrinks(db, domain, limit),
+    confirmShrinks: (rests: readonly Rest[]) => confirmShrinks(db, rests),
+    pruneReleases: (nowMs: number) => pruneReleases(db, nowMs),
+    findLive: (tokens: readonly TokenName[]) => findLive(db, tokens),
+  };
+}
+
+/** The operations of admins on pools, allocations and the audit log. */
+export function quotaAdmin(db: Db, clock: Pick<Clock, "nowMs">, { poolsMax }: Pick<QuotaBounds, "poolsMax">) {
+  return {
+    register: (change: PoolChange, by: { readonly version: number; readonly actor: string }) =>
+      registerPool(db, change, { ...by, poolsMax, nowMs: clock.nowMs() }),
+    get: (name: string) => getPool(db, name),
+    find: (names: readonly string[]) => findPools(db, names),
+    list: (query: Parameters<typeof listPools>[1]) => listPools(db, query),
+    listDomains: () => listDomains(db),
+    listAllocations: (query: LedgerQuery) => listAllocations(db, query),
+    forceRelease: (forced: ForcedRelease) => forceRelease(db, forced, clock.nowMs()),
+    queueExists: (name: string) => queueExists(db, name),
+    check: (pool: string | null) => checkLedger(db, pool),
+    repair: (pool: string | null) => repairLedger(db, pool, clock.nowMs()),
+    appendAudit: (entry: Omit<AuditEntry, "timeMs">) => appendAudit(db, { ...entry, timeMs: clock.nowMs() }),
+    listAudit: (query: AuditQuery) => listAudit(db, query),
+  };
+}

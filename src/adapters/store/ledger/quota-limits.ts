@@ -1,0 +1,58 @@
+import type { Limits, PoolLimit } from "../../../core/quota/counters.ts";
+import { registeredDomain } from "../../../core/quota/ledger.ts";
+import { queueLimitsOf, type TreeQueue } from "../../../core/quota/tree.ts";
+import { type Executor, onlyRow } from "../db/db.ts";
+
+/** The maximum numbers of tokens and waiters in a domain. */
+export type LimitBounds = Pick<Limits, "tokensMax" | "waitersMax">;
+
+/** The maximum numbers of tokens, waiters and pools in a domain. */
+export type QuotaBounds = LimitBounds & { readonly poolsMax: number };
+
+/** Reads the limits in force in a domain in one statement, of all its pools or of the named ones. */
+export async function readLimits(
+  executor: Executor,
+  name: string,
+  bounds: LimitBounds,
+  pools: readonly string[] | null = null,
+): Promise<Limits> {
+  const { domain, durability } = registeredDomain(name);
+  const row = onlyRow(await executor.query<LimitsRow>(READ_LIMITS, [domain, durability, pools]));
+  return {
+    version: row.version,
+    pools: row.pools,
+    queues: queueLimitsOf(row.queues),
+    tokensMax: bounds.tokensMax,
+    waitersMax: bounds.waitersMax,
+  };
+}
+
+type LimitsRow = {
+  readonly version: number;
+  readonly pools: readonly PoolLimit[];
+  readonly queues: readonly TreeQueue[];
+};
+
+/** Returns version 0 and no limits for a domain without pools. Returns all queues, since any queue may lend. */
+const READ_LIMITS = `
+with counted as (
+  select name, quota, project_default, namespace_default from pools
+   where domain = $1 and durability = $2 and ($3::text[] is null or name = any($3))
+)
+select coalesce((select limits_version from quota_domains where name = $1), 0) as version,
+       coalesce((
+         select json_agg(json_build_object(
+                  'pool', name, 'quota', quota, 'projectDefault', project_default, 'namespaceDefault', namespace_default
+                ) order by name)
+           from counted
+       ), '[]') as pools,
+       coalesce((
+         select json_agg(json_build_object('name', name, 'parent', parent, 'quotas', coalesce((
+                  select json_agg(json_build_object(
+                           'pool', flavor, 'nominal', nominal,
+                           'borrowingLimit', borrowing_limit, 'lendingLimit', lending_limit
+                         ) order by position)
+                    from queue_quotas where queue = q.name and flavor in (select name from counted)
+                ), '[]')) order by name)
+           from queues q
+       ), '[]') as queues`;

@@ -1,0 +1,118 @@
+import type { LedgerRow } from "../../../core/quota/counters.ts";
+import type { ReleaseOutcome, ReleaseRequest } from "../../../core/quota/ledger.ts";
+import { sameHolder, tokenKey } from "../../../core/quota/lines.ts";
+import { type Db, type Executor, json } from "../db/db.ts";
+import { LINE_COLUMNS, type LineRow, ledgerRow } from "./ledger-row.ts";
+import { discharge, takePools } from "./sums.ts";
+import { takeLeases } from "./take-leases.ts";
+
+/**
+ * Releases tokens in one transaction, each independently. Repeated requests release a token only once. Returns the
+ * outcomes in the order of the requests.
+ */
+export function releaseTokens(
+  db: Db,
+  requests: readonly ReleaseRequest[],
+  nowMs: number,
+): Promise<readonly ReleaseOutcome[]> {
+  return requests.length === 0 ? Promise.resolve([]) : db.tx((tx) => releaseTokensIn(tx, requests, nowMs));
+}
+
+export async function releaseTokensIn(
+  tx: Executor,
+  requests: readonly ReleaseRequest[],
+  nowMs: number,
+): Promise<readonly ReleaseOutcome[]> {
+  const counts = await takeLeases(tx, requests);
+  await takePools(
+    tx,
+    requests.map(({ pool }) => pool),
+  );
+  const rows = await tx.query<HeldRow>(HELD, [json(requests.map(({ pool, token }) => ({ pool, token })))]);
+  const held = new Map(rows.map((row) => [tokenKey(row), row]));
+  const ended: EndedLine[] = [];
+  const outcomes = requests.map((request): ReleaseOutcome => {
+    const row = held.get(tokenKey(request));
+    if (row === undefined || !counts(request)) return { kind: "notHeld" };
+    const line = ledgerRow(row);
+    const refused = refusal(request, line, row.live_admission);
+    if (refused !== null) return refused;
+    held.delete(tokenKey(request));
+    ended.push({ id: row.id, reason: request.reason, line });
+    return { kind: "released", ref: { pool: line.pool, token: line.token, fence: line.fence }, line };
+  });
+  await endLines(tx, ended, nowMs);
+  return outcomes;
+}
+
+type EndedLine = { readonly id: number; readonly reason: ReleaseRequest["reason"]; readonly line: LedgerRow };
+
+/** Ends live rows. The caller has locked their pools. */
+export async function endLines(tx: Executor, ended: readonly EndedLine[], nowMs: number): Promise<void> {
+  if (ended.length === 0) return;
+  await tx.query(END_LINES, [json(ended.map(({ id, reason }) => ({ id, reason }))), nowMs]);
+  await discharge(
+    tx,
+    ended.map(({ line }) => line),
+  );
+}
+
+const END_LINES = `
+update allocations a set released_ms = $2, release_reason = e.reason
+  from json_to_recordset($1::json) as e (id bigint, reason text)
+ where a.id = e.id and a.released_ms is null`;
+
+type HeldRow = LineRow & { readonly id: number; readonly live_admission: boolean };
+
+/**
+ * Reads `live_admission` without a lock on admissions. An admission that has ended never becomes live again, and a new
+ * admission locks the sums of its pools until it is recorded.
+ */
+const HELD = `
+select ${LINE_COLUMNS}, a.id,
+       exists (
+         select from admissions m join jobs j on j.uid = m.job_uid
+          where m.job_uid = a.job_uid and m.number = a.admission and m.state = 'live' and j.completion_ms is null
+       ) as live_admission
+  from (select distinct pool, token from json_to_recordset($1::json) as t (pool text, token text)) wanted
+  join allocations a on a.pool = wanted.pool and a.token = wanted.token and a.released_ms is null`;
+
+/** Returns why a live row cannot be released. Null: it can. */
+function refusal(request: ReleaseRequest, row: LedgerRow, liveAdmission: boolean): ReleaseOutcome | null {
+  const { holder, project, namespace, fence, reason } = request;
+  if (fence !== null && row.fence !== fence) return { kind: "notHeld" };
+  if (holder !== null && !sameHolder(holder, row.holder)) return { kind: "otherHolder", holder: row.holder };
+  if ((project !== null && project !== row.project) || (namespace !== null && namespace !== row.namespace)) {
+    return { kind: "otherScope", project: row.project, namespace: row.namespace };
+  }
+  if (reason !== "forced" || !liveAdmission || row.holder.kind !== "admission") return null;
+  return { kind: "liveAdmission", jobUid: row.holder.jobUid, admission: row.holder.admission };
+}
+
+/**
+ * Releases all tokens of these admissions of a job. The caller has locked the job's row, so that the admissions get no
+ * new tokens meanwhile.
+ */
+export async function releaseAdmissions(
+  tx: Executor,
+  jobUid: string,
+  admissions: readonly number[],
+  nowMs: number,
+): Promise<void> {
+  if (admissions.length === 0) return;
+  const held = await tx.query<{ pool: string }>(POOLS_HELD, [jobUid, admissions]);
+  if (held.length === 0) return;
+  await takePools(
+    tx,
+    held.map(({ pool }) => pool),
+  );
+  await discharge(tx, (await tx.query<LineRow>(RELEASE_ADMISSIONS, [jobUid, admissions, nowMs])).map(ledgerRow));
+}
+
+const POOLS_HELD = `
+select distinct pool from allocations where job_uid = $1 and admission = any($2::int[]) and released_ms is null`;
+
+const RELEASE_ADMISSIONS = `
+update allocations a set released_ms = $3, release_reason = 'released'
+ where job_uid = $1 and admission = any($2::int[]) and released_ms is null
+returning ${LINE_COLUMNS}`;

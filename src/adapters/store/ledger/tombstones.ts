@@ -1,0 +1,124 @@
+import type { LedgerGrant, ReleaseOutcome, ReleaseRequest, Tombstone } from "../../../core/quota/ledger.ts";
+import { holderKey, holderOfKey, sameHolder, tokenKey } from "../../../core/quota/lines.ts";
+import { type Db, type Executor, json } from "../db/db.ts";
+import { takeDomain } from "./quota-domains.ts";
+import { releaseTokensIn } from "./release-tokens.ts";
+
+/**
+ * The time for which tombstones are kept. No commit takes longer than this, and counters that come back are reconciled
+ * sooner.
+ */
+const KEPT_MS = 3_600_000;
+
+/**
+ * Releases tokens of one domain, each independently. For a token that is not held it leaves a tombstone, which refuses
+ * a grant that the ledger has not received yet. It locks the domain, so that a commit runs entirely before or after it.
+ */
+export function buryTokens(
+  db: Db,
+  of: { readonly domain: string; readonly requests: readonly ReleaseRequest[]; readonly nowMs: number },
+): Promise<readonly ReleaseOutcome[]> {
+  const { domain, requests, nowMs } = of;
+  return db.tx(async (tx) => {
+    await takeDomain(tx, domain);
+    const outcomes = await releaseTokensIn(tx, requests, nowMs);
+    const buried = requests.filter((_request, at) => outcomes[at]?.kind === "notHeld");
+    await tx.query(CLEAR_OLD, [domain, nowMs - KEPT_MS]);
+    if (buried.length > 0) await tx.query(BURY, [domain, json(buried.flatMap(columnsOf)), nowMs]);
+    await tx.query(NOTE_BURIED, [domain]);
+    return outcomes;
+  });
+}
+
+function columnsOf({ pool, token, holder, project, namespace }: ReleaseRequest | Tombstone) {
+  if (holder === null) return [];
+  return [{ pool, token, holder: holderKey(holder), project: project ?? "", namespace: namespace ?? "" }];
+}
+
+const CLEAR_OLD = "delete from token_tombstones where domain = $1 and at_ms < $2";
+
+const BURY = `
+insert into token_tombstones (domain, pool, token, holder, project, namespace, at_ms)
+select distinct $1, pool, token, holder, project, namespace, $3::bigint
+  from json_to_recordset($2::json) as t (pool text, token text, holder text, project text, namespace text)
+on conflict (pool, token, holder, project, namespace) do update set at_ms = excluded.at_ms`;
+
+const NOTE_BURIED = `
+update quota_domains set buried = exists (select from token_tombstones where domain = $1)
+ where name = $1`;
+
+/** Reads tombstones of a domain, oldest first. */
+export async function tombstonesOf(executor: Executor, domain: string, limit: number): Promise<readonly Tombstone[]> {
+  return (await executor.query<Row>(READ, [domain, limit])).map(tombstone);
+}
+
+const READ = `
+select pool, token, holder, project, namespace, at_ms as "atMs"
+  from token_tombstones where domain = $1 order by at_ms, pool, token, holder limit $2`;
+
+/** Deletes tombstones that no grant can meet any more. Keeps tombstones that were rewritten meanwhile. */
+export function forgetTombstones(db: Db, domain: string, of: readonly Tombstone[]): Promise<void> {
+  return of.length === 0
+    ? Promise.resolve()
+    : db.tx(async (tx) => {
+        await takeDomain(tx, domain);
+        await forgetTombstonesIn(tx, domain, of);
+      });
+}
+
+/** Deletes tombstones of a domain that the caller has locked. */
+export async function forgetTombstonesIn(tx: Executor, domain: string, of: readonly Tombstone[]): Promise<void> {
+  if (of.length === 0) return;
+  await tx.query(FORGET, [
+    json(of.flatMap((one) => columnsOf(one).map((columns) => ({ ...columns, at_ms: one.atMs })))),
+  ]);
+  await tx.query(NOTE_BURIED, [domain]);
+}
+
+const FORGET = `
+delete from token_tombstones t
+ using json_to_recordset($1::json) as f (pool text, token text, holder text, project text, namespace text, at_ms bigint)
+ where t.pool = f.pool and t.token = f.token and t.holder = f.holder
+   and t.project = f.project and t.namespace = f.namespace and t.at_ms = f.at_ms`;
+
+/** Reads the tombstones of the grants' tokens. */
+export async function tombstonesFor(
+  tx: Executor,
+  domain: string,
+  grants: readonly LedgerGrant[],
+): Promise<readonly Tombstone[]> {
+  const tokens = grants.flatMap(({ lines }) => lines.map(({ pool, token }) => ({ pool, token })));
+  return (await tx.query<Row>(READ_FOR, [domain, json(tokens)])).map(tombstone);
+}
+
+const READ_FOR = `
+select distinct t.pool, t.token, t.holder, t.project, t.namespace, t.at_ms as "atMs"
+  from json_to_recordset($2::json) as w (pool text, token text)
+  join token_tombstones t on t.domain = $1 and t.pool = w.pool and t.token = w.token`;
+
+/** Returns the tombstones that match an allocation of the grant. */
+export function tombstonesOn({ lines, holder }: LedgerGrant, all: readonly Tombstone[]): readonly Tombstone[] {
+  return all.filter((one) =>
+    lines.some(
+      (line) =>
+        tokenKey(line) === tokenKey(one) &&
+        sameHolder(one.holder, holder) &&
+        (one.project ?? line.project) === line.project &&
+        (one.namespace ?? line.namespace) === line.namespace,
+    ),
+  );
+}
+
+type Row = {
+  readonly pool: string;
+  readonly token: string;
+  readonly holder: string;
+  readonly project: string;
+  readonly namespace: string;
+  readonly atMs: number;
+};
+
+function tombstone({ pool, token, holder, project, namespace, atMs }: Row): Tombstone {
+  const named = (name: string) => (name === "" ? null : name);
+  return { pool, token, holder: holderOfKey(holder), project: named(project), namespace: named(namespace), atMs };
+}

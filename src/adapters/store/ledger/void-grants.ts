@@ -1,0 +1,54 @@
+import type { HeldToken } from "../../../core/quota/counters.ts";
+import type { VoidOutcome } from "../../../core/quota/ledger.ts";
+import { type Db, type Executor, json } from "../db/db.ts";
+import { holderColumns, refText } from "./ledger-row.ts";
+import { takeDomainsOf } from "./quota-domains.ts";
+
+/**
+ * Prevents later commits of grants that the ledger does not know: writes their allocations as voided unless they are
+ * recorded. Returns for each whether the ledger holds it live, voided or ended otherwise.
+ */
+export function voidGrants(db: Db, tokens: readonly HeldToken[], nowMs: number): Promise<readonly VoidOutcome[]> {
+  if (tokens.length === 0) return Promise.resolve([]);
+  return db.tx(async (tx) => {
+    await takeDomainsOf(
+      tx,
+      tokens.map(({ pool }) => pool),
+    );
+    await writeVoided(tx, tokens, nowMs);
+    const rows = await tx.query<{ outcome: VoidOutcome }>(READ_BACK, [json(tokens.map(refText))]);
+    return rows.map(({ outcome }) => outcome);
+  });
+}
+
+/** Writes voided rows. The caller has locked their domains. */
+export async function writeVoided(
+  tx: Executor,
+  tokens: readonly Omit<HeldToken, "confirmed">[],
+  nowMs: number,
+): Promise<void> {
+  if (tokens.length === 0) return;
+  const rows = tokens.map((held) => ({ ...held, ...refText(held), ...holderColumns(held.holder) }));
+  await tx.query(WRITE_VOIDED, [json(rows), nowMs]);
+}
+
+/** The rows start unconfirmed, so that the counters free them like released ones. */
+const WRITE_VOIDED = `
+insert into allocations (
+  pool, token, queue, project, namespace, amount, fence, job_uid, admission, caller, lease_ms,
+  granted_ms, released_ms, release_reason
+)
+select pool, token, queue, project, namespace, amount, fence, job_uid, admission, caller, "leaseMs", $2, $2, 'voided'
+  from json_to_recordset($1::json) as l (
+    pool text, token text, queue text, project text, namespace text, amount bigint, fence bigint,
+    job_uid uuid, admission int, caller text, "leaseMs" bigint
+  )
+on conflict (pool, token, fence) do nothing`;
+
+const READ_BACK = `
+select case when a.released_ms is null then 'live' when a.release_reason = 'voided' then 'voided' else 'gone' end
+         as outcome
+  from json_array_elements($1::json) with ordinality as w (ref, at)
+  join allocations a
+    on a.pool = w.ref ->> 'pool' and a.token = w.ref ->> 'token' and a.fence = (w.ref ->> 'fence')::bigint
+ order by w.at`;

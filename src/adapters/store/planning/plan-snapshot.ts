@@ -1,0 +1,85 @@
+import type { Job } from "../../../core/job/job.ts";
+import type { HeldByCaller, PlanCluster, PlanQueue, PlanSnapshot } from "../../../core/plan/snapshot.ts";
+import type { PoolLimit } from "../../../core/quota/counters.ts";
+import { FLAVOR_QUOTA } from "../admin/queues.ts";
+import { type Db, type Executor, onlyRow, readSnapshot } from "../db/db.ts";
+import { JOB_COLUMNS, type JobRow, jobOf } from "../jobs/job-row.ts";
+import { type SumKey, scopeOfSum } from "../ledger/sums.ts";
+
+/** Reads everything that a plan depends on, as of one commit. */
+export function planSnapshot(db: Db): Promise<PlanSnapshot> {
+  return readSnapshot(db, async (tx) => {
+    const domains = await tx.query<{ epoch: number }>("select epoch from quota_domains where name = 'default'");
+    const jobs = (await tx.query<JobRow>(PLANNED_JOBS)).map(jobOf);
+    const waiting = jobs.filter((job) => !isLive(job));
+    return {
+      quotaEpoch: onlyRow(domains).epoch,
+      waiting,
+      lastAdmissions: onlyRow(await tx.query<{ numbers: Record<string, number> }>(LAST_ADMISSIONS)).numbers,
+      admitted: jobs.filter(isLive),
+      queues: await tx.query<PlanQueue>(PLAN_QUEUES),
+      pools: await tx.query<PoolLimit>(PLAN_POOLS),
+      sums: (await tx.query<SumKey & { used: number }>(PLAN_SUMS)).map(({ used, ...key }) => {
+        return { scope: scopeOfSum(key), used };
+      }),
+      callers: waiting.length === 0 ? [] : await tx.query<HeldByCaller>(PLAN_CALLERS, [CALLER_TOKENS]),
+      clusters: await planClusters(tx),
+    };
+  });
+}
+
+function isLive(job: Job): boolean {
+  return job.admissions.some((admission) => admission.state === "live");
+}
+
+const PLANNED_JOBS = `
+select ${JOB_COLUMNS} from jobs j
+ where (j.phase = 'WAITING' and j.cancel is null and j.delete_ms is null)
+    or j.uid in (select job_uid from admissions where state = 'live')
+ order by j.create_ms, j.uid`;
+
+const LAST_ADMISSIONS = `
+select coalesce(json_object_agg(job_uid, number), '{}') as numbers
+  from (
+    select job_uid, max(number) as number from admissions
+     where job_uid in (select uid from jobs where phase = 'WAITING') group by job_uid
+  ) last`;
+
+const PLAN_QUEUES = `
+select q.name, q.parent, q.strategy,
+       coalesce((select json_agg(${FLAVOR_QUOTA} order by position) from queue_quotas where queue = q.name), '[]')
+         as quotas
+  from queues q order by q.name`;
+
+/** The pools that a gang may be charged in. */
+const PLAN_POOLS = `
+select name as pool, quota, project_default as "projectDefault", namespace_default as "namespaceDefault"
+  from pools where name in (select flavor from queue_quotas) order by name`;
+
+/** Sums of projects and namespaces only for pools that limit them. */
+const PLAN_SUMS = `
+select s.pool, s.scope, s.name, s.used
+  from allocation_sums s join pools p on p.name = s.pool
+ where s.used > 0 and p.name in (select flavor from queue_quotas)
+   and (s.scope in ('pool', 'queue') or s.scope = 'project' and p.project_default is not null
+     or s.scope = 'namespace' and p.namespace_default is not null)`;
+
+/** How many tokens of each pool a round reads, the oldest first. It is bounded because callers may hold very many. */
+const CALLER_TOKENS = 200;
+
+const PLAN_CALLERS = `
+select a.caller, a.pool, a.project, a.namespace, a.queue, sum(a.amount)::bigint as amount
+  from (select distinct flavor as name from queue_quotas) p
+ cross join lateral (
+         select caller, pool, project, namespace, queue, amount from allocations
+          where pool = p.name and released_ms is null order by granted_ms, id limit $1
+       ) a
+ where a.caller is not null
+ group by a.caller, a.pool, a.project, a.namespace, a.queue`;
+
+async function planClusters(tx: Executor): Promise<readonly PlanCluster[]> {
+  return tx.query<PlanCluster>(
+    `select name, labels, flavors, cordoned, reachable, admission_counter as "admissionCounter", capacity
+       from clusters where forgotten_ms is null order by name`,
+  );
+}

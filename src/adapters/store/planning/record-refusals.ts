@@ -1,0 +1,98 @@
+import { applyRefusal } from "../../../core/plan/apply-plan.ts";
+import type { Refusal } from "../../../core/plan/plan-types.ts";
+import { type Db, type Executor, json } from "../db/db.ts";
+import { holdsLease, PLANNER_LEASE } from "../fleet/leases.ts";
+import { appendChanges } from "../jobs/append.ts";
+import { type JobRow, statusDocument } from "../jobs/job-row.ts";
+import { loadJobs } from "../jobs/load-job.ts";
+
+/** How many refusals one transaction records. It is bounded so that no transaction locks rows for long. */
+const BATCH = 500;
+
+/**
+ * Keeps the planner's refusal of each waiting job. A job's own record, and so its version, changes only if the dominant
+ * reason did. Skips jobs that have moved on since the snapshot, and does nothing if another planner has the lease.
+ */
+export async function recordRefusals(
+  db: Db,
+  refusals: readonly Refusal[],
+  plannerEpoch: number,
+  nowMs: number,
+): Promise<void> {
+  const ordered = [...refusals].sort((a, b) => (a.jobUid < b.jobUid ? -1 : 1));
+  for (let from = 0; from < ordered.length; from += BATCH) {
+    const batch = ordered.slice(from, from + BATCH);
+    await db.tx(async (tx) => {
+      if (await holdsLease(tx, { name: PLANNER_LEASE, epoch: plannerEpoch })) await recordBatch(tx, batch, nowMs);
+    });
+  }
+}
+
+/** Reads without locks and writes only differences: so a round without news writes nothing, however many jobs wait. */
+async function recordBatch(tx: Executor, refusals: readonly Refusal[], nowMs: number): Promise<void> {
+  const waiting = await tx.query<Pick<JobRow, "uid" | "status">>(WAITING, [
+    refusals.map((refusal) => refusal.jobUid),
+    refusals.map((refusal) => refusal.jobVersion),
+  ]);
+  const reasons = new Map(waiting.map((row) => [row.uid, row.status.waiting?.reason ?? null]));
+  const current = refusals.filter((refusal) => reasons.has(refusal.jobUid));
+  const changed = current.filter((refusal) => reasons.get(refusal.jobUid) !== refusal.reason);
+  if (changed.length > 0) await changeReasons(tx, changed, nowMs);
+  if (current.length === 0) return;
+  await tx.query(KEEP_REFUSALS, [
+    current.map((refusal) => refusal.jobUid),
+    current.map((refusal) => json(refusal)),
+    nowMs,
+  ]);
+}
+
+const WAITING = `
+select j.uid, j.status
+  from jobs j join unnest($1::uuid[], $2::bigint[]) as r (uid, version) on r.uid = j.uid and r.version = j.version
+ where j.phase = 'WAITING' and j.cancel is null and j.delete_ms is null`;
+
+async function changeReasons(tx: Executor, refusals: readonly Refusal[], nowMs: number): Promise<void> {
+  const versions = new Map(refusals.map((refusal) => [refusal.jobUid, refusal.jobVersion]));
+  const jobs = await loadJobs(tx, [...versions.keys()]);
+  const changes = refusals.flatMap((refusal) => {
+    const before = jobs.get(refusal.jobUid);
+    return before?.version === refusal.jobVersion ? [applyRefusal(before, refusal, nowMs)] : [];
+  });
+  const written = await tx.query<{ uid: string }>(CHANGE_REASONS, [
+    changes.map(({ before }) => before.uid),
+    changes.map(({ before }) => before.version),
+    changes.map(({ after }) => json(statusDocument(after.status))),
+  ]);
+  const uids = new Set(written.map((row) => row.uid));
+  await appendChanges(
+    tx,
+    changes
+      .filter(({ after }) => uids.has(after.uid))
+      .map(({ before, after, event }) => ({ before, after, events: [event] })),
+    nowMs,
+  );
+}
+
+/** Locks the rows in the order of their uids, so that two batches never wait for each other in a circle. */
+const CHANGE_REASONS = `
+with changed as (
+  select j.uid, c.status
+    from jobs j join unnest($1::uuid[], $2::bigint[], $3::text[]) as c (uid, version, status)
+      on c.uid = j.uid and c.version = j.version
+   order by j.uid
+     for no key update of j
+)
+update jobs j set version = j.version + 1, status = c.status::json
+  from changed c
+ where j.uid = c.uid
+returning j.uid`;
+
+const KEEP_REFUSALS = `
+insert into refusals (job_uid, refusal, at_ms)
+select k.uid, k.refusal::json, $3
+  from unnest($1::uuid[], $2::text[]) as k (uid, refusal)
+  join jobs j on j.uid = k.uid and j.phase = 'WAITING'
+  left join refusals r on r.job_uid = k.uid
+ where r.refusal is null or r.refusal::text <> k.refusal
+ order by k.uid
+on conflict (job_uid) do update set refusal = excluded.refusal, at_ms = excluded.at_ms`;

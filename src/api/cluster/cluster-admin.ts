@@ -1,0 +1,121 @@
+/** Registers, changes and checks clusters while the service runs: decides which kubeconfigs are accepted and stored. */
+import type { ChangeOutcome } from "../../core/admin/change-outcome.ts";
+import type {
+  ClusterCheck,
+  ClusterRecord,
+  CredentialsRefusal,
+  SentCluster,
+  SentCredentials,
+} from "../../core/admin/cluster.ts";
+import { type GangScheduler, gangSchedulerOf } from "../../core/pods/pod-group.ts";
+import type { JsonObject } from "../../runtime/json.ts";
+import type { ClusterAdmin } from "../ports.ts";
+
+/** Clusters as the database keeps them. */
+export type ClusterTable = {
+  readonly register: (
+    cluster: SentCluster & { readonly credentials: JsonObject },
+  ) => Promise<ChangeOutcome<ClusterRecord>>;
+  /** `version` 0: any version. Null credentials: keeps the stored ones. */
+  readonly update: (
+    cluster: SentCluster & { readonly version: number; readonly credentials: JsonObject | null },
+  ) => Promise<ChangeOutcome<ClusterRecord>>;
+  readonly remove: (name: string, forget: boolean) => Promise<ChangeOutcome<null>>;
+  readonly credentialsOf: (name: string) => Promise<JsonObject | null>;
+  readonly getCluster: (name: string) => Promise<ClusterRecord | null>;
+};
+
+export type ClusterAdminPorts = {
+  readonly table: ClusterTable;
+  /** Connects this process to the clusters that the table now names. */
+  readonly refresh: () => Promise<void>;
+  /** Allows kubeconfigs that are files of this machine, name files, or run programs. */
+  readonly allowLocal: boolean;
+  /** The text of a file of this machine; null if it cannot be read. */
+  readonly readFile: (path: string) => Promise<string | null>;
+  /** Takes one context out of a kubeconfig; an empty name means the current context. */
+  readonly pickContext: (text: string, context: string) => Promise<PickedKubeconfig>;
+  /** Encrypts a kubeconfig for the table. Null: this process has no key. */
+  readonly seal: ((cluster: string, kubeconfig: string) => Promise<JsonObject>) | null;
+  /** The kubeconfig behind stored credentials. Throws if they do not open; the message holds no credential. */
+  readonly open: (cluster: string, stored: JsonObject) => Promise<string>;
+  /** Asks a cluster whether it can serve Gangway. Does not throw if the cluster does not answer. */
+  readonly check: (kubeconfig: string, gangScheduler: GangScheduler | null) => Promise<ClusterCheck>;
+  /** The kubeconfig of a cluster that this process simulates; null for any other cluster. */
+  readonly simulated: (name: string) => string | null;
+};
+
+export type PickedKubeconfig =
+  | { readonly kind: "ok"; readonly kubeconfig: string }
+  | { readonly kind: "refused"; readonly problems: readonly string[] };
+
+type Prepared = { readonly kind: "ready"; readonly stored: JsonObject; readonly kubeconfig: string };
+
+export function createClusterAdmin(ports: ClusterAdminPorts): ClusterAdmin {
+  const { table, refresh } = ports;
+  const check = (kubeconfig: string, gangScheduler?: string) => ports.check(kubeconfig, gangSchedulerOf(gangScheduler));
+  return {
+    async register(cluster, sent) {
+      const prepared = await prepare(ports, cluster.name, sent);
+      if (prepared.kind !== "ready") return prepared;
+      const outcome = await table.register({ ...cluster, credentials: prepared.stored });
+      if (outcome.kind !== "done") return outcome;
+      await refresh();
+      return { ...outcome, check: await check(prepared.kubeconfig, cluster.gangScheduler) };
+    },
+    async tryOut(cluster, sent) {
+      const prepared = await prepare(ports, cluster.name, sent);
+      return prepared.kind === "ready" ? check(prepared.kubeconfig, cluster.gangScheduler) : prepared;
+    },
+    async update(cluster, sent) {
+      const prepared = sent === null ? null : await prepare(ports, cluster.name, sent);
+      if (prepared !== null && prepared.kind !== "ready") return prepared;
+      const outcome = await table.update({ ...cluster, credentials: prepared?.stored ?? null });
+      if (outcome.kind === "done") await refresh();
+      return outcome;
+    },
+    async check(name) {
+      const simulated = ports.simulated(name);
+      if (simulated !== null) return check(simulated);
+      const stored = await table.credentialsOf(name);
+      if (stored === null) return "notFound";
+      try {
+        const registered = await table.getCluster(name);
+        return await check(await ports.open(name, stored), registered?.gangScheduler);
+      } catch (error) {
+        const message = error instanceof Error ? error.message : String(error);
+        const finding = { severity: "ERROR", code: "BadCredentials", message } as const;
+        return { kubernetesVersion: "", clockSkewMs: null, findings: [finding] };
+      }
+    },
+    async remove(name, forget) {
+      const outcome = await table.remove(name, forget);
+      if (outcome.kind === "done") await refresh();
+      return outcome;
+    },
+  };
+}
+
+/** Returns the form in which credentials are stored and the kubeconfig behind them, or why they are refused. */
+async function prepare(
+  { allowLocal, readFile, pickContext, seal }: ClusterAdminPorts,
+  cluster: string,
+  { kubeconfig, context }: SentCredentials,
+): Promise<Prepared | CredentialsRefusal> {
+  if (kubeconfig.kind === "path") {
+    if (!allowLocal) return refused("names a file of the server's machine, which this server does not allow");
+    const text = await readFile(kubeconfig.path);
+    if (text === null) return refused(`the server cannot read the file ${kubeconfig.path}`);
+    const picked = await pickContext(text, context);
+    if (picked.kind === "refused") return { kind: "refusedCredentials", problems: picked.problems };
+    return { kind: "ready", stored: { kind: "file", path: kubeconfig.path, context }, kubeconfig: picked.kubeconfig };
+  }
+  const picked = await pickContext(kubeconfig.text, context);
+  if (picked.kind === "refused") return { kind: "refusedCredentials", problems: picked.problems };
+  if (seal === null) return { kind: "noKey" };
+  return { kind: "ready", stored: await seal(cluster, picked.kubeconfig), kubeconfig: picked.kubeconfig };
+}
+
+function refused(problem: string): CredentialsRefusal {
+  return { kind: "refusedCredentials", problems: [problem] };
+}

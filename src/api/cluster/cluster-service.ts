@@ -1,0 +1,38 @@
+import type { ClusterService } from "../../gen/gangway/v1/cluster_service_pb.ts";
+import { toTimestamp } from "../job/convert-job.ts";
+import type { Admin, ClusterAdmin } from "../ports.ts";
+import { changedRecord, existingRecord } from "../rpc/admin-outcome.ts";
+import type { ServiceHandlers } from "../rpc/handler.ts";
+import { clusterRef, toProtoCluster, toProtoNode } from "./convert-cluster.ts";
+import { registration } from "./register-cluster.ts";
+
+type ClusterPorts = {
+  readonly admin: Admin;
+  readonly clusters: ClusterAdmin;
+  /** Gives the counters the new limits and wakes the planner. A cluster's new flavors are new pools. */
+  readonly limitsChanged: () => Promise<void>;
+  readonly wakePlanner: () => void;
+};
+
+export function clusterService(ports: ClusterPorts): ServiceHandlers<typeof ClusterService> {
+  const { admin, wakePlanner } = ports;
+  const setCordoned = async (name: string, cordoned: boolean) => {
+    const record = changedRecord(await admin.setCordoned(name, cordoned), clusterRef(name));
+    wakePlanner();
+    return { cluster: toProtoCluster(record) };
+  };
+  return {
+    ...registration(ports),
+    getCluster: async ({ name }) => ({
+      cluster: toProtoCluster(existingRecord(await admin.getCluster(name), clusterRef(name))),
+    }),
+    listClusters: async () => ({ clusters: (await admin.listClusters()).map(toProtoCluster) }),
+    cordonCluster: ({ name }) => setCordoned(name, true),
+    uncordonCluster: ({ name }) => setCordoned(name, false),
+    getCapacity: async ({ name }) => {
+      const record = existingRecord(await admin.getCluster(name), clusterRef(name));
+      const nodes = record.capacity?.nodes.map(toProtoNode) ?? [];
+      return { cluster: record.name, nodes, observeTime: toTimestamp(record.observedMs) };
+    },
+  };
+}

@@ -1,0 +1,123 @@
+import type { CredentialsRefusal, SentCluster, SentCredentials } from "../../core/admin/cluster.ts";
+import type { Cluster, ClusterCredentials, ClusterService } from "../../gen/gangway/v1/cluster_service_pb.ts";
+import type { ClusterAdmin } from "../ports.ts";
+import { changedRecord } from "../rpc/admin-outcome.ts";
+import type { ServiceHandlers } from "../rpc/handler.ts";
+import { failedPrecondition, invalidFields, notFound } from "../rpc/rpc-error.ts";
+import { clusterRef, gangSchedulerFromProto, toProtoCheck, toProtoCluster } from "./convert-cluster.ts";
+
+type Registration = Pick<
+  ServiceHandlers<typeof ClusterService>,
+  "registerCluster" | "updateCluster" | "checkCluster" | "deleteCluster"
+>;
+
+/** The name of a cluster. */
+const NAME = /^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$/;
+
+/** Registers, changes, checks and deletes clusters while the service runs. */
+export function registration(ports: {
+  readonly clusters: ClusterAdmin;
+  readonly limitsChanged: () => Promise<void>;
+  readonly wakePlanner: () => void;
+}): Registration {
+  const { clusters, limitsChanged, wakePlanner } = ports;
+  return {
+    registerCluster: async ({ cluster, credentials, validateOnly }) => {
+      const sent = sentCluster(cluster);
+      const by = sentCredentials(credentials);
+      if (validateOnly) return { check: toProtoCheck(accepted(await clusters.tryOut(sent, by), sent)) };
+      const outcome = accepted(await clusters.register(sent, by), sent);
+      const record = changedRecord(outcome, clusterRef(sent.name));
+      await limitsChanged();
+      const check = "check" in outcome && outcome.check !== undefined ? { check: toProtoCheck(outcome.check) } : {};
+      return { cluster: toProtoCluster(record), ...check };
+    },
+    updateCluster: async ({ cluster, credentials }) => {
+      const sent = { ...sentCluster(cluster), version: versionOf(cluster?.resourceVersion ?? "") };
+      const by = credentials === undefined ? null : sentCredentials(credentials);
+      const record = changedRecord(accepted(await clusters.update(sent, by), sent), clusterRef(sent.name));
+      await limitsChanged();
+      return { cluster: toProtoCluster(record) };
+    },
+    checkCluster: async ({ name }) => {
+      const check = await clusters.check(name);
+      if (check === "notFound") throw notFound(clusterRef(name));
+      return { check: toProtoCheck(check) };
+    },
+    deleteCluster: async ({ name, forget }) => {
+      changedRecord(await clusters.remove(name, forget), clusterRef(name));
+      wakePlanner();
+      return {};
+    },
+  };
+}
+
+/** Returns the outcome, unless the credentials were refused: then throws. */
+function accepted<T extends object>(outcome: T | CredentialsRefusal, { name }: SentCluster): T {
+  if (!("kind" in outcome)) return outcome;
+  const refusal = outcome as CredentialsRefusal;
+  if (refusal.kind === "refusedCredentials") {
+    throw invalidFields(refusal.problems.map((message) => ({ field: "credentials.kubeconfig", message })));
+  }
+  if (refusal.kind === "noKey") {
+    const description =
+      "cannot be registered: the server needs GANGWAY_CREDENTIALS_KEY to encrypt the credentials, and it is not set";
+    throw failedPrecondition({ type: "NO_CREDENTIALS_KEY", subject: `cluster ${name}`, description });
+  }
+  return outcome as T;
+}
+
+function sentCluster(cluster: Cluster | undefined): SentCluster {
+  const { name = "", labels = {}, flavors = [] } = cluster ?? {};
+  const notes = [
+    ...(NAME.test(name)
+      ? []
+      : [
+          {
+            field: "cluster.name",
+            message: "must be a DNS name of at most 63 lower-case letters, digits, '-' and '.'",
+          },
+        ]),
+    ...flavors.flatMap((flavor, index) => flavorNotes(flavor, index)),
+    ...duplicates(flavors.map((flavor) => flavor.name)),
+  ];
+  if (notes.length > 0) throw invalidFields(notes);
+  const gangScheduler = gangSchedulerFromProto(cluster?.gangScheduler);
+  return {
+    name,
+    labels,
+    flavors: flavors.map((flavor) => ({ name: flavor.name, resource: flavor.resource, nodeLabels: flavor.nodeLabels })),
+    ...(gangScheduler === undefined ? {} : { gangScheduler }),
+  };
+}
+
+function flavorNotes({ name, resource }: { readonly name: string; readonly resource: string }, index: number) {
+  return [
+    ...(name === "" ? [{ field: `cluster.flavors[${index}].name`, message: "must be set, for example gpu/h100" }] : []),
+    ...(resource === ""
+      ? [{ field: `cluster.flavors[${index}].resource`, message: "must be set, for example nvidia.com/gpu" }]
+      : []),
+  ];
+}
+
+function duplicates(names: readonly string[]) {
+  const twice = new Set(names.filter((name, index) => names.indexOf(name) !== index));
+  return [...twice].map((name) => ({
+    field: "cluster.flavors",
+    message: `must name each flavor once, but name ${name} more than once`,
+  }));
+}
+
+function sentCredentials(credentials: ClusterCredentials | undefined): SentCredentials {
+  const { kubeconfig, context = "" } = credentials ?? {};
+  if (kubeconfig?.case === "path") return { kubeconfig: { kind: "path", path: kubeconfig.value }, context };
+  return { kubeconfig: { kind: "text", text: kubeconfig?.value ?? "" }, context };
+}
+
+function versionOf(resourceVersion: string): number {
+  if (resourceVersion === "") return 0;
+  if (/^[1-9]\d{0,15}$/.test(resourceVersion)) return Number(resourceVersion);
+  throw invalidFields([
+    { field: "cluster.resource_version", message: "must be empty or a version that was read: at most 16 digits" },
+  ]);
+}

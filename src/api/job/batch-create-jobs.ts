@@ -1,0 +1,55 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { Submission } from "../../core/job/requests.ts";
+import {
+  type BatchCreateJobsRequest,
+  type BatchCreateJobsResultSchema,
+  type CreateJobRequest,
+  CreateJobRequestSchema,
+  JobView,
+} from "../../gen/gangway/v1/job_service_pb.ts";
+import { invariant } from "../../runtime/assert.ts";
+import type { JobIntake } from "../ports.ts";
+import type { CallContext } from "../rpc/call.ts";
+import { checkRequest } from "../rpc/check-request.ts";
+import { type OnInternalError, statusMessageOf } from "../rpc/rpc-error.ts";
+import type { View } from "./convert-job.ts";
+import { checkSubmission, toResponse } from "./create-job.ts";
+
+type Result = MessageInitShape<typeof BatchCreateJobsResultSchema>;
+type CheckedRequest =
+  | { readonly kind: "ok"; readonly submission: Submission }
+  | { readonly kind: "refused"; readonly cause: unknown };
+
+/** Creates many jobs, each independent of the others. Answers in the order of the requests. */
+export async function batchCreateJobs(
+  { intake, onInternalError }: { readonly intake: JobIntake; readonly onInternalError: OnInternalError },
+  { requests, view }: BatchCreateJobsRequest,
+  context: CallContext,
+): Promise<{ results: Result[] }> {
+  const checked: CheckedRequest[] = [];
+  for (const request of requests) checked.push(await check(intake, request, context));
+  const submissions = checked.flatMap((one) => (one.kind === "ok" ? [one.submission] : []));
+  const outcomes = (await intake.submitAll(submissions)).values();
+  const shown: View = view === JobView.FULL ? "FULL" : "BASIC";
+  const results = checked.map((one): Result => {
+    try {
+      if (one.kind === "refused") throw one.cause;
+      const { value: outcome } = outcomes.next();
+      invariant(outcome !== undefined, "intake answers every submission");
+      if (outcome.kind === "failed") throw outcome.error;
+      return { result: { case: "response", value: toResponse(outcome, one.submission.job, shown) } };
+    } catch (cause) {
+      return { result: { case: "error", value: statusMessageOf(cause, onInternalError) } };
+    }
+  });
+  return { results };
+}
+
+async function check(intake: JobIntake, request: CreateJobRequest, { identity }: CallContext): Promise<CheckedRequest> {
+  const violations = checkRequest(CreateJobRequestSchema, request);
+  try {
+    return { kind: "ok", submission: await checkSubmission(intake, request, { violations, identity }) };
+  } catch (cause) {
+    return { kind: "refused", cause };
+  }
+}

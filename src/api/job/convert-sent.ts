@@ -1,0 +1,103 @@
+import type { JobFilter } from "../../core/job/filter.ts";
+import type { SentJob, SentReplicaSpec, SentRunPolicy, SentSchedulingPolicy, SentSpec } from "../../core/job/sent.ts";
+import type * as jobPb from "../../gen/gangway/v1/job_pb.ts";
+import type * as servicePb from "../../gen/gangway/v1/job_service_pb.ts";
+import type { JsonObject } from "../../runtime/json.ts";
+import {
+  cleanPodPolicyFromProto,
+  phaseFromProto,
+  restartPolicyFromProto,
+  restartScopeFromProto,
+} from "./convert-enums.ts";
+
+/** Returns the namespace of a request. An empty one means `default`. */
+export function namespaceOf(request: { readonly namespace: string }): string {
+  return request.namespace || "default";
+}
+
+/** Converts a job of a request. Fields that were not sent stay undefined. Null: the job has no spec. */
+export function sentJob(job: jobPb.Job): SentJob | null {
+  const { metadata, spec } = job;
+  if (spec === undefined) return null;
+  return {
+    namespace: metadata?.namespace || "default",
+    name: metadata?.name ?? "",
+    generateName: metadata?.generateName ?? "",
+    labels: metadata?.labels ?? {},
+    annotations: metadata?.annotations ?? {},
+    spec: sentSpec(spec),
+  };
+}
+
+function sentSpec(spec: jobPb.JobSpec): SentSpec {
+  const replicaSpecs = Object.entries(spec.replicaSpecs).map(([role, replica]) => [role, sentReplicaSpec(replica)]);
+  const { placement } = spec;
+  return present<SentSpec>({
+    kind: spec.kind,
+    replicaSpecs: Object.fromEntries(replicaSpecs),
+    runPolicy: spec.runPolicy && sentRunPolicy(spec.runPolicy),
+    kindSpec: spec.kindSpec as JsonObject | undefined,
+    inputs: spec.inputs as JsonObject | undefined,
+    priority: spec.priority,
+    placement: placement && {
+      clusters: placement.clusters,
+      clusterSelector: placement.clusterSelector,
+      gpuModels: placement.gpuModels,
+    },
+  });
+}
+
+function sentReplicaSpec(replica: jobPb.ReplicaSpec): SentReplicaSpec {
+  return present<SentReplicaSpec>({
+    replicas: replica.replicas,
+    template: replica.template as JsonObject | undefined,
+    restartPolicy: restartPolicyFromProto(replica.restartPolicy),
+  });
+}
+
+function sentRunPolicy(policy: jobPb.RunPolicy): SentRunPolicy {
+  const { activeDeadlineSeconds } = policy;
+  return present<SentRunPolicy>({
+    cleanPodPolicy: cleanPodPolicyFromProto(policy.cleanPodPolicy),
+    ttlSecondsAfterFinished: policy.ttlSecondsAfterFinished,
+    activeDeadlineSeconds: activeDeadlineSeconds === undefined ? undefined : Number(activeDeadlineSeconds),
+    backoffLimit: policy.backoffLimit,
+    systemBackoffLimit: policy.systemBackoffLimit,
+    interruptibleFailureThreshold: policy.interruptibleFailureThreshold,
+    restartScope: restartScopeFromProto(policy.restartScope),
+    suspend: policy.suspend,
+    interruptible: policy.interruptible,
+    cacheKey: policy.cacheKey || undefined,
+    schedulingPolicy: policy.schedulingPolicy && sentSchedulingPolicy(policy.schedulingPolicy),
+  });
+}
+
+function sentSchedulingPolicy(policy: jobPb.SchedulingPolicy): SentSchedulingPolicy {
+  return present<SentSchedulingPolicy>({
+    minAvailable: policy.minAvailable,
+    queue: policy.queue || undefined,
+    minResources: Object.keys(policy.minResources).length === 0 ? undefined : policy.minResources,
+    priorityClass: policy.priorityClass || undefined,
+    scheduleTimeoutSeconds: policy.scheduleTimeoutSeconds,
+  });
+}
+
+/** Converts a filter. Here an empty namespace means all namespaces. */
+export function jobFilter(filter: servicePb.JobFilter | undefined): JobFilter {
+  return {
+    namespace: filter?.namespace ?? "",
+    names: filter?.names ?? [],
+    kinds: filter?.kinds ?? [],
+    phases: (filter?.phases ?? []).flatMap((phase) => phaseFromProto(phase) ?? []),
+    queue: filter?.queue ?? "",
+    cluster: filter?.cluster || null,
+    labels: filter?.labels ?? {},
+  };
+}
+
+type Loose<T> = { readonly [Key in keyof T]: T[Key] | undefined };
+
+/** Removes undefined members, so that a member that the client did not send does not exist. */
+function present<T extends object>(members: Loose<T>): T {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as T;
+}

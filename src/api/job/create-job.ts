@@ -1,0 +1,81 @@
+import { status } from "@grpc/grpc-js";
+import type { Submission, SubmitOutcome } from "../../core/job/requests.ts";
+import type { FieldNote, SentJob } from "../../core/job/sent.ts";
+import { type CreateJobRequest, CreateJobResponse_Outcome } from "../../gen/gangway/v1/job_service_pb.ts";
+import type { JobIntake } from "../ports.ts";
+import type { CallContext } from "../rpc/call.ts";
+import { mergeNotes } from "../rpc/check-request.ts";
+import { errorInfo, retryInfo } from "../rpc/error-details.ts";
+import { alreadyExists, invalidFields, notFound, RpcError } from "../rpc/rpc-error.ts";
+import { recordOf, toProtoJob, type View } from "./convert-job.ts";
+import { sentJob } from "./convert-sent.ts";
+
+const OUTCOME = {
+  created: CreateJobResponse_Outcome.CREATED,
+  replayed: CreateJobResponse_Outcome.REPLAYED,
+  unchanged: CreateJobResponse_Outcome.UNCHANGED,
+  valid: CreateJobResponse_Outcome.VALID,
+} as const;
+
+const RETRY_WHILE_DELETED_MS = 5000;
+
+/** Creates a job. Reports broken constraints of the proto together with the errors that intake finds. */
+export async function createJob(intake: JobIntake, request: CreateJobRequest, context: CallContext) {
+  const checked = await checkSubmission(intake, request, context);
+  return toResponse(await intake.submit(checked), checked.job, "FULL");
+}
+
+/**
+ * Returns the submission of a request. Throws INVALID_ARGUMENT with all errors if the proto's constraints are broken.
+ */
+export async function checkSubmission(
+  intake: JobIntake,
+  request: CreateJobRequest,
+  { violations, identity }: Pick<CallContext, "violations" | "identity">,
+): Promise<Submission> {
+  const sent = request.job === undefined ? null : sentJob(request.job);
+  const { requestId, strict, validateOnly } = request;
+  if (sent !== null && violations.length === 0) {
+    return { job: sent, requestId, validateOnly, strict, createdBy: identity };
+  }
+  const more = sent === null ? [] : await intake.check(sent);
+  throw invalidFields(mergeNotes(more, violations));
+}
+
+/** Converts the outcome of a submission to a response. Throws if the submission was refused. */
+export function toResponse(outcome: SubmitOutcome, sent: SentJob, view: View) {
+  const name = `${sent.namespace}/${sent.name || `${sent.generateName}*`}`;
+  switch (outcome.kind) {
+    case "created":
+    case "replayed":
+    case "unchanged":
+    case "valid":
+      return {
+        job: toProtoJob(recordOf(outcome.job), view),
+        outcome: OUTCOME[outcome.kind],
+        warnings: outcome.warnings.map(({ field, message }: FieldNote) => ({ field, message })),
+      };
+    case "invalid":
+      // A warning is often the cause: `contianers` is unknown, and so "must have at least one container".
+      throw invalidFields(mergeNotes(outcome.violations, outcome.warnings));
+    case "unknownNamespace":
+      throw notFound({ type: "namespace", name: outcome.namespace });
+    case "nameTaken":
+      throw alreadyExists("JOB_NAME_TAKEN", `job ${name} exists and differs: ${outcome.difference}`);
+    case "requestIdReused":
+      throw alreadyExists(
+        "REQUEST_ID_REUSED",
+        `the request id was already used for a job that differs: ${outcome.difference}`,
+      );
+    case "madeAndDeleted":
+      throw alreadyExists(
+        "JOB_MADE_AND_DELETED",
+        `the request id created job ${outcome.uid}, which has been deleted since`,
+      );
+    case "beingDeleted":
+      throw new RpcError(status.ALREADY_EXISTS, `job ${name} is still being deleted`, [
+        errorInfo("JOB_BEING_DELETED"),
+        retryInfo(RETRY_WHILE_DELETED_MS),
+      ]);
+  }
+}

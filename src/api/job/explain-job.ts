@@ -1,0 +1,194 @@
+/**
+ * Answers the question that users ask most: why does my job wait, where does it run, or why did it fail? In one
+ * sentence, with the details behind it.
+ */
+import { currentAdmission, type Job } from "../../core/job/job.ts";
+import type { ShownJob } from "../../core/job/list.ts";
+import { memberCount } from "../../core/job/roles.ts";
+import type { Admission } from "../../core/job/status.ts";
+import { isService } from "../../core/kinds/kind.ts";
+import type { Registry } from "../../core/kinds/registry.ts";
+import type { ClusterRefusal, QuotaRefusal, Refusal } from "../../core/plan/plan-types.ts";
+import type { Scope } from "../../core/quota/counters.ts";
+import { type ExplainJobRequest, QuotaLevel } from "../../gen/gangway/v1/job_service_pb.ts";
+import type { JobReads } from "../ports.ts";
+import { scopeName } from "../resource-manager/convert-quota.ts";
+import { notFound } from "../rpc/rpc-error.ts";
+import { phaseToProto } from "./convert-enums.ts";
+import { toProtoAdmission, toProtoFailure, toTimestamp } from "./convert-job.ts";
+import { namespaceOf } from "./convert-sent.ts";
+
+/** Explains why a job waits, where it runs or why it failed, from its record and the planner's last refusal. */
+export async function explainJob(
+  { reads, kinds }: { readonly reads: JobReads; readonly kinds: Registry },
+  request: ExplainJobRequest,
+) {
+  const which = { namespace: namespaceOf(request), name: request.name };
+  const shown = await reads.getJob(which);
+  if (shown === null) throw notFound({ type: "job", name: `${which.namespace}/${which.name}` });
+  const { job, position, tokens } = shown;
+  const waits = job.status.phase === "WAITING";
+  const found = waits ? await reads.refusalOf(job.uid) : null;
+  const refusal = found?.refusal ?? null;
+  const admission = currentAdmission(job);
+  return {
+    summary: summaryOf(shown, refusal, isService(kinds.kindOf(job.spec.kind))),
+    phase: phaseToProto(job.status.phase),
+    position: waits ? (position ?? 0) : 0,
+    reason: reasonOf(job, refusal),
+    evaluatedAt: toTimestamp(found?.atMs ?? null),
+    clusters: refusal?.clusters.map(toProtoClusterRefusal) ?? [],
+    quotas: refusal?.quotas.map(toProtoQuotaRefusal) ?? [],
+    admission: admission === null ? undefined : toProtoAdmission(admission, tokens),
+    failure: job.status.failure === null ? undefined : toProtoFailure(job.status.failure),
+    retryAt: toTimestamp(refusal?.retryAtMs ?? null),
+    draining: job.admissions.filter(needsCleanUp).map((undone) => toProtoAdmission(undone, [])),
+  };
+}
+
+/** True while an admission that is over may hold tokens, or, if it was undone, may have objects in its cluster. */
+function needsCleanUp(admission: Admission): boolean {
+  if (admission.state === "live") return false;
+  return admission.tokensReleasedMs === null || (admission.state === "undone" && admission.goneMs === null);
+}
+
+function reasonOf(job: Job, refusal: Refusal | null): string {
+  const { status } = job;
+  if (status.phase === "WAITING") return refusal?.reason ?? status.waiting?.reason ?? "NotEvaluated";
+  if (status.info?.phase === "WAITING_FOR_RESOURCES" && status.phase === "STARTING") return "WaitingForResources";
+  return status.failure?.code ?? status.conditions.findLast((condition) => condition.status === "True")?.reason ?? "";
+}
+
+/** Builds one sentence that needs no context. */
+function summaryOf(shown: ShownJob, refusal: Refusal | null, hasNoPods: boolean): string {
+  const { job } = shown;
+  const name = `${job.namespace}/${job.name}`;
+  const still = stillText(job);
+  const deleted = job.deleteTimeMs === null ? "" : "; it is being deleted";
+  const said = predicate(shown, refusal, hasNoPods);
+  // A message may end with a full stop of its own.
+  return still === "" && deleted === "" ? `${name} ${said}` : `${name} ${said.replace(/\.$/, "")}${still}${deleted}`;
+}
+
+function stillText(job: Job): string {
+  const cleaning = [...new Set(job.admissions.filter(needsCleanUp).map((admission) => admission.cluster))];
+  if (cleaning.length === 0) return "";
+  if (cleaning.includes(null)) {
+    return `; the work that it started at its service is still being ended${failingText(job)}`;
+  }
+  if (leavesPods(job)) {
+    const untilTheEnd = "run until they end by themselves (clean-pod policy None) and hold its tokens until then";
+    return `; its pods on ${cleaning.join(", ")} ${untilTheEnd}`;
+  }
+  return `; its pods on ${cleaning.join(", ")} are still being removed`;
+}
+
+/** True if the clean-pod policy lets running pods continue. */
+function leavesPods({ status, spec, admissions, deleteTimeMs }: Job): boolean {
+  const hasEnded = status.phase === "SUCCEEDED" || status.phase === "FAILED";
+  const isWhole =
+    deleteTimeMs === null && admissions.every((admission) => admission.state === "ended" || !needsCleanUp(admission));
+  return hasEnded && isWhole && spec.runPolicy.cleanPodPolicy === "None";
+}
+
+/** Says why the end takes long: calls of the plugin are repeated until they succeed. */
+function failingText({ status: { plugin } }: Job): string {
+  if (plugin === undefined || plugin.failedCalls === 0) return "";
+  return `: ${plugin.stage} of its plugin has failed ${timesText(plugin.failedCalls)}${lastFailureText(plugin)}`;
+}
+
+function lastFailureText(plugin: Job["status"]["plugin"]): string {
+  return plugin?.lastFailure === undefined ? "" : `, most recently: ${plugin.lastFailure}`;
+}
+
+function timesText(count: number): string {
+  return count === 1 ? "once" : `${count} times`;
+}
+
+function countedText(count: number): string {
+  return count === 1 ? "1 failure counted" : `${count} failures counted`;
+}
+
+function predicate(shown: ShownJob, refusal: Refusal | null, hasNoPods: boolean): string {
+  const { job, position } = shown;
+  const { status, spec } = job;
+  const task = hasNoPods ? taskText(job) : null;
+  if (task !== null) return task;
+  const admission = currentAdmission(job);
+  const on = admission === null || admission.cluster === null ? "" : ` on cluster ${admission.cluster}`;
+  const { queue, minAvailable } = spec.runPolicy.schedulingPolicy;
+  switch (status.phase) {
+    case "WAITING": {
+      const place = position === null ? "" : `, number ${position} in line`;
+      const why = refusal?.message || status.waiting?.message || "the planner has not evaluated it yet";
+      return `waits in queue ${queue}${place}: ${why}`;
+    }
+    case "ADMITTED":
+      return `was admitted${on}; its pods are about to be created`;
+    case "STARTING":
+      return `starts${on}: ${podsOf(job)}, at least ${minAvailable} must run together`;
+    case "RUNNING":
+      return `runs${on}: ${podsOf(job)}`;
+    case "RESTARTING":
+      return `restarts failed pods${on}: ${podsOf(job)}, ${countedText(status.attempts.user)}`;
+    case "SUSPENDED":
+      return "is suspended: it is not admitted until it is resumed";
+    case "SUCCEEDED":
+      return `succeeded${on}`;
+    case "FAILED":
+      return `failed: ${failureText(job)}`;
+    case "CANCELLED":
+      return `was cancelled${job.cancel?.reason ? `: ${job.cancel.reason}` : ""}`;
+  }
+}
+
+/** Describes a job without pods by its plugin's last report. Null: the job is not at its service now. */
+function taskText({ status }: Job): string | null {
+  const verb = { ADMITTED: "was admitted", STARTING: "starts", RUNNING: "runs", RESTARTING: "restarts" }[
+    status.phase as string
+  ];
+  if (verb === undefined) return null;
+  const { info, plugin, attempts } = status;
+  const said = info === undefined ? "its plugin has not reported yet" : info.phase.toLowerCase().replaceAll("_", " ");
+  const why = info?.reason ? `: ${info.reason}` : "";
+  const failed = plugin?.failedCalls ?? 0;
+  const since = failed === 0 ? "" : `; since then its plugin has failed ${timesText(failed)}${lastFailureText(plugin)}`;
+  const counted = attempts.user + attempts.system;
+  return `${verb} at its service: ${said}${why}${since}${counted === 0 ? "" : `, ${countedText(counted)}`}`;
+}
+
+function podsOf(job: Job): string {
+  const members = memberCount(currentAdmission(job)?.members ?? {});
+  const counts = Object.values(job.status.replicaStatuses);
+  const active = counts.reduce((sum, count) => sum + count.active, 0);
+  const succeeded = counts.reduce((sum, count) => sum + count.succeeded, 0);
+  return `${active} of ${members} pods active${succeeded > 0 ? `, ${succeeded} succeeded` : ""}`;
+}
+
+function failureText(job: Job): string {
+  const { failure } = job.status;
+  if (failure === null) return "no reason was recorded";
+  const whose = failure.kind === "USER" ? "the program's failure" : "the system's failure";
+  return `${failure.code} (${whose}): ${failure.message}`;
+}
+
+function toProtoClusterRefusal(refusal: ClusterRefusal) {
+  return { ...refusal, flavor: refusal.flavor ?? "" };
+}
+
+/** Records of older versions have no scope and no reserved amount; they are about the queue. */
+type RecordedRefusal = Omit<QuotaRefusal, "scope" | "reserved"> & Partial<Pick<QuotaRefusal, "scope" | "reserved">>;
+
+function toProtoQuotaRefusal(refusal: RecordedRefusal) {
+  const { queue, flavor, reason, need, used, limit, heldBy, reserved = 0 } = refusal;
+  const { scope = { kind: "queue", pool: flavor, queue } } = refusal;
+  const amounts = { need: BigInt(need), used: BigInt(used), limit: BigInt(limit), reserved: BigInt(reserved) };
+  return { queue, flavor, level: LEVEL[scope.kind], name: scopeName(scope), reason, ...amounts, heldBy: [...heldBy] };
+}
+
+const LEVEL: Readonly<Record<Scope["kind"], QuotaLevel>> = {
+  pool: QuotaLevel.POOL,
+  project: QuotaLevel.PROJECT,
+  namespace: QuotaLevel.NAMESPACE,
+  queue: QuotaLevel.QUEUE,
+};

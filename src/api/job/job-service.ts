@@ -1,0 +1,74 @@
+import type { Registry } from "../../core/kinds/registry.ts";
+import type { LogTemplate } from "../../core/pods/pod-config.ts";
+import type { CancelJobRequest, DeleteJobRequest, JobService } from "../../gen/gangway/v1/job_service_pb.ts";
+import type { Clock } from "../../runtime/clock.ts";
+import type { JobIntake, JobLogs, JobReads, JobWatch } from "../ports.ts";
+import type { ServiceHandlers } from "../rpc/handler.ts";
+import { failedPrecondition, notFound, type OnInternalError } from "../rpc/rpc-error.ts";
+import { batchCreateJobs } from "./batch-create-jobs.ts";
+import { recordOf, toProtoJob } from "./convert-job.ts";
+import { namespaceOf } from "./convert-sent.ts";
+import { createJob } from "./create-job.ts";
+import { explainJob } from "./explain-job.ts";
+import { listKinds } from "./list-kinds.ts";
+import { getJob, listJobEvents, listJobs } from "./read-jobs.ts";
+import { streamJobLogs } from "./stream-job-logs.ts";
+import { updateJob } from "./update-job.ts";
+import { watchJobs } from "./watch-jobs.ts";
+
+type JobPorts = {
+  readonly kinds: Registry;
+  readonly intake: JobIntake;
+  readonly reads: JobReads;
+  readonly watch: JobWatch;
+  readonly logs: JobLogs;
+  readonly logTemplates?: () => readonly LogTemplate[];
+  readonly clock: Clock;
+  readonly onInternalError: OnInternalError;
+};
+
+export function jobService({
+  kinds,
+  intake,
+  reads,
+  watch,
+  logs,
+  logTemplates = () => [],
+  clock,
+  onInternalError,
+}: JobPorts): ServiceHandlers<typeof JobService> {
+  return {
+    createJob: (request, context) => createJob(intake, request, context),
+    batchCreateJobs: (request, context) => batchCreateJobs({ intake, onInternalError }, request, context),
+    getJob: (request) => getJob({ reads, kinds, logTemplates }, request),
+    listJobs: (request) => listJobs(reads, request),
+    watchJobs: (request, context) => watchJobs(watch, request, context),
+    updateJob: (request) => updateJob(intake, request),
+    cancelJob: (request) => cancelJob(intake, request),
+    deleteJob: (request) => deleteJob(intake, request),
+    explainJob: (request) => explainJob({ reads, kinds }, request),
+    listJobEvents: (request) => listJobEvents(reads, request),
+    listKinds: async () => listKinds(kinds),
+    streamJobLogs: (request, context) => streamJobLogs({ kinds, reads, watch, logs, clock }, request, context),
+  };
+}
+
+/** Cancels a job. Succeeds again for a cancelled job; throws for a job that had ended before. */
+async function cancelJob(intake: JobIntake, request: CancelJobRequest) {
+  const job = { namespace: namespaceOf(request), name: request.name };
+  const outcome = await intake.cancel(job, request.reason);
+  const name = `${job.namespace}/${job.name}`;
+  if (outcome.kind === "notFound") throw notFound({ type: "job", name });
+  if (outcome.kind === "terminal") {
+    const description = `has already ended: it is ${outcome.job.status.phase}`;
+    throw failedPrecondition({ type: "JOB_TERMINAL", subject: `job ${name}`, description });
+  }
+  return { job: toProtoJob(recordOf(outcome.job), "BASIC") };
+}
+
+async function deleteJob(intake: JobIntake, request: DeleteJobRequest) {
+  const job = { namespace: namespaceOf(request), name: request.name };
+  const outcome = await intake.remove(job);
+  if (outcome.kind === "notFound") throw notFound({ type: "job", name: `${job.namespace}/${job.name}` });
+  return { job: toProtoJob(recordOf(outcome.job), "BASIC") };
+}

@@ -1,0 +1,73 @@
+import { create, toBinary } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import type { ShownEvent } from "../../core/job/event.ts";
+import type { JobOrder } from "../../core/job/list.ts";
+import { logLinks } from "../../core/kinds/log-links.ts";
+import type { Registry } from "../../core/kinds/registry.ts";
+import type { LogTemplate } from "../../core/pods/pod-config.ts";
+import {
+  type GetJobRequest,
+  JobView,
+  type ListJobEventsRequest,
+  type ListJobsRequest,
+  ListJobsResponseSchema,
+} from "../../gen/gangway/v1/job_service_pb.ts";
+import type { JobReads } from "../ports.ts";
+import { badPageToken, notFound } from "../rpc/rpc-error.ts";
+import { toProtoJob, type View } from "./convert-job.ts";
+import { jobFilter, namespaceOf } from "./convert-sent.ts";
+
+const PAGE_SIZE_DEFAULT = 100;
+/**
+ * gRPC clients refuse messages over 4 MiB by default. Pages with templates are made shorter until they fit.
+ */
+const PAGE_BYTES_MAX = 3.5 * 1024 * 1024;
+
+export async function getJob(
+  {
+    reads,
+    kinds,
+    logTemplates,
+  }: { readonly reads: JobReads; readonly kinds: Registry; readonly logTemplates: () => readonly LogTemplate[] },
+  request: GetJobRequest,
+) {
+  const namespace = namespaceOf(request);
+  const which = request.uid === "" ? { namespace, name: request.name } : { uid: request.uid.toLowerCase() };
+  const shown = await reads.getJob(which);
+  if (shown === null) throw notFound({ type: "job", name: request.uid || `${namespace}/${request.name}` });
+  const kind = kinds.kindOf(shown.job.spec.kind);
+  const job = { ...shown, alone: { kind, logs: logLinks(shown.job, kind, logTemplates()) } };
+  return { job: toProtoJob(job, request.view === JobView.BASIC ? "BASIC" : "FULL") };
+}
+
+export async function listJobs(reads: JobReads, request: ListJobsRequest) {
+  const query = {
+    filter: jobFilter(request.filter),
+    order: (request.orderBy || "create_time") as JobOrder,
+    after: request.pageToken || null,
+  };
+  const view: View = request.view === JobView.FULL ? "FULL" : "BASIC";
+  for (let pageSize = request.pageSize || PAGE_SIZE_DEFAULT; ; pageSize = Math.ceil(pageSize / 4)) {
+    const page = await reads.listJobs({ ...query, pageSize });
+    if (page === "badCursor") throw badPageToken();
+    const response = create(ListJobsResponseSchema, {
+      jobs: page.jobs.map((shown) => toProtoJob(shown, view)),
+      nextPageToken: page.next ?? "",
+      totalEstimate: page.total,
+    });
+    if (pageSize === 1 || toBinary(ListJobsResponseSchema, response).length <= PAGE_BYTES_MAX) return response;
+  }
+}
+
+export async function listJobEvents(reads: JobReads, request: ListJobEventsRequest) {
+  const namespace = namespaceOf(request);
+  const pageSize = request.pageSize || PAGE_SIZE_DEFAULT;
+  const page = await reads.listEvents({ namespace, name: request.name, pageSize, after: request.pageToken || null });
+  if (page === "badCursor") throw badPageToken();
+  if (page === "notFound") throw notFound({ type: "job", name: `${namespace}/${request.name}` });
+  return { events: page.events.map(toProtoEvent), nextPageToken: page.next ?? "" };
+}
+
+function toProtoEvent({ atMs, type, reason, message, version, jobUid }: ShownEvent) {
+  return { time: timestampFromMs(atMs), type, reason, message, resourceVersion: String(version), uid: jobUid };
+}

@@ -1,0 +1,146 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import type { LogLine, OpenLog } from "../../core/job/container-log.ts";
+import type { Job } from "../../core/job/job.ts";
+import type { Registry } from "../../core/kinds/registry.ts";
+import type { StreamJobLogsRequest, StreamJobLogsResponseSchema } from "../../gen/gangway/v1/job_service_pb.ts";
+import type { Clock } from "../../runtime/clock.ts";
+import { merge } from "../../runtime/merge.ts";
+import type { JobLogs, JobReads, JobWatch } from "../ports.ts";
+import type { CallContext } from "../rpc/call.ts";
+import { invalidFields, notFound, type RpcError, unavailable } from "../rpc/rpc-error.ts";
+import { namespaceOf } from "./convert-sent.ts";
+import { followReplica } from "./follow-replica.ts";
+import { FollowedJob } from "./followed-job.ts";
+import { logFailure, noPod, noSuchContainer, notStarted } from "./log-errors.ts";
+import { type LogReplica, replicasNamed, targetOf } from "./log-replicas.ts";
+
+type LogPorts = {
+  readonly kinds: Registry;
+  readonly reads: JobReads;
+  readonly watch: JobWatch;
+  readonly logs: JobLogs;
+  readonly clock: Clock;
+};
+
+type Response = MessageInitShape<typeof StreamJobLogsResponseSchema>;
+type Written = { readonly replica: LogReplica; readonly lines: readonly LogLine[] };
+
+/** Each followed replica holds a connection to its cluster. */
+const FOLLOWED_MAX = 100;
+
+/**
+ * Streams the logs of a job's replicas, one replica after the other. With `follow`, streams all of them at once until
+ * the job is over.
+ */
+export async function* streamJobLogs(
+  ports: LogPorts,
+  request: StreamJobLogsRequest,
+  context: CallContext,
+): AsyncIterable<Response> {
+  const which = { namespace: namespaceOf(request), name: request.name };
+  const shown = await ports.reads.getJob(which);
+  if (shown === null) throw notFound({ type: "job", name: `${which.namespace}/${which.name}` });
+  const kind = ports.kinds.kindOf(shown.job.spec.kind);
+  const { replica: named, container } = request;
+  const replicas = replicasNamed({ job: shown.job, kind }, { named, container });
+  const written = request.follow
+    ? followAll(ports, { job: shown.job, replicas, request }, context.signal)
+    : readAll(ports, { job: shown.job, replicas, request }, context.signal);
+  for await (const { replica, lines } of written) {
+    yield { lines: lines.map((line) => toProtoLine(replica, line, request.timestamps)) };
+  }
+}
+
+function toProtoLine({ key, container }: LogReplica, { timeNs, text, partial }: LogLine, timestamps: boolean) {
+  const time = timestamps && timeNs !== null ? { time: toTimestamp(timeNs) } : {};
+  return { replica: key, container, text, partial, ...time };
+}
+
+function toTimestamp(timeNs: bigint): Pick<Timestamp, "seconds" | "nanos"> {
+  return { seconds: timeNs / 1_000_000_000n, nanos: Number(timeNs % 1_000_000_000n) };
+}
+
+type LogSelection = {
+  readonly job: Job;
+  readonly replicas: readonly LogReplica[];
+  readonly request: StreamJobLogsRequest;
+};
+
+async function* followAll(
+  ports: LogPorts,
+  { job, replicas, request }: LogSelection,
+  signal: AbortSignal,
+): AsyncGenerator<Written> {
+  if (replicas.length > FOLLOWED_MAX) {
+    const message =
+      `selects ${replicas.length} replicas, but at most ${FOLLOWED_MAX} can be followed at the same time: ` +
+      "name one replica or one type";
+    throw invalidFields([{ field: "replica", message }]);
+  }
+  const left = new AbortController();
+  const until = AbortSignal.any([signal, left.signal]);
+  const followed = new FollowedJob(ports, job);
+  const tailLines = request.tailLines === undefined ? null : Number(request.tailLines);
+  const { logs, clock } = ports;
+  void followed.run(until);
+  try {
+    yield* merge(
+      replicas.map(async function* (replica): AsyncGenerator<Written> {
+        for await (const lines of followReplica({ logs, clock, job: followed, tailLines }, replica, until)) {
+          yield { replica, lines };
+        }
+      }),
+    );
+  } finally {
+    left.abort();
+  }
+}
+
+/** Reads one replica after the other. Skips replicas without a log; throws if none has one. */
+async function* readAll({ logs }: LogPorts, selection: LogSelection, signal: AbortSignal): AsyncGenerator<Written> {
+  let missing: RpcError | null = null;
+  let found = false;
+  for (const replica of selection.replicas) {
+    const opened = await openOnce(logs, { ...selection, replica }, signal);
+    if (signal.aborted) return;
+    if (opened.kind === "missing") {
+      missing ??= opened.error;
+      continue;
+    }
+    found = true;
+    for await (const lines of throwIfBroken(opened.lines, replica)) yield { replica, lines };
+  }
+  if (!found && missing !== null) throw missing;
+}
+
+/** Opens a log. `missing`: this replica has no log. Throws if the reason is not about this replica alone. */
+async function openOnce(
+  logs: JobLogs,
+  { job, replica, request }: LogSelection & { readonly replica: LogReplica },
+  signal: AbortSignal,
+): Promise<OpenLog | { readonly kind: "missing"; readonly error: RpcError }> {
+  const target = targetOf(job, replica);
+  const pod = target === null ? { kind: "absent" as const } : await logs.look(target, signal);
+  if (pod.kind === "failed") throw logFailure(job, replica, pod);
+  if (target === null || pod.kind === "absent") return { kind: "missing", error: noPod(job, replica) };
+  const container = pod.containers.find(({ name }) => name === replica.container);
+  if (container === undefined) throw noSuchContainer(replica, pod.containers);
+  if (container.state === "waiting") return { kind: "missing", error: notStarted(job, replica, container) };
+  const tailLines = request.tailLines === undefined ? null : Number(request.tailLines);
+  const wanted = { container: container.name, follow: false, previous: request.previous, tailLines, sinceTime: null };
+  const opened = await logs.open({ ...target, ...wanted }, signal);
+  if (opened.kind === "open") return opened;
+  const error = logFailure(job, replica, opened);
+  if (opened.status !== 400 && opened.status !== 404) throw error;
+  return { kind: "missing", error };
+}
+
+async function* throwIfBroken(lines: OpenLog["lines"], { key }: LogReplica): AsyncGenerator<readonly LogLine[]> {
+  try {
+    yield* lines;
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw unavailable("LOG_BROKEN_OFF", `the log of ${key} broke off: ${why}`);
+  }
+}

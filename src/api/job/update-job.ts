@@ -1,0 +1,106 @@
+import type { JobName, UpdateOutcome } from "../../core/job/requests.ts";
+import type { FieldNote } from "../../core/job/sent.ts";
+import type { WantedChange } from "../../core/kinds/change-job.ts";
+import { type Job, JobSchema } from "../../gen/gangway/v1/job_pb.ts";
+import type { UpdateJobRequest } from "../../gen/gangway/v1/job_service_pb.ts";
+import type { JobIntake } from "../ports.ts";
+import { checkRequest } from "../rpc/check-request.ts";
+import { failedPrecondition, invalidFields, notFound, staleVersion } from "../rpc/rpc-error.ts";
+import { recordOf, toProtoJob } from "./convert-job.ts";
+import { type JobMask, readJobMask } from "./update-mask.ts";
+
+const RESOURCE_VERSION = /^\d{0,15}$/;
+
+/** Changes the fields that the mask names. Repeating the change changes nothing more. */
+export async function updateJob(intake: JobIntake, request: UpdateJobRequest) {
+  const { job } = request;
+  const { mask, notes } = readJobMask(request.updateMask?.paths ?? []);
+  if (job === undefined) throw invalidFields([...notes, { field: "job", message: "must be set" }]);
+  const wrong = [...notes, ...checkIdentity(job), ...checkMasked(job, mask), ...missingReplicas(job, mask)];
+  if (wrong.length > 0) throw invalidFields(wrong);
+  const name = { namespace: job.metadata?.namespace || "default", name: job.metadata?.name ?? "" };
+  return { job: toProtoJob(recordOf(updated(await intake.change(name, wantedOf(job, mask)), name)), "FULL") };
+}
+
+function wantedOf({ metadata, spec }: Job, mask: JobMask): WantedChange {
+  const version = metadata?.resourceVersion ?? "";
+  return {
+    version: version === "" ? null : Number(version),
+    ...(mask.priority ? { priority: spec?.priority ?? 0 } : null),
+    ...(mask.suspend ? { suspend: spec?.runPolicy?.suspend ?? false } : null),
+    ...(mask.labels ? { labels: metadata?.labels ?? {} } : null),
+    ...(mask.roles.length > 0 ? { replicas: replicasOf(spec, mask) } : null),
+  };
+}
+
+function replicasOf(spec: Job["spec"], { roles }: JobMask): Record<string, number> {
+  const sent = Object.entries(spec?.replicaSpecs ?? {}).filter(([role]) => roles === "all" || roles.includes(role));
+  return Object.fromEntries(sent.map(([role, { replicas = 1 }]) => [role, replicas]));
+}
+
+function checkIdentity({ metadata }: Job): readonly FieldNote[] {
+  const notes: FieldNote[] = [];
+  if (!metadata?.name) notes.push({ field: "job.metadata.name", message: "must be set" });
+  if (!RESOURCE_VERSION.test(metadata?.resourceVersion ?? "")) {
+    notes.push({
+      field: "job.metadata.resource_version",
+      message: "must be empty or a version that was read: at most 15 digits",
+    });
+  }
+  return notes;
+}
+
+/** Checks the fields that are read against the proto's constraints. The rest of the job may be anything. */
+function checkMasked(job: Job, mask: JobMask): readonly FieldNote[] {
+  const read = (field: string) =>
+    /^metadata\.(name|namespace|resource_version)$/.test(field) ||
+    (mask.labels && field.startsWith("metadata.labels")) ||
+    (mask.roles.length > 0 && /^spec\.replica_specs\[.*\]\.replicas$/.test(field));
+  return checkRequest(JobSchema, job)
+    .filter(({ field }) => read(field))
+    .map(({ field, message }) => ({ field: `job.${field}`, message }));
+}
+
+/** Demands the numbers that the mask names: an omitted number must not become the default of one replica. */
+function missingReplicas({ spec }: Job, { roles }: JobMask): readonly FieldNote[] {
+  const given = spec?.replicaSpecs ?? {};
+  if (roles === "all" && Object.keys(given).length === 0) {
+    return [{ field: "job.spec.replica_specs", message: "must name the replica types whose numbers change" }];
+  }
+  const wanted = roles === "all" ? Object.keys(given) : roles;
+  return wanted
+    .filter((role) => !Object.hasOwn(given, role) || given[role]?.replicas === undefined)
+    .map((role) => ({
+      field: `job.spec.replica_specs[${role}].replicas`,
+      message: "must be set, because update_mask names it",
+    }));
+}
+
+/** Returns the job after the change. Throws if the change was refused. */
+function updated(outcome: UpdateOutcome, which: JobName) {
+  const name = `${which.namespace}/${which.name}`;
+  const subject = `job ${name}`;
+  switch (outcome.kind) {
+    case "changed":
+    case "unchanged":
+      return outcome.job;
+    case "notFound":
+      throw notFound({ type: "job", name });
+    case "stale":
+      throw staleVersion(subject);
+    case "invalid":
+      throw invalidFields(outcome.violations);
+    case "terminal": {
+      const description = `has already ended: it is ${outcome.job.status.phase}`;
+      throw failedPrecondition({ type: "JOB_TERMINAL", subject, description });
+    }
+    case "ending": {
+      const what = outcome.job.deleteTimeMs === null ? "cancelled" : "deleted";
+      throw failedPrecondition({ type: "JOB_ENDING", subject, description: `is being ${what}` });
+    }
+    case "fixedSize": {
+      const description = `cannot change its number of ${outcome.role} replicas while it is admitted: suspend it first`;
+      throw failedPrecondition({ type: "JOB_SIZE_FIXED", subject, description });
+    }
+  }
+}

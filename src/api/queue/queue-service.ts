@@ -1,0 +1,142 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import type { ChangeOutcome } from "../../core/admin/change-outcome.ts";
+import type { QueueOutcome, QueueRecord, QueueSettings } from "../../core/admin/queue.ts";
+import type { FieldNote } from "../../core/job/sent.ts";
+import type { TreeProblem } from "../../core/quota/check-tree.ts";
+import {
+  type FlavorQuota,
+  type Queue,
+  type QueueSchema,
+  type QueueService,
+  QueueStrategy,
+} from "../../gen/gangway/v1/queue_service_pb.ts";
+import type { Admin } from "../ports.ts";
+import { listAuditEntries } from "../resource-manager/quota-admin.ts";
+import type { TokenOperations } from "../resource-manager/quota-ports.ts";
+import { changedRecord, existingRecord } from "../rpc/admin-outcome.ts";
+import type { ServiceHandlers } from "../rpc/handler.ts";
+import { failedPrecondition, invalidFields } from "../rpc/rpc-error.ts";
+
+const STRATEGY = {
+  STRICT_FIFO: QueueStrategy.STRICT_FIFO,
+  BEST_EFFORT_FIFO: QueueStrategy.BEST_EFFORT_FIFO,
+} as const satisfies Readonly<Record<QueueRecord["strategy"], QueueStrategy>>;
+
+type QueuePorts = {
+  readonly admin: Admin;
+  readonly resources: TokenOperations;
+  /** Gives the counters the new limits and wakes the planner. */
+  readonly limitsChanged: () => Promise<void>;
+};
+
+export function queueService({ admin, resources, limitsChanged }: QueuePorts): ServiceHandlers<typeof QueueService> {
+  return {
+    createQueue: async ({ queue }) => {
+      const sent = sentQueue(queue);
+      const record = changedRecord(generalOutcome(await admin.createQueue(sent), sent.name), queueRef(sent.name));
+      await limitsChanged();
+      return { queue: toProtoQueue(record) };
+    },
+    getQueue: async ({ name }) => ({ queue: toProtoQueue(existingRecord(await admin.getQueue(name), queueRef(name))) }),
+    listQueues: async () => ({ queues: (await admin.listQueues()).map(toProtoQueue) }),
+    updateQueue: async ({ queue }) => {
+      const sent = sentQueue(queue);
+      const version = Number(queue?.resourceVersion ?? "");
+      const record = changedRecord(
+        generalOutcome(await admin.updateQueue({ ...sent, version }), sent.name),
+        queueRef(sent.name),
+      );
+      await limitsChanged();
+      return { queue: toProtoQueue(record) };
+    },
+    deleteQueue: async ({ name }) => {
+      changedRecord(await admin.deleteQueue(name), queueRef(name));
+      await limitsChanged();
+      return {};
+    },
+    listAuditEntries: (request) => listAuditEntries(resources, request),
+  };
+}
+
+function queueRef(name: string) {
+  return { type: "queue", name };
+}
+
+/** Throws the outcomes that only queues have; returns the others. */
+function generalOutcome(outcome: QueueOutcome, name: string): ChangeOutcome<QueueRecord> {
+  if (outcome.kind === "misplaced") {
+    throw invalidFields([{ field: "queue.parent", message: problemWords(outcome.problem) }]);
+  }
+  if (outcome.kind !== "apart") return outcome;
+  const { pool, domain, durability } = outcome;
+  const description =
+    `has a quota for pool ${pool}, which is in quota domain ${domain} with durability ${durability}; ` +
+    "pools of queues are in domain default with durability LEDGER";
+  throw failedPrecondition({ type: "QUEUE_APART", subject: `queue ${name}`, description });
+}
+
+function problemWords(problem: TreeProblem): string {
+  switch (problem.kind) {
+    case "unknownParent":
+      return `queue ${problem.parent} does not exist`;
+    case "circle":
+      return `must not put the queue below itself: ${problem.path.join(" is below ")}`;
+    case "tooDeep":
+      return `must not make a path to the root longer than ${problem.depthMax} queues`;
+  }
+}
+
+function sentQueue(queue: Queue | undefined): QueueSettings {
+  const parent = queue?.parent || null;
+  const sent = queue?.quotas ?? [];
+  const notes = sent.flatMap((quota, at) => quotaNotes(quota, { at, quotas: sent, parent }));
+  if (notes.length > 0) throw invalidFields(notes);
+  const strategy = queue?.strategy === QueueStrategy.STRICT_FIFO ? "STRICT_FIFO" : "BEST_EFFORT_FIFO";
+  const quotas = sent.map(({ flavor, resource, nominal, borrowingLimit, lendingLimit }) => ({
+    flavor,
+    resource,
+    nominal: Number(nominal),
+    ...(borrowingLimit === undefined ? {} : { borrowingLimit: Number(borrowingLimit) }),
+    ...(lendingLimit === undefined ? {} : { lendingLimit: Number(lendingLimit) }),
+  }));
+  return { name: queue?.name ?? "", parent, strategy, quotas };
+}
+
+function quotaNotes(
+  { flavor, borrowingLimit, lendingLimit }: FlavorQuota,
+  of: { readonly at: number; readonly quotas: readonly FlavorQuota[]; readonly parent: string | null },
+): readonly FieldNote[] {
+  const field = (name: string) => `queue.quotas[${of.at}].${name}`;
+  const notes: FieldNote[] = [];
+  if (of.quotas.findIndex((other) => other.flavor === flavor) < of.at) {
+    notes.push({
+      field: field("flavor"),
+      message: `must differ from the flavors of the other quotas, but ${flavor} is named twice`,
+    });
+  }
+  const message = "must not be set for a queue without a parent: there is no other queue to borrow from or lend to";
+  if (of.parent === null && borrowingLimit !== undefined) notes.push({ field: field("borrowing_limit"), message });
+  if (of.parent === null && lendingLimit !== undefined) notes.push({ field: field("lending_limit"), message });
+  return notes;
+}
+
+function toProtoQueue(record: QueueRecord): MessageInitShape<typeof QueueSchema> {
+  const used = Object.entries(record.used).map(([flavor, amount]) => [flavor, BigInt(amount)] as const);
+  return {
+    name: record.name,
+    strategy: STRATEGY[record.strategy],
+    parent: record.parent ?? "",
+    quotas: record.quotas.map(({ flavor, resource, nominal, borrowingLimit, lendingLimit }) => ({
+      flavor,
+      resource,
+      nominal: BigInt(nominal),
+      ...(borrowingLimit === undefined ? {} : { borrowingLimit: BigInt(borrowingLimit) }),
+      ...(lendingLimit === undefined ? {} : { lendingLimit: BigInt(lendingLimit) }),
+    })),
+    resourceVersion: String(record.version),
+    createTime: timestampFromMs(record.createTimeMs),
+    updateTime: timestampFromMs(record.updateTimeMs),
+    use: { used: Object.fromEntries(used), waitingJobs: record.waiting, admittedJobs: record.admitted },
+  };
+}

@@ -1,0 +1,51 @@
+import type {
+  AllocationPage,
+  AllocationQuery,
+  AuditPage,
+  AuditQuery,
+  ForcedRelease,
+  ForceReleaseAnswer,
+  PageRequest,
+  ReconcileAnswer,
+  ReconcileRequest,
+} from "../../core/quota/admin.ts";
+import type {
+  AllocateAnswer,
+  AllocateRequest,
+  LeaseRefusal,
+  ReleaseAnswer,
+  ReleaseLine,
+  RenewAnswer,
+  RenewRequest,
+  WaitAnswer,
+} from "../../core/quota/calls.ts";
+import type { PoolRegistration, RegisterOutcome, ShownPool } from "../../core/quota/pools.ts";
+
+/**
+ * The operations on tokens of pools. They throw `UnavailableError` while a store is away or a domain is being rebuilt.
+ * The requested change may then have happened.
+ */
+export type TokenOperations = {
+  /** Also gives the counters the new limits and wakes the planner. `version` 0: any version. */
+  readonly registerPool: (
+    registration: PoolRegistration,
+    version: number,
+    actor: string,
+  ) => Promise<RegisterOutcome<ShownPool>>;
+  /** Takes all lines or none. */
+  readonly allocate: (request: AllocateRequest) => Promise<AllocateAnswer>;
+  /** Releases each line on its own. The answers are in the order of the lines. */
+  readonly release: (lines: readonly ReleaseLine[]) => Promise<readonly ReleaseAnswer[]>;
+  /** Renews each line on its own, in order, or none if one is refused. */
+  readonly renew: (of: RenewRequest) => Promise<readonly RenewAnswer[] | LeaseRefusal>;
+  /** Waits for one line, until an answer other than `waiting`. The caller leaves the line when it leaves the loop. */
+  readonly wait: (request: AllocateRequest, signal: AbortSignal) => AsyncIterable<WaitAnswer>;
+  readonly getPool: (name: string) => Promise<ShownPool | null>;
+  readonly listPools: (
+    query: PageRequest & { readonly prefix: string },
+  ) => Promise<{ readonly pools: readonly ShownPool[]; readonly next: string | null } | "badCursor">;
+  readonly listAllocations: (query: AllocationQuery) => Promise<AllocationPage | "badCursor" | "noGrantTimes">;
+  readonly forceRelease: (forced: ForcedRelease) => Promise<ForceReleaseAnswer>;
+  readonly reconcile: (request: ReconcileRequest) => Promise<ReconcileAnswer>;
+  readonly listAudit: (query: AuditQuery) => Promise<AuditPage | "badCursor">;
+};

@@ -1,0 +1,86 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { ReleaseAnswer, ReleaseLine, RenewAnswer } from "../../core/quota/calls.ts";
+import {
+  type BatchReleaseResourcesRequest,
+  ReleaseOutcome,
+  type ReleaseResourceRequest,
+  type RenewAllocationsRequest,
+  RenewResult_Outcome as Renewal,
+  type RenewResultSchema,
+} from "../../gen/gangway/v1/resource_manager_pb.ts";
+import { invariant } from "../../runtime/assert.ts";
+import { toTimestamp } from "../job/convert-job.ts";
+import type { CallContext } from "../rpc/call.ts";
+import { mergeNotes } from "../rpc/check-request.ts";
+import { invalidFields } from "../rpc/rpc-error.ts";
+import { spanMs } from "./convert-quota.ts";
+import { leaseTooLong, otherHolder, otherScope, unknownPool } from "./quota-errors.ts";
+import type { TokenOperations } from "./quota-ports.ts";
+import { duplicateTokens, tokenOf } from "./token-lines.ts";
+
+const RELEASE: Readonly<Record<ReleaseAnswer["kind"], ReleaseOutcome>> = {
+  released: ReleaseOutcome.RELEASED,
+  notHeld: ReleaseOutcome.NOT_HELD,
+  otherHolder: ReleaseOutcome.OTHER_HOLDER,
+  otherScope: ReleaseOutcome.OTHER_SCOPE,
+  unknownPool: ReleaseOutcome.UNKNOWN_POOL,
+};
+
+const RENEWAL = {
+  lost: Renewal.LOST,
+  otherHolder: Renewal.OTHER_HOLDER,
+  unknownPool: Renewal.UNKNOWN_POOL,
+} as const;
+
+export async function release(resources: TokenOperations, request: ReleaseResourceRequest, context: CallContext) {
+  const line = toLine(request, context);
+  const [answer] = await resources.release([line]);
+  invariant(answer !== undefined, "every line of a release is answered");
+  if (answer.kind === "otherHolder") throw otherHolder(line);
+  if (answer.kind === "otherScope") throw otherScope(line, answer);
+  if (answer.kind === "unknownPool") throw unknownPool(line.pool);
+  return { outcome: RELEASE[answer.kind] };
+}
+
+export async function batchRelease(
+  resources: TokenOperations,
+  request: BatchReleaseResourcesRequest,
+  context: CallContext,
+) {
+  refuse(request, context);
+  const answers = await resources.release(request.lines.map((line) => toLine(line, context)));
+  return { outcomes: answers.map(({ kind }) => RELEASE[kind]) };
+}
+
+export async function renew(resources: TokenOperations, request: RenewAllocationsRequest, context: CallContext) {
+  refuse(request, context);
+  const { holder, lines, lease } = request;
+  const answers = await resources.renew({
+    holder: holder || context.identity,
+    lines: lines.map(tokenOf),
+    leaseMs: lease === undefined ? null : spanMs(lease),
+  });
+  if ("kind" in answers) throw leaseTooLong("lease", answers.maxLeaseMs);
+  return { results: answers.map(toResult) };
+}
+
+function toLine(request: ReleaseResourceRequest, { identity }: CallContext): ReleaseLine {
+  const { holder, project, namespace } = request;
+  return {
+    ...tokenOf(request),
+    holder: holder || identity,
+    project: project || null,
+    namespace: namespace || null,
+  };
+}
+
+function toResult(answer: RenewAnswer): MessageInitShape<typeof RenewResultSchema> {
+  if (answer.kind !== "renewed") return { outcome: RENEWAL[answer.kind] };
+  return { outcome: Renewal.RENEWED, expireTime: toTimestamp(answer.expireTimeMs), fence: answer.fence };
+}
+
+/** Throws everything that is wrong with a batch in one error. */
+function refuse({ lines }: { readonly lines: Parameters<typeof duplicateTokens>[0] }, { violations }: CallContext) {
+  const notes = mergeNotes(violations, duplicateTokens(lines));
+  if (notes.length > 0) throw invalidFields(notes);
+}

@@ -1,0 +1,29 @@
+import type { ChangeOutcome } from "../../core/admin/change-outcome.ts";
+import { alreadyExists, failedPrecondition, notFound, staleVersion } from "./rpc-error.ts";
+
+/** Returns the record after a change of a queue, namespace, cluster or pool. Throws if the change was refused. */
+export function changedRecord<T>(
+  outcome: ChangeOutcome<T>,
+  resource: { readonly type: string; readonly name: string },
+): T {
+  const subject = `${resource.type} ${resource.name}`;
+  const prefix = resource.type.toUpperCase();
+  switch (outcome.kind) {
+    case "done":
+      return outcome.record;
+    case "exists":
+      throw alreadyExists(`${prefix}_EXISTS`, `${subject} exists`);
+    case "notFound":
+      throw notFound(resource);
+    case "stale":
+      throw staleVersion(subject);
+    case "inUse":
+      throw failedPrecondition({ type: `${prefix}_IN_USE`, subject, description: `is in use by ${outcome.by}` });
+  }
+}
+
+/** Returns the record. Throws NOT_FOUND for null. */
+export function existingRecord<T>(record: T | null, resource: { readonly type: string; readonly name: string }): T {
+  if (record === null) throw notFound(resource);
+  return record;
+}

@@ -1,0 +1,159 @@
+/**
+ * Gives every call the same treatment: a client gets all errors of its request at once, and a status for every failure.
+ */
+import type { DescMessage, DescMethod, DescService, Message, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
+import {
+  type handleBidiStreamingCall,
+  type handleServerStreamingCall,
+  type handleUnaryCall,
+  type Metadata,
+  type Server,
+  type ServerDuplexStream,
+  status,
+  type UntypedServiceImplementation,
+} from "@grpc/grpc-js";
+import type { FieldNote } from "../../core/job/sent.ts";
+import { invariant } from "../../runtime/assert.ts";
+import { type CallContext, type CallEnvironment, callController, IDENTITY, runStream } from "./call.ts";
+import { checkRequest } from "./check-request.ts";
+import { invalidFields, toStatus, undecodable } from "./rpc-error.ts";
+import { type Decoded, encode, serviceDefinition } from "./service-definition.ts";
+
+/** Answers one call: with a promise for a unary method, with an iterable for a streaming one. */
+type MethodHandler<Method> = Method extends {
+  readonly methodKind: infer Kind;
+  readonly input: infer Input extends DescMessage;
+  readonly output: infer Output extends DescMessage;
+}
+  ? Kind extends "unary"
+    ? (request: MessageShape<Input>, context: CallContext) => Promise<MessageInitShape<Output>>
+    : Kind extends "server_streaming"
+      ? (request: MessageShape<Input>, context: CallContext) => AsyncIterable<MessageInitShape<Output>>
+      : (requests: AsyncIterable<MessageShape<Input>>, context: CallContext) => AsyncIterable<MessageInitShape<Output>>
+  : never;
+
+/** One handler for each method of a service. */
+export type ServiceHandlers<Service extends { readonly method: object }> = {
+  readonly [Name in keyof Service["method"]]: MethodHandler<Service["method"][Name]>;
+};
+
+/**
+ * Methods whose handlers also get requests that break the proto's constraints. They check further and answer with all
+ * errors at once.
+ */
+const SEE_INVALID: ReadonlySet<string> = new Set([
+  "gangway.v1.JobService.CreateJob",
+  "gangway.v1.ResourceManager.BatchAllocateResources",
+  "gangway.v1.ResourceManager.BatchReleaseResources",
+  "gangway.v1.ResourceManager.RenewAllocations",
+]);
+
+/** Methods whose handlers check each item of the named field by themselves. */
+const CHECK_ITEMS: Readonly<Record<string, string>> = { "gangway.v1.JobService.BatchCreateJobs": "requests" };
+
+/** Adds a service to the server. Every call is decoded, checked, handled and answered here. */
+export function serve<Service extends { readonly method: object }>(
+  server: Server,
+  service: Service & DescServiceLike,
+  handlers: ServiceHandlers<Service>,
+  environment: CallEnvironment,
+): void {
+  const implementation: UntypedServiceImplementation = {};
+  for (const method of service.methods) {
+    const handler = (handlers as Readonly<Record<string, unknown>>)[method.localName];
+    invariant(typeof handler === "function", `${service.typeName} handles ${method.name}`);
+    implementation[method.localName] = grpcHandler(method, handler as AnyHandler, environment);
+  }
+  server.addService(serviceDefinition(service as unknown as DescService), implementation);
+}
+
+type DescServiceLike = Pick<DescService, "typeName" | "methods">;
+type AnyHandler = (input: unknown, context: CallContext) => unknown;
+
+function grpcHandler(method: DescMethod, handler: AnyHandler, environment: CallEnvironment) {
+  switch (method.methodKind) {
+    case "unary":
+      return unary(method, handler as UnaryHandler, environment);
+    case "server_streaming":
+      return serverStreaming(method, handler as StreamHandler, environment);
+    case "bidi_streaming":
+      return bidiStreaming(method, handler as StreamHandler, environment);
+    case "client_streaming":
+      throw new Error(`${method.name}: client streaming is not served`);
+  }
+}
+
+type UnaryHandler = (request: Message, context: CallContext) => Promise<MessageInitShape<DescMessage>>;
+type StreamHandler = (input: unknown, context: CallContext) => AsyncIterable<MessageInitShape<DescMessage>>;
+
+function unary(
+  method: DescMethod,
+  handler: UnaryHandler,
+  environment: CallEnvironment,
+): handleUnaryCall<Decoded, Buffer> {
+  return (call, callback) => {
+    const run = async () => {
+      try {
+        const { request, violations } = accept(method, call.request);
+        const { signal } = callController(call);
+        const response = await handler(request, { signal, identity: IDENTITY, violations });
+        return { code: status.OK, response: encode(method.output, response) } as const;
+      } catch (cause) {
+        const failure = toStatus(cause, environment.onInternalError);
+        return { code: failure.code ?? status.UNKNOWN, failure } as const;
+      }
+    };
+    void observed(method, call.metadata, environment, run).then((answer) => {
+      if ("failure" in answer) callback(answer.failure);
+      else callback(null, answer.response);
+    });
+  };
+}
+
+function observed<T extends { readonly code: number }>(
+  method: DescMethod,
+  metadata: Metadata,
+  { observe }: CallEnvironment,
+  run: () => Promise<T>,
+): Promise<T> {
+  if (observe === undefined) return run();
+  return observe({ method: `${method.parent.typeName}/${method.name}`, headers: metadata.getMap() }, run);
+}
+
+function serverStreaming(
+  method: DescMethod,
+  handler: StreamHandler,
+  environment: CallEnvironment,
+): handleServerStreamingCall<Decoded, Buffer> {
+  return (call) => {
+    const start = (context: CallContext) => {
+      const { request, violations } = accept(method, call.request);
+      return handler(request, { ...context, violations });
+    };
+    runStream({ call, method, start, environment });
+  };
+}
+
+function bidiStreaming(
+  method: DescMethod,
+  handler: StreamHandler,
+  environment: CallEnvironment,
+): handleBidiStreamingCall<Decoded, Buffer> {
+  return (call) => {
+    runStream({ call, method, start: (context) => handler(acceptEach(method, call), context), environment });
+  };
+}
+
+async function* acceptEach(method: DescMethod, call: ServerDuplexStream<Decoded, Buffer>): AsyncIterable<Message> {
+  for await (const decoded of call) yield accept(method, decoded as Decoded).request;
+}
+
+/** Returns the request of a call. Throws INVALID_ARGUMENT with every error of the request. */
+function accept(method: DescMethod, decoded: Decoded): { request: Message; violations: readonly FieldNote[] } {
+  if (decoded.kind === "undecodable") throw undecodable(decoded.problem);
+  const name = `${method.parent.typeName}.${method.name}`;
+  const violations = checkRequest(method.input, decoded.message, CHECK_ITEMS[name]);
+  const seesInvalid = SEE_INVALID.has(name);
+  if (violations.length > 0 && !seesInvalid) throw invalidFields(violations);
+  return { request: decoded.message, violations };
+}

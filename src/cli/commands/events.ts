@@ -1,0 +1,46 @@
+import { create } from "@bufbuild/protobuf";
+import { type JobEvent, JobService, ListJobEventsResponseSchema } from "../../gen/gangway/v1/job_service_pb.ts";
+import { EXIT } from "../exit.ts";
+import { resolveJobName } from "../jobs/job-name.ts";
+import { namespaceOption, type OutputFormat, outputOption } from "../options.ts";
+import { ageCell } from "../output/job-text.ts";
+import { printResponse } from "../output/print.ts";
+import { examples, onRun, type Registrar, type Run } from "../run-command.ts";
+
+const PAGE_SIZE = 500;
+
+export function registerEvents(registrar: Registrar): void {
+  const command = registrar.program
+    .command("events")
+    .description("List the events of a job, oldest first")
+    .argument("<name>", "name of the job, as NAME or KIND/NAME")
+    .addOption(namespaceOption())
+    .addOption(outputOption())
+    .addHelpText("after", examples("gangway events llama-pretrain"));
+  type EventsOptions = { namespace: string; output: OutputFormat };
+  onRun<EventsOptions>(registrar, command, async (run, [argument = ""], { namespace, output }) => {
+    const events = await allEvents(run, { namespace, name: await resolveJobName(run, argument, namespace) });
+    const nowMs = run.deps.clock.nowMs();
+    printResponse(run, output, {
+      schema: ListJobEventsResponseSchema,
+      message: create(ListJobEventsResponseSchema, { events }),
+      names: events.map((event) => event.reason),
+      columns: [{ title: "AGE", align: "right" }, { title: "TYPE" }, { title: "REASON" }, { title: "MESSAGE" }],
+      rows: events.map((event) => [ageCell(event.time, nowMs), event.type, event.reason, event.message]),
+      none: "no events",
+    });
+    return EXIT.ok;
+  });
+}
+
+async function allEvents(run: Run, job: { readonly namespace: string; readonly name: string }): Promise<JobEvent[]> {
+  const events: JobEvent[] = [];
+  let pageToken = "";
+  do {
+    const request = { ...job, pageSize: PAGE_SIZE, pageToken };
+    const page = await run.client.call(JobService.method.listJobEvents, request);
+    events.push(...page.events);
+    pageToken = page.nextPageToken;
+  } while (pageToken !== "");
+  return events;
+}

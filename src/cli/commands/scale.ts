@@ -1,0 +1,31 @@
+import { EXIT, usageFailure } from "../exit.ts";
+import { resolveJobName } from "../jobs/job-name.ts";
+import { partialSpec, updateJob } from "../jobs/update-job.ts";
+import { namespaceOption } from "../options.ts";
+import { examples, onRun, type Registrar } from "../run-command.ts";
+
+export function registerScale(registrar: Registrar): void {
+  const command = registrar.program
+    .command("scale")
+    .summary("Change the number of replicas of a job")
+    .description(
+      "Change the number of replicas of a job. While the job is admitted, this works only if its kind is elastic.",
+    )
+    .argument("<name>", "name of the job, as NAME or KIND/NAME")
+    .argument("<type=replicas...>", "replica types with their new numbers, e.g. Worker=8")
+    .addOption(namespaceOption())
+    .addHelpText("after", examples("gangway scale llama-pretrain Worker=8"));
+  onRun<{ namespace: string }>(registrar, command, async (run, [argument = "", ...pairs], { namespace }) => {
+    const replicaSpecs = Object.fromEntries(pairs.map(parseReplicas));
+    const job = { namespace, name: await resolveJobName(run, argument, namespace) };
+    const update = { spec: partialSpec({ replicaSpecs }), paths: ["spec.replica_specs.*.replicas"] };
+    await updateJob(run, job, "scaled", update);
+    return EXIT.ok;
+  });
+}
+
+function parseReplicas(pair: string): [string, { replicas: number }] {
+  const [, role = "", count = ""] = /^([^=]+)=(\d{1,9})$/.exec(pair) ?? [];
+  if (role === "") throw usageFailure(`replicas must be TYPE=NUMBER, e.g. Worker=8, not ${pair}`);
+  return [role, { replicas: Number(count) }];
+}

@@ -1,0 +1,27 @@
+import { JobView } from "../../gen/gangway/v1/job_service_pb.ts";
+import { getJobsByName } from "../jobs/job-name.ts";
+import { waitForEnd } from "../jobs/wait-for-end.ts";
+import { namespaceOption, timeoutOption } from "../options.ts";
+import { examples, onRun, type Registrar } from "../run-command.ts";
+
+export function registerWait(registrar: Registrar): void {
+  const command = registrar.program
+    .command("wait")
+    .summary("Wait until jobs have ended")
+    .description(
+      "Wait until jobs have ended, and print each change.\n" +
+        "Exit status: 0 if all jobs succeeded, 1 if one did not, 124 after the timeout.",
+    )
+    .argument("<name...>", "names of jobs, as NAME or KIND/NAME")
+    .addOption(namespaceOption())
+    .addOption(timeoutOption())
+    .addHelpText(
+      "after",
+      examples("gangway wait llama-pretrain", "gangway wait llama-pretrain bert-finetune --timeout 1h"),
+    );
+  type WaitOptions = { namespace: string; timeout?: number };
+  onRun<WaitOptions>(registrar, command, async (run, names, { namespace, timeout }) => {
+    const jobs = await getJobsByName(run, names, { namespace, view: JobView.FULL });
+    return waitForEnd(run, jobs, { timeoutMs: timeout ?? null, report: (line) => run.deps.stdout(`${line}\n`) });
+  });
+}

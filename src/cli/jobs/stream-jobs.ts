@@ -1,0 +1,105 @@
+import type { MessageInitShape, UnknownEnum } from "@bufbuild/protobuf";
+import { status } from "@grpc/grpc-js";
+import type { Job } from "../../gen/gangway/v1/job_pb.ts";
+import { type JobFilterSchema, JobService, WatchJobsResponse_Type } from "../../gen/gangway/v1/job_service_pb.ts";
+import { CommandFailure, EXIT } from "../exit.ts";
+import { isServiceError, retryDelayMs } from "../rpc/rpc-failure.ts";
+import type { Run } from "../run-command.ts";
+
+/**
+ * One event of a stream of jobs. `changed` and `deleted` carry the job. `listed` follows the last job that existed when
+ * the stream began. After `relisting`, everything received so far is void: the stream lists all jobs again.
+ */
+export type JobStreamEvent =
+  | { readonly kind: "changed" | "deleted"; readonly job: Job }
+  | { readonly kind: "listed" }
+  | { readonly kind: "relisting" };
+
+type StreamJobsOptions = {
+  readonly filter: MessageInitShape<typeof JobFilterSchema>;
+  /** True: retries also if the first call fails. False: throws then. */
+  readonly retriesFirstCall: boolean;
+  readonly signal: AbortSignal;
+};
+
+/** Codes of a service that restarts, or that ends a stream. */
+const RETRIED_CODES: readonly number[] = [
+  status.UNAVAILABLE,
+  status.RESOURCE_EXHAUSTED,
+  status.DEADLINE_EXCEEDED,
+  status.ABORTED,
+];
+const BACKOFF_MS_MIN = 200;
+const BACKOFF_MS_MAX = 5000;
+/** A restart takes less than this. After a longer silence the stream fails. */
+const SILENCE_MS_MAX = 60_000;
+
+/**
+ * Streams jobs until `signal` is aborted. If the connection breaks, it retries and continues from the last cursor.
+ * Throws errors that a retry cannot help.
+ */
+export async function* streamJobs(run: Run, options: StreamJobsOptions): AsyncGenerator<JobStreamEvent> {
+  const { clock } = run.deps;
+  const state: StreamState = {
+    cursor: "",
+    lastMessageMs: options.retriesFirstCall ? clock.monotonicMs() : Number.NEGATIVE_INFINITY,
+    backoffMs: BACKOFF_MS_MIN,
+  };
+  while (!options.signal.aborted) {
+    let pauseMs = state.backoffMs;
+    try {
+      yield* streamOnce(run, options, state);
+    } catch (error) {
+      if (options.signal.aborted) return;
+      pauseMs = retryPauseMs(error, clock.monotonicMs(), state);
+    }
+    await pause(run, options, pauseMs);
+    state.backoffMs = Math.min(BACKOFF_MS_MAX, state.backoffMs * 2);
+    if (state.cursor === "") yield { kind: "relisting" };
+  }
+}
+
+/** Where to continue, when the last message came, and how long to wait before the next retry. */
+type StreamState = { cursor: string; lastMessageMs: number; backoffMs: number };
+
+/** Throws the error if a retry cannot help, or if the service has been silent for too long. */
+function retryPauseMs(error: unknown, nowMs: number, state: StreamState): number {
+  const silenceMs = nowMs - state.lastMessageMs;
+  if (!isServiceError(error) || !RETRIED_CODES.includes(error.code) || silenceMs > SILENCE_MS_MAX) throw error;
+  return Math.max(state.backoffMs, retryDelayMs(error) ?? 0);
+}
+
+async function pause(run: Run, options: StreamJobsOptions, pauseMs: number): Promise<void> {
+  const { clock, signal: interrupted } = run.deps;
+  await clock.sleep(pauseMs, AbortSignal.any([options.signal, interrupted]));
+  if (interrupted.aborted) throw new CommandFailure(EXIT.interrupted, []);
+}
+
+/** Makes one call, from `state.cursor` on, and keeps `state` up to date. */
+async function* streamOnce(run: Run, options: StreamJobsOptions, state: StreamState): AsyncGenerator<JobStreamEvent> {
+  const request = { filter: options.filter, cursor: state.cursor };
+  let isListing = state.cursor === "";
+  for await (const { type, job, cursor } of run.client.stream(JobService.method.watchJobs, request, options.signal)) {
+    state.lastMessageMs = run.deps.clock.monotonicMs();
+    state.backoffMs = BACKOFF_MS_MIN;
+    const event = eventOf(type, job);
+    if (event?.kind === "relisting") isListing = true;
+    if (event?.kind === "listed") isListing = false;
+    if (event !== null) yield event;
+    // The cursor moves only after the event was handled, and never within a listing: a retry then repeats the event.
+    if (!isListing) state.cursor = cursor;
+  }
+}
+
+function eventOf(type: WatchJobsResponse_Type | UnknownEnum, job: Job | undefined): JobStreamEvent | null {
+  switch (type) {
+    case WatchJobsResponse_Type.BOOKMARK:
+      return { kind: "listed" };
+    case WatchJobsResponse_Type.GAP:
+      return { kind: "relisting" };
+    case WatchJobsResponse_Type.DELETED:
+      return job === undefined ? null : { kind: "deleted", job };
+    default:
+      return job === undefined ? null : { kind: "changed", job };
+  }
+}

@@ -1,0 +1,60 @@
+import type { Job } from "../../gen/gangway/v1/job_pb.ts";
+import { CommandFailure, EXIT } from "../exit.ts";
+import type { Run } from "../run-command.ts";
+import { type JobStreamEvent, streamJobs } from "./stream-jobs.ts";
+
+type WaitForDeletionOptions = {
+  readonly namespace: string;
+  /** Null: no timeout. */
+  readonly timeoutMs: number | null;
+  /** Called once for each job, as soon as it is deleted. */
+  readonly onDeleted: (job: Job) => void;
+};
+
+/** Waits until these jobs of one namespace are deleted. A new job of the same name has another uid and is ignored. */
+export async function waitForDeletion(
+  run: Run,
+  jobs: readonly Job[],
+  options: WaitForDeletionOptions,
+): Promise<number> {
+  const stop = new AbortController();
+  if (options.timeoutMs !== null) {
+    void run.deps.clock.sleep(options.timeoutMs, stop.signal).then(() => stop.abort());
+  }
+  const left = new Map(jobs.map((job) => [job.metadata?.uid ?? "", job]));
+  const listed = new Set<string>();
+  const filter = { namespace: options.namespace, names: jobs.map((job) => job.metadata?.name ?? "") };
+  try {
+    for await (const event of streamJobs(run, { filter, retriesFirstCall: true, signal: stop.signal })) {
+      for (const uid of deletedBy(event, { left, listed })) {
+        const job = left.get(uid);
+        if (job !== undefined && left.delete(uid)) options.onDeleted(job);
+      }
+      if (left.size === 0) return EXIT.ok;
+    }
+  } finally {
+    stop.abort();
+  }
+  throw new CommandFailure(EXIT.timedOut, [
+    `error: timed out: ${left.size} of ${jobs.length} jobs are not deleted yet; "gangway list" shows them`,
+  ]);
+}
+
+/** Returns the uids of the jobs that this event shows to be deleted. `listed` collects the uids of a listing. */
+function deletedBy(
+  event: JobStreamEvent,
+  { left, listed }: { readonly left: ReadonlyMap<string, Job>; readonly listed: Set<string> },
+): readonly string[] {
+  switch (event.kind) {
+    case "relisting":
+      listed.clear();
+      return [];
+    case "changed":
+      listed.add(event.job.metadata?.uid ?? "");
+      return [];
+    case "deleted":
+      return [event.job.metadata?.uid ?? ""];
+    case "listed":
+      return [...left.keys()].filter((uid) => !listed.has(uid));
+  }
+}

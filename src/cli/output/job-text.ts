@@ -1,0 +1,118 @@
+import { styleText } from "node:util";
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import { timestampMs } from "@bufbuild/protobuf/wkt";
+import { type Job, JobPhase, JobPhaseSchema, type TaskInfo, TaskPhaseSchema } from "../../gen/gangway/v1/job_pb.ts";
+import { usageFailure } from "../exit.ts";
+import { formatSpan } from "./duration.ts";
+import type { Column } from "./table.ts";
+
+export const TERMINAL: readonly number[] = [JobPhase.SUCCEEDED, JobPhase.FAILED, JobPhase.CANCELLED];
+
+/** `pytorchjob/llama`: kind and name, as kubectl prints them. */
+export function qualifiedName(job: Job): string {
+  return `${(job.spec?.kind ?? "job").toLowerCase()}/${job.metadata?.name ?? ""}`;
+}
+
+/** WAITING, RUNNING, …; `PHASE_12` for a phase of a newer service that this program does not know. */
+export function phaseWord(phase: number): string {
+  return JobPhaseSchema.values.find((value) => value.number === phase)?.localName ?? `PHASE_${phase}`;
+}
+
+/** Reads a phase: `waiting`, `WAITING` and `JOB_PHASE_WAITING` are the same. */
+export function parsePhase(text: string): JobPhase {
+  const word = text.toUpperCase().replace(/^JOB_PHASE_/, "");
+  const words = Object.keys(JobPhase).filter((name) => name !== "UNSPECIFIED");
+  if (!words.includes(word))
+    throw usageFailure(`there is no phase ${text}; use one of ${words.join(", ").toLowerCase()}`);
+  return JobPhase[word as keyof typeof JobPhase];
+}
+
+/** `3/4`: pods that run or have succeeded, of all pods; `-` for a job without pods. */
+export function podsCell(job: Job): string {
+  if (job.status?.totalReplicas === 0) return "-";
+  const replicas = Object.values(job.status?.replicaStatuses ?? {});
+  const up = replicas.reduce((sum, replica) => sum + replica.active + replica.succeeded, 0);
+  return `${up}/${job.status?.totalReplicas ?? 0}`;
+}
+
+/** In these phases the last report of a plugin is outdated. */
+const STOPPED_PHASES: readonly number[] = [JobPhase.CANCELLED, JobPhase.SUSPENDED];
+
+/** Why the job waits or failed, or the report of its plugin for a job without pods; else empty. */
+export function reasonCell(job: Job): string {
+  const { waiting, failure, phase = 0 } = job.status ?? {};
+  if (failure !== undefined) return sentence(failure.code, failure.message);
+  if (waiting === undefined && STOPPED_PHASES.includes(phase)) return "";
+  if (waiting === undefined) return job.status?.totalReplicas === 0 ? taskCell(job.status.info) : "";
+  const place = waiting.position > 0 ? `#${waiting.position} ` : "";
+  return place + sentence(waiting.reason, waiting.message);
+}
+
+/** `running: 3 of 7 parts`: the progress of a job that runs at an external service. */
+function taskCell(info: TaskInfo | undefined): string {
+  return info === undefined ? "" : sentence(taskPhaseWord(info.phase), info.reason);
+}
+
+/** `waiting for resources`, `running`, …; `phase 12` for a phase that this program does not know. */
+function taskPhaseWord(phase: number): string {
+  const name = TaskPhaseSchema.values.find((value) => value.number === phase)?.localName;
+  if (name === "UNSPECIFIED") return "unknown";
+  return name?.toLowerCase().replaceAll("_", " ") ?? `phase ${phase}`;
+}
+
+function sentence(reason: string, message: string): string {
+  return message === "" ? reason : `${reason}: ${message}`;
+}
+
+export function ageCell(time: Timestamp | undefined, nowMs: number): string {
+  return time === undefined ? "" : formatSpan(nowMs - timestampMs(time));
+}
+
+export function queueOf(job: Job): string {
+  return job.spec?.runPolicy?.schedulingPolicy?.queue ?? "";
+}
+
+const PHASE_STYLE = {
+  WAITING: "yellow",
+  RESTARTING: "yellow",
+  SUSPENDED: "gray",
+  RUNNING: "cyan",
+  SUCCEEDED: "green",
+  FAILED: "red",
+  CANCELLED: "gray",
+} as const;
+
+/** Colours a phase, padded or not. */
+export function paintPhase(cell: string): string {
+  const style = PHASE_STYLE[cell.trim() as keyof typeof PHASE_STYLE];
+  return style === undefined ? cell : styleText(style, cell, { validateStream: false });
+}
+
+/** A column of a table of jobs, and the function that fills its cells. */
+type JobColumn = Column & { readonly cell: (job: Job, nowMs: number) => string };
+
+const JOB_COLUMNS: readonly JobColumn[] = [
+  { title: "NAME", cell: (job) => job.metadata?.name ?? "" },
+  { title: "KIND", cell: (job) => job.spec?.kind ?? "" },
+  { title: "QUEUE", cell: queueOf },
+  { title: "PRIORITY", align: "right", cell: (job) => String(job.spec?.priority ?? 0) },
+  {
+    title: "PHASE",
+    paint: paintPhase,
+    cell: (job) => phaseWord(job.status?.phase ?? 0) + (job.status?.draining === true ? "+" : ""),
+  },
+  { title: "CLUSTER", cell: (job) => job.status?.admission?.cluster ?? "" },
+  { title: "PODS", align: "right", cell: podsCell },
+  { title: "AGE", align: "right", cell: (job, nowMs) => ageCell(job.metadata?.createTime, nowMs) },
+  { title: "REASON", cell: reasonCell },
+];
+const NAMESPACE_COLUMN: JobColumn = { title: "NAMESPACE", cell: (job) => job.metadata?.namespace ?? "" };
+
+/** Columns and rows of a table of jobs. */
+export function jobsTable(
+  jobs: readonly Job[],
+  options: { readonly nowMs: number; readonly withNamespace: boolean },
+): { readonly columns: readonly Column[]; readonly rows: readonly (readonly string[])[] } {
+  const columns = options.withNamespace ? [NAMESPACE_COLUMN, ...JOB_COLUMNS] : JOB_COLUMNS;
+  return { columns, rows: jobs.map((job) => columns.map((column) => column.cell(job, options.nowMs))) };
+}

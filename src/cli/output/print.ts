@@ -1,0 +1,57 @@
+import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
+import { toJson } from "@bufbuild/protobuf";
+import { stringify } from "yaml";
+import type { OutputFormat } from "../options.ts";
+import type { Run } from "../run-command.ts";
+import { type Column, renderTable } from "./table.ts";
+
+/** A response, with what each output format needs of it. */
+export type PrintableResponse<D extends DescMessage> = {
+  readonly schema: D;
+  readonly message: MessageShape<D>;
+  readonly names: readonly string[];
+  readonly columns: readonly Column[];
+  readonly rows: readonly (readonly string[])[];
+  /** Printed on stderr instead of an empty table. */
+  readonly none: string;
+};
+
+/** Prints a response in the format of `--output`. JSON and YAML are protobuf's JSON mapping. */
+export function printResponse<D extends DescMessage>(
+  run: Run,
+  format: OutputFormat,
+  response: PrintableResponse<D>,
+): void {
+  if (format === "name") printLines(run, response.names);
+  else if (format !== "table") run.deps.stdout(encodeMessage(format, response.schema, response.message));
+  else if (response.rows.length === 0) run.deps.stderr(`${response.none}\n`);
+  else printTable(run, response.columns, response.rows);
+}
+
+/** Prints the result of a change: one line of text instead of a table, or the response in another format. */
+export function printChange<D extends DescMessage>(
+  run: Run,
+  format: OutputFormat,
+  { line, ...response }: Pick<PrintableResponse<D>, "schema" | "message" | "names"> & { readonly line: string },
+): void {
+  if (format === "table") printLines(run, [line]);
+  else printResponse(run, format, { ...response, columns: [], rows: [], none: "" });
+}
+
+export function encodeMessage<D extends DescMessage>(
+  format: "json" | "yaml",
+  schema: D,
+  message: MessageShape<D>,
+): string {
+  const json = toJson(schema, message);
+  return format === "json" ? `${JSON.stringify(json, null, 2)}\n` : stringify(json);
+}
+
+export function printTable(run: Run, columns: readonly Column[], rows: readonly (readonly string[])[]): void {
+  const { isTty, columns: width, color } = run.deps;
+  printLines(run, renderTable(columns, rows, { columns: isTty ? width : null, color }));
+}
+
+export function printLines(run: Run, lines: readonly string[]): void {
+  if (lines.length > 0) run.deps.stdout(`${lines.join("\n")}\n`);
+}

@@ -1,0 +1,63 @@
+/** A column of a table. */
+export type Column = {
+  readonly title: string;
+  readonly align?: "right";
+  /** For tables that print one row at a time: the width that most cells fit. */
+  readonly minWidth?: number;
+  /** Adds colour to a padded cell. Must not change the visible width. */
+  readonly paint?: (cell: string) => string;
+};
+
+export type TableOptions = {
+  /** Lines are cut to this width. Null: not cut, for a file or a pipe. */
+  readonly columns: number | null;
+  readonly color: boolean;
+};
+
+const GAP = "  ";
+/** A last column narrower than this is unreadable: then it is not cut, and lines may wrap. */
+const LAST_WIDTH_MIN = 12;
+
+/** Returns the lines of a table, headings first. Empty cells are `-`. The last column is cut at the terminal's edge. */
+export function renderTable(
+  columns: readonly Column[],
+  rows: readonly (readonly string[])[],
+  options: TableOptions,
+): string[] {
+  const cells = rows.map((row) => columns.map((_, at) => oneLine(row[at] ?? "")));
+  const widths = columns.map((column, at) =>
+    Math.max(column.title.length, column.minWidth ?? 0, ...cells.map((row) => (row[at] ?? "").length)),
+  );
+  const last = columns.length - 1;
+  const before = widths.slice(0, last).reduce((sum, width) => sum + width + GAP.length, 0);
+  if (options.columns !== null && options.columns - before >= LAST_WIDTH_MIN) {
+    widths[last] = Math.min(widths[last] ?? 0, options.columns - before);
+  }
+  const line = (row: readonly string[], isHeading: boolean) =>
+    columns
+      .map((column, at) => {
+        const fitted = fit(row[at] ?? "", widths[at] ?? 0, column.align);
+        return options.color && !isHeading && column.paint !== undefined ? column.paint(fitted) : fitted;
+      })
+      .join(GAP)
+      .trimEnd();
+  return [
+    line(
+      columns.map((column) => column.title),
+      true,
+    ),
+    ...cells.map((row) => line(row, false)),
+  ];
+}
+
+function fit(cell: string, width: number, align: "right" | undefined): string {
+  if (cell.length > width) return `${cell.slice(0, Math.max(0, width - 1))}…`;
+  return align === "right" ? cell.padStart(width) : cell.padEnd(width);
+}
+
+/** Replaces control characters, so that text from others cannot break a line or control the terminal. */
+export function oneLine(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: this expression finds control characters
+  const clean = text.replaceAll(/[\u0000-\u001f\u007f-\u009f]+/g, " ").trim();
+  return clean === "" ? "-" : clean;
+}

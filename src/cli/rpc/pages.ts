@@ -1,0 +1,25 @@
+import type { Run } from "../run-command.ts";
+
+const PAGE_SIZE = 500;
+
+type FetchPage<T> = (page: { readonly pageSize: number; readonly pageToken: string }) => Promise<{
+  readonly items: readonly T[];
+  readonly next: string;
+}>;
+
+/** Fetches the pages of a list up to the limit; prints a note on stderr if there are more items. */
+export async function allPages<T>(
+  run: Run,
+  { limit, plural }: { readonly limit: number; readonly plural: string },
+  fetchPage: FetchPage<T>,
+): Promise<T[]> {
+  const items: T[] = [];
+  let pageToken = "";
+  do {
+    const page = await fetchPage({ pageSize: Math.min(PAGE_SIZE, limit - items.length), pageToken });
+    items.push(...page.items);
+    pageToken = page.next;
+  } while (pageToken !== "" && items.length < limit);
+  if (pageToken !== "") run.deps.stderr(`only the first ${limit} ${plural} are shown; use --limit to see more\n`);
+  return items;
+}

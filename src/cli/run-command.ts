@@ -1,0 +1,57 @@
+import type { Command } from "commander";
+import type { CliDeps } from "./deps.ts";
+import { usageFailure } from "./exit.ts";
+import { connect, type GangwayClient } from "./rpc/client.ts";
+import { isServiceError, rpcFailure } from "./rpc/rpc-failure.ts";
+
+/** Registers one command with the program. */
+export type Registrar = {
+  /** The parent: `gangway` itself, or a group such as `gangway queue`. */
+  readonly program: Command;
+  readonly deps: CliDeps;
+  /** Takes the exit status of the command that ran. */
+  readonly finish: (exitCode: number) => void;
+};
+
+/** The dependencies and the open client of a command that calls the service. */
+export type Run = { readonly deps: CliDeps; readonly client: GangwayClient };
+
+const DEFAULT_ADDRESS = "127.0.0.1:7443";
+const ADDRESS = /^(?:\[[0-9a-fA-F:.]+\]|[^:[\]/\s]+):\d{1,5}$/;
+const PORT_MAX = 65_535;
+
+/** Runs `body` when the user calls `command`, with a client that is closed afterwards. Options include global ones. */
+export function onRun<O extends object>(
+  { deps, finish }: Registrar,
+  command: Command,
+  body: (run: Run, args: readonly string[], options: O) => Promise<number>,
+): void {
+  command.action(async () => {
+    const options = command.optsWithGlobals<O & { address?: string }>();
+    const client = connect(addressOf(options.address, deps), deps.signal);
+    try {
+      finish(await body({ deps, client }, command.args, options));
+    } catch (error) {
+      throw isServiceError(error) ? rpcFailure(error, client.address) : error;
+    } finally {
+      client.close();
+    }
+  });
+}
+
+function addressOf(option: string | undefined, deps: CliDeps): string {
+  const [address, origin] =
+    option === undefined ? [deps.address || DEFAULT_ADDRESS, "GANGWAY_ADDRESS"] : [option, "--address"];
+  if (!isAddress(address)) throw usageFailure(`${origin} must be HOST:PORT, not ${address}`);
+  return address;
+}
+
+/** True for HOST:PORT and [IPV6]:PORT. Port 0 is valid: a service listens on any free port then. */
+export function isAddress(text: string): boolean {
+  return ADDRESS.test(text) && Number(text.slice(text.lastIndexOf(":") + 1)) <= PORT_MAX;
+}
+
+/** The examples below a command's help. */
+export function examples(...lines: readonly string[]): string {
+  return `\nExamples:\n${lines.map((line) => `  ${line}`).join("\n")}\n`;
+}

@@ -1,0 +1,40 @@
+/** Connects the API that registers clusters with the store and the cluster adapter. */
+import { readFile } from "node:fs/promises";
+import type { ClusterRegistry } from "../adapters/cluster/registry.ts";
+import type { createStore } from "../adapters/store/store.ts";
+import { createClusterAdmin } from "../api/cluster/cluster-admin.ts";
+import type { ClusterAdmin } from "../api/ports.ts";
+import type { Clock } from "../runtime/clock.ts";
+
+export type ClusterAdminParts = {
+  readonly store: Pick<ReturnType<typeof createStore>, "admin" | "clusters">;
+  readonly registry: Pick<ClusterRegistry, "refresh">;
+  readonly clock: Clock;
+  /** Encrypts kubeconfigs. Null: this process cannot store any. */
+  readonly key: Buffer | null;
+  readonly allowLocal: boolean;
+  readonly simulated: (name: string) => string | null;
+};
+
+// The first call that needs them loads them: most processes never register a cluster.
+const credentials = () => import("../adapters/cluster/credentials.ts");
+const kubeconfigs = () => import("../adapters/cluster/kubeconfig.ts");
+const checks = () => import("../adapters/cluster/check-cluster.ts");
+
+export function connectClusterAdmin(parts: ClusterAdminParts): ClusterAdmin {
+  const { store, registry, clock, key, allowLocal, simulated } = parts;
+  return createClusterAdmin({
+    table: { ...store.clusters, getCluster: store.admin.getCluster },
+    refresh: () => registry.refresh(),
+    allowLocal,
+    readFile: (path) => readFile(path, "utf8").catch(() => null),
+    pickContext: async (text, context) => (await kubeconfigs()).pickContext(text, { context, allowLocal }),
+    seal: key === null ? null : async (cluster, text) => (await credentials()).sealKubeconfig(key, cluster, text),
+    open: async (cluster, stored) => (await credentials()).openCredentials(stored, { cluster, key, allowLocal }),
+    check: async (kubeconfig, gangScheduler) => {
+      const namespaces = (await store.admin.listNamespaces()).map(({ name }) => name);
+      return (await checks()).checkCluster(kubeconfig, { clock, namespaces, gangScheduler });
+    },
+    simulated,
+  });
+}

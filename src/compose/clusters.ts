@@ -1,0 +1,89 @@
+/** Connects this process with its clusters: those that it simulates, and those that the table names. */
+import { type Cluster, connectCluster } from "../adapters/cluster/cluster.ts";
+import { ClusterRegistry } from "../adapters/cluster/registry.ts";
+import { observerLease } from "../adapters/store/fleet/leases.ts";
+import type { Config } from "../config.ts";
+import { type GangScheduler, gangSchedulerOf } from "../core/pods/pod-group.ts";
+import { type Base, runLoops } from "./base.ts";
+import { connectClusterAdmin } from "./cluster-admin.ts";
+
+/** Connects a cluster. Each process hears of its jobs; the process with the observer's lease records its capacity. */
+export function connect(
+  base: Base,
+  cluster: { readonly name: string; readonly kubeconfig: string; readonly gangScheduler?: GangScheduler | null },
+  { observes } = { observes: true },
+): Cluster {
+  const { clock, store, installation, telemetry, instrumentation, tell, heard, member } = base;
+  const { name } = cluster;
+  const lease = observes ? member.lease(observerLease(name), () => connected.tellCapacity()) : null;
+  const connected = connectCluster({
+    ...cluster,
+    installation,
+    clock,
+    random: Math.random,
+    createNamespaces: true,
+    onJobChanged: (uid) => heard.job(uid),
+    onCapacity: async ({ capacity, reachable }) => {
+      const leaseEpoch = lease?.epoch() ?? null;
+      if (leaseEpoch === null) return;
+      const changed =
+        capacity !== null && reachable
+          ? await store.clusters.recordCapacity({
+              cluster: name,
+              capacity,
+              reachable,
+              nowMs: clock.nowMs(),
+              leaseEpoch,
+            })
+          : await store.clusters.markUnreachable(name);
+      if (changed) tell.planner();
+    },
+    onError: (error, what) => telemetry.clusterFailed({ cluster: name, what, error }),
+    ...instrumentation.kubeClient(name),
+  });
+  return connected;
+}
+
+export type FollowOptions = {
+  readonly config: Pick<Config, "credentialsKey" | "allowLocalKubeconfigs">;
+  /** True for workers, which watch clusters. False: this process only sends single requests to them. */
+  readonly listens: boolean;
+  /** Clusters that are connected already. The table names the others. */
+  readonly given: readonly Cluster[];
+  /** The kubeconfig of a cluster that this process simulates; null for any other cluster. */
+  readonly simulated: (name: string) => string | null;
+};
+
+/** Keeps this process connected to every cluster that the table names, until the parts are closed. */
+export async function followClusters(base: Base, options: FollowOptions) {
+  const { clock, store, telemetry, instrumentation, heard, parts } = base;
+  const { listens, given, simulated } = options;
+  const { credentialsKey: key, allowLocalKubeconfigs: allowLocal } = options.config;
+  const registry = new ClusterRegistry(
+    {
+      clock,
+      list: () => store.clusters.listCredentials(),
+      connect: async ({ name, credentials, gangScheduler }) => {
+        const { openCredentials } = await import("../adapters/cluster/credentials.ts");
+        const kubeconfig = await openCredentials(credentials, { cluster: name, key, allowLocal });
+        const cluster = { name, kubeconfig, gangScheduler: gangSchedulerOf(gangScheduler) };
+        return connect(base, cluster, { observes: listens });
+      },
+      listens,
+      onJobChanged: (uid) => heard.job(uid),
+      onError: (error, what) => telemetry.clusterFailed({ cluster: null, what, error }),
+    },
+    given,
+  );
+  instrumentation.clusters(() => registry.connected());
+  parts.defer(async () => {
+    await Promise.all(given.map((cluster) => cluster.close()));
+  });
+  await registry.refresh();
+  for (const cluster of given) cluster.start();
+  runLoops(parts, (signal) => registry.run(signal));
+  const admin = connectClusterAdmin({ store, registry, clock, key, allowLocal, simulated });
+  return { clusters: registry.clusters, admin };
+}
+
+export type FollowedClusters = Awaited<ReturnType<typeof followClusters>>;

@@ -1,0 +1,46 @@
+/** Connects a process with its database: the one in a directory, or a PostgreSQL server. */
+import { join } from "node:path";
+import type { Db } from "../adapters/store/db/db.ts";
+import { lockDirectory } from "../adapters/store/db/directory-lock.ts";
+import { openPglite } from "../adapters/store/db/pglite.ts";
+import { openPostgres } from "../adapters/store/db/postgres.ts";
+import { requireSchema } from "../adapters/store/db/schema.ts";
+import type { DatabaseConfig } from "../config.ts";
+import { makeDirectory } from "../runtime/make-directory.ts";
+import type { Telemetry } from "../telemetry/events.ts";
+
+/** Keeps other processes away from the directory, until the parts are closed. */
+export function holdDirectory(directory: string, parts: AsyncDisposableStack): void {
+  makeDirectory(directory);
+  const lock = lockDirectory(join(directory, "db"));
+  parts.defer(() => lock.release());
+}
+
+/** Opens the database in a directory, which it keeps other processes away from. */
+export async function openDirectory(directory: string, parts: AsyncDisposableStack): Promise<Db> {
+  const db = await openPglite(join(directory, "db"));
+  parts.defer(() => db.close());
+  return db;
+}
+
+/** Opens a PostgreSQL server whose schema fits this program; throws an error that says what to do if it does not. */
+export async function openServer(
+  config: DatabaseConfig,
+  telemetry: Telemetry,
+  parts: AsyncDisposableStack,
+): Promise<Db> {
+  const { url, poolMax, connectTimeoutMs, statementTimeoutMs, idleTimeoutMs } = config;
+  const onError = (error: unknown) => telemetry.loopFailed({ loop: "database connection", error });
+  const db = await openPostgres({ url, poolMax, connectTimeoutMs, statementTimeoutMs, idleTimeoutMs, onError });
+  parts.defer(() => db.close());
+  await requireSchema(db);
+  return db;
+}
+
+/** Brings the schema of a server up to this program's. Returns the names of the migrations that ran. */
+export async function migrateServer({ directUrl, connectTimeoutMs }: DatabaseConfig): Promise<readonly string[]> {
+  const { migrateDatabase } = await import("../adapters/store/db/migrate-server.ts");
+  const outcome = await migrateDatabase({ url: directUrl, connectTimeoutMs, offline: false });
+  if (outcome.kind !== "migrated") throw new Error(outcome.message);
+  return outcome.ran;
+}

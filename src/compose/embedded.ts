@@ -1,0 +1,92 @@
+/** Connects the whole service in one process, for `gangway up`. */
+
+import { join, resolve } from "node:path";
+import { clockOffsetMs } from "../adapters/store/db/database-clock.ts";
+import type { Db } from "../adapters/store/db/db.ts";
+import type { UpOptions } from "../cli/deps.ts";
+import type { RunningService } from "../cli/up.ts";
+import type { Config, DatabaseConfig } from "../config.ts";
+import type { Registry } from "../core/kinds/registry.ts";
+import { systemClock } from "../runtime/clock.ts";
+import type { Telemetry } from "../telemetry/events.ts";
+import { startBase } from "./base.ts";
+import { openCounters, ownCounters } from "./counters.ts";
+import { holdDirectory, migrateServer, openDirectory, openServer } from "./database.ts";
+import { describeParts } from "./in-use.ts";
+import { startPlanner } from "./planner.ts";
+import { startServer } from "./server.ts";
+import { holdSimulation, startSimulatedClusters } from "./simulated-clusters.ts";
+import { startHealth, startProcessTelemetry } from "./telemetry.ts";
+import { startQuota } from "./tokens.ts";
+import { startWorker } from "./worker.ts";
+
+/**
+ * Starts the service with simulated clusters, whose state is in one directory. The database is in that directory too
+ * unless the configuration names a server, which is migrated first: `up` brings up everything by itself. Throws an
+ * error that a user understands if a part cannot be had.
+ */
+export async function startEmbedded(options: UpOptions, config: Config, kinds: Registry): Promise<RunningService> {
+  const directory = resolve(options.data ?? config.dataDirectory);
+  const { database: server, redis } = config;
+  await using parts = new AsyncDisposableStack();
+  // The lock comes first: it keeps a second process away from everything in the directory.
+  const openDatabase = await reserve(directory, server, parts);
+  const file = join(directory, "gangway.log");
+  const started = await startProcessTelemetry({ config, kinds, file, clock: systemClock(), parts });
+  const { telemetry, scrape } = started;
+  const { db, migrated } = await openDatabase(telemetry);
+  const clock = systemClock(server === null ? 0 : await clockOffsetMs(db, systemClock().nowMs));
+  const base = await startBase({
+    config,
+    kinds,
+    db,
+    server,
+    openNamespaces: true,
+    takesBuckets: true,
+    clock,
+    started,
+    parts,
+  });
+  if (server !== null) await holdSimulation(base, db);
+  // No other process uses the database of a directory.
+  const counters = server === null && redis === null ? ownCounters : await openCounters(base, db, redis);
+  const quota = await startQuota(base, counters);
+  const followed = await startSimulatedClusters(base, directory, config);
+  startPlanner(base, quota.planner);
+  startWorker(base, followed.clusters, quota, config);
+  await startHealth({ config, clock, db, synced: followed.clusters.synced, scrape, parts });
+  const api = await startServer(base, followed, quota, options, config);
+  // Takes the leases that the stages want, without waiting for the next renewal.
+  await base.member.look();
+  telemetry.serviceStarted({ address: api.address, directory });
+  const clusters = await base.store.admin.listClusters();
+  const running = parts.move();
+  return {
+    address: api.address,
+    inUse: describeParts({ database: server, directory, redis, counts: true, clusters }),
+    migrated,
+    close: async () => {
+      await running.disposeAsync();
+      telemetry.serviceStopped();
+    },
+  };
+}
+
+type OpenedDatabase = { readonly db: Db; readonly migrated: readonly string[] };
+
+/** Locks the directory, and returns how to open the database once the log is open, which is in the directory. */
+async function reserve(
+  directory: string,
+  server: DatabaseConfig | null,
+  parts: AsyncDisposableStack,
+): Promise<(telemetry: Telemetry) => Promise<OpenedDatabase>> {
+  if (server === null) {
+    const db = await openDirectory(directory, parts);
+    return async () => ({ db, migrated: [] });
+  }
+  holdDirectory(directory, parts);
+  return async (telemetry) => {
+    const migrated = await migrateServer(server);
+    return { migrated, db: await openServer(server, telemetry, parts) };
+  };
+}

@@ -1,0 +1,78 @@
+/** Connects one process of a service that several processes share, for `gangway serve`. */
+import { clockOffsetMs } from "../adapters/store/db/database-clock.ts";
+import type { Db } from "../adapters/store/db/db.ts";
+import type { Role, ServeOptions } from "../cli/deps.ts";
+import type { ServeProcess } from "../cli/serve.ts";
+import type { Config } from "../config.ts";
+import { isService } from "../core/kinds/kind.ts";
+import type { Registry } from "../core/kinds/registry.ts";
+import { systemClock } from "../runtime/clock.ts";
+import { type Base, DEFAULT_QUEUE, startBase } from "./base.ts";
+import { type FollowedClusters, followClusters } from "./clusters.ts";
+import { openCounters } from "./counters.ts";
+import { openServer } from "./database.ts";
+import { describeParts } from "./in-use.ts";
+import { startPlanner } from "./planner.ts";
+import { startServer } from "./server.ts";
+import { endSimulation } from "./simulated-clusters.ts";
+import { startHealth, startProcessTelemetry } from "./telemetry.ts";
+import { type Quota, startQuota } from "./tokens.ts";
+import { startWorker } from "./worker.ts";
+
+/** Starts a process with these roles. Throws an error that a user understands if a part cannot be had. */
+export async function startServe(options: ServeOptions, config: Config, kinds: Registry): Promise<ServeProcess> {
+  const { database: server, redis } = config;
+  if (server === null) {
+    throw new Error("serve needs a PostgreSQL database: set DATABASE_URL (`gangway up` needs none: it brings its own)");
+  }
+  const has = (role: Role) => options.roles.includes(role);
+  await using parts = new AsyncDisposableStack();
+  const started = await startProcessTelemetry({ config, kinds, file: null, clock: systemClock(), parts });
+  const { telemetry, scrape } = started;
+  const db = await openServer(server, telemetry, parts);
+  const clock = systemClock(await clockOffsetMs(db, systemClock().nowMs));
+  const { openNamespaces } = config;
+  const takesBuckets = has("worker");
+  const base = await startBase({ config, kinds, db, server, openNamespaces, takesBuckets, clock, started, parts });
+  if (has("worker")) await endSimulation(base, db);
+  await base.store.admin.ensureQueue({ name: DEFAULT_QUEUE, strategy: "BEST_EFFORT_FIFO", quotas: [] });
+  const followed = await clustersFor(base, options.roles, config);
+  const quota = await quotaFor(base, db, options.roles, config);
+  if (has("worker") && followed !== null) startWorker(base, followed.clusters, quota, config);
+  if (has("planner") && quota !== null) startPlanner(base, quota.planner);
+  const api =
+    has("api") && followed !== null && quota !== null
+      ? await startServer(base, followed, quota, options, config)
+      : null;
+  const synced = () => !has("worker") || followed === null || followed.clusters.synced();
+  await startHealth({ config, clock, db, synced, scrape, parts });
+  await base.member.look();
+  telemetry.processStarted({ roles: options.roles, address: api?.address ?? null });
+  const clusters = (await base.store.admin.listClusters()).filter(({ simulated }) => !simulated);
+  const running = parts.move();
+  return {
+    address: api?.address ?? null,
+    inUse: describeParts({ database: server, directory: null, redis, counts: quota !== null, clusters }),
+    close: async () => {
+      await running.disposeAsync();
+      telemetry.serviceStopped();
+    },
+  };
+}
+
+/**
+ * A worker listens to all clusters; the API connects to them for logs, checks and registrations. A planner reads what
+ * workers have recorded of them, and needs no connection and no credentials.
+ */
+async function clustersFor(base: Base, roles: readonly Role[], config: Config): Promise<FollowedClusters | null> {
+  const listens = roles.includes("worker");
+  if (!listens && !roles.includes("api")) return null;
+  return followClusters(base, { config, listens, given: [], simulated: () => null });
+}
+
+/** A worker without other roles has counters only if it shares them and if a kind may ask it for tokens. */
+async function quotaFor(base: Base, db: Db, roles: readonly Role[], { redis }: Config): Promise<Quota | null> {
+  const asksTokens = redis !== null && base.kinds.all.some(isService);
+  if (!roles.includes("planner") && !roles.includes("api") && !asksTokens) return null;
+  return startQuota(base, await openCounters(base, db, redis));
+}

@@ -1,0 +1,58 @@
+/** Connects intake, watch and the API in front of them. */
+import { getRandomValues } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { SEQUENCER_LEASE } from "../adapters/store/fleet/leases.ts";
+import { type Api, startApi } from "../api/server.ts";
+import type { Config } from "../config.ts";
+import { followPodConfig } from "../intake/follow-pod-config.ts";
+import { createIntake } from "../intake/intake.ts";
+import { createWatch } from "../watch/watch.ts";
+import { type Base, runLoops } from "./base.ts";
+import type { FollowedClusters } from "./clusters.ts";
+import type { Quota } from "./tokens.ts";
+
+/** Starts intake, watch with its sequencer, and the server in front of them. */
+export async function startServer(
+  base: Base,
+  { clusters, admin }: FollowedClusters,
+  quota: Quota,
+  { listen, insecure }: { readonly listen: string | null; readonly insecure: boolean },
+  config: Config,
+): Promise<Api> {
+  const { clock, kinds, store, telemetry, instrumentation, tell, heard, member, parts } = base;
+  const lease = member.lease(SEQUENCER_LEASE, () => watch.hint());
+  const watch = createWatch(
+    { clock, store: instrumentation.watchStore(store.watch), lease, onGiven: tell.appended },
+    telemetry,
+  );
+  heard.appended = watch.hint;
+  runLoops(parts, watch.run);
+  const random = (count: number) => getRandomValues(new Uint8Array(count));
+  const wakes = { wakePlanner: tell.planner, wakeJob: tell.job };
+  const podConfig = followPodConfig({ clock, telemetry, readFile: (path) => readFile(path, "utf8") }, config);
+  runLoops(parts, podConfig.run);
+  const intakePorts = { ...wakes, podConfig: podConfig.now, ...instrumentation.intakePorts };
+  const intake = createIntake({ clock, kinds, store: store.intake, randomBytes: random, ...intakePorts });
+  const api = await startApi(
+    {
+      kinds,
+      intake: instrumentation.intake(intake),
+      reads: store.reads,
+      watch,
+      admin: store.admin,
+      clusters: admin,
+      resources: quota.manager,
+      logs: clusters.logs,
+      logTemplates: () => podConfig.now().logs,
+      limitsChanged: quota.limitsChanged,
+      wakePlanner: tell.planner,
+      clock,
+      onInternalError: (reference, error) => telemetry.callFailed({ reference, error }),
+      ...instrumentation.apiPorts,
+    },
+    { listen: listen ?? config.listen, insecure },
+  );
+  parts.defer(() => api.close());
+  quota.startReports();
+  return api;
+}

@@ -1,0 +1,62 @@
+/** Connects the worker with the store, the clusters and the plugins. */
+import type { Clusters } from "../adapters/cluster/clusters.ts";
+import { surviveUnhandledRejections } from "../adapters/plugins/load-kinds.ts";
+import { createPluginHost } from "../adapters/plugins/plugin-host.ts";
+import type { Config } from "../config.ts";
+import type { TaskHolder } from "../core/quota/calls.ts";
+import { createWorker } from "../worker/worker.ts";
+import { type Base, runLoops } from "./base.ts";
+import type { Quota } from "./tokens.ts";
+
+export function startWorker(
+  base: Base,
+  clusters: Clusters,
+  quota: Quota | null,
+  config: Pick<Config, "clusterEvents" | "images" | "pending" | "secretsDirectory" | "pluginCallMsMax">,
+): void {
+  const { clock, kinds, store, installation, telemetry, instrumentation, tell, heard, member, parts } = base;
+  const { clusterEvents, images, pending, secretsDirectory, pluginCallMsMax } = config;
+  const worker = createWorker(
+    {
+      clock,
+      store: instrumentation.workerStore(store.worker),
+      clusters,
+      member,
+      wakePlanner: tell.planner,
+      plugins: createPluginHost<TaskHolder>({
+        kinds,
+        secretsDirectory,
+        wakeJob: tell.job,
+        tokens: quota && tokensOf(quota),
+      }),
+      ...(clusterEvents ? { writeClusterEvents: clusters.writeEvents } : {}),
+      ...instrumentation.workerPorts,
+    },
+    {
+      config: {
+        kinds,
+        build: { installation, clusterDomain: "", initImage: images.init, kubectlImage: images.kubectl },
+        pending,
+      },
+      pluginCallMsMax,
+      onError: (error, what) => telemetry.loopFailed({ loop: `worker ${what}`, error }),
+      ...instrumentation.workerOptions,
+    },
+  );
+  surviveUnhandledRejections(parts, kinds, (error) => telemetry.loopFailed({ loop: "plugin", error }));
+  heard.job = worker.wake;
+  runLoops(parts, worker.run);
+}
+
+/** Tokens for plugins. A pool that a plugin registers has the defaults of a new pool for all other settings. */
+function tokensOf({ manager, tasks }: Quota) {
+  return {
+    ...tasks,
+    poolExists: async (pool: string) => (await manager.getPool(pool)) !== null,
+    registerPool: async (name: string, quota: number, registeredBy: string) => {
+      const settings = { name, quota, projectDefault: null, namespaceDefault: null, queue: null };
+      const more = { domain: null, defaultLeaseMs: null, maxLeaseMs: null, durability: null };
+      return (await manager.registerPool({ ...settings, ...more }, 0, registeredBy)).kind;
+    },
+  };
+}

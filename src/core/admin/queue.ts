@@ -1,0 +1,36 @@
+import type { FlavorQuota, QueueStrategy } from "../plan/snapshot.ts";
+import type { TreeProblem } from "../quota/check-tree.ts";
+import type { ChangeOutcome } from "./change-outcome.ts";
+
+export type QueueRecord = {
+  readonly name: string;
+  /** Null: the queue is the root of a tree. */
+  readonly parent: string | null;
+  readonly strategy: QueueStrategy;
+  readonly quotas: readonly FlavorQuota[];
+  readonly version: number;
+  readonly createTimeMs: number;
+  readonly updateTimeMs: number;
+  /** How much of each flavor is used, also by queues below it beyond their guarantees. Computed when read. */
+  readonly used: Readonly<Record<string, number>>;
+  /** How many jobs of the queue wait. Computed when read. */
+  readonly waiting: number;
+  /** How many jobs of the queue are admitted. Computed when read. */
+  readonly admitted: number;
+};
+
+/** The part of a queue that administrators set. */
+export type QueueSettings = Pick<QueueRecord, "name" | "strategy" | "quotas"> & {
+  /** Null or omitted: the queue is the root of a tree. */
+  readonly parent?: string | null;
+};
+
+/** A pool that is counted elsewhere, so that a queue cannot have a quota for it. */
+export type PoolApart = { readonly pool: string; readonly domain: string; readonly durability: "LEDGER" | "REDIS" };
+
+export type QueueOutcome =
+  | ChangeOutcome<QueueRecord>
+  /** A flavor of the queue is a pool that is not counted with queues. */
+  | ({ readonly kind: "apart" } & PoolApart)
+  /** The queue cannot be below that parent. */
+  | { readonly kind: "misplaced"; readonly problem: TreeProblem };

@@ -1,0 +1,20 @@
+import type { Changing, JobFilter } from "./filter.ts";
+import type { Job } from "./job.ts";
+
+/** One change of one job in the event log. Watches send it. */
+export type LoggedChange = {
+  /** Dense, in the order of commits. Within a job, in the order of versions. */
+  readonly position: number;
+  readonly type: "ADDED" | "MODIFIED" | "DELETED";
+  /** The job after the change. For DELETED: before it. Replica templates are omitted (`{}`). */
+  readonly job: Job;
+  /** Decides whether the job passed a filter before the change. Null for ADDED. */
+  readonly previous: Changing | null;
+};
+
+export type WatchRequest = { readonly filter: JobFilter; readonly cursor: string; readonly full: boolean };
+
+/** One item of a watch: a change of a job, or a note about the stream itself. */
+export type WatchItem =
+  | { readonly type: LoggedChange["type"]; readonly job: Job; readonly cursor: string }
+  | { readonly type: "BOOKMARK" | "GAP" | "TOO_SLOW"; readonly cursor: string };

@@ -1,0 +1,65 @@
+import { admitted } from "../job/admitted.ts";
+import type { JobEvent } from "../job/event.ts";
+import { isDraining, type Job } from "../job/job.ts";
+import { memberCount } from "../job/roles.ts";
+import type { Admission } from "../job/status.ts";
+import type { PlannedAdmission, Refusal } from "./plan-types.ts";
+
+/** A job before and after a part of a plan was applied to it, and the event that says so. */
+type AppliedPlan = { readonly before: Job; readonly after: Job; readonly event: JobEvent };
+
+/**
+ * Applies a planned admission, or growth, to the job as it is now. Null if it is too late: for an admission, if the job
+ * no longer waits or an older admission still holds tokens; for a growth, if that admission is no longer live.
+ */
+export function applyAdmission(
+  job: Job,
+  planned: PlannedAdmission,
+  nowMs: number,
+): (AppliedPlan & { readonly admission: Admission }) | null {
+  return planned.kind === "admit" ? admit(job, planned, nowMs) : grow(job, planned);
+}
+
+function admit(job: Job, planned: PlannedAdmission, nowMs: number) {
+  if (job.status.phase !== "WAITING" || job.spec.runPolicy.suspend === true || isDraining(job)) return null;
+  const admission: Admission = {
+    number: planned.admission,
+    cluster: planned.cluster,
+    admitTimeMs: nowMs,
+    members: planned.members,
+    flavors: planned.flavors,
+    nodeLabels: planned.nodeLabels,
+    state: "live",
+    tokensReleasedMs: null,
+    goneMs: null,
+    belowMinSinceMs: nowMs,
+  };
+  const { status, event } = admitted(job, admission, nowMs);
+  const after = { ...job, status, admissions: [...job.admissions, admission], version: job.version + 1 };
+  return { before: job, after, admission, event };
+}
+
+function grow(job: Job, planned: PlannedAdmission) {
+  const live = job.admissions.find((admission) => admission.number === planned.admission);
+  if (live?.state !== "live" || live.cluster !== planned.cluster) return null;
+  const admission = { ...live, members: planned.members };
+  const admissions = job.admissions.map((other) => (other === live ? admission : other));
+  const { kind } = job.spec;
+  const size = memberCount(planned.members);
+  const event: JobEvent = {
+    type: "Normal",
+    reason: `${kind}Grown`,
+    message: `${kind} ${job.name} has grown to ${size} members in cluster ${live.cluster}.`,
+  };
+  return { before: job, after: { ...job, admissions, version: job.version + 1 }, admission, event };
+}
+
+/** Applies a refusal to the job that it was planned for: its status says why the job waits. */
+export function applyRefusal(job: Job, { reason, message }: Refusal, nowMs: number): AppliedPlan {
+  const status = { ...job.status, waiting: { reason, message, sinceMs: nowMs } };
+  return {
+    before: job,
+    after: { ...job, status, version: job.version + 1 },
+    event: { type: "Normal", reason, message },
+  };
+}

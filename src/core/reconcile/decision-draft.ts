@@ -1,0 +1,103 @@
+import { canonicalJson } from "../../runtime/json.ts";
+import { type ConditionChange, setCondition } from "../job/conditions.ts";
+import type { JobEvent } from "../job/event.ts";
+import type { Job } from "../job/job.ts";
+import type { Admission, ConditionType, JobStatus } from "../job/status.ts";
+import type { Kind } from "../kinds/kind.ts";
+import type { Registry } from "../kinds/registry.ts";
+import type { BuildConfig } from "../pods/build-config.ts";
+import type { PendingLimits } from "../pods/read-pending.ts";
+import type { Action, Decision } from "./decision.ts";
+import type { Observed } from "./observed.ts";
+
+/** How long a requested change may take until the watch of its cluster shows it. */
+export const OUTSTANDING_MS = 5_000;
+
+/** The settings of an installation that every decision uses. */
+export type ReconcileConfig = {
+  readonly kinds: Registry;
+  readonly build: BuildConfig;
+  /** How long pods may be stuck before they start. Omitted: `PENDING_LIMITS`. */
+  readonly pending?: PendingLimits;
+};
+
+/** The inputs of a decision. */
+export type Inputs = {
+  readonly job: Job;
+  readonly kind: Kind;
+  readonly observed: Observed;
+  readonly nowMs: number;
+  readonly config: ReconcileConfig;
+  /** A pod that its cluster refuses for good. Null: none is known. */
+  readonly refused: RefusedPod | null;
+};
+
+/** A pod that an API server has refused for good, of one attempt. */
+export type RefusedPod = {
+  readonly admission: number;
+  readonly name: string;
+  readonly attempt: number;
+  readonly code: string;
+  readonly message: string;
+};
+
+/** A decision in the making. It starts as a copy of the record, and each rule changes it in turn. */
+export type Draft = {
+  status: JobStatus;
+  admissions: readonly Admission[];
+  deleteTimeMs: number | null;
+  readonly events: JobEvent[];
+  readonly actions: Action[];
+  /** Times to look again; the earliest one counts. */
+  readonly recheckAtMs: number[];
+  /** True once this decision ends or undoes the live admission. Its tokens are then released by a later record. */
+  stopped: boolean;
+};
+
+export function startDraft(job: Job): Draft {
+  const { status, admissions, deleteTimeMs } = job;
+  return { status, admissions, deleteTimeMs, events: [], actions: [], recheckAtMs: [], stopped: false };
+}
+
+/** The finished decision. It has no record if the job stays as it was. */
+export function finishDraft(draft: Draft, job: Job): Decision {
+  const next = { status: draft.status, admissions: draft.admissions, deleteTimeMs: draft.deleteTimeMs };
+  const before = { status: job.status, admissions: job.admissions, deleteTimeMs: job.deleteTimeMs };
+  const changed = canonicalJson(next) !== canonicalJson(before);
+  return {
+    record: changed ? { ...next, events: draft.events } : null,
+    forget: false,
+    actions: draft.actions,
+    recheckAtMs: draft.recheckAtMs.length === 0 ? null : Math.min(...draft.recheckAtMs),
+  };
+}
+
+/** Sets a condition of the draft. Returns true if that changed it. */
+export function changeCondition(draft: Draft, change: ConditionChange, nowMs: number): boolean {
+  const conditions = setCondition(draft.status.conditions, change, nowMs);
+  if (conditions === draft.status.conditions) return false;
+  draft.status = { ...draft.status, conditions };
+  return true;
+}
+
+/** Sets those of the conditions to False that are True. A condition that was never set stays unset. */
+export function clearConditions(
+  draft: Draft,
+  cleared: { readonly types: readonly ConditionType[]; readonly reason: string; readonly message: string },
+  nowMs: number,
+): void {
+  for (const { type, status } of draft.status.conditions) {
+    if (!cleared.types.includes(type) || status === "False") continue;
+    changeCondition(draft, { type, status: "False", reason: cleared.reason, message: cleared.message }, nowMs);
+  }
+}
+
+/** Replaces the admission of that number in the draft. */
+export function changeAdmission(draft: Draft, changed: Admission): void {
+  draft.admissions = draft.admissions.map((one) => (one.number === changed.number ? changed : one));
+}
+
+/** The name of a condition's reason or of an event: `PyTorchJobRunning`. */
+export function reasonOf(job: Job, what: string): string {
+  return `${job.spec.kind}${what}`;
+}

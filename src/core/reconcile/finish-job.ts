@@ -1,0 +1,89 @@
+import type { Job } from "../job/job.ts";
+import type { Admission, Failure } from "../job/status.ts";
+import { type Arrangement, arrangeGang } from "./arrange-gang.ts";
+import { changeAdmission, changeCondition, type Draft, type Inputs, reasonOf } from "./decision-draft.ts";
+
+/** How a job ends. */
+export type End =
+  | { readonly phase: "SUCCEEDED"; readonly message: string }
+  | { readonly phase: "FAILED"; readonly failure: Failure; readonly message: string }
+  | { readonly phase: "CANCELLED"; readonly message: string };
+
+const CONDITION = { SUCCEEDED: "Succeeded", FAILED: "Failed", CANCELLED: "Cancelled" } as const;
+
+/**
+ * Ends the job: sets the terminal phase, the condition and the completion time, and its live admission becomes `ended`.
+ * Clean-up deals with its pods.
+ */
+export function finishJob(draft: Draft, inputs: Inputs, end: End): void {
+  const { job, nowMs } = inputs;
+  const type = CONDITION[end.phase];
+  const reason = reasonOf(job, type);
+  changeCondition(draft, { type, status: "True", reason, message: end.message }, nowMs);
+  draft.status = {
+    ...draft.status,
+    phase: end.phase,
+    completionTimeMs: nowMs,
+    waiting: null,
+    backoff: null,
+    failure: end.phase === "FAILED" ? end.failure : null,
+    attempts: { ...draft.status.attempts, notBeforeMs: {}, restartsSeen: {} },
+  };
+  draft.events.push({ type: end.phase === "FAILED" ? "Warning" : "Normal", reason, message: end.message });
+  const live = draft.admissions.find((admission) => admission.state === "live");
+  if (live !== undefined)
+    changeAdmission(draft, stopAdmission(live, { state: "ended", arranged: arrangeGang(inputs, live), nowMs }));
+  draft.stopped = true;
+  draft.recheckAtMs.push(nowMs);
+}
+
+/** Ends a job that was active for longer than its deadline. Returns true if it did. */
+export function endByDeadline(draft: Draft, inputs: Inputs): boolean {
+  const { job, nowMs } = inputs;
+  const seconds = job.spec.runPolicy.activeDeadlineSeconds;
+  if (seconds === null || draft.status.startTimeMs === null) return false;
+  const atMs = draft.status.startTimeMs + seconds * 1000;
+  if (nowMs < atMs) {
+    draft.recheckAtMs.push(atMs);
+    return false;
+  }
+  const { kind } = job.spec;
+  const message = `${kind} ${job.name} has failed because it was active longer than its deadline of ${seconds} s.`;
+  finishJob(draft, inputs, { phase: "FAILED", failure: limitFailure("DeadlineExceeded", message), message });
+  return true;
+}
+
+/** The admission as it is stopped, with the time until which its pods were requested (`Admission.belowMinSinceMs`). */
+export function stopAdmission(
+  admission: Admission,
+  {
+    state,
+    arranged,
+    nowMs,
+  }: { readonly state: "ended" | "undone"; readonly arranged: Arrangement; readonly nowMs: number },
+): Admission {
+  return { ...admission, state, belowMinSinceMs: requestedUntilMs(arranged, nowMs) };
+}
+
+/**
+ * The time until which pods were requested. A create whose answer was lost may still be under way although its pod is
+ * seen already, and must not create another pod after that one is gone. A pod that is seen was requested no later than
+ * its creation time, by its cluster's clock, which may be ahead of ours.
+ */
+function requestedUntilMs({ slots }: Arrangement, nowMs: number): number {
+  const requestTimesMs = slots.map(({ pod }) => (pod === null || pod.deleting ? nowMs : pod.createTimeMs));
+  return Math.min(nowMs, Math.max(0, ...requestTimesMs));
+}
+
+/** A failure that names no pod. */
+export function limitFailure(code: string, message: string): Failure {
+  return { code, kind: "USER", message, container: null, exitCode: null };
+}
+
+/** The message of a cancelled or deleted job. */
+export function cancelMessage(job: Job): string {
+  if (job.cancel === null) return `${job.spec.kind} ${job.name} is deleted.`;
+  return job.cancel.reason === ""
+    ? `${job.spec.kind} ${job.name} is cancelled.`
+    : `${job.spec.kind} ${job.name} is cancelled: ${job.cancel.reason}`;
+}

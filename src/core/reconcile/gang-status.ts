@@ -1,0 +1,147 @@
+/**
+ * Writes into a job's status how its gang is doing: counts and phases of pods, and the conditions Running, Restarting
+ * and PodsReady. It serves users who watch a job or read `gangway get` and `gangway events`.
+ */
+import type { JobEvent } from "../job/event.ts";
+import type { PodPhases, ReplicaStatus } from "../job/status.ts";
+import { PODS_TOLD_MAX, type TaskPhase } from "../job/task-info.ts";
+import type { PodView } from "../pods/pod-view.ts";
+import type { Arrangement, Slot } from "./arrange-gang.ts";
+import { exitCodeIn, hasSucceeded, isActive, roleStates, type SlotFailure } from "./count-failures.ts";
+import { changeCondition, type Draft, type Inputs, reasonOf } from "./decision-draft.ts";
+import { failedText } from "./end-gang.ts";
+import type { JudgedArrangement, JudgedSlot } from "./judge-pods.ts";
+
+/** Writes how many pods are active or have ended, and the phases of the first pods. */
+export function showPods(
+  draft: Draft,
+  of: {
+    readonly admission: { readonly number: number };
+    readonly arranged: JudgedArrangement;
+    readonly failures: readonly SlotFailure[];
+  },
+): void {
+  const { admission, arranged, failures } = of;
+  const forGood = new Set(failures.filter(({ retried }) => !retried).map(({ pod }) => pod.uid));
+  const pods = podPhases(admission.number, arranged.slots, ({ pod }) => pod !== null && forGood.has(pod.uid));
+  draft.status = { ...draft.status, replicaStatuses: replicaStatuses(arranged), pods };
+}
+
+/**
+ * The phases of the pods of an admission's first members. Reports a phase only if it changes a count, so that no record
+ * is written for phases alone. `forGood` is true for a failed pod that is not restarted.
+ */
+function podPhases(admission: number, slots: readonly JudgedSlot[], forGood: (slot: JudgedSlot) => boolean): PodPhases {
+  const phases = slots.slice(0, PODS_TOLD_MAX).flatMap((slot) => {
+    const phase = phaseOf(slot, forGood);
+    return phase === null ? [] : [[slot.key, phase] as const];
+  });
+  return { admission, phases: Object.fromEntries(phases) };
+}
+
+function phaseOf(slot: JudgedSlot, forGood: (slot: JudgedSlot) => boolean): TaskPhase | null {
+  const { pod } = slot;
+  if (pod?.phase === "Succeeded") return "SUCCESS";
+  if (pod === null || pod.deleting) return null;
+  if (pod.phase === "Running") return "RUNNING";
+  if (pod.phase !== "Failed") return null;
+  return forGood(slot) ? "PERMANENT_FAILURE" : "RETRYABLE_FAILURE";
+}
+
+/**
+ * Counts Running, Succeeded and Failed pods of each replica type. A pod that is being deleted is neither active nor
+ * failed. Pods beyond the members count until they are seen to go, as with Kubeflow.
+ */
+function replicaStatuses({ slots, strays }: Arrangement): Record<string, ReplicaStatus> {
+  const statuses: Record<string, ReplicaStatus> = {};
+  const count = (role: string, pod: PodView | null) => {
+    const before = statuses[role] ?? { active: 0, succeeded: 0, failed: 0 };
+    statuses[role] = {
+      active: before.active + Number(isActive(pod)),
+      succeeded: before.succeeded + Number(hasSucceeded(pod)),
+      failed: before.failed + Number(pod?.phase === "Failed" && !pod.deleting),
+    };
+  };
+  for (const { role, pod, stale } of slots) {
+    for (const one of [pod, ...stale.filter(({ phase }) => phase === "Failed")]) count(role, one);
+  }
+  for (const pod of strays) {
+    const places = slots.filter(({ role }) => role.toLowerCase() === pod.role);
+    const role = places[0]?.role;
+    if (role !== undefined && pod.index !== null && pod.index >= places.length) count(role, pod);
+  }
+  return statuses;
+}
+
+/**
+ * Events with the exit codes of pods that have just failed. A failure that restarts its pod is seen as new only once.
+ * For other failures the recorded counts show whether they are new.
+ */
+export function exitEvents(failures: readonly SlotFailure[], inputs: Inputs): readonly JobEvent[] {
+  const { job } = inputs;
+  const staying = (role: string) => failures.filter(({ slot, retried }) => slot.role === role && !retried).length;
+  const isNew = ({ slot, retried }: SlotFailure) =>
+    retried || staying(slot.role) > (job.status.replicaStatuses[slot.role]?.failed ?? 0);
+  return failures.filter(isNew).flatMap(({ slot, pod }) => {
+    const exitCode = exitCodeIn(slot, inputs);
+    const message = `Pod: ${job.namespace}.${pod.name} exited with code ${exitCode}`;
+    return exitCode === null ? [] : [{ type: "Normal", reason: "ExitedWithCode", message } as const];
+  });
+}
+
+/**
+ * Shows Restarting from a counted failure until the failed pods are gone, otherwise Running once the kind says so.
+ * PodsReady is True while every member is ready or has succeeded.
+ */
+export function showProgress(
+  draft: Draft,
+  inputs: Inputs,
+  of: { readonly arranged: Arrangement; readonly failures: readonly SlotFailure[] },
+): void {
+  const { slots } = of.arranged;
+  const retried = of.failures.filter((failure) => failure.retried);
+  const states = roleStates(slots, of.failures, inputs);
+  const restarting = retried.length > 0 || slots.some(({ stale }) => stale.some((pod) => !pod.deleting));
+  if (restarting) showRestarting(draft, inputs, retried);
+  else if (inputs.kind.verdict(states, inputs.job.spec.kindSpec) === "running") showRunning(draft, inputs);
+  showReadiness(draft, inputs, slots);
+}
+
+function showRestarting(draft: Draft, { job, nowMs }: Inputs, failures: readonly SlotFailure[]): void {
+  const byRole = [...Map.groupBy(failures, ({ slot }) => slot.role)];
+  const why = byRole.map(([role, own]) => failedText(role, own)).join("; ");
+  const reason = reasonOf(job, "Restarting");
+  const message = `${job.spec.kind} ${job.name} is restarting because ${why || "some replicas failed"}.`;
+  changeCondition(draft, { type: "Restarting", status: "True", reason, message }, nowMs);
+  draft.status = { ...draft.status, phase: "RESTARTING" };
+  for (const { failure } of failures) draft.events.push({ type: "Warning", reason, message: failure.message });
+}
+
+/** Shows the job as RUNNING, with an event when its condition Running changes. */
+export function showRunning(draft: Draft, { job, nowMs }: Inputs): void {
+  const reason = reasonOf(job, "Running");
+  const message = `${job.spec.kind} ${job.name} is running.`;
+  const changed = changeCondition(draft, { type: "Running", status: "True", reason, message }, nowMs);
+  if (changed) draft.events.push({ type: "Normal", reason, message });
+  draft.status = { ...draft.status, phase: "RUNNING" };
+}
+
+function showReadiness(draft: Draft, { nowMs }: Inputs, slots: readonly Slot[]): void {
+  const ready = slots.every(({ pod }) => hasSucceeded(pod) || (isActive(pod) && pod?.ready === true));
+  const foreign = slots.find((slot) => slot.foreign && slot.pod === null);
+  if (ready) {
+    changeCondition(
+      draft,
+      { type: "PodsReady", status: "True", reason: "PodsReady", message: "All pods are ready." },
+      nowMs,
+    );
+  } else if (foreign !== undefined) {
+    const message = `Cannot create pod ${foreign.name}: a pod that does not belong to this job has this name.`;
+    const change = { type: "PodsReady", status: "False", reason: "FailedCreatePod", message } as const;
+    if (changeCondition(draft, change, nowMs))
+      draft.events.push({ type: "Warning", reason: "FailedCreatePod", message });
+  } else {
+    const message = "Not all pods are ready or succeeded.";
+    changeCondition(draft, { type: "PodsReady", status: "False", reason: "PodsNotReady", message }, nowMs);
+  }
+}

@@ -1,0 +1,50 @@
+import type { GangScheduler } from "../pods/pod-group.ts";
+import type { PodView } from "../pods/pod-view.ts";
+
+/** An object of a job other than a pod, with the fields that decisions need. */
+export type ObjectView = {
+  readonly name: string;
+  readonly uid: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly controllerUid: string | null;
+  readonly admission: number;
+  readonly deleting: boolean;
+};
+
+/** A config map of a job, and its `data` as canonical JSON. */
+export type ConfigMapView = ObjectView & { readonly data: string };
+
+/** A PodGroup of a job: the phase that its scheduler reports, and the spec that we requested, as canonical JSON. */
+export type PodGroupView = ObjectView & { readonly phase: string; readonly requestedSpec: string };
+
+/** The objects of one job in one cluster, as a worker's reflectors have them; as stale as the cluster's watch. */
+export type ObservedCluster = {
+  readonly cluster: string;
+  /** Pods with the job's uid, and foreign pods that have the name of one of its pods. */
+  readonly pods: readonly PodView[];
+  /** The last state of pods that the platform has just removed. Omitted: none. */
+  readonly lost?: readonly PodView[];
+  readonly services: readonly ObjectView[];
+  /** Config maps of this job: anchors of its admissions, and those that its kind made (see `anchoredMaps`). */
+  readonly configMaps: readonly ConfigMapView[];
+  /** The cluster's gang scheduler and the PodGroups of this job. Omitted: the cluster has no gang scheduler. */
+  readonly gang?: { readonly scheduler: GangScheduler; readonly groups: readonly PodGroupView[] };
+};
+
+/**
+ * All objects of a job, with one entry for each cluster that its admissions name or that has an object of it. A cluster
+ * whose reflectors have not completed a list has no entry, and nothing is decided about its objects.
+ */
+export type Observed = readonly ObservedCluster[];
+
+/** The job to observe, and where to look for its objects. */
+export type JobToObserve = {
+  readonly uid: string;
+  /** The clusters that its admissions name. */
+  readonly clusters: readonly string[];
+  /**
+   * Names of the job's pods. A foreign pod that holds one of them is reported too, without a job's uid. Omitted:
+   * foreign pods are not looked for.
+   */
+  readonly names?: { readonly namespace: string; readonly pods: readonly string[] };
+};

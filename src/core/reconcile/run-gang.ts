@@ -1,0 +1,96 @@
+import { objectAt, stringAt } from "../../runtime/json.ts";
+import type { JobEvent } from "../job/event.ts";
+import type { Job } from "../job/job.ts";
+import type { Admission, GangAdmission } from "../job/status.ts";
+import { type GangScheduler, namesOtherScheduler } from "../pods/pod-group.ts";
+import { type Arrangement, arrangeGang, isDelayed } from "./arrange-gang.ts";
+import { hasSucceeded, isActive, newFailures, type SlotFailure } from "./count-failures.ts";
+import { changeAdmission, type Draft, type Inputs, OUTSTANDING_MS, reasonOf } from "./decision-draft.ts";
+import { endByBudget, endByRefusal, endByVerdict } from "./end-gang.ts";
+import { endByDeadline } from "./finish-job.ts";
+import { exitEvents, showPods, showProgress } from "./gang-status.ts";
+import { awaitGrace, judgePods } from "./judge-pods.ts";
+import { giveUpMembers } from "./scale-down.ts";
+import { syncObjects } from "./sync-objects.ts";
+import { undoAdmission } from "./undo-admission.ts";
+
+/**
+ * Brings a live admission of a gang forward: starts it, judges its pods, counts their failures, ends or undoes it, and
+ * decides which objects to create and delete. The deadline comes first, then the verdict of the kind, then the budgets,
+ * as with Kubeflow. Without a view of the cluster only the deadline is checked.
+ */
+export function runGang(draft: Draft, inputs: Inputs, live: Admission): void {
+  const { cluster } = live;
+  if (cluster === null || !inputs.observed.some((seen) => seen.cluster === cluster)) {
+    if (!endByDeadline(draft, inputs)) draft.recheckAtMs.push(inputs.nowMs + OUTSTANDING_MS);
+    return;
+  }
+  const admission: GangAdmission = { ...live, cluster };
+  const seen = judgePods(arrangeGang(inputs, admission), inputs);
+  awaitGrace(
+    draft,
+    seen.slots.map(({ reading }) => reading),
+  );
+  if (draft.status.startTimeMs === null && !isDelayed(seen)) start(draft, inputs, seen);
+  const failures = newFailures(seen.slots, inputs);
+  showPods(draft, { admission, arranged: seen, failures });
+  draft.events.push(...exitEvents(failures, inputs));
+  if (endByDeadline(draft, inputs) || endByVerdict(draft, inputs, { slots: seen.slots, failures })) return;
+  if (endByRefusal(draft, inputs, { admission, slots: seen.slots })) return;
+  if (endByBudget(draft, inputs, { slots: seen.slots, failures })) return;
+  const counted = { ...inputs.job, status: draft.status };
+  const arranged = judgePods(arrangeGang({ ...inputs, job: counted }, admission), inputs);
+  showPods(draft, { admission, arranged, failures });
+  showProgress(draft, inputs, { arranged, failures });
+  const noted = noteMinimum(draft, inputs, { admission, arranged, failures });
+  if (undoAdmission(draft, inputs, { admission: noted, arranged })) return;
+  giveUpMembers(draft, inputs, { admission: noted, arranged });
+  syncObjects(draft, inputs, noted, arranged);
+}
+
+/**
+ * Notes since when the gang has been below its minimum. Once it has reached the minimum, earlier undone admissions no
+ * longer lengthen the backoff. Members whose failure neither restarts them nor ends the job are not required: if fewer
+ * than the minimum are left, all that are left must run.
+ */
+function noteMinimum(
+  draft: Draft,
+  { job, nowMs }: Inputs,
+  of: { readonly admission: GangAdmission; readonly arranged: Arrangement; readonly failures: readonly SlotFailure[] },
+): GangAdmission {
+  const { admission, arranged } = of;
+  const over = of.failures.filter(({ retried }) => !retried).length;
+  const up = arranged.slots.filter(({ pod }) => isActive(pod) || hasSucceeded(pod)).length;
+  const below = up < Math.min(job.spec.runPolicy.schedulingPolicy.minAvailable, arranged.slots.length - over);
+  const noted = { ...admission, belowMinSinceMs: below ? (admission.belowMinSinceMs ?? nowMs) : null };
+  if (!below) draft.status = { ...draft.status, backoff: null };
+  changeAdmission(draft, noted);
+  return noted;
+}
+
+function start(draft: Draft, { job, nowMs }: Inputs, { gang }: Arrangement): void {
+  draft.status = { ...draft.status, phase: "STARTING", startTimeMs: nowMs, waiting: null };
+  draft.events.push({
+    type: "Normal",
+    reason: reasonOf(job, "Starting"),
+    message: `${job.spec.kind} ${job.name} is starting.`,
+  });
+  draft.events.push(...templateWarnings(job, gang.scheduler));
+}
+
+/** Warns about fields of a job's templates that have no effect, in the words of Kubeflow's operator. */
+function templateWarnings({ spec }: Job, scheduler: GangScheduler | null): readonly JobEvent[] {
+  const warnings: JobEvent[] = [];
+  const restarts = Object.values(spec.replicaSpecs).some(({ template }) =>
+    stringAt(objectAt(template, "spec"), "restartPolicy"),
+  );
+  if (restarts) {
+    const message = "Restart policy in pod template will be overwritten by restart policy in replica spec";
+    warnings.push({ type: "Warning", reason: "SettedPodTemplateRestartPolicy", message });
+  }
+  if (scheduler !== null && namesOtherScheduler(spec, scheduler)) {
+    const message = "Another scheduler is specified when gang-scheduling is enabled and it will not be overwritten";
+    warnings.push({ type: "Warning", reason: "SettedPodTemplateSchedulerName", message });
+  }
+  return warnings;
+}

@@ -1,0 +1,49 @@
+import { doublingMs } from "../../runtime/doubling.ts";
+import type { GangAdmission } from "../job/status.ts";
+import type { Arrangement } from "./arrange-gang.ts";
+import { changeAdmission, clearConditions, type Draft, type Inputs, reasonOf } from "./decision-draft.ts";
+import { stopAdmission } from "./finish-job.ts";
+
+const BACKOFF = { firstMs: 30_000, longestMs: 600_000 };
+const UNDONE_CONDITIONS = ["QuotaReserved", "Admitted", "PodsReady", "Running", "Restarting"] as const;
+
+/**
+ * Undoes an admission whose gang was below its minimum for longer than the start timeout, so that part of a gang does
+ * not hold GPUs. The job waits again with backoff and keeps its attempts, and all objects of the admission are deleted.
+ * Returns true if it did.
+ */
+export function undoAdmission(
+  draft: Draft,
+  inputs: Inputs,
+  { admission, arranged }: { readonly admission: GangAdmission; readonly arranged: Arrangement },
+): boolean {
+  const { job, nowMs } = inputs;
+  const seconds = job.spec.runPolicy.schedulingPolicy.scheduleTimeoutSeconds;
+  if (admission.belowMinSinceMs === null || seconds <= 0) return false;
+  const atMs = admission.belowMinSinceMs + seconds * 1000;
+  if (nowMs < atMs) {
+    draft.recheckAtMs.push(atMs);
+    return false;
+  }
+  const undone = draft.status.backoff?.undone ?? 0;
+  const waitMs = doublingMs(BACKOFF, undone);
+  const { minAvailable } = job.spec.runPolicy.schedulingPolicy;
+  const message =
+    `Fewer than ${minAvailable} pods ran on ${admission.cluster} for ${seconds} s: ` +
+    `admission ${admission.number} is undone.`;
+  clearConditions(draft, { types: UNDONE_CONDITIONS, reason: "StartTimeout", message }, nowMs);
+  draft.status = {
+    ...draft.status,
+    phase: "WAITING",
+    startTimeMs: null,
+    replicaStatuses: {},
+    waiting: { reason: "Backoff", message, sinceMs: nowMs },
+    backoff: { undone: undone + 1, notBeforeMs: nowMs + waitMs, lastCluster: admission.cluster },
+    attempts: { ...draft.status.attempts, restartsSeen: {} },
+  };
+  changeAdmission(draft, stopAdmission(admission, { state: "undone", arranged, nowMs }));
+  draft.events.push({ type: "Warning", reason: reasonOf(job, "StartTimeout"), message });
+  draft.stopped = true;
+  draft.recheckAtMs.push(nowMs);
+  return true;
+}

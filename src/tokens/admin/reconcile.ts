@@ -1,0 +1,198 @@
+/**
+ * Serves admins who suspect wrong counts: compares counters, ledger and jobs' records, reports differences, repairs.
+ */
+import type { QuotaDifference, ReconcileAnswer, ReconcileRequest } from "../../core/quota/admin.ts";
+import type { HeldToken, LedgerRow, Scope } from "../../core/quota/counters.ts";
+import type { LedgerCheck } from "../../core/quota/ledger.ts";
+import { tokenKey } from "../../core/quota/lines.ts";
+import type { RegisteredDomain } from "../../core/quota/pools.ts";
+import { scopeKey } from "../../core/quota/scopes.ts";
+import type { QuotaDomain } from "../domain/domain.ts";
+import { byToken } from "../domain/domain-ledger.ts";
+import { QUEUES_DOMAIN } from "../limit-changes.ts";
+import { allHeld, differingSums, type SumDifference } from "../read-counters.ts";
+import { settleReleases } from "../settle-releases.ts";
+import type { AdminPorts } from "./admin-ports.ts";
+
+/** How long the answer waits for counters that are being rebuilt. */
+const REBUILD_MS = 5_000;
+const LIST_PAGE = 500;
+
+type FoundDifference = Omit<QuotaDifference, "repaired">;
+
+/**
+ * Compares counters, ledger and the records of jobs, and makes them agree. The rows and the jobs' records decide what
+ * the ledger says; counters that differ are rebuilt from the ledger. A comparison that differs is repeated, so that a
+ * token on its way from one to the other is no difference.
+ */
+export async function reconcile(ports: AdminPorts, request: ReconcileRequest): Promise<ReconcileAnswer> {
+  const { store, domains, cache, events } = ports;
+  const { pool, dryRun, actor } = request;
+  const only = pool === null ? null : await cache.pool(pool);
+  if (pool !== null && only === null) return { kind: "unknownPool" };
+  const check = dryRun ? await store.check(pool) : await store.repair(pool);
+  const registered = only === null ? await store.listDomains() : [only];
+  const inCounters = await compareDomains(ports, registered, request);
+  const found = [...ledgerDifferences(check), ...inCounters];
+  const shown = await domains.domain(registered.find(isQueuesDomain) ?? registered[0] ?? QUEUES_DOMAIN);
+  const epoch = await shown.epochs.openEpoch(REBUILD_MS);
+  const repaired = !dryRun && found.length > 0;
+  const answer = { differences: found.map((one) => ({ ...one, repaired: !dryRun })), repaired, epoch };
+  events.reconciled({ pool, differences: found.length, repaired });
+  if (!dryRun) {
+    await store.appendAudit({ actor, action: "ReconcileQuota", subject: pool ?? "", reason: "", details: answer });
+  }
+  return answer;
+}
+
+/** Compares each domain's counters with the ledger. Counters that differ are rebuilt. */
+async function compareDomains(
+  ports: AdminPorts,
+  registered: readonly RegisteredDomain[],
+  { pool, dryRun, actor }: ReconcileRequest,
+): Promise<readonly FoundDifference[]> {
+  const differences: FoundDifference[] = [];
+  for (const one of registered) {
+    // The ledger has no rows to compare with counters of durability REDIS.
+    if (one.durability === "REDIS") continue;
+    const domain = await ports.domains.domain(one);
+    const epoch = await domain.epochs.openEpoch(0);
+    const found = await compareTwice(ports, domain, { epoch, pool });
+    differences.push(...found);
+    if (!dryRun && found.length > 0) domain.epochs.lost(epoch, `${actor} reconciled it`);
+  }
+  return differences;
+}
+
+function isQueuesDomain({ domain, durability }: RegisteredDomain): boolean {
+  return domain === QUEUES_DOMAIN.domain && durability === QUEUES_DOMAIN.durability;
+}
+
+function ledgerDifferences({ sums, orphans }: LedgerCheck): readonly FoundDifference[] {
+  return [
+    ...sums.map(({ scope, recorded, live }) => ({
+      kind: "ledgerSumDiffers" as const,
+      pool: scope.pool,
+      subject: `${textOf(scope)}: its rows add up to ${live}`,
+      counters: null,
+      ledger: recorded,
+    })),
+    ...orphans.map(({ pool, token, amount }) => ({
+      kind: "holderGone" as const,
+      pool,
+      subject: token,
+      counters: null,
+      ledger: amount,
+    })),
+  ];
+}
+
+type Comparison = { readonly epoch: number; readonly pool: string | null };
+
+async function compareTwice(
+  ports: AdminPorts,
+  domain: QuotaDomain,
+  of: Comparison,
+): Promise<readonly FoundDifference[]> {
+  await settleReleases(domain, of.epoch);
+  const first = new Set((await compare(ports, domain, of)).map(differenceKey));
+  if (first.size === 0) return [];
+  await settleReleases(domain, of.epoch);
+  return (await compare(ports, domain, of)).filter((difference) => first.has(differenceKey(difference)));
+}
+
+function differenceKey(difference: FoundDifference): string {
+  return JSON.stringify(difference);
+}
+
+async function compare(
+  ports: AdminPorts,
+  domain: QuotaDomain,
+  { pool }: Comparison,
+): Promise<readonly FoundDifference[]> {
+  const [sums, counterOnly, ledgerOnly] = [
+    await compareSums(domain, pool),
+    await heldByCountersOnly(domain, pool),
+    await heldByLedgerOnly(ports, domain, pool),
+  ];
+  return [
+    ...sums.map(({ scope, counters, ledger }) => ({
+      kind: "sumDiffers" as const,
+      pool: scope.pool,
+      subject: textOf(scope),
+      counters,
+      ledger,
+    })),
+    ...counterOnly.map((held) => ({
+      kind: "counterOnly" as const,
+      ...subjectOf(held),
+      counters: held.amount,
+      ledger: null,
+    })),
+    ...ledgerOnly.map((row) => ({
+      kind: "ledgerOnly" as const,
+      ...subjectOf(row),
+      counters: null,
+      ledger: row.amount,
+    })),
+  ];
+}
+
+function subjectOf({ pool, token }: LedgerRow): { readonly pool: string; readonly subject: string } {
+  return { pool, subject: token };
+}
+
+async function compareSums(domain: QuotaDomain, pool: string | null): Promise<readonly SumDifference[]> {
+  const differing = differingSums({ counters: await domain.counters.used(), ledger: await domain.ledger.readUsed() });
+  return differing.filter(({ scope }) => pool === null || scope.pool === pool);
+}
+
+/** Skips unconfirmed tokens: their grants may be under way, and the reaper settles them. */
+async function heldByCountersOnly(domain: QuotaDomain, pool: string | null): Promise<readonly HeldToken[]> {
+  const countersOnly: HeldToken[] = [];
+  let group: HeldToken[] = [];
+  const compareGroup = async () => {
+    const live = byToken(await domain.ledger.findLive(group));
+    countersOnly.push(...group.filter((held) => live.get(tokenKey(held))?.fence !== held.fence));
+    group = [];
+  };
+  for await (const held of allHeld(domain)) {
+    if (held.confirmed && (pool === null || held.pool === pool)) group.push(held);
+    if (group.length >= LIST_PAGE) await compareGroup();
+  }
+  if (group.length > 0) await compareGroup();
+  return countersOnly;
+}
+
+async function heldByLedgerOnly(
+  ports: AdminPorts,
+  domain: QuotaDomain,
+  pool: string | null,
+): Promise<readonly LedgerRow[]> {
+  const ledgerOnly: LedgerRow[] = [];
+  const filter = { pool, project: null, namespace: null, holder: null, grantedBeforeMs: null };
+  for (let after: string | null = null; ; ) {
+    const page = await ports.store.listAllocations({ filter, pageSize: LIST_PAGE, after });
+    if (page === "badCursor") throw new Error("the store refused its own cursor of allocations");
+    const rows = await inDomain(ports, domain, page.allocations);
+    const found = await domain.counters.find(rows);
+    if (found === "closed") return [];
+    ledgerOnly.push(...rows.filter((row, at) => found[at]?.fence !== row.fence));
+    if (page.next === null) return ledgerOnly;
+    after = page.next;
+  }
+}
+
+async function inDomain(
+  { cache }: AdminPorts,
+  domain: QuotaDomain,
+  rows: readonly LedgerRow[],
+): Promise<readonly LedgerRow[]> {
+  const pools = await Promise.all(rows.map((row) => cache.pool(row.pool)));
+  return rows.filter((_row, at) => pools[at]?.domain === domain.name);
+}
+
+function textOf(scope: Scope): string {
+  const [kind, ...names] = JSON.parse(scopeKey(scope)) as readonly string[];
+  return `${kind} ${names.join(" / ")}`;
+}

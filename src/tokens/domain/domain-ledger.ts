@@ -1,0 +1,92 @@
+import type { TokenName } from "../../core/quota/calls.ts";
+import type { Counters, HeldToken, LedgerRow, LineRef } from "../../core/quota/counters.ts";
+import type { ReleaseOutcome, ReleaseRequest } from "../../core/quota/ledger.ts";
+import { sameHolder, tokenKey } from "../../core/quota/lines.ts";
+import type { Clock } from "../../runtime/clock.ts";
+import { UnavailableError } from "../../runtime/unavailable-error.ts";
+import type { DomainLedger, QuotaLedger } from "../ports.ts";
+
+/** Returns the ledger of one domain. */
+export function ledgerOf(domain: string, ledger: QuotaLedger, clock: Pick<Clock, "nowMs">): DomainLedger {
+  return {
+    raiseEpoch: (expected) => ledger.raiseEpoch(domain, expected),
+    readEpoch: () => ledger.readEpoch(domain),
+    readLimits: () => ledger.readLimits(domain),
+    commit: (epoch, grants) => ledger.commit(domain, epoch, grants, clock.nowMs()),
+    release: (requests) => ledger.release(requests, clock.nowMs()),
+    bury: (requests) => ledger.bury(domain, requests, clock.nowMs()),
+    tombstones: (limit) => ledger.tombstones(domain, limit),
+    forgetTombstones: (of) => ledger.forgetTombstones(domain, of),
+    voidGrants: (tokens) => ledger.voidGrants(tokens, clock.nowMs()),
+    unconfirmedReleases: (limit) => ledger.unconfirmedReleases(domain, limit),
+    confirmReleases: ledger.confirmReleases,
+    unconfirmedShrinks: (limit) => ledger.unconfirmedShrinks(domain, limit),
+    confirmShrinks: ledger.confirmShrinks,
+    pruneReleases: () => ledger.pruneReleases(clock.nowMs()),
+    findLive: ledger.findLive,
+    readUsed: () => ledger.readUsed(domain),
+  };
+}
+
+/**
+ * Returns the ledger of a domain of durability REDIS, in which everything that the counters hold is granted. Only the
+ * epoch and the limits come from the database's ledger. So counters that were lost are opened once, and empty.
+ */
+export function counterLedger(
+  domain: string,
+  of: { readonly ledger: QuotaLedger; readonly counters: Pick<Counters, "find" | "used"> },
+): DomainLedger {
+  const { ledger, counters } = of;
+  const find = async (tokens: readonly TokenName[]) => {
+    const found = await counters.find(tokens);
+    if (found === "closed") throw new UnavailableError(`the quota domain "${domain}" is being opened`);
+    return found;
+  };
+  const release: DomainLedger["release"] = async (requests) => {
+    const found = await find(requests);
+    return requests.map((request, at) => releaseHeld(request, found[at] ?? null));
+  };
+  return {
+    raiseEpoch: (expected) => ledger.raiseEpoch(domain, expected),
+    readEpoch: () => ledger.readEpoch(domain),
+    readLimits: () => ledger.readLimits(domain),
+    commit: async (_epoch, grants) => grants.map(() => ({ kind: "committed" })),
+    release,
+    // A token that the counters do not hold cannot be committed: no tombstone is needed.
+    bury: release,
+    tombstones: async () => [],
+    forgetTombstones: async () => undefined,
+    voidGrants: async (tokens) => {
+      const found = await find(tokens);
+      return tokens.map((token, at) => (found[at]?.fence === token.fence ? "live" : "gone"));
+    },
+    unconfirmedReleases: async () => [],
+    confirmReleases: async () => undefined,
+    unconfirmedShrinks: async () => [],
+    confirmShrinks: async () => undefined,
+    pruneReleases: async () => 0,
+    findLive: async (tokens) => (await find(tokens)).filter((token) => token !== null),
+    readUsed: () => counters.used(),
+  };
+}
+
+function releaseHeld(request: ReleaseRequest, held: HeldToken | null): ReleaseOutcome {
+  if (held === null || (request.fence !== null && request.fence !== held.fence)) return { kind: "notHeld" };
+  if (request.holder !== null && !sameHolder(request.holder, held.holder)) {
+    return { kind: "otherHolder", holder: held.holder };
+  }
+  const { project, namespace } = held;
+  const isElsewhere = (request.project ?? project) !== project || (request.namespace ?? namespace) !== namespace;
+  if (isElsewhere) return { kind: "otherScope", project, namespace };
+  const { confirmed: _confirmed, ...line } = held;
+  return { kind: "released", ref: { pool: held.pool, token: held.token, fence: held.fence }, line };
+}
+
+/** Maps `tokenKey` to the row. */
+export function byToken(rows: readonly LedgerRow[]): ReadonlyMap<string, LedgerRow> {
+  return new Map(rows.map((row) => [tokenKey(row), row]));
+}
+
+export function refOf({ pool, token, fence }: LineRef): LineRef {
+  return { pool, token, fence };
+}

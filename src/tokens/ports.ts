@@ -1,0 +1,127 @@
+/** Serves everything that holds tokens: the functions that the tokens stage needs of the ledger and the store. */
+import type {
+  AuditEntry,
+  AuditPage,
+  AuditQuery,
+  ForcedRelease,
+  ForceReleaseAnswer,
+  LedgerPage,
+  LedgerQuery,
+  PageRequest,
+} from "../core/quota/admin.ts";
+import type { TokenName } from "../core/quota/calls.ts";
+import type { HeldToken, LedgerRow, Limits, LineRef, Rest, Scope } from "../core/quota/counters.ts";
+import type {
+  CommitOutcome,
+  LedgerCheck,
+  LedgerGrant,
+  RaisedEpoch,
+  ReleaseOutcome,
+  ReleaseRequest,
+  Tombstone,
+  VoidOutcome,
+} from "../core/quota/ledger.ts";
+import type { PoolChange, PoolRecord, PoolSettings, RegisteredDomain, RegisterOutcome } from "../core/quota/pools.ts";
+
+/**
+ * The ledger of all domains. A token is granted if and only if the ledger says so. Functions throw `UnavailableError`
+ * while the ledger is away.
+ */
+export type QuotaLedger = {
+  /**
+   * Raises the epoch if it is `expected` (null: any) and reads everything from which counters are rebuilt. One
+   * transaction, which waits for grants under the old epoch. Marks all earlier releases as confirmed: the new counters
+   * never held them.
+   */
+  readonly raiseEpoch: (domain: string, expected: number | null) => Promise<RaisedEpoch>;
+  /** Returns null for a domain that was never used. */
+  readonly readEpoch: (domain: string) => Promise<{ readonly epoch: number; readonly limitsVersion: number } | null>;
+  readonly readLimits: (domain: string) => Promise<Limits>;
+  /** Records grants in one transaction, in order. Of each grant it records all lines or none. */
+  readonly commit: (
+    domain: string,
+    epoch: number,
+    grants: readonly LedgerGrant[],
+    nowMs: number,
+  ) => Promise<readonly CommitOutcome[]>;
+  /** Releases tokens in one transaction, each on its own. A repeated request releases nothing twice. */
+  readonly release: (requests: readonly ReleaseRequest[], nowMs: number) => Promise<readonly ReleaseOutcome[]>;
+  /**
+   * Releases tokens whose grants may be under way. Each token that is not held leaves a tombstone, so that a late
+   * commit of such a grant is refused as `gone`.
+   */
+  readonly bury: (
+    domain: string,
+    requests: readonly ReleaseRequest[],
+    nowMs: number,
+  ) => Promise<readonly ReleaseOutcome[]>;
+  readonly tombstones: (domain: string, limit: number) => Promise<readonly Tombstone[]>;
+  readonly forgetTombstones: (domain: string, of: readonly Tombstone[]) => Promise<void>;
+  /**
+   * Makes sure that grants which the ledger does not have are never committed: records their lines as voided, unless
+   * it has them. Answers for each token.
+   */
+  readonly voidGrants: (tokens: readonly HeldToken[], nowMs: number) => Promise<readonly VoidOutcome[]>;
+  readonly unconfirmedReleases: (domain: string, limit: number) => Promise<readonly LineRef[]>;
+  readonly confirmReleases: (refs: readonly LineRef[]) => Promise<void>;
+  /** Lists lines that were partly given back and that the counters still hold with the old amount. */
+  readonly unconfirmedShrinks: (domain: string, limit: number) => Promise<readonly Rest[]>;
+  /** Skips lines that have less left than `rests` says. */
+  readonly confirmShrinks: (rests: readonly Rest[]) => Promise<void>;
+  /** Deletes one page of old releases that the counters have freed, of any domain. Returns the number of lines. */
+  readonly pruneReleases: (nowMs: number) => Promise<number>;
+  readonly findLive: (tokens: readonly TokenName[]) => Promise<readonly LedgerRow[]>;
+  /** Reads the use of every scope that uses anything, in the form of `Counters.used`. */
+  readonly readUsed: (domain: string) => Promise<readonly { readonly scope: Scope; readonly used: number }[]>;
+};
+
+/** The ledger of one domain. In a domain of durability REDIS, the counters answer in its place. */
+export type DomainLedger = {
+  readonly raiseEpoch: (expected: number | null) => ReturnType<QuotaLedger["raiseEpoch"]>;
+  readonly readEpoch: () => ReturnType<QuotaLedger["readEpoch"]>;
+  readonly readLimits: () => ReturnType<QuotaLedger["readLimits"]>;
+  readonly commit: (epoch: number, grants: readonly LedgerGrant[]) => ReturnType<QuotaLedger["commit"]>;
+  readonly release: (requests: readonly ReleaseRequest[]) => ReturnType<QuotaLedger["release"]>;
+  readonly bury: (requests: readonly ReleaseRequest[]) => ReturnType<QuotaLedger["bury"]>;
+  readonly tombstones: (limit: number) => ReturnType<QuotaLedger["tombstones"]>;
+  readonly forgetTombstones: (of: readonly Tombstone[]) => ReturnType<QuotaLedger["forgetTombstones"]>;
+  readonly voidGrants: (tokens: readonly HeldToken[]) => ReturnType<QuotaLedger["voidGrants"]>;
+  readonly unconfirmedReleases: (limit: number) => ReturnType<QuotaLedger["unconfirmedReleases"]>;
+  readonly confirmReleases: QuotaLedger["confirmReleases"];
+  readonly unconfirmedShrinks: (limit: number) => ReturnType<QuotaLedger["unconfirmedShrinks"]>;
+  readonly confirmShrinks: QuotaLedger["confirmShrinks"];
+  readonly pruneReleases: () => ReturnType<QuotaLedger["pruneReleases"]>;
+  readonly findLive: QuotaLedger["findLive"];
+  readonly readUsed: () => ReturnType<QuotaLedger["readUsed"]>;
+};
+
+/** The rest of the store beside the ledger: pools, listings and the audit log. */
+export type QuotaStore = {
+  readonly find: (names: readonly string[]) => Promise<readonly PoolSettings[]>;
+  readonly queueExists: (name: string) => Promise<boolean>;
+  /** Lists the domains that have pools. */
+  readonly listDomains: () => Promise<readonly RegisteredDomain[]>;
+  readonly register: (
+    change: PoolChange,
+    by: { readonly version: number; readonly actor: string },
+  ) => Promise<RegisterOutcome<PoolRecord>>;
+  readonly get: (name: string) => Promise<PoolRecord | null>;
+  readonly list: (
+    query: PageRequest & { readonly prefix: string },
+  ) => Promise<{ readonly pools: readonly PoolRecord[]; readonly next: string | null } | "badCursor">;
+  readonly listAllocations: (query: LedgerQuery) => Promise<LedgerPage | "badCursor">;
+  /** Releases a token of any holder except a job's live admission, and writes an audit entry. */
+  readonly forceRelease: (
+    forced: ForcedRelease,
+  ) => Promise<
+    | { readonly kind: "released"; readonly ref: LineRef }
+    | { readonly kind: "notHeld" }
+    | Extract<ForceReleaseAnswer, { readonly kind: "liveAdmission" }>
+  >;
+  /** Compares the ledger with its own rows and with the records of jobs. Null: all pools. */
+  readonly check: (pool: string | null) => Promise<LedgerCheck>;
+  /** Repairs everything that `check` finds, and returns what it found. */
+  readonly repair: (pool: string | null) => Promise<LedgerCheck>;
+  readonly appendAudit: (entry: Omit<AuditEntry, "timeMs">) => Promise<void>;
+  readonly listAudit: (query: AuditQuery) => Promise<AuditPage | "badCursor">;
+};

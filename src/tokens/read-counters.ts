@@ -1,0 +1,45 @@
+import type { Counters, Scope } from "../core/quota/counters.ts";
+import { scopeKey } from "../core/quota/scopes.ts";
+import type { QuotaDomain } from "./domain/domain.ts";
+
+const HELD_PAGE = 500;
+
+/** Yields everything that the counters hold. A token that is held during the whole read comes at least once. */
+export async function* allHeld(domain: QuotaDomain) {
+  for (let after: string | null = null; ; ) {
+    const page: Awaited<ReturnType<QuotaDomain["counters"]["held"]>> = await domain.counters.held(after, HELD_PAGE);
+    yield* page.tokens;
+    if (page.next === null) return;
+    after = page.next;
+  }
+}
+
+/** Counts the lines of each pool. */
+export function countByPool(lines: Iterable<{ readonly pool: string }>): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const { pool } of lines) counts.set(pool, (counts.get(pool) ?? 0) + 1);
+  return counts;
+}
+
+/** Reads the use of each pool from the counters. */
+export async function usedByPool(counters: Pick<Counters, "used">): Promise<ReadonlyMap<string, number>> {
+  const sums = await counters.used();
+  return new Map(sums.flatMap(({ scope, used }) => (scope.kind === "pool" ? [[scope.pool, used] as const] : [])));
+}
+
+export type ScopeSum = { readonly scope: Scope; readonly used: number };
+export type SumDifference = { readonly scope: Scope; readonly counters: number; readonly ledger: number };
+
+/** Returns the scopes on which counters and ledger differ. A scope that one side does not name has the sum 0 there. */
+export function differingSums(of: {
+  readonly counters: readonly ScopeSum[];
+  readonly ledger: readonly ScopeSum[];
+}): readonly SumDifference[] {
+  const counters = new Map(of.counters.map((sum) => [scopeKey(sum.scope), sum]));
+  const ledger = new Map(of.ledger.map((sum) => [scopeKey(sum.scope), sum]));
+  const scopes = new Map([...ledger, ...counters].map(([key, { scope }]) => [key, scope]));
+  return [...scopes].flatMap(([key, scope]) => {
+    const pair = { scope, counters: counters.get(key)?.used ?? 0, ledger: ledger.get(key)?.used ?? 0 };
+    return pair.counters === pair.ledger ? [] : [pair];
+  });
+}

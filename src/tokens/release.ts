@@ -1,0 +1,87 @@
+import type { Holder, LineRef } from "../core/quota/counters.ts";
+import type { ReleaseOutcome, ReleaseRequest } from "../core/quota/ledger.ts";
+import type { QuotaDomain } from "./domain/domain.ts";
+import { voidUnconfirmed } from "./void-unconfirmed.ts";
+
+/** How long an answer waits for the counters. The reaper later repeats what did not reach them. */
+const FREE_MS_MAX = 100;
+
+/** A token to release, with the holder that asks for it. */
+export type HolderRelease = {
+  readonly pool: string;
+  readonly token: string;
+  readonly holder: Holder;
+  /** Null: any project. */
+  readonly project: string | null;
+  /** Null: any namespace. */
+  readonly namespace: string | null;
+} & Pick<ReleaseRequest, "lease">;
+
+type ReleaseRefusal = Exclude<ReleaseOutcome, { readonly kind: "released" }>;
+
+export type HolderReleaseOutcome = { readonly kind: "released"; readonly fence: bigint } | ReleaseRefusal;
+
+/**
+ * Gives tokens back, each on its own: first in the ledger, which works while the counters are away, then in the
+ * counters. Also gives back a token whose grant was never acknowledged. The earlier request for it then cannot be
+ * granted any more.
+ */
+export async function release(
+  domain: QuotaDomain,
+  lines: readonly HolderRelease[],
+): Promise<readonly HolderReleaseOutcome[]> {
+  const outcomes = await Promise.all(lines.map((line) => releaseLine(domain, line)));
+  const refs = outcomes.flatMap((outcome) => (outcome.kind === "released" ? [outcome.ref] : []));
+  await freeBriefly(domain, refs);
+  return outcomes.map((outcome) =>
+    outcome.kind === "released" ? { kind: "released", fence: outcome.ref.fence } : outcome,
+  );
+}
+
+type ReleasedLine = { readonly kind: "released"; readonly ref: LineRef } | ReleaseRefusal;
+
+async function releaseLine(domain: QuotaDomain, line: HolderRelease): Promise<ReleasedLine> {
+  const outcome = await domain.release({ ...line, fence: null, reason: "released" });
+  if (outcome.kind !== "notHeld") return outcome;
+  // The counters may hold a token that the ledger does not, by a grant whose answer was lost.
+  const unconfirmed = await voidUnconfirmed(domain, line);
+  switch (unconfirmed.kind) {
+    case "none":
+      return outcome;
+    case "unknown":
+      return domain.bury({ ...line, fence: null, reason: "released" });
+    case "voided":
+      return { kind: "released", ref: unconfirmed.ref };
+    case "live":
+      return domain.release({ ...line, fence: unconfirmed.ref.fence, reason: "released" });
+    case "otherScope":
+      return unconfirmed;
+  }
+}
+
+/**
+ * Frees in the counters what the ledger has released, tells the ledger so, and waits a moment for it. Never throws: the
+ * reaper repeats it until it succeeds.
+ */
+export async function freeBriefly(domain: QuotaDomain, refs: readonly LineRef[]): Promise<void> {
+  const epoch = domain.epochs.current;
+  if (refs.length === 0 || epoch === null) return;
+  const stop = new AbortController();
+  const freed = freeNow(domain, epoch, refs).catch((error: unknown) => {
+    domain.events.loopFailed({ loop: "quota release", error });
+  });
+  await Promise.race([freed, domain.clock.sleep(FREE_MS_MAX, stop.signal)]);
+  stop.abort();
+}
+
+async function freeNow(domain: QuotaDomain, epoch: number, refs: readonly LineRef[]): Promise<void> {
+  const freed = await domain.counters.free(epoch, refs);
+  if (freed === "closed") domain.epochs.countersClosed(epoch);
+  else void confirmInBackground(domain, refs);
+}
+
+async function confirmInBackground(domain: QuotaDomain, refs: readonly LineRef[]): Promise<void> {
+  await domain.confirmReleases(refs).catch((error: unknown) => {
+    domain.events.loopFailed({ loop: "quota release", error });
+  });
+}

@@ -1,0 +1,163 @@
+/** Every environment variable that Gangway reads: what an operator can set, with its default and what it means. */
+import { PENDING_LIMITS } from "./core/pods/read-pending.ts";
+import { POOLS_MAX, TOKENS_MAX, WAITERS_MAX } from "./core/quota/limits.ts";
+
+export type Variable = {
+  /** The value of a variable that is unset or empty. Omitted: such a variable has no effect. */
+  readonly default?: string;
+  readonly meaning: string;
+  /** The smallest and the largest of the whole numbers that are allowed. */
+  readonly range?: readonly [min: number, max: number];
+  /** The values that are allowed. */
+  readonly values?: readonly string[];
+};
+
+export const DEFAULT_ADDRESS = "127.0.0.1:7443";
+const GRACE = [0, 86_400] as const;
+const inSeconds = (ms: number) => String(ms / 1000);
+
+/** By name. The file of pod settings may name more variables, for values of its own. */
+export const VARIABLES = {
+  GANGWAY_ADDRESS: { default: DEFAULT_ADDRESS, meaning: "The address of the service that the command line calls." },
+  GANGWAY_LISTEN: { default: DEFAULT_ADDRESS, meaning: "The address at which the service serves its API." },
+  GANGWAY_DATA: {
+    default: ".gangway",
+    meaning: "The folder of `gangway up`: its database, its simulated clusters and its log.",
+  },
+  GANGWAY_LEASE_SECONDS: {
+    default: "10",
+    range: [1, 300],
+    meaning: "Other processes take over the work of a process that is silent for this many seconds.",
+  },
+  NAMESPACES: {
+    default: "closed",
+    values: ["open", "closed"],
+    meaning:
+      "`open`: the first job of a namespace creates it. `closed`: an admin creates it. Always open in `gangway up`.",
+  },
+  GANGWAY_LOG_LEVEL: {
+    default: "info",
+    values: ["trace", "debug", "info", "warn", "error", "silent"],
+    meaning: "The least severe log lines that are written.",
+  },
+  GANGWAY_HTTP_LISTEN: { meaning: "The HOST:PORT at which `/livez` and `/readyz` are served." },
+  GANGWAY_METRICS_LISTEN: { meaning: "The HOST:PORT at which `/metrics` is served for Prometheus." },
+  GANGWAY_CREDENTIALS_KEY: {
+    meaning: "The key that encrypts the credentials of registered clusters in the database: 32 bytes in base64.",
+  },
+  GANGWAY_LOCAL_KUBECONFIGS: {
+    meaning: "`allow`: a kubeconfig may be a file of the server's machine, name such files, and run programs there.",
+  },
+  GANGWAY_CLUSTER_EVENTS: {
+    default: "off",
+    values: ["on", "off"],
+    meaning: "`on`: the events of a job are also Kubernetes events in its cluster.",
+  },
+  GANGWAY_INIT_IMAGE: {
+    default: "busybox:1.36",
+    meaning: "The image of the init container that waits for a master's DNS name; it needs `sh` and `nslookup`.",
+  },
+  GANGWAY_KUBECTL_IMAGE: {
+    default: "kubeflow/kubectl-delivery:latest",
+    meaning:
+      "The image that brings `kubectl` to MPIJob launchers; it needs `kubectl`, `sh`, `cp`, `sed`, `grep` and `sleep`.",
+  },
+  GANGWAY_IMAGE_PULL_BACKOFF_GRACE_SECONDS: {
+    default: inSeconds(PENDING_LIMITS.imagePullBackoffGraceMs),
+    range: GRACE,
+    meaning: "A pod that is in ImagePullBackOff for this long is started again, and counts as a USER failure.",
+  },
+  GANGWAY_CREATE_CONTAINER_ERROR_GRACE_SECONDS: {
+    default: inSeconds(PENDING_LIMITS.createContainerErrorGraceMs),
+    range: GRACE,
+    meaning: "A job fails if one of its pods is in CreateContainerError for this long.",
+  },
+  GANGWAY_CREATE_CONTAINER_CONFIG_ERROR_GRACE_SECONDS: {
+    default: inSeconds(PENDING_LIMITS.createContainerConfigErrorGraceMs),
+    range: GRACE,
+    meaning: "A job fails if one of its pods is in CreateContainerConfigError for this long.",
+  },
+  GANGWAY_POD_PENDING_TIMEOUT_SECONDS: {
+    default: inSeconds(PENDING_LIMITS.podPendingTimeoutMs),
+    range: GRACE,
+    meaning: "A pod that is pending for this long is started again, and counts as a USER failure; 0 disables this.",
+  },
+  GANGWAY_POD_CONFIG: { meaning: "The YAML file of the settings that the platform gives to all pods." },
+  GANGWAY_POOLS_MAX: {
+    default: String(POOLS_MAX),
+    range: [1, 1_000_000],
+    meaning: "The most pools that a quota domain may have.",
+  },
+  GANGWAY_TOKENS_MAX: {
+    default: String(TOKENS_MAX),
+    range: [1, 100_000_000],
+    meaning: "The most tokens that may be held in a quota domain.",
+  },
+  GANGWAY_WAITERS_MAX: {
+    default: String(WAITERS_MAX),
+    range: [1, 1_000_000],
+    meaning: "The most requests that may stand in the waiting line of a pool.",
+  },
+  GANGWAY_PLUGINS: {
+    meaning:
+      "Modules whose kinds of jobs are also served, separated by commas: paths that begin with ./ or /, or packages.",
+  },
+  GANGWAY_PLUGIN_TIMEOUT_SECONDS: {
+    default: "30",
+    range: [1, 600],
+    meaning: "A call of a plugin that takes longer is aborted and counts as failed.",
+  },
+  GANGWAY_SECRETS: { meaning: "The folder of the secrets that plugins may read, one file for each secret." },
+  NO_COLOR: { meaning: "Any value: the command line prints no colours." },
+  DATABASE_URL: {
+    meaning: "The PostgreSQL database, postgres://USER:PASSWORD@HOST:PORT/DATABASE, directly or through a pooler.",
+  },
+  DATABASE_DIRECT_URL: {
+    meaning: "The same database without the pooler, for notifications and migrations; DATABASE_URL if unset.",
+  },
+  DATABASE_POOL_MAX: {
+    default: "10",
+    range: [2, 1_000],
+    meaning: "The most connections of one process, besides one for notifications.",
+  },
+  DATABASE_CONNECT_TIMEOUT_MS: {
+    default: "5000",
+    range: [1, 600_000],
+    meaning: "The longest wait for a connection, a new one or one that becomes free.",
+  },
+  DATABASE_STATEMENT_TIMEOUT_MS: {
+    default: "30000",
+    range: [1, 600_000],
+    meaning: "The longest time that a statement may run and that a transaction may be idle.",
+  },
+  DATABASE_IDLE_TIMEOUT_MS: {
+    default: "60000",
+    range: [1, 86_400_000],
+    meaning: "A connection that is unused for this long is closed.",
+  },
+  REDIS_URL: {
+    meaning:
+      "The Redis that counts tokens for several processes: a server, sentinels (redis+sentinel) or a Redis Cluster.",
+  },
+  REDIS_KEY_PREFIX: { default: "gangway", meaning: "The beginning of the names of keys and channels, after a `{`." },
+  REDIS_USERNAME: { meaning: "The user of Redis, instead of the one in REDIS_URL." },
+  REDIS_PASSWORD: { meaning: "The password of Redis, instead of the one in REDIS_URL." },
+  REDIS_SENTINEL_USERNAME: { meaning: "The user of the sentinels." },
+  REDIS_SENTINEL_PASSWORD: { meaning: "The password of the sentinels." },
+  REDIS_CA_FILE: {
+    meaning: "The PEM file of the authorities that sign Redis' certificates, if the system lacks them.",
+  },
+  REDIS_CERT_FILE: { meaning: "The PEM file of the certificate that Gangway shows to Redis." },
+  REDIS_KEY_FILE: { meaning: "The PEM file of that certificate's private key." },
+  REDIS_TLS_SERVER_NAME: { meaning: "The name in Redis' certificates, if Redis is reached by another name." },
+  OTEL_SDK_DISABLED: { meaning: "`true`: no traces and no metrics are sent." },
+  OTEL_EXPORTER_OTLP_ENDPOINT: { meaning: "The collector that traces and metrics are sent to." },
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: { meaning: "The collector that traces are sent to." },
+  OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: { meaning: "The collector that metrics are sent to." },
+  OTEL_TRACES_EXPORTER: { default: "none", meaning: "The exporter of traces." },
+  OTEL_METRICS_EXPORTER: { default: "none", meaning: "The exporter of metrics." },
+  OTEL_SERVICE_NAME: { meaning: "The service's name in traces and metrics; `gangway` if unset." },
+  OTEL_RESOURCE_ATTRIBUTES: { meaning: "Attributes of traces and metrics, such as `service.name=gangway`." },
+} as const satisfies Readonly<Record<string, Variable>>;
+
+export type VariableName = keyof typeof VARIABLES;

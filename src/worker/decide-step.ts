@@ -1,0 +1,105 @@
+import type { BucketLease } from "../core/job/bucket.ts";
+import { awaitsResult, type Job } from "../core/job/job.ts";
+import { memberCount } from "../core/job/roles.ts";
+import { isService } from "../core/kinds/kind.ts";
+import { podName } from "../core/kinds/pod-name.ts";
+import type { Registry } from "../core/kinds/registry.ts";
+import { applyCacheLookup, lookUpCache } from "../core/reconcile/cached-result.ts";
+import type { Decision } from "../core/reconcile/decision.ts";
+import type { ReconcileConfig } from "../core/reconcile/decision-draft.ts";
+import type { JobToObserve, Observed } from "../core/reconcile/observed.ts";
+import { reconcileGuarded } from "../core/reconcile/reconcile.ts";
+import { claimAll } from "./claim.ts";
+import type { JobMemory } from "./job-memory.ts";
+import { noteEvents } from "./note-events.ts";
+import { decidePluginJob, type PluginCalls } from "./plugin-calls.ts";
+import type { WorkerPorts } from "./ports.ts";
+
+/** The settings, the memory and the plugin calls of a worker, which its decisions read. */
+export type DecisionContext = {
+  readonly config: ReconcileConfig;
+  readonly memory: JobMemory;
+  readonly calls: PluginCalls;
+};
+
+/** Decides the next step of a job of any kind. Null: it cannot be decided now; try again later. */
+export async function decideStep(
+  ports: WorkerPorts,
+  context: DecisionContext,
+  { job, lease }: { readonly job: Job; readonly lease: BucketLease },
+  signal: AbortSignal,
+): Promise<Decision | null> {
+  if (awaitsResult(job) && isClear(job)) return decideCached(ports, context, job, signal);
+  if (isService(context.config.kinds.kindOf(job.spec.kind)))
+    return decidePluginJob(ports, context, { job, lease }, signal);
+  return decideGang(ports, context, job, signal);
+}
+
+/** True if nothing is left of earlier admissions, so that no clean-up is due. */
+function isClear({ admissions }: Job): boolean {
+  return admissions.every(({ goneMs }) => goneMs !== null);
+}
+
+/**
+ * Decides whether a waiting job reuses the result of another job. A plugin may forbid that for its kind. If the plugin
+ * cannot be loaded, the job runs, and its first call shows why.
+ */
+async function decideCached(
+  { clock, store }: Pick<WorkerPorts, "clock" | "store">,
+  { config, calls }: Pick<DecisionContext, "config" | "calls">,
+  job: Job,
+  signal: AbortSignal,
+): Promise<Decision | null> {
+  const { kind } = job.spec;
+  const properties = isService(config.kinds.kindOf(kind)) ? await calls.propertiesOf(kind, signal) : {};
+  if (signal.aborted) return null;
+  const others = properties === null || properties.disableCaching === true ? [] : await store.findAlike(job);
+  return applyCacheLookup(job, lookUpCache(job, others), { nowMs: clock.nowMs(), config });
+}
+
+/**
+ * Decides from the objects that the watches have reported. A decision that releases tokens, or says that nothing is
+ * left, is made again from a fresh list of the clusters: a watch that lags may not have reported a pod yet, and the
+ * gang may be admitted elsewhere afterwards. Null if the state of a cluster cannot be known.
+ */
+async function decideGang(
+  ports: WorkerPorts,
+  context: DecisionContext,
+  job: Job,
+  signal: AbortSignal,
+): Promise<Decision | null> {
+  const where = whereToLook(job, context.config.kinds);
+  const claimAndDecide = async (observed: Observed) => {
+    const claimed = await claimAll({ clusters: ports.clusters, config: context.config }, job, observed, signal);
+    await noteEvents(ports, context.memory, { job, events: claimed.events });
+    const refused = context.memory.refusedPod(job.uid);
+    return reconcileGuarded(job, claimed.observed, ports.clock.nowMs(), context.config, refused);
+  };
+  const watched = ports.clusters.observe(where);
+  if (watched === null) return null;
+  const decision = await claimAndDecide(watched);
+  if (!givesBack(job, decision)) return decision;
+  const listed = await ports.clusters.listJob(where, signal);
+  return listed === null ? null : claimAndDecide(listed);
+}
+
+function whereToLook(job: Job, kinds: Registry): JobToObserve {
+  const kind = kinds.kindOf(job.spec.kind);
+  const clusters = [...new Set(job.admissions.flatMap(({ cluster }) => cluster ?? []))];
+  const live = job.admissions.find(({ state }) => state === "live");
+  const pods = Object.entries(live?.members ?? {}).flatMap(([role, members]) =>
+    Array.from({ length: members }, (_, index) => podName({ job, kind, role, index })),
+  );
+  return { uid: job.uid, clusters, names: { namespace: job.namespace, pods } };
+}
+
+/** True if the record releases tokens, or notes that nothing is left of an admission. */
+export function givesBack(job: Job, decision: Decision): boolean {
+  const was = new Map(job.admissions.map((admission) => [admission.number, admission]));
+  return (decision.record?.admissions ?? []).some((admission) => {
+    const before = was.get(admission.number);
+    const released = admission.tokensReleasedMs !== null && before?.tokensReleasedMs === null;
+    const fewer = before !== undefined && memberCount(admission.members) < memberCount(before.members);
+    return released || fewer || (admission.goneMs !== null && before?.goneMs === null);
+  });
+}

@@ -1,0 +1,25 @@
+/** Says whether this machine has what some commands and clients of the pages need besides Node and npm. */
+import { spawnSync } from "node:child_process";
+import { controlPlaneBuilt } from "../kube/build.ts";
+import { hasRedisServer } from "../support/redis-server.ts";
+
+/** True where a page can set up PostgreSQL and Redis, dump the database and restore it. */
+export function hasStores(postgres: string | null): boolean {
+  const programs = ["pg_dump", "pg_restore", "psql"];
+  return postgres !== null && hasRedisServer() && programs.every((program) => runs(program, ["--version"]));
+}
+
+/** True where a page can register a real Kubernetes cluster. */
+export function hasRealCluster(): boolean {
+  return controlPlaneBuilt() && runs("kubectl", ["version", "--client"]);
+}
+
+/** The first Python of the PATH, or the system's own, that has grpcio and protobuf; null where none has. */
+export function pythonWithGrpc(): string | null {
+  const imports = ["-c", "import grpc, google.protobuf"];
+  return ["python3", "/usr/bin/python3"].find((python) => runs(python, imports)) ?? null;
+}
+
+function runs(program: string, args: readonly string[]): boolean {
+  return spawnSync(program, args).status === 0;
+}

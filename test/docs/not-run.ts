@@ -1,0 +1,108 @@
+/** Commands of the pages that the test does not run as they stand, each with the reason. */
+
+/** How a command is treated instead of being run and waited for. */
+export type Treatment =
+  /** The test leaves it out. */
+  | { readonly kind: "notRun" }
+  /** The test starts it beside the others, and goes on once its output has this text. */
+  | { readonly kind: "background"; readonly until: string }
+  /** The reader has stopped every process by now: the test ends what runs in the background, and then runs it. */
+  | { readonly kind: "afterStop" }
+  /** The test runs it where the control plane of the tests is built and kubectl is on the PATH. */
+  | { readonly kind: "onControlPlane"; readonly until?: string };
+
+export type Exception = Treatment & {
+  readonly page: string;
+  readonly command: string;
+  readonly reason: string;
+};
+
+const serviceOfItsOwn = "the test starts the service of the page itself";
+const needsControlPlane = "needs the control plane of the tests and kubectl";
+
+export const EXCEPTIONS: readonly Exception[] = [
+  { page: "README.md", command: "npm ci", kind: "notRun", reason: "the test runs in a clone where it has run" },
+  { page: "README.md", command: "npm start", kind: "notRun", reason: serviceOfItsOwn },
+  {
+    page: "README.md",
+    command: "bin/gangway watch gpt-finetune",
+    kind: "background",
+    until: "gpt-finetune",
+    reason: "runs until it is interrupted",
+  },
+  {
+    page: "docs/clusters.md",
+    command: "GANGWAY_CREDENTIALS_KEY=$(cat gangway.key) npm start -- --no-examples",
+    kind: "notRun",
+    reason: serviceOfItsOwn,
+  },
+  {
+    page: "docs/clusters.md",
+    command: "npm run kube:build",
+    kind: "notRun",
+    reason: "takes some minutes; the test uses what it has built",
+  },
+  {
+    page: "docs/clusters.md",
+    command: "npm run kube:start -- admin.yaml",
+    kind: "onControlPlane",
+    until: "its kubeconfig is",
+    reason: needsControlPlane,
+  },
+  ...[
+    "kubectl --kubeconfig admin.yaml apply -f deploy/cluster-rbac.yaml",
+    "cp admin.yaml east.yaml",
+    "kubectl --kubeconfig east.yaml config set-credentials gangway --token " +
+      '"$(kubectl --kubeconfig admin.yaml create token gangway -n gangway-system --duration 8760h)"',
+    "kubectl --kubeconfig east.yaml config set-context --current --user gangway",
+  ].map((command) => ({
+    page: "docs/clusters.md",
+    command,
+    kind: "onControlPlane" as const,
+    reason: needsControlPlane,
+  })),
+  {
+    page: "docs/operating.md",
+    command: "docker compose -f deploy/compose.yaml up -d",
+    kind: "notRun",
+    reason: "the test has PostgreSQL and Redis of its own",
+  },
+  ...[
+    "GANGWAY_HTTP_LISTEN=127.0.0.1:8081 GANGWAY_METRICS_LISTEN=127.0.0.1:9464 " +
+      "bin/gangway serve --roles api,planner,worker",
+    "bin/gangway serve --roles planner,worker",
+    "bin/gangway serve --roles api,planner,worker --listen 127.0.0.1:0",
+  ].map((command) => ({
+    page: "docs/operating.md",
+    command,
+    kind: "background" as const,
+    until: "serving",
+    reason: "serves until it is interrupted",
+  })),
+  {
+    page: "docs/operating.md",
+    command: 'psql "$DATABASE_URL" -c "create database gangway_restored"',
+    kind: "afterStop",
+    reason: "the page says to stop every process before",
+  },
+  {
+    page: "docs/operating.md",
+    command: "cp -a .gangway gangway-backup",
+    kind: "notRun",
+    reason: "copies the data of a service that has stopped; the test has none there",
+  },
+  { page: "CONTRIBUTING.md", command: "npm ci", kind: "notRun", reason: "the test runs in a clone where it has run" },
+  { page: "CONTRIBUTING.md", command: "npm run check", kind: "notRun", reason: "runs beside the tests, in .ci" },
+  { page: "CONTRIBUTING.md", command: "npm run lint", kind: "notRun", reason: "runs beside the tests, in .ci" },
+  { page: "CONTRIBUTING.md", command: "npm test", kind: "notRun", reason: "runs this test" },
+  { page: "test/README.md", command: "npm test", kind: "notRun", reason: "runs this test" },
+  ...[
+    "npm test -- test/core/reconcile.test.ts",
+    'npm test -- --test-name-pattern "a gang" test/core/plan-cases.test.ts',
+  ].map((command) => ({
+    page: "test/README.md",
+    command,
+    kind: "notRun" as const,
+    reason: "a run of tests cannot begin another one",
+  })),
+];

@@ -1,0 +1,45 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { targetsOf } from "./near-tests.ts";
+
+const RUN = fileURLToPath(new URL("run.ts", import.meta.url));
+
+function mutate(...args: readonly string[]) {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [RUN, ...args], { encoding: "utf8" });
+  return { status, stdout, stderr };
+}
+
+test("a folder stands for the targets below it, a file narrows its target", () => {
+  const folders = (named: string) => targetsOf(named).map(({ folder }) => folder);
+  assert.ok(folders("core").length >= 6);
+  assert.deepEqual(folders("src/core/plan/"), ["core/plan"]);
+  assert.deepEqual(folders("core/plan/fit.ts"), ["core/plan/fit.ts"]);
+  assert.deepEqual(folders("cli"), []);
+});
+
+const refused: Record<string, { args: readonly string[]; says: RegExp }> = {
+  "no folder": { args: [], says: /name at least one folder/ },
+  "a folder without near tests": { args: ["cli"], says: /cli is not one of the folders/ },
+  "a sample of nothing": { args: ["core", "--sample", "0"], says: /--sample must be a whole number from 1 to 100/ },
+  "an unknown option": { args: ["core", "--fast"], says: /--fast/ },
+};
+for (const [name, { args, says }] of Object.entries(refused)) {
+  test(`the command refuses ${name} and prints its usage`, () => {
+    const { status, stderr } = mutate(...args);
+    assert.equal(status, 2);
+    assert.match(stderr, says);
+    assert.match(stderr, /Usage: npm run mutate/);
+  });
+}
+
+test("each change of a file is tried, and the share that the tests noticed is printed", () => {
+  const { status, stdout, stderr } = mutate("core/job/bucket.ts");
+  assert.equal(status, 0, stderr);
+  const row = /^core\/job\/bucket\.ts +(\d+) +(\d+) +[\d.]+ %$/m.exec(stdout);
+  assert.ok(row !== null, stdout);
+  assert.ok(Number(row[1]) > 0, "tests notice some changes");
+  const missed = stdout.split("\n").filter((line) => line.includes("core/job/bucket.ts:")).length;
+  assert.equal(Number(row[1]) + missed, Number(row[2]), "each change is noticed or named");
+});

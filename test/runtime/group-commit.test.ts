@@ -1,0 +1,117 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { GroupCommit } from "../../src/runtime/group-commit.ts";
+import { UnavailableError } from "../../src/runtime/unavailable-error.ts";
+
+/** Answers groups of numbers with their doubles, once the test lets the group end. */
+function doubles(options: { readonly groupMax?: number; readonly waitingMax?: number } = {}) {
+  const groups: (readonly number[])[] = [];
+  const gates: PromiseWithResolvers<void>[] = [];
+  const groupCommit = new GroupCommit<number, number>({
+    what: "numbers",
+    groupMax: 100,
+    waitingMax: 100,
+    ...options,
+    run: async (group) => {
+      groups.push(group);
+      const gate = Promise.withResolvers<void>();
+      gates.push(gate);
+      await gate.promise;
+      return group.map((number) => 2 * number);
+    },
+  });
+  /** Waits until a group runs, and ends it. */
+  const endGroup = async (at: number) => {
+    while (gates[at] === undefined) await new Promise((resolve) => setImmediate(resolve));
+    gates[at].resolve();
+  };
+  return { groups, groupCommit, endGroup };
+}
+
+test("requests that arrive while a group runs share the next group, and each gets its own answer", async () => {
+  const { groups, groupCommit, endGroup } = doubles();
+  const first = groupCommit.ask(1);
+  while (groups.length === 0) await new Promise((resolve) => setImmediate(resolve));
+  const others = [2, 3, 4].map((number) => groupCommit.ask(number));
+  await endGroup(0);
+  assert.equal(await first, 2);
+  await endGroup(1);
+  assert.deepEqual(await Promise.all(others), [4, 6, 8]);
+  assert.deepEqual(groups, [[1], [2, 3, 4]]);
+});
+
+test("a group has at most `groupMax` requests, in the order of their arrival", async () => {
+  const { groups, groupCommit, endGroup } = doubles({ groupMax: 2 });
+  const answers = [1, 2, 3, 4, 5].map((number) => groupCommit.ask(number));
+  for (const at of [0, 1, 2]) await endGroup(at);
+  assert.deepEqual(await Promise.all(answers), [2, 4, 6, 8, 10]);
+  assert.deepEqual(groups, [[1, 2], [3, 4], [5]]);
+});
+
+test("a request beyond `waitingMax` fails at once as unavailable, and the waiting requests are answered", async () => {
+  const { groups, groupCommit, endGroup } = doubles({ waitingMax: 2 });
+  const waiting = [1, 2].map((number) => groupCommit.ask(number));
+  await assert.rejects(groupCommit.ask(3), (error) => {
+    assert.ok(error instanceof UnavailableError);
+    assert.match(error.message, /2 numbers already wait/);
+    return true;
+  });
+  await endGroup(0);
+  assert.deepEqual(await Promise.all(waiting), [2, 4]);
+  const later = groupCommit.ask(4);
+  await endGroup(1);
+  assert.equal(await later, 8);
+  assert.deepEqual(groups, [[1, 2], [4]]);
+});
+
+test("a request that does not fit the first one of a group waits for a later group", async () => {
+  const groups: (readonly string[])[] = [];
+  const groupCommit = new GroupCommit<string, string>({
+    what: "words",
+    groupMax: 100,
+    waitingMax: 100,
+    fits: (first, word) => first[0] === word[0],
+    run: async (group) => {
+      groups.push(group);
+      return group;
+    },
+  });
+  await Promise.all(["a1", "b1", "a2", "b2"].map((word) => groupCommit.ask(word)));
+  assert.deepEqual(groups, [
+    ["a1", "a2"],
+    ["b1", "b2"],
+  ]);
+});
+
+test("an error fails every request of its group and none of the next", async () => {
+  let runs = 0;
+  const groupCommit = new GroupCommit<number, number>({
+    what: "numbers",
+    groupMax: 2,
+    waitingMax: 100,
+    run: async (group) => {
+      runs += 1;
+      if (runs === 1) throw new Error("the database is away");
+      return group;
+    },
+  });
+  const outcomes = await Promise.allSettled([1, 2, 3].map((number) => groupCommit.ask(number)));
+  assert.deepEqual(
+    outcomes.map(({ status }) => status),
+    ["rejected", "rejected", "fulfilled"],
+  );
+});
+
+test("a request without an answer in its group fails", async () => {
+  const groupCommit = new GroupCommit<number, number>({
+    what: "numbers",
+    groupMax: 2,
+    waitingMax: 100,
+    run: async (group) => group.slice(1),
+  });
+  const outcomes = await Promise.allSettled([1, 2].map((number) => groupCommit.ask(number)));
+  assert.deepEqual(
+    outcomes.map(({ status }) => status),
+    ["fulfilled", "rejected"],
+  );
+});

@@ -1,0 +1,60 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { waitUntil } from "./bounded.ts";
+
+const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
+const LOOK_MS = 10;
+
+/** The command line as a child process. It gets these variables beside those of this process. */
+export class MainProcess {
+  readonly child: ChildProcess;
+  /** The output of both streams. */
+  output = "";
+  readonly #ended: Promise<number | null>;
+
+  constructor(args: readonly string[], env: Readonly<Record<string, string>>, main = MAIN) {
+    this.child = spawn(process.execPath, [main, ...args], {
+      env: { ...process.env, ...env },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    for (const stream of [this.child.stdout, this.child.stderr]) {
+      stream?.on("data", (chunk: Buffer) => {
+        this.output += chunk.toString();
+      });
+    }
+    this.#ended = once(this.child, "close").then(([code]) => code as number | null);
+  }
+
+  /** Resolves once it has printed this text. Throws if it ends first. */
+  async printed(text: string): Promise<void> {
+    const command = this.child.spawnargs.slice(2).join(" ");
+    const holds = () => {
+      if (this.output.includes(text)) return true;
+      if (this.hasEnded) throw new Error(`${command} ended: ${this.output}`);
+      return false;
+    };
+    await waitUntil(`${command} prints ${text}`, holds, { pollMs: LOOK_MS });
+  }
+
+  /** The address of its API. Null: it does not serve yet. */
+  get address(): string | null {
+    return /listening on (\S+)/.exec(this.output)?.[1] ?? null;
+  }
+
+  get hasEnded(): boolean {
+    return this.child.exitCode !== null || this.child.signalCode !== null;
+  }
+
+  /** Its exit status once it has ended. Null: a signal killed it. */
+  exited(): Promise<number | null> {
+    return this.#ended;
+  }
+
+  /** Sends a signal and resolves with the exit status. */
+  end(signal: "SIGKILL" | "SIGTERM"): Promise<number | null> {
+    this.child.kill("SIGCONT");
+    this.child.kill(signal);
+    return this.#ended;
+  }
+}

@@ -1,0 +1,193 @@
+import type { HeldToken, LedgerRow, Limits, LineRef } from "../../src/core/quota/counters.ts";
+import { firstViolation } from "../../src/core/quota/decide.ts";
+import type {
+  CommitOutcome,
+  LedgerGrant,
+  ReleaseOutcome,
+  ReleaseRequest,
+  Tombstone,
+} from "../../src/core/quota/ledger.ts";
+import { limitBook } from "../../src/core/quota/limits.ts";
+import { holderKey, tokenKey } from "../../src/core/quota/lines.ts";
+import { Sums } from "../../src/core/quota/sums.ts";
+import type { DomainLedger } from "../../src/tokens/ports.ts";
+
+export type MemoryRow = LedgerRow & { released: boolean; confirmed: boolean; shrunk: boolean };
+
+/**
+ * The ledger of one domain in memory. Like the SQL ledger it keeps ended rows, and each operation is one transaction.
+ */
+export class MemoryLedger implements DomainLedger {
+  rows: MemoryRow[] = [];
+  epoch = 0;
+  #tombstones: readonly Tombstone[] = [];
+  #buriedMs = 0;
+  readonly #limits: () => Limits;
+  readonly #nowMs: () => number;
+
+  constructor(limits: () => Limits, nowMs = () => 0) {
+    this.#limits = limits;
+    this.#nowMs = nowMs;
+  }
+
+  get live(): readonly MemoryRow[] {
+    return this.rows.filter((row) => !row.released);
+  }
+
+  raiseEpoch: DomainLedger["raiseEpoch"] = async (expected) => {
+    if (expected !== null && expected !== this.epoch) return { kind: "moved", epoch: this.epoch };
+    this.epoch += 1;
+    for (const row of this.rows) {
+      if (row.released) row.confirmed = true;
+      row.shrunk = false;
+    }
+    return { kind: "raised", epoch: this.epoch, rows: this.live, limits: this.#limits() };
+  };
+
+  readEpoch: DomainLedger["readEpoch"] = async () => ({ epoch: this.epoch, limitsVersion: this.#limits().version });
+
+  readLimits: DomainLedger["readLimits"] = async () => this.#limits();
+
+  readUsed: DomainLedger["readUsed"] = async () => this.#sums().list();
+
+  commit: DomainLedger["commit"] = async (epoch, grants) => grants.map((grant) => this.commitOne(epoch, grant));
+
+  commitOne(epoch: number, grant: LedgerGrant): CommitOutcome {
+    if (epoch !== this.epoch) return { kind: "epochMoved" };
+    const own = grant.lines.map((line) => this.#rowOf({ ...line, fence: grant.fence }));
+    if (own.some((row) => row?.released)) return { kind: "gone" };
+    for (const line of grant.lines) {
+      const live = this.live.find((row) => tokenKey(row) === tokenKey(line));
+      if (live === undefined || (live.fence === grant.fence && live.amount === line.amount)) continue;
+      const { pool, token, holder, amount, fence } = live;
+      return { kind: "taken", pool, token, holder, amount, fence };
+    }
+    if (own.every((row) => row !== undefined)) return { kind: "committed" };
+    if (this.#isBuried(grant)) return { kind: "gone" };
+    const book = limitBook(this.#limits());
+    const found = firstViolation(grant.lines, { usedOf: this.#sums().usedOf, book });
+    if (found !== null) return { kind: "over", violation: found.violation };
+    for (const { caps: _caps, ...line } of grant.lines) {
+      this.rows.push({
+        ...line,
+        holder: grant.holder,
+        fence: grant.fence,
+        released: false,
+        confirmed: false,
+        shrunk: false,
+      });
+    }
+    return { kind: "committed" };
+  }
+
+  release: DomainLedger["release"] = async (requests) => requests.map((request) => this.#releaseOne(request));
+
+  bury: DomainLedger["bury"] = async (requests) =>
+    requests.map((request) => {
+      const outcome = this.#releaseOne(request);
+      const { pool, token, holder, project, namespace } = request;
+      if (outcome.kind !== "notHeld" || holder === null) return outcome;
+      const isAnother = (other: Tombstone) =>
+        tokenKey(other) !== tokenKey(request) ||
+        holderKey(other.holder) !== holderKey(holder) ||
+        other.project !== project ||
+        other.namespace !== namespace;
+      this.#tombstones = this.#tombstones.filter(isAnother);
+      this.#buriedMs = Math.max(this.#buriedMs + 1, this.#nowMs());
+      this.#tombstones = [...this.#tombstones, { pool, token, holder, project, namespace, atMs: this.#buriedMs }];
+      return outcome;
+    });
+
+  tombstones: DomainLedger["tombstones"] = async (limit) => this.#tombstones.slice(0, limit);
+
+  forgetTombstones: DomainLedger["forgetTombstones"] = async (of) => {
+    const forgotten = new Set(of.map(({ atMs }) => atMs));
+    this.#tombstones = this.#tombstones.filter(({ atMs }) => !forgotten.has(atMs));
+  };
+
+  voidGrants: DomainLedger["voidGrants"] = async (tokens: readonly HeldToken[]) =>
+    tokens.map((token) => {
+      const row = this.#rowOf(token);
+      if (row !== undefined) return row.released ? "gone" : "live";
+      const { pool, amount, project, namespace, queue, leaseMs, holder, fence } = token;
+      const line = { pool, token: token.token, amount, project, namespace, queue, leaseMs, holder, fence };
+      this.rows.push({ ...line, released: true, confirmed: false, shrunk: false });
+      return "voided";
+    });
+
+  unconfirmedReleases: DomainLedger["unconfirmedReleases"] = async (limit) =>
+    this.rows.filter((row) => row.released && !row.confirmed).slice(0, limit);
+
+  confirmReleases: DomainLedger["confirmReleases"] = async (refs) => {
+    for (const ref of refs) {
+      const row = this.#rowOf(ref);
+      if (row?.released) row.confirmed = true;
+    }
+  };
+
+  unconfirmedShrinks: DomainLedger["unconfirmedShrinks"] = async (limit) =>
+    this.live.filter((row) => row.shrunk).slice(0, limit);
+
+  confirmShrinks: DomainLedger["confirmShrinks"] = async (rests) => {
+    for (const rest of rests) {
+      const row = this.#rowOf(rest);
+      if (row?.amount === rest.amount) row.shrunk = false;
+    }
+  };
+
+  /** Shrinks a row, like a record that gives up some members of its admission. */
+  shrink = async (of: { pool: string; token: string; amount: number }): Promise<"shrunk" | "asItIs"> => {
+    const at = this.rows.findIndex((row) => !row.released && tokenKey(row) === tokenKey(of));
+    const row = this.rows[at];
+    if (row === undefined || row.amount <= of.amount) return "asItIs";
+    this.rows[at] = { ...row, amount: of.amount, shrunk: true };
+    return "shrunk";
+  };
+
+  pruneReleases: DomainLedger["pruneReleases"] = async () => 0;
+
+  findLive: DomainLedger["findLive"] = async (tokens) => {
+    const wanted = new Set(tokens.map(tokenKey));
+    return this.live.filter((row) => wanted.has(tokenKey(row)));
+  };
+
+  #releaseOne(request: ReleaseRequest): ReleaseOutcome {
+    const row = this.live.find((one) => tokenKey(one) === tokenKey(request));
+    if (row === undefined || (request.fence !== null && request.fence !== row.fence)) return { kind: "notHeld" };
+    if (request.holder !== null && holderKey(request.holder) !== holderKey(row.holder)) {
+      return { kind: "otherHolder", holder: row.holder };
+    }
+    row.released = true;
+    return { kind: "released", ref: row, line: row };
+  }
+
+  /** Deletes the tombstones that refuse a grant and voids it. Returns false if there is none. */
+  #isBuried(grant: LedgerGrant): boolean {
+    const found = this.#tombstones.filter((one) =>
+      grant.lines.some(
+        (line) =>
+          tokenKey(line) === tokenKey(one) &&
+          holderKey(one.holder) === holderKey(grant.holder) &&
+          (one.project ?? line.project) === line.project &&
+          (one.namespace ?? line.namespace) === line.namespace,
+      ),
+    );
+    if (found.length === 0) return false;
+    this.#tombstones = this.#tombstones.filter((one) => !found.includes(one));
+    for (const { caps: _caps, ...line } of grant.lines) {
+      const { holder, fence } = grant;
+      this.rows.push({ ...line, holder, fence, released: true, confirmed: false, shrunk: false });
+    }
+    return true;
+  }
+
+  #rowOf(ref: LineRef): MemoryRow | undefined {
+    return this.rows.find((row) => row.fence === ref.fence && tokenKey(row) === tokenKey(ref));
+  }
+
+  #sums(): Sums {
+    const sums = new Sums(limitBook(this.#limits()));
+    for (const row of this.live) sums.add(row);
+    return sums;
+  }
+}

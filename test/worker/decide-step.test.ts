@@ -1,0 +1,92 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { Job } from "../../src/core/job/job.ts";
+import { OUTSTANDING_MS } from "../../src/core/reconcile/decision-draft.ts";
+import type { Observed } from "../../src/core/reconcile/observed.ts";
+import { decideStep } from "../../src/worker/decide-step.ts";
+import { JobMemory } from "../../src/worker/job-memory.ts";
+import { PluginCalls } from "../../src/worker/plugin-calls.ts";
+import type { WorkerPorts } from "../../src/worker/ports.ts";
+import { clock } from "../cluster/harness.ts";
+import { pytorch, Scene } from "../core/scene.ts";
+import { CONFIG } from "../core/world.ts";
+
+/** Decides a job whose watches report `watched`, and whose clusters list `listed` when they are asked. */
+function decide(job: Job, nowMs: number, of: { readonly watched: Observed | null; readonly listed: Observed | null }) {
+  let lists = 0;
+  const time = { ...clock, nowMs: () => nowMs };
+  const ports: WorkerPorts = {
+    clock: time,
+    store: new Proxy({} as WorkerPorts["store"], { get: () => assert.fail("a decision writes nothing") }),
+    clusters: {
+      observe: () => of.watched,
+      listJob: async () => {
+        lists += 1;
+        return of.listed;
+      },
+      act: () => assert.fail("a decision changes no cluster"),
+      claim: () => assert.fail("nothing is claimed"),
+      anchorLives: () => assert.fail("nothing is claimed"),
+      seenJobs: () => [],
+      namespaceOf: () => null,
+    },
+    member: { term: () => null },
+    wakePlanner: () => undefined,
+  };
+  const calls = new PluginCalls(ports, { kinds: CONFIG.kinds, onError: () => undefined });
+  const context = { config: CONFIG, memory: new JobMemory(), calls };
+  const lease = { bucket: 0, epoch: 1 };
+  return decideStep(ports, context, { job, lease }, new AbortController().signal).then((decision) => {
+    return { decision, lists, released: decision?.record?.admissions[0]?.tokensReleasedMs ?? null };
+  });
+}
+
+/** A job that was cancelled while it ran: its pods are being deleted, and none can be under way any more. */
+function cancelled(): { readonly scene: Scene; readonly full: Observed } {
+  const scene = new Scene(pytorch()).start();
+  scene.job = { ...scene.job, cancel: { reason: "", atMs: scene.nowMs } };
+  scene.step();
+  scene.nowMs += 2 * OUTSTANDING_MS;
+  return { scene, full: [scene.cluster.observe({ nowMs: scene.nowMs, lagMs: 0 })] };
+}
+
+const EMPTY: Observed = [{ cluster: "c1", pods: [], services: [], configMaps: [] }];
+
+describe("a decision that would release tokens", () => {
+  test("releases none while the cluster still lists pods that a lagging watch does not show", async () => {
+    const { scene, full } = cancelled();
+    const { released, lists } = await decide(scene.job, scene.nowMs, { watched: EMPTY, listed: full });
+    assert.deepEqual([released, lists], [null, 1]);
+  });
+
+  test("releases none either while the watch still shows the other objects of the gang", async () => {
+    const { scene, full } = cancelled();
+    const watched = full.map((seen) => ({ ...seen, pods: [] }));
+    const { released, lists } = await decide(scene.job, scene.nowMs, { watched, listed: full });
+    assert.deepEqual([released, lists], [null, 1]);
+  });
+
+  test("is put off while the cluster cannot be listed", async () => {
+    const { scene } = cancelled();
+    const { decision } = await decide(scene.job, scene.nowMs, { watched: EMPTY, listed: null });
+    assert.equal(decision, null);
+  });
+
+  test("releases them once the cluster lists no pod", async () => {
+    const { scene } = cancelled();
+    const { released } = await decide(scene.job, scene.nowMs, { watched: EMPTY, listed: EMPTY });
+    assert.equal(released, scene.nowMs);
+  });
+});
+
+test("a decision that releases no tokens costs no list", async () => {
+  const { scene, full } = cancelled();
+  const { released, lists } = await decide(scene.job, scene.nowMs, { watched: full, listed: EMPTY });
+  assert.deepEqual([released, lists], [null, 0]);
+});
+
+test("nothing is decided before the watches have listed the job's clusters", async () => {
+  const { scene, full } = cancelled();
+  const { decision } = await decide(scene.job, scene.nowMs, { watched: null, listed: full });
+  assert.equal(decision, null);
+});
