@@ -6,8 +6,8 @@ const SLOTS = 16_384;
 /** The bus of a node listens on the port for clients plus this. */
 const BUS_OFFSET = 10_000;
 const PORT_MAX = 65_535 - BUS_OFFSET;
-/** A replica asks to be elected if its primary has been silent for this long. */
-const NODE_TIMEOUT_MS = 1_000;
+/** A replica asks to be elected if its primary has been silent for this long. A busy machine delays live nodes too. */
+const NODE_TIMEOUT_MS = 2_000;
 const POLL_MS = 20;
 
 /** A Redis Cluster for one test: three primaries, each with a replica. */
@@ -43,6 +43,17 @@ export class RedisClusterServers {
     const range = ranges.find(([from, to]) => from <= slot && slot <= to);
     const owner = this.nodes.find(({ port }) => port === range?.[2][1]);
     if (owner === undefined) throw new Error(`slot ${slot} has no owner`);
+    return owner;
+  }
+
+  /** Resolves with the primary of a key's slot once that is another node than `before`; nodes learn it one by one. */
+  async otherOwnerOf(key: string, before: RedisServer): Promise<RedisServer> {
+    let owner = before;
+    const hasChanged = async () => {
+      owner = await this.ownerOf(key);
+      return owner !== before;
+    };
+    await waitUntil(`another node than that on port ${before.port} owns the slot`, hasChanged, { pollMs: POLL_MS });
     return owner;
   }
 

@@ -129,6 +129,12 @@ export class RedisServer {
     this.#process?.kill("SIGCONT");
   }
 
+  /** Lets it answer again, whatever ended or stopped it. */
+  async revive(): Promise<void> {
+    this.thaw();
+    if (!this.runs) await this.start();
+  }
+
   /** Resolves once this replica is linked to its primary. */
   async linked(): Promise<void> {
     const isUp = async () => (await this.admin.info("replication")).includes("master_link_status:up");
