@@ -96,7 +96,7 @@ export const VARIABLES = {
   GANGWAY_WAITERS_MAX: {
     default: String(WAITERS_MAX),
     range: [1, 1_000_000],
-    meaning: "The most requests that may stand in the waiting line of a pool.",
+    meaning: "The most requests that may be in the waiting line of a pool.",
   },
   GANGWAY_PLUGINS: {
     meaning:

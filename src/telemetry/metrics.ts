@@ -135,7 +135,7 @@ export const METRICS = {
   quotaWait: {
     kind: "histogram",
     name: "gangway_quota_wait_seconds",
-    help: "How long requests stood in a pool's waiting line, by outcome",
+    help: "How long requests waited in a pool's waiting line, by outcome",
     labels: ["pool", "outcome"],
   },
   quotaExpired: {

@@ -171,7 +171,7 @@ test("explain says in one sentence why a job waits, and lists the refusals", asy
   const unseen = await call(method.explainJob, { name: "mnist" });
   assert.equal(
     unseen.ok?.summary,
-    "default/mnist waits in queue default, number 1 in line: the planner has not evaluated it yet",
+    "default/mnist waits in queue default, position 1: the planner has not evaluated it yet",
   );
   assert.equal(unseen.ok?.evaluatedAt, undefined);
   const message = "queue default has 2 of gpu/h100 left and the gang needs 3";
@@ -200,7 +200,7 @@ test("explain says in one sentence why a job waits, and lists the refusals", asy
     },
   });
   const { ok } = await call(method.explainJob, { name: "mnist" });
-  assert.equal(ok?.summary, `default/mnist waits in queue default, number 1 in line: ${message}`);
+  assert.equal(ok?.summary, `default/mnist waits in queue default, position 1: ${message}`);
   assert.deepEqual([ok?.reason, ok?.position, ok?.phase], ["QuotaExhausted", 1, JobPhase.WAITING]);
   const [shown] = ok?.quotas ?? [];
   assert.deepEqual([shown?.limit, shown?.reserved, shown?.heldBy], [8n, 1n, ["a/b"]]);

@@ -86,7 +86,11 @@ test("a job that has ended, is ending, or cannot be resized while it is admitted
     assert.equal(store.jobs.get("default/mnist")?.job.version, 1);
   }
   store.put({ ...job, admissions: [{ ...live, state: "undone" }], status: { ...job.status, phase: "SUSPENDED" } });
-  assert.equal((await call(method.updateJob, update(workers(7), REPLICAS))).error, null, "off board it can be resized");
+  assert.equal(
+    (await call(method.updateJob, update(workers(7), REPLICAS))).error,
+    null,
+    "a suspended job can be resized",
+  );
 });
 
 type Case = { readonly request: Update; readonly fields: readonly string[]; readonly says?: RegExp };

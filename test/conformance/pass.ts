@@ -44,9 +44,9 @@ export function runPass(input: JsonObject, expected: JsonObject): readonly strin
     initImage: "alpine:3.20",
     kubectlImage: "kubectl:1",
   };
-  const boarded = job.status.phase === "SUSPENDED" ? resumed(job, { kinds: OWN_KINDS, build }) : job;
-  const decision = reconcile(boarded, observe(input, job), NOW_MS, { kinds: OWN_KINDS, build });
-  return comparePass({ job: boarded, kind: kind as Kind, decision: decision as Decision, expected });
+  const active = job.status.phase === "SUSPENDED" ? resumed(job, { kinds: OWN_KINDS, build }) : job;
+  const decision = reconcile(active, observe(input, job), NOW_MS, { kinds: OWN_KINDS, build });
+  return comparePass({ job: active, kind: kind as Kind, decision: decision as Decision, expected });
 }
 
 /** A suspended job that shall run again gets a new admission. A job that stays suspended does not change. */

@@ -25,7 +25,7 @@ function tree(of: { readonly left?: object; readonly right?: object; readonly us
 function short({ admissions, inLine, refusals }: Plan): readonly string[] {
   return [
     ...admissions.map(({ jobUid, members }) => `${jobUid} admitted with ${members["Worker"]}`),
-    ...(inLine === null ? [] : [`${inLine.planned.jobUid} stands in line`]),
+    ...(inLine === null ? [] : [`${inLine.planned.jobUid} is in the waiting line`]),
     ...refusals.map(({ jobUid, reason, message }) => `${jobUid}: ${reason}: ${message}`),
   ];
 }
@@ -103,10 +103,10 @@ const cases: Record<string, { from: Parameters<typeof snapshot>[0]; made: readon
       clusters: [cluster("east", { nodes: nodes(2, "h100") })],
     },
     made: [
-      "uid-first stands in line",
+      "uid-first is in the waiting line",
       "uid-cluster: QuotaExhausted: needs 24 of gpu/h100; pool gpu/h100 uses 20 of 30 (held by caller flyte)",
       "uid-first: QuotaExhausted: needs 16 of gpu/h100; pool gpu/h100 uses 20 of 30 (held by caller flyte); " +
-        "it stands in the line of gpu/h100",
+        "it is in the waiting line of gpu/h100",
       "uid-queue: AboveQuota: needs 16 of gpu/h100; queue small may use 8 at most",
     ],
   },

@@ -96,8 +96,8 @@ const someWorld: fc.Arbitrary<World> = fc
   });
 
 /**
- * The same, but a few tokens of each pool are all that is short: where a large gang stands in the line, and a small one
- * would pass it.
+ * The same, but only a few tokens of each pool are missing: a large gang is in the waiting line, and a small one would
+ * pass it.
  */
 function whereOnlyPoolsLimit({ from, rows }: World): World {
   const queues = from.queues.map(({ name, parent, strategy }) => {
@@ -191,7 +191,7 @@ test("the law above met refusals, and some for a gang in the line", () => {
   assert.ok(refused > 100 && reserved > 10, `${refused} were refused, ${reserved} for a gang in the line`);
 });
 
-test("counters grant every admission of a plan in its order, also past the gang that stands in the line", () => {
+test("counters grant every admission of a plan in its order, also past the gang in the waiting line", () => {
   fc.assert(
     fc.property(someWorld, (world) => {
       const { from } = world;
@@ -224,7 +224,7 @@ test("counters grant every admission of a plan in its order, also past the gang 
 });
 
 test("the law above met gangs in a line", () => {
-  assert.ok(met.standing > 50, `${met.standing} stood in a line`);
+  assert.ok(met.standing > 50, `${met.standing} were in a waiting line`);
 });
 
 test("a plan never takes more than a limit leaves at any level, and nothing where use exceeds a limit", () => {

@@ -83,7 +83,7 @@ const tokens: Record<string, { of: Partial<Violation>; inLine: boolean; reason: 
     of: { used: 11, reservedForHead: 0 },
     inLine: true,
     reason: "QuotaExhausted",
-    message: "needs 8 of gpu/h100; pool gpu/h100 uses 11 of 18; it stands in the line of gpu/h100",
+    message: "needs 8 of gpu/h100; pool gpu/h100 uses 11 of 18; it is in the waiting line of gpu/h100",
   },
 };
 for (const [name, { of, inLine, reason, message }] of Object.entries(tokens)) {

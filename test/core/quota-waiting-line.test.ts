@@ -97,7 +97,7 @@ test("one that stands again with another priority moves, and has one place", () 
   assert.equal(line.position("c"), 3);
 });
 
-test("a line without room refuses others, and those that stand in it keep their places", () => {
+test("a full waiting line refuses others and keeps its places", () => {
   const line = new Line({ waitersMax: 2 });
   line.grant("all", { amount: 4 });
   assert.equal(line.position("a"), 1);

@@ -89,7 +89,7 @@ test("callers that request little do not starve a gang that requests much", asyn
   const refusal = store.refusals.get("uid-big");
   assert.equal(
     refusal?.message,
-    "needs 16 of gpu/h100; pool gpu/h100 uses 8 of 16 (held by caller ann); it stands in the line of gpu/h100",
+    "needs 16 of gpu/h100; pool gpu/h100 uses 8 of 16 (held by caller ann); it is in the waiting line of gpu/h100",
   );
   await release("t1");
   const refused = await allocate("t3", 4);
@@ -137,7 +137,7 @@ test("a gang waits for tokens that the ledger does not know yet, and the counter
   const round = await planner.runOnce();
   assert.deepEqual([round?.admitted, round?.missed, round?.refused], [0, 0, 2]);
   assert.deepEqual(await waiters(), ["gang/uid-a/1"], "the plan has room for it, and it comes before b");
-  assert.match(store.refusals.get("uid-a")?.message ?? "", /uses 2 of 16; it stands in the line of gpu\/h100$/);
+  assert.match(store.refusals.get("uid-a")?.message ?? "", /uses 2 of 16; it is in the waiting line of gpu\/h100$/);
   await counters.free(epoch, [{ pool: POOL, token: "t", fence: granted.fence }]);
   assert.equal((await planner.runOnce())?.admitted, 1);
   assert.deepEqual([admitted(store), store.tokens.epoch], [["a"], 1]);
@@ -162,7 +162,7 @@ test("the place is for the first gang: an earlier gang takes it over, and a gang
   store.jobs.set("uid-b", gang("b", 1, { priority: 1 }));
   await planner.runOnce();
   assert.deepEqual(await waiters(), ["gang/uid-b/1"]);
-  assert.equal(store.refusals.get("uid-a")?.message.includes("stands in the line"), false);
+  assert.equal(store.refusals.get("uid-a")?.message.includes("in the waiting line"), false);
   store.jobs.delete("uid-b");
   await planner.runOnce();
   assert.deepEqual(await waiters(), ["gang/uid-a/1"]);

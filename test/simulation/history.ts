@@ -198,7 +198,7 @@ async function checkRecords({ world }: Run): Promise<void> {
     if (job.status.phase === "SUSPENDED") {
       assert.ok(
         job.admissions.every(({ state }) => state === "undone"),
-        `${job.name} is on board although it is suspended`,
+        `${job.name} has a live admission although it is suspended`,
       );
     }
     // An undone admission may have had another minimum: a job can be resized while it waits.

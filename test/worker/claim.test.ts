@@ -8,11 +8,11 @@ import { jobOf } from "../core/world.ts";
 import { type GangOptions, gangOf } from "./harness.ts";
 import { workerScene } from "./scene.ts";
 
-const { direct, store, running, start, board } = await workerScene();
+const { direct, store, running, start, admit } = await workerScene();
 
 async function runs(options: GangOptions = {}): Promise<string> {
   const job = gangOf({ kind: "PyTorchJob", workers: 2, run: "forever", ...options });
-  start().worker.wake(board(job));
+  start().worker.wake(admit(job));
   await until(() => store.job(job.uid)?.status.replicaStatuses["Worker"]?.active === 2, "the gang runs");
   return job.uid;
 }
@@ -63,7 +63,7 @@ test("a foreign pod with a pod name without an index is reported too", async () 
   const job = jobOf(sent, { uid: "uid-of-hosts", name: "hosts", namespace: "default" });
   const spec = { containers: [{ name: "main", image: "busybox" }], terminationGracePeriodSeconds: 0 };
   assert.equal((await create(direct, "pods", { metadata: { name: "hosts-launcher" }, spec })).kind, "ok");
-  start().worker.wake(board(job));
+  start().worker.wake(admit(job));
   const ready = () => store.job(job.uid)?.status.conditions.find(({ type }) => type === "PodsReady");
   await until(() => ready()?.reason === "FailedCreatePod", "the foreign pod is reported");
 });
@@ -75,7 +75,7 @@ test("a foreign pod with one of our names is reported and not touched; ours is c
     spec: { containers: [{ name: "main", image: "busybox" }], terminationGracePeriodSeconds: 0 },
   };
   assert.equal((await create(direct, "pods", body)).kind, "ok");
-  board(job);
+  admit(job);
   const { worker } = start();
   worker.wake(job.uid);
   const told = () => store.events.filter(({ reason }) => reason === "FailedCreatePod");

@@ -12,10 +12,10 @@ import { workerScene } from "./scene.ts";
 
 /** The clock of these tests runs sixty times as fast as ours. */
 const time = fastClock(60);
-const { sim, direct, store, start, board } = await workerScene(time);
+const { sim, direct, store, start, admit } = await workerScene(time);
 
 function admitted(options: GangOptions, changed: (job: Job) => Job = (job) => job): string {
-  return board(changed(gangOf({ workers: 1, run: "forever", ...options })));
+  return admit(changed(gangOf({ workers: 1, run: "forever", ...options })));
 }
 
 const statusOf = (uid: string) => store.job(uid)!.status;
@@ -232,7 +232,7 @@ for (const failing of FAILING) {
   test(failing, async () => {
     const play = PLAYS[failing];
     const row = rowOf(failing);
-    const uid = board(rowJob(failing, play));
+    const uid = admit(rowJob(failing, play));
     start({ pending: { ...PENDING_LIMITS, podPendingTimeoutMs: row.impatient === true ? 30_000 : 0 } });
     if ("act" in play) await play.act(uid);
     await until(() => isTerminal(statusOf(uid)), "the job ends");

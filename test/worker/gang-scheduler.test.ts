@@ -8,14 +8,14 @@ import { podGroupDefinition } from "../kube/pod-groups.ts";
 import { count, gangOf, leftOf } from "./harness.ts";
 import { workerScene } from "./scene.ts";
 
-const { direct, store, running, start, board } = await workerScene();
+const { direct, store, running, start, admit } = await workerScene();
 
 type Options = Parameters<typeof gangOf>[0] & { readonly schedulerName?: string };
 
 function admitted(scheduler: "volcano" | "scheduler-plugins", { schedulerName, ...options }: Options) {
   const plain = gangOf({ kind: "PyTorchJob", workers: 2, ...options });
   const job = schedulerName === undefined ? plain : scheduledBy(plain, schedulerName);
-  start({ gangScheduler: scheduler }).worker.wake(board(job));
+  start({ gangScheduler: scheduler }).worker.wake(admit(job));
   return job;
 }
 

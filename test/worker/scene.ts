@@ -30,7 +30,7 @@ export async function workerScene(time = clock) {
       return one;
     },
     /** Submits a job that is admitted at once. Returns its uid. */
-    board(job: Job): string {
+    admit(job: Job): string {
       store.add(job);
       store.admit(job.uid, "sim");
       return job.uid;

@@ -9,10 +9,10 @@ import { workerScene } from "./scene.ts";
 
 /** The clock of these tests runs sixty times as fast as ours. */
 const time = fastClock(60);
-const { direct, store, running, start, board } = await workerScene(time);
+const { direct, store, running, start, admit } = await workerScene(time);
 
 function admitted(options: GangOptions, changed: (job: Job) => Job = (job) => job): string {
-  return board(changed(gangOf({ run: "forever", workers: 2, ...options })));
+  return admit(changed(gangOf({ run: "forever", workers: 2, ...options })));
 }
 
 /** Changes a job as the service does. */

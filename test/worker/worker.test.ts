@@ -19,11 +19,11 @@ import { count, type GangOptions, gangOf, leftOf, runWorker } from "./harness.ts
 import { MemoryStore } from "./memory-store.ts";
 import { workerScene } from "./scene.ts";
 
-const { sim, direct, store, running, start, board } = await workerScene();
+const { sim, direct, store, running, start, admit } = await workerScene();
 
 /** Submits an admitted job. Returns its uid. */
 function admitted(options?: GangOptions): string {
-  return board(gangOf(options));
+  return admit(gangOf(options));
 }
 
 const phaseOf = (uid: string) => store.job(uid)?.status.phase;

@@ -119,7 +119,7 @@ function predicate(shown: ShownJob, refusal: Refusal | null, hasNoPods: boolean)
   const { queue, minAvailable } = spec.runPolicy.schedulingPolicy;
   switch (status.phase) {
     case "WAITING": {
-      const place = position === null ? "" : `, number ${position} in line`;
+      const place = position === null ? "" : `, position ${position}`;
       const why = refusal?.message || status.waiting?.message || "the planner has not evaluated it yet";
       return `waits in queue ${queue}${place}: ${why}`;
     }

@@ -14,7 +14,7 @@ export function violationText(violation: Violation): string {
   const { scope, name, used, limit, requested, reservedForHead, resourceNamespace } = violation;
   const subject = `${SCOPES[scope] ?? "scope"} ${name}`;
   const ofPool = scope === Violation_Scope.POOL ? "" : ` of pool ${resourceNamespace}`;
-  const reserved = reservedForHead === 0n ? "" : `, ${reservedForHead} reserved for the first in line`;
+  const reserved = reservedForHead === 0n ? "" : `, ${reservedForHead} reserved for the first of the waiting line`;
   return `${subject} uses ${used} of ${limit}${ofPool}${reserved}, ${requested} requested`;
 }
 

@@ -46,7 +46,7 @@ export function refuseForTokens(
 
 /** The end of the message for the gang that has the planner's place in the waiting line. */
 export function lineWords(pools: readonly string[]): string {
-  return `; it stands in the line of ${pools.join(" and ")}`;
+  return `; it is in the waiting line of ${pools.join(" and ")}`;
 }
 
 /**
