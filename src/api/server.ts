@@ -3,7 +3,6 @@
  * calls.
  */
 import { Server, ServerCredentials } from "@grpc/grpc-js";
-import { HealthImplementation } from "grpc-health-check";
 import type { Registry } from "../core/kinds/registry.ts";
 import type { LogTemplate } from "../core/pods/pod-config.ts";
 import { ClusterService } from "../gen/gangway/v1/cluster_service_pb.ts";
@@ -16,6 +15,7 @@ import { ServerReflection } from "../gen/grpc/reflection/v1/reflection_pb.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { formatAddress, isLoopback, parseListenAddress } from "../runtime/listen-address.ts";
 import { clusterService } from "./cluster/cluster-service.ts";
+import { createHealth } from "./health/health.ts";
 import { jobService } from "./job/job-service.ts";
 import { namespaceService } from "./namespace/namespace-service.ts";
 import type { Admin, ClusterAdmin, JobIntake, JobLogs, JobReads, JobWatch } from "./ports.ts";
@@ -26,6 +26,7 @@ import { resourceManager } from "./resource-manager/resource-manager.ts";
 import type { ObserveCall } from "./rpc/call.ts";
 import { serve } from "./rpc/handler.ts";
 import type { OnInternalError } from "./rpc/rpc-error.ts";
+import { refuseUnreadable } from "./rpc/transport-errors.ts";
 
 /** Everything that the services need from the rest of the process. */
 export type ApiPorts = {
@@ -78,6 +79,7 @@ const SERVER_OPTIONS = {
   "grpc.keepalive_time_ms": 40_000,
   "grpc.keepalive_timeout_ms": 15_000,
   "grpc.max_concurrent_streams": 1000,
+  interceptors: [refuseUnreadable],
 };
 const SERVICES = [JobService, QueueService, ResourceManagerService, ClusterService, NamespaceService] as const;
 
@@ -120,22 +122,11 @@ function addServices(server: Server, ports: ApiPorts, stopping: AbortSignal) {
   const names: string[] = SERVICES.map((service) => service.typeName);
   const listed = [...names, HealthService.typeName, ServerReflection.typeName].sort();
   serve(server, ServerReflection, reflectionService(readDescriptors(), listed), environment);
-  return addHealth(server, names);
-}
-
-/** Sets the status that health checks report: for every service and, under the empty name, for the server. */
-type Health = { readonly set: (status: "SERVING" | "NOT_SERVING") => void };
-
-/** Adds grpc.health.v1 to a server. It reports NOT_SERVING until another status is set. */
-function addHealth(server: Server, services: readonly string[]): Health {
-  const names = ["", ...services];
-  const health = new HealthImplementation(Object.fromEntries(names.map((name) => [name, "NOT_SERVING" as const])));
-  health.addToServer(server);
-  return {
-    set: (status) => {
-      for (const name of names) health.setStatus(name, status);
-    },
-  };
+  const health = createHealth(names);
+  // A watch of health outlives the drain, to tell it. Neither metrics nor traces count health checks.
+  const { onInternalError } = environment;
+  serve(server, HealthService, health.handlers, { onInternalError, stopping: new AbortController().signal });
+  return health;
 }
 
 function bind(server: Server, address: string): Promise<number> {

@@ -151,6 +151,7 @@ async function* acceptEach(method: DescMethod, call: ServerDuplexStream<Decoded,
 /** Returns the request of a call. Throws INVALID_ARGUMENT with every error of the request. */
 function accept(method: DescMethod, decoded: Decoded): { request: Message; violations: readonly FieldNote[] } {
   if (decoded.kind === "undecodable") throw undecodable(decoded.problem);
+  if (decoded.kind === "invalid") throw invalidFields(decoded.notes);
   const name = `${method.parent.typeName}.${method.name}`;
   const violations = checkRequest(method.input, decoded.message, CHECK_ITEMS[name]);
   const seesInvalid = SEE_INVALID.has(name);

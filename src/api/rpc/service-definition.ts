@@ -9,10 +9,13 @@ import {
   toBinary,
 } from "@bufbuild/protobuf";
 import type { MethodDefinition, ServiceDefinition } from "@grpc/grpc-js";
+import type { FieldNote } from "../../core/job/sent.ts";
+import { findWireErrors, holdsStruct } from "./find-wire-errors.ts";
 
 /** The result of decoding a request. If a deserializer threw, grpc-js would answer INTERNAL. */
 export type Decoded =
   | { readonly kind: "message"; readonly message: Message }
+  | { readonly kind: "invalid"; readonly notes: readonly FieldNote[] }
   | { readonly kind: "undecodable"; readonly problem: string };
 
 /**
@@ -32,23 +35,31 @@ export function encode(schema: DescMessage, message: MessageInitShape<DescMessag
 /** The server uses only `requestDeserialize` and `responseSerialize`; grpc-js demands all four. */
 function methodDefinition(method: DescMethod): MethodDefinition<Decoded, Buffer> {
   const streams = method.methodKind;
+  const decode = decoder(method.input);
   return {
     path: `/${method.parent.typeName}/${method.name}`,
     requestStream: streams === "client_streaming" || streams === "bidi_streaming",
     responseStream: streams === "server_streaming" || streams === "bidi_streaming",
     requestSerialize: (decoded) =>
       decoded.kind === "message" ? encode(method.input, decoded.message) : Buffer.alloc(0),
-    requestDeserialize: (bytes) => decode(method.input, bytes),
+    requestDeserialize: decode,
     responseSerialize: (response) => response,
     responseDeserialize: (bytes) => bytes,
   };
 }
 
-function decode(schema: DescMessage, bytes: Uint8Array): Decoded {
-  try {
-    return { kind: "message", message: fromBinary(schema, bytes) };
-  } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    return { kind: "undecodable", problem: `the request is not a valid ${schema.typeName} message: ${why}` };
-  }
+function decoder(schema: DescMessage): (bytes: Uint8Array) => Decoded {
+  const lossy = holdsStruct(schema);
+  return (bytes) => {
+    try {
+      const message = fromBinary(schema, bytes);
+      const notes = lossy ? findWireErrors(schema, bytes) : [];
+      return notes.length === 0 ? { kind: "message", message } : { kind: "invalid", notes };
+    } catch (cause) {
+      const notes = findWireErrors(schema, bytes);
+      if (notes.length > 0) return { kind: "invalid", notes };
+      const why = cause instanceof Error ? cause.message : String(cause);
+      return { kind: "undecodable", problem: `the request is not a valid ${schema.typeName} message: ${why}` };
+    }
+  };
 }
