@@ -1,7 +1,7 @@
 import type { Registry } from "../core/kinds/registry.ts";
 import type { AdmissionRecord, AdmitOutcome, Refusal } from "../core/plan/plan-types.ts";
 import type { PlanSnapshot } from "../core/plan/snapshot.ts";
-import type { Counters, LineRef } from "../core/quota/counters.ts";
+import type { AllocationRef, Counters } from "../core/quota/counters.ts";
 import type { Clock } from "../runtime/clock.ts";
 
 /** The functions of the store that the planner needs. */
@@ -29,7 +29,7 @@ export type PlannerQuota = {
   readonly catchUp: (epoch: number) => Promise<void>;
   readonly counters: Pick<Counters, "grant" | "stand" | "leave" | "onOffer">;
   /** Tells the counters, some time later, that the ledger has these grants. */
-  readonly confirm: (epoch: number, lines: readonly LineRef[]) => void;
+  readonly confirm: (epoch: number, allocations: readonly AllocationRef[]) => void;
   /** Frees those tokens that the ledger does not have, and makes sure that it never takes them. */
   readonly giveBack: (
     epoch: number,

@@ -4,23 +4,23 @@ import { type GangTokenRequest, type WaitingPlace, waiterOf } from "./waiting-pl
 
 export type ReserveOutcome =
   | { readonly kind: "granted"; readonly fence: bigint }
-  /** Others hold the tokens that the ledger's sums left, or the counters keep them for those before it in the line. */
+  /** Others hold the tokens that the ledger's sums left, or are before the gang in the waiting line. */
   | { readonly kind: "exhausted"; readonly violation: Violation; readonly inLine: boolean }
   | { readonly kind: "notGranted" };
 
 /**
  * Requests tokens that the ledger's sums leave room for. The counters may refuse them still: callers may hold tokens
  * that the ledger does not know yet, or may be before the gang in the waiting line. Then the planner takes its place in
- * the line for this gang, if the gang is the first of the round.
+ * it for this gang, if the gang is the first of the round.
  */
 export async function reserve(
   quota: Pick<PlannerQuota, "counters" | "catchUp" | "notOpened" | "giveBack">,
   place: WaitingPlace,
   request: GangTokenRequest,
 ): Promise<ReserveOutcome> {
-  const { planned, epoch, holder, lines, priority } = request;
+  const { planned, epoch, holder, allocations, priority } = request;
   const grantAs = async (waiter: string | null) => {
-    const outcome = await quota.counters.grant({ epoch, holder, lines, priority, waiter });
+    const outcome = await quota.counters.grant({ epoch, holder, allocations, priority, waiter });
     if (outcome.kind === "granted") place.used(waiter);
     return outcome;
   };
@@ -40,7 +40,7 @@ export async function reserve(
   if (outcome.kind === "granted") return { kind: "granted", fence: outcome.fence };
   if (outcome.kind === "closed") quota.notOpened(epoch);
   // An earlier round was granted other amounts under these tokens, and never recorded them.
-  if (outcome.kind === "conflict") await quota.giveBack(epoch, lines);
+  if (outcome.kind === "conflict") await quota.giveBack(epoch, allocations);
   return { kind: "notGranted" };
 }
 

@@ -8,7 +8,7 @@ import { plan } from "../core/plan/plan.ts";
 import type { AdmitOutcome, Plan, PlannedAdmission, Refusal } from "../core/plan/plan-types.ts";
 import { refuseForTokens } from "../core/plan/refuse.ts";
 import type { PlanSnapshot } from "../core/plan/snapshot.ts";
-import type { AllocationLine, Caps, LineRef } from "../core/quota/counters.ts";
+import type { Allocation, AllocationRef, Caps } from "../core/quota/counters.ts";
 import type { PlannerPorts } from "./ports.ts";
 import { type ReserveOutcome, reserve } from "./reserve.ts";
 import type { GangTokenRequest, WaitingPlace } from "./waiting-place.ts";
@@ -126,18 +126,18 @@ type StepOutcome = AdmitOutcome | "notGranted" | Extract<ReserveOutcome, { reado
 
 async function admit(context: RoundContext, request: GangTokenRequest): Promise<StepOutcome> {
   const { clock, quota, place, plannerEpoch } = context;
-  const { planned, lines, epoch } = request;
-  const reserved = lines.length === 0 ? null : await reserve(quota, place, request);
+  const { planned, allocations, epoch } = request;
+  const reserved = allocations.length === 0 ? null : await reserve(quota, place, request);
   if (reserved?.kind === "exhausted") return reserved;
   if (reserved?.kind === "notGranted") return "notGranted";
   const fence = reserved?.fence ?? null;
   // If this throws, the admission may have been recorded. So the grant stays until the ledger tells: to this planner,
   // which plans again, or to the reaper.
-  const record = { planned, lines, fence, quotaEpoch: epoch, plannerEpoch, nowMs: clock.nowMs() };
+  const record = { planned, allocations, fence, quotaEpoch: epoch, plannerEpoch, nowMs: clock.nowMs() };
   const outcome = await context.store.recordAdmission(record);
   if (fence === null) return outcome;
-  if (outcome !== "recorded") await quota.giveBack(epoch, lines);
-  else quota.confirm(epoch, refsOf(lines, fence));
+  if (outcome !== "recorded") await quota.giveBack(epoch, allocations);
+  else quota.confirm(epoch, refsOf(allocations, fence));
   return outcome;
 }
 
@@ -150,14 +150,14 @@ function tokenRequest(
     planned,
     epoch: of.epoch,
     holder: { kind: "admission", jobUid: planned.jobUid, admission: planned.admission },
-    lines: planned.lines.map((line) => ({ ...line, token, caps: NO_CAPS, leaseMs: null })),
+    allocations: planned.allocations.map((allocation) => ({ ...allocation, token, caps: NO_CAPS, leaseMs: null })),
     priority: of.job?.spec.priority ?? 0,
     sinceMs: of.job?.createTimeMs ?? 0,
   };
 }
 
-function refsOf(lines: readonly AllocationLine[], fence: bigint): readonly LineRef[] {
-  return lines.map(({ pool, token }) => ({ pool, token, fence }));
+function refsOf(allocations: readonly Allocation[], fence: bigint): readonly AllocationRef[] {
+  return allocations.map(({ pool, token }) => ({ pool, token, fence }));
 }
 
 async function recordRefusals(context: RoundContext, refusals: readonly Refusal[]): Promise<void> {

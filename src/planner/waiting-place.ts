@@ -1,5 +1,5 @@
 import type { PlaceInLine, Plan, PlannedAdmission } from "../core/plan/plan-types.ts";
-import type { AllocationLine, Holder } from "../core/quota/counters.ts";
+import type { Allocation, Holder } from "../core/quota/counters.ts";
 import type { PlannerQuota } from "./ports.ts";
 
 /** The tokens that the planner requests of the counters for one planned admission. */
@@ -7,7 +7,7 @@ export type GangTokenRequest = {
   readonly planned: PlannedAdmission;
   readonly epoch: number;
   readonly holder: Holder;
-  readonly lines: readonly AllocationLine[];
+  readonly allocations: readonly Allocation[];
   /** The priority and the age of the job. */
   readonly priority: number;
   readonly sinceMs: number;
@@ -67,16 +67,16 @@ export class WaitingPlace {
   async take(request: GangTokenRequest): Promise<boolean> {
     if (this.#takenInRound) return false;
     this.#takenInRound = true;
-    const { epoch, holder, lines, priority, sinceMs } = request;
+    const { epoch, holder, allocations, priority, sinceMs } = request;
     const waiter = waiterOf(request.planned);
     if (this.#waiter !== null && this.#waiter !== waiter) await this.#leave(epoch);
     // Set before the call: if the answer is lost, the counters may have the place.
     this.#waiter = waiter;
-    const place = { epoch, waiter, holder, lines, priority, sinceMs, grants: false };
+    const place = { epoch, waiter, holder, allocations, priority, sinceMs, grants: false };
     const outcome = await this.#quota.counters.stand(place);
     if (outcome.kind === "closed") this.#quota.notOpened(epoch);
     // An earlier round was granted other amounts under these tokens, and never recorded them.
-    if (outcome.kind === "conflict") await this.#quota.giveBack(epoch, lines);
+    if (outcome.kind === "conflict") await this.#quota.giveBack(epoch, allocations);
     return outcome.kind === "waiting" && outcome.violation === null;
   }
 

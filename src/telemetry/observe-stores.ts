@@ -52,7 +52,7 @@ export function observePlannerStore<Store>(store: Store & PlannerStoreLike, port
 type LedgerLike = {
   commit(domain: string, epoch: number, grants: readonly unknown[], nowMs: number): Promise<readonly unknown[]>;
   release(requests: readonly unknown[], nowMs: number): Promise<readonly unknown[]>;
-  confirmReleases(lines: readonly unknown[]): Promise<void>;
+  confirmReleases(allocations: readonly unknown[]): Promise<void>;
 };
 
 /** Reports the transactions of callers' tokens. The planner's store reports those of the planner. */
@@ -61,7 +61,7 @@ export function observeLedger<Ledger>(ledger: Ledger & LedgerLike, ports: Observ
   const observed: LedgerLike = {
     commit: (...given) => commit(ports, "grant", () => ledger.commit(...given), recorded),
     release: (...given) => commit(ports, "release", () => ledger.release(...given), recorded),
-    confirmReleases: (lines) => commit(ports, "confirm", () => ledger.confirmReleases(lines), recorded),
+    confirmReleases: (allocations) => commit(ports, "confirm", () => ledger.confirmReleases(allocations), recorded),
   };
   return { ...ledger, ...observed };
 }

@@ -2,9 +2,10 @@
  * Serves every request for tokens, of callers, of jobs' plugins and of waiters: asks the counters, records the grant in
  * the ledger, and only then answers that the tokens are granted.
  */
-import type { AllocationLine, Conflict, Grant, GrantOutcome, HeldToken, Holder, Rest } from "../core/quota/counters.ts";
+
+import { sameHolder, tokenKey } from "../core/quota/allocations.ts";
+import type { Allocation, Conflict, Grant, GrantOutcome, HeldToken, Holder, Rest } from "../core/quota/counters.ts";
 import type { LedgerGrant } from "../core/quota/ledger.ts";
-import { sameHolder, tokenKey } from "../core/quota/lines.ts";
 import { UnavailableError } from "../runtime/unavailable-error.ts";
 import type { QuotaDomain } from "./domain/domain.ts";
 import { byToken, refOf } from "./domain/domain-ledger.ts";
@@ -19,7 +20,7 @@ const ATTEMPTS_MAX = 3;
 const PATIENCE_MS = 500;
 
 /** A request for tokens, by whichever operation. */
-export type TokenRequest = { readonly lines: readonly AllocationLine[] } & Pick<LedgerGrant, "holder" | "lease">;
+export type TokenRequest = { readonly allocations: readonly Allocation[] } & Pick<LedgerGrant, "holder" | "lease">;
 
 /** Another grant holds the token, so that this request cannot have it. */
 type HeldOtherwise = {
@@ -45,8 +46,8 @@ type SettledGrant =
 export type AllocateOutcome = Exclude<SettledGrant, { readonly kind: "again" }>;
 
 /**
- * Takes all lines or none. Throws `UnavailableError` if counters or ledger are away; the tokens may then be granted,
- * and the same request asked again finds out.
+ * Takes all allocations or none. Throws `UnavailableError` if counters or ledger are away; the tokens may then be
+ * granted, and the same request asked again finds out.
  */
 export async function allocate(
   domain: QuotaDomain,
@@ -97,9 +98,11 @@ async function acknowledgeHeld(
   request: TokenRequest,
   grant: Grant,
 ): Promise<SettledGrant> {
-  const rows = await Promise.all(request.lines.map((line) => domain.findLive(line)));
+  const rows = await Promise.all(request.allocations.map((allocation) => domain.findLive(allocation)));
   const isOwn = rows.every((row) => row?.fence === grant.fence && sameHolder(row.holder, request.holder));
-  const rests = rows.flatMap((row, at) => (row !== null && row.amount !== request.lines[at]?.amount ? [row] : []));
+  const rests = rows.flatMap((row, at) =>
+    row !== null && row.amount !== request.allocations[at]?.amount ? [row] : [],
+  );
   if (isOwn && rests.length === 0) return grant;
   if (isOwn) return shrinkCounters(domain, epoch, rests);
   if (rows.some((row) => row !== null && row.fence !== grant.fence)) {
@@ -128,10 +131,10 @@ async function commitGrant(
   request: TokenRequest,
   grant: Grant,
 ): Promise<SettledGrant> {
-  const { lines, holder, lease } = request;
+  const { allocations, holder, lease } = request;
   const { fence } = grant;
   const tokens = heldTokens(request, fence);
-  const outcome = await domain.commit(epoch, { lines, holder, fence, ...(lease === undefined ? {} : { lease }) });
+  const outcome = await domain.commit(epoch, { allocations, holder, fence, ...(lease === undefined ? {} : { lease }) });
   switch (outcome.kind) {
     case "committed":
       domain.confirm(epoch, tokens.map(refOf));
@@ -177,13 +180,13 @@ async function undoOver(
 
 /** A token that is being given back is an obstacle for a moment only. One that the ledger holds otherwise stays. */
 async function resolveConflict(domain: QuotaDomain, request: TokenRequest, conflict: Conflict): Promise<SettledGrant> {
-  const live = byToken(await domain.ledger.findLive(request.lines));
-  const requested = new Map(request.lines.map((line) => [tokenKey(line), line]));
+  const live = byToken(await domain.ledger.findLive(request.allocations));
+  const requested = new Map(request.allocations.map((allocation) => [tokenKey(allocation), allocation]));
   const other = [...live.values()].find(
     (row) => !sameHolder(row.holder, request.holder) || row.amount !== requested.get(tokenKey(row))?.amount,
   );
   const fences = new Set([...live.values()].map((row) => row.fence));
-  const isApart = live.size > 0 && (live.size < request.lines.length || fences.size > 1);
+  const isApart = live.size > 0 && (live.size < request.allocations.length || fences.size > 1);
   const row = other ?? (isApart ? (live.get(tokenKey(conflict)) ?? [...live.values()][0]) : undefined);
   if (row === undefined) {
     throw new UnavailableError(`token "${conflict.token}" of pool "${conflict.pool}" is being given back; ask again`);
@@ -192,7 +195,7 @@ async function resolveConflict(domain: QuotaDomain, request: TokenRequest, confl
   return { kind: "heldOtherwise", pool, token, holder, amount, fence };
 }
 
-/** The lines of a grant as the counters hold them before the ledger has them. */
-function heldTokens({ lines, holder }: TokenRequest, fence: bigint): readonly HeldToken[] {
-  return lines.map(({ caps: _caps, ...line }) => ({ ...line, holder, fence, confirmed: false }));
+/** The allocations of a grant as the counters hold them before the ledger has them. */
+function heldTokens({ allocations, holder }: TokenRequest, fence: bigint): readonly HeldToken[] {
+  return allocations.map(({ caps: _caps, ...allocation }) => ({ ...allocation, holder, fence, confirmed: false }));
 }

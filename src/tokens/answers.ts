@@ -1,29 +1,29 @@
+import { holderText } from "../core/quota/allocations.ts";
 import type { AllocateAnswer, ReleaseAnswer, RenewAnswer, WaitAnswer } from "../core/quota/calls.ts";
-import type { AllocationLine, Violation } from "../core/quota/counters.ts";
-import { holderText } from "../core/quota/lines.ts";
+import type { Allocation, Violation } from "../core/quota/counters.ts";
 import { unreachable } from "../runtime/assert.ts";
 import type { AllocateOutcome } from "./allocate.ts";
 import type { HolderReleaseOutcome } from "./release.ts";
 import type { HolderRenewOutcome } from "./renew.ts";
 import type { WaitStep } from "./wait.ts";
 
-/** The answer to a request for these lines. */
+/** The answer to a request for these allocations. */
 export function allocateAnswer(
   outcome: AllocateOutcome,
-  lines: readonly AllocationLine[],
+  allocations: readonly Allocation[],
   nowMs: number,
 ): AllocateAnswer {
   switch (outcome.kind) {
     case "granted": {
       const { fence, held, expiresInMs } = outcome;
-      const granted = lines.map(({ pool, token }, at) => {
+      const granted = allocations.map(({ pool, token }, at) => {
         return { pool, token, expireTimeMs: later(nowMs, expiresInMs[at] ?? null) };
       });
-      return { kind: "granted", fence, held, lines: granted };
+      return { kind: "granted", fence, held, allocations: granted };
     }
     case "exhausted": {
-      const { violation, line } = outcome;
-      return { kind: isCap(violation) ? "namespaceQuotaExceeded" : "exhausted", violation, line };
+      const { violation, index } = outcome;
+      return { kind: isCap(violation) ? "namespaceQuotaExceeded" : "exhausted", violation, index };
     }
     case "heldOtherwise":
       return { ...outcome, holder: holderText(outcome.holder) };
@@ -39,9 +39,9 @@ export function isCap({ scope }: Violation): boolean {
   return scope.kind === "project" || scope.kind === "namespace";
 }
 
-export function waitAnswer(step: WaitStep, lines: readonly AllocationLine[], nowMs: number): WaitAnswer {
+export function waitAnswer(step: WaitStep, allocations: readonly Allocation[], nowMs: number): WaitAnswer {
   if (step.kind === "waiting" || step.kind === "never" || step.kind === "lineFull") return step;
-  return allocateAnswer(step, lines, nowMs);
+  return allocateAnswer(step, allocations, nowMs);
 }
 
 export function releaseAnswer(outcome: HolderReleaseOutcome): ReleaseAnswer {

@@ -1,5 +1,5 @@
 import type { TokenName } from "../core/quota/calls.ts";
-import type { Counters, LineRef } from "../core/quota/counters.ts";
+import type { AllocationRef, Counters } from "../core/quota/counters.ts";
 import type { QuotaDomain } from "./domain/domain.ts";
 import { pushLimits } from "./limit-changes.ts";
 import { settleReleases } from "./settle-releases.ts";
@@ -29,7 +29,7 @@ export function plannerQuota(domain: QuotaDomain) {
       await settleReleases(domain, epoch);
     },
     counters: counters as Pick<Counters, "grant" | "stand" | "leave" | "onOffer">,
-    confirm: (epoch: number, refs: readonly LineRef[]) => domain.confirm(epoch, refs),
+    confirm: (epoch: number, refs: readonly AllocationRef[]) => domain.confirm(epoch, refs),
     giveBack: async (epoch: number, tokens: readonly TokenName[]) => {
       const found = await counters.find(tokens);
       if (found === "closed") return epochs.countersClosed(epoch);

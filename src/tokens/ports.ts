@@ -10,7 +10,7 @@ import type {
   PageRequest,
 } from "../core/quota/admin.ts";
 import type { TokenName } from "../core/quota/calls.ts";
-import type { HeldToken, LedgerRow, Limits, LineRef, Rest, Scope } from "../core/quota/counters.ts";
+import type { AllocationRef, HeldToken, LedgerRow, Limits, Rest, Scope } from "../core/quota/counters.ts";
 import type {
   CommitOutcome,
   LedgerCheck,
@@ -37,7 +37,7 @@ export type QuotaLedger = {
   /** Returns null for a domain that was never used. */
   readonly readEpoch: (domain: string) => Promise<{ readonly epoch: number; readonly limitsVersion: number } | null>;
   readonly readLimits: (domain: string) => Promise<Limits>;
-  /** Records grants in one transaction, in order. Of each grant it records all lines or none. */
+  /** Records grants in one transaction, in order. Of each grant it records all allocations or none. */
   readonly commit: (
     domain: string,
     epoch: number,
@@ -58,17 +58,17 @@ export type QuotaLedger = {
   readonly tombstones: (domain: string, limit: number) => Promise<readonly Tombstone[]>;
   readonly forgetTombstones: (domain: string, of: readonly Tombstone[]) => Promise<void>;
   /**
-   * Makes sure that grants which the ledger does not have are never committed: records their lines as voided, unless
-   * it has them. Answers for each token.
+   * Makes sure that grants which the ledger does not have are never committed: records their allocations as voided,
+   * unless it has them. Answers for each token.
    */
   readonly voidGrants: (tokens: readonly HeldToken[], nowMs: number) => Promise<readonly VoidOutcome[]>;
-  readonly unconfirmedReleases: (domain: string, limit: number) => Promise<readonly LineRef[]>;
-  readonly confirmReleases: (refs: readonly LineRef[]) => Promise<void>;
-  /** Lists lines that were partly given back and that the counters still hold with the old amount. */
+  readonly unconfirmedReleases: (domain: string, limit: number) => Promise<readonly AllocationRef[]>;
+  readonly confirmReleases: (refs: readonly AllocationRef[]) => Promise<void>;
+  /** Lists allocations that were partly given back and that the counters still hold with the old amount. */
   readonly unconfirmedShrinks: (domain: string, limit: number) => Promise<readonly Rest[]>;
-  /** Skips lines that have less left than `rests` says. */
+  /** Skips allocations that have less left than `rests` says. */
   readonly confirmShrinks: (rests: readonly Rest[]) => Promise<void>;
-  /** Deletes one page of old releases that the counters have freed, of any domain. Returns the number of lines. */
+  /** Deletes one page of old releases that the counters have freed, of any domain. Returns how many it deleted. */
   readonly pruneReleases: (nowMs: number) => Promise<number>;
   readonly findLive: (tokens: readonly TokenName[]) => Promise<readonly LedgerRow[]>;
   /** Reads the use of every scope that uses anything, in the form of `Counters.used`. */
@@ -114,7 +114,7 @@ export type QuotaStore = {
   readonly forceRelease: (
     forced: ForcedRelease,
   ) => Promise<
-    | { readonly kind: "released"; readonly ref: LineRef }
+    | { readonly kind: "released"; readonly ref: AllocationRef }
     | { readonly kind: "notHeld" }
     | Extract<ForceReleaseAnswer, { readonly kind: "liveAdmission" }>
   >;

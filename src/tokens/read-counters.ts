@@ -14,10 +14,10 @@ export async function* allHeld(domain: QuotaDomain) {
   }
 }
 
-/** Counts the lines of each pool. */
-export function countByPool(lines: Iterable<{ readonly pool: string }>): ReadonlyMap<string, number> {
+/** Counts the allocations of each pool. */
+export function countByPool(allocations: Iterable<{ readonly pool: string }>): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
-  for (const { pool } of lines) counts.set(pool, (counts.get(pool) ?? 0) + 1);
+  for (const { pool } of allocations) counts.set(pool, (counts.get(pool) ?? 0) + 1);
   return counts;
 }
 

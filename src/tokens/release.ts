@@ -1,4 +1,4 @@
-import type { Holder, LineRef } from "../core/quota/counters.ts";
+import type { AllocationRef, Holder } from "../core/quota/counters.ts";
 import type { ReleaseOutcome, ReleaseRequest } from "../core/quota/ledger.ts";
 import type { QuotaDomain } from "./domain/domain.ts";
 import { voidUnconfirmed } from "./void-unconfirmed.ts";
@@ -28,9 +28,9 @@ export type HolderReleaseOutcome = { readonly kind: "released"; readonly fence: 
  */
 export async function release(
   domain: QuotaDomain,
-  lines: readonly HolderRelease[],
+  allocations: readonly HolderRelease[],
 ): Promise<readonly HolderReleaseOutcome[]> {
-  const outcomes = await Promise.all(lines.map((line) => releaseLine(domain, line)));
+  const outcomes = await Promise.all(allocations.map((allocation) => releaseOne(domain, allocation)));
   const refs = outcomes.flatMap((outcome) => (outcome.kind === "released" ? [outcome.ref] : []));
   await freeBriefly(domain, refs);
   return outcomes.map((outcome) =>
@@ -38,22 +38,22 @@ export async function release(
   );
 }
 
-type ReleasedLine = { readonly kind: "released"; readonly ref: LineRef } | ReleaseRefusal;
+type ReleasedToken = { readonly kind: "released"; readonly ref: AllocationRef } | ReleaseRefusal;
 
-async function releaseLine(domain: QuotaDomain, line: HolderRelease): Promise<ReleasedLine> {
-  const outcome = await domain.release({ ...line, fence: null, reason: "released" });
+async function releaseOne(domain: QuotaDomain, allocation: HolderRelease): Promise<ReleasedToken> {
+  const outcome = await domain.release({ ...allocation, fence: null, reason: "released" });
   if (outcome.kind !== "notHeld") return outcome;
   // The counters may hold a token that the ledger does not, by a grant whose answer was lost.
-  const unconfirmed = await voidUnconfirmed(domain, line);
+  const unconfirmed = await voidUnconfirmed(domain, allocation);
   switch (unconfirmed.kind) {
     case "none":
       return outcome;
     case "unknown":
-      return domain.bury({ ...line, fence: null, reason: "released" });
+      return domain.bury({ ...allocation, fence: null, reason: "released" });
     case "voided":
       return { kind: "released", ref: unconfirmed.ref };
     case "live":
-      return domain.release({ ...line, fence: unconfirmed.ref.fence, reason: "released" });
+      return domain.release({ ...allocation, fence: unconfirmed.ref.fence, reason: "released" });
     case "otherScope":
       return unconfirmed;
   }
@@ -63,7 +63,7 @@ async function releaseLine(domain: QuotaDomain, line: HolderRelease): Promise<Re
  * Frees in the counters what the ledger has released, tells the ledger so, and waits a moment for it. Never throws: the
  * reaper repeats it until it succeeds.
  */
-export async function freeBriefly(domain: QuotaDomain, refs: readonly LineRef[]): Promise<void> {
+export async function freeBriefly(domain: QuotaDomain, refs: readonly AllocationRef[]): Promise<void> {
   const epoch = domain.epochs.current;
   if (refs.length === 0 || epoch === null) return;
   const stop = new AbortController();
@@ -74,13 +74,13 @@ export async function freeBriefly(domain: QuotaDomain, refs: readonly LineRef[])
   stop.abort();
 }
 
-async function freeNow(domain: QuotaDomain, epoch: number, refs: readonly LineRef[]): Promise<void> {
+async function freeNow(domain: QuotaDomain, epoch: number, refs: readonly AllocationRef[]): Promise<void> {
   const freed = await domain.counters.free(epoch, refs);
   if (freed === "closed") domain.epochs.countersClosed(epoch);
   else void confirmInBackground(domain, refs);
 }
 
-async function confirmInBackground(domain: QuotaDomain, refs: readonly LineRef[]): Promise<void> {
+async function confirmInBackground(domain: QuotaDomain, refs: readonly AllocationRef[]): Promise<void> {
   await domain.confirmReleases(refs).catch((error: unknown) => {
     domain.events.loopFailed({ loop: "quota release", error });
   });

@@ -1,11 +1,11 @@
+import { sameHolder } from "../core/quota/allocations.ts";
 import type { Holder, RenewOutcome } from "../core/quota/counters.ts";
-import { sameHolder } from "../core/quota/lines.ts";
 import { UnavailableError } from "../runtime/unavailable-error.ts";
 import type { QuotaDomain } from "./domain/domain.ts";
 import { NOT_OPENED } from "./domain/epochs.ts";
 import { freeBriefly } from "./release.ts";
 
-export type RenewLine = { readonly pool: string; readonly token: string; readonly leaseMs: number | null };
+export type TokenRenewal = { readonly pool: string; readonly token: string; readonly leaseMs: number | null };
 
 export type HolderRenewOutcome =
   | { readonly kind: "renewed"; readonly fence: bigint; readonly expiresInMs: number | null }
@@ -18,20 +18,20 @@ export type HolderRenewOutcome =
  */
 export async function renew(
   domain: QuotaDomain,
-  of: { readonly holder: Holder; readonly lines: readonly RenewLine[] },
+  of: { readonly holder: Holder; readonly allocations: readonly TokenRenewal[] },
 ): Promise<readonly HolderRenewOutcome[]> {
   const epoch = await domain.epochs.openEpoch(0);
   const outcomes = await domain.counters.renew(epoch, of);
   if (outcomes === "closed") throw closed(domain, epoch);
   return Promise.all(
-    of.lines.map((line, at) =>
-      settleRenewal(domain, { ...line, epoch, holder: of.holder }, outcomes[at] ?? { kind: "notHeld" }),
+    of.allocations.map((renewal, at) =>
+      settleRenewal(domain, { ...renewal, epoch, holder: of.holder }, outcomes[at] ?? { kind: "notHeld" }),
     ),
   );
 }
 
-/** A line to renew, with its holder and the epoch under which the counters were asked. */
-type Renewal = RenewLine & { readonly epoch: number; readonly holder: Holder };
+/** A token to renew, with its holder and the epoch under which the counters were asked. */
+type Renewal = TokenRenewal & { readonly epoch: number; readonly holder: Holder };
 
 async function settleRenewal(
   domain: QuotaDomain,

@@ -5,10 +5,10 @@ import type {
   AllocateRequest,
   LeaseRefusal,
   ReleaseAnswer,
-  ReleaseLine,
   RenewAnswer,
   RenewRequest,
   TokenName,
+  TokenRelease,
   WaitAnswer,
 } from "../core/quota/calls.ts";
 import type { Holder } from "../core/quota/counters.ts";
@@ -17,14 +17,14 @@ import type { Clock } from "../runtime/clock.ts";
 import { createPoolAdmin } from "./admin/pool-admin.ts";
 import { allocate } from "./allocate.ts";
 import { allocateAnswer, outcomeOf, releaseAnswer, renewAnswer, waitAnswer } from "./answers.ts";
-import { buildLines } from "./build-lines.ts";
+import { buildAllocations } from "./build-allocations.ts";
 import type { QuotaDomain } from "./domain/domain.ts";
 import type { Domains } from "./domain/domains.ts";
 import type { LimitChanges } from "./limit-changes.ts";
 import { PoolCache } from "./pool-cache.ts";
 import type { QuotaStore } from "./ports.ts";
 import { release } from "./release.ts";
-import { type RenewLine, renew } from "./renew.ts";
+import { renew, type TokenRenewal } from "./renew.ts";
 import { wait } from "./wait.ts";
 
 export type ResourceManagerPorts = {
@@ -46,7 +46,7 @@ export function createResourceManager(ports: ResourceManagerPorts) {
   const calls = new CallerOperations(ports, cache);
   return {
     allocate: (request: AllocateRequest) => calls.allocate(request),
-    release: (lines: readonly ReleaseLine[]) => calls.release(lines),
+    release: (releases: readonly TokenRelease[]) => calls.release(releases),
     renew: (of: RenewRequest) => calls.renew(of),
     wait: (request: AllocateRequest, signal: AbortSignal) => calls.wait(request, signal),
     ...createPoolAdmin({ ...ports, cache }),
@@ -62,94 +62,98 @@ class CallerOperations {
     this.#cache = cache;
   }
 
-  /** Takes all lines or none. */
+  /** Takes all allocations or none. */
   async allocate(request: AllocateRequest): Promise<AllocateAnswer> {
     const { clock, domains, events } = this.#ports;
     const startedMs = clock.monotonicMs();
-    const built = await buildLines(this.#cache, request.lines);
+    const built = await buildAllocations(this.#cache, request.allocations);
     if (built.kind !== "built") return built;
     const domain = await domains.domain(built.registered);
-    const asked = { lines: built.lines, holder: callerHolder(request.holder), priority: request.priority };
-    const answer = allocateAnswer(await allocate(domain, asked), built.lines, clock.nowMs());
+    const asked = { allocations: built.allocations, holder: callerHolder(request.holder), priority: request.priority };
+    const answer = allocateAnswer(await allocate(domain, asked), built.allocations, clock.nowMs());
     const tookMs = clock.monotonicMs() - startedMs;
-    for (const pool of new Set(built.lines.map((line) => line.pool)))
+    for (const pool of new Set(built.allocations.map((allocation) => allocation.pool)))
       events.granted({ pool, ...outcomeOf(answer), tookMs });
     return answer;
   }
 
-  /** Waits for one line, until an answer other than `waiting`. The caller leaves the line when it leaves the loop. */
+  /**
+   * Waits for one allocation, until an answer other than `waiting`. The caller leaves the waiting line when it leaves
+   * the loop.
+   */
   async *wait(request: AllocateRequest, signal: AbortSignal): AsyncGenerator<WaitAnswer> {
     const { clock, domains, events } = this.#ports;
     const startedMs = clock.monotonicMs();
-    const built = await buildLines(this.#cache, request.lines);
+    const built = await buildAllocations(this.#cache, request.allocations);
     if (built.kind !== "built") {
       yield built;
       return;
     }
-    const [line] = built.lines;
-    if (line === undefined || built.lines.length > 1) throw new Error("a waiting request has exactly one line");
+    const [allocation] = built.allocations;
+    if (allocation === undefined || built.allocations.length > 1)
+      throw new Error("a waiting request has exactly one allocation");
     const domain = await domains.domain(built.registered);
     const holder = callerHolder(request.holder);
     const waiter = `call/${randomUUID()}`;
     let outcome = "left";
     try {
-      for await (const step of wait(domain, { line, holder, priority: request.priority, waiter }, signal)) {
+      for await (const step of wait(domain, { allocation, holder, priority: request.priority, waiter }, signal)) {
         if (step.kind !== "waiting") outcome = step.kind;
-        yield waitAnswer(step, built.lines, clock.nowMs());
+        yield waitAnswer(step, built.allocations, clock.nowMs());
       }
     } finally {
-      events.waited({ pool: line.pool, outcome, tookMs: clock.monotonicMs() - startedMs });
+      events.waited({ pool: allocation.pool, outcome, tookMs: clock.monotonicMs() - startedMs });
     }
   }
 
-  /** Releases each line on its own. The answers are in the order of the lines. */
-  release(lines: readonly ReleaseLine[]): Promise<readonly ReleaseAnswer[]> {
-    return this.#byDomain<ReleaseLine, ReleaseAnswer>(lines, { kind: "unknownPool" }, async (domain, own) => {
+  /** Releases each token on its own. The answers are in the order of the tokens. */
+  release(releases: readonly TokenRelease[]): Promise<readonly ReleaseAnswer[]> {
+    return this.#byDomain<TokenRelease, ReleaseAnswer>(releases, { kind: "unknownPool" }, async (domain, own) => {
       const outcomes = await release(
         domain,
-        own.map((line) => ({ ...line, holder: callerHolder(line.holder) })),
+        own.map((release) => ({ ...release, holder: callerHolder(release.holder) })),
       );
       return outcomes.map(releaseAnswer);
     });
   }
 
-  /** Renews each line on its own, in order. Renews none if the pool of one line does not allow the lease. */
-  async renew({ holder, lines, leaseMs }: RenewRequest): Promise<readonly RenewAnswer[] | LeaseRefusal> {
-    const pools = await Promise.all(lines.map((line) => this.#cache.pool(line.pool)));
-    for (const [line, pool] of pools.entries()) {
+  /** Renews each token on its own, in order. Renews none if the pool of one token does not allow the lease. */
+  async renew({ holder, tokens, leaseMs }: RenewRequest): Promise<readonly RenewAnswer[] | LeaseRefusal> {
+    const pools = await Promise.all(tokens.map((token) => this.#cache.pool(token.pool)));
+    for (const [index, pool] of pools.entries()) {
       const maxLeaseMs = pool?.maxLeaseMs ?? null;
       if (leaseMs !== null && maxLeaseMs !== null && leaseMs > maxLeaseMs) {
-        return { kind: "leaseTooLong", line, maxLeaseMs };
+        return { kind: "leaseTooLong", index, maxLeaseMs };
       }
     }
-    const leases = lines.map((line, at) => ({ ...line, leaseMs: leaseMs ?? pools[at]?.defaultLeaseMs ?? null }));
-    return this.#byDomain<RenewLine, RenewAnswer>(leases, { kind: "unknownPool" }, async (domain, own) => {
-      const renewed = await renew(domain, { holder: callerHolder(holder), lines: own });
+    const leases = tokens.map((token, at) => ({ ...token, leaseMs: leaseMs ?? pools[at]?.defaultLeaseMs ?? null }));
+    return this.#byDomain<TokenRenewal, RenewAnswer>(leases, { kind: "unknownPool" }, async (domain, own) => {
+      const renewed = await renew(domain, { holder: callerHolder(holder), allocations: own });
       return renewed.map((outcome) => renewAnswer(outcome, this.#ports.clock.nowMs()));
     });
   }
 
-  /** Runs an operation once for each domain, with all lines of that domain together. */
-  async #byDomain<Line extends TokenName, Answer>(
-    lines: readonly Line[],
+  /** Runs an operation once for each domain, with all tokens of that domain together. */
+  async #byDomain<Named extends TokenName, Answer>(
+    tokens: readonly Named[],
     unknownPool: Answer,
-    run: (domain: QuotaDomain, lines: readonly Line[]) => Promise<readonly Answer[]>,
+    run: (domain: QuotaDomain, tokens: readonly Named[]) => Promise<readonly Answer[]>,
   ): Promise<readonly Answer[]> {
     const groups = new Map<QuotaDomain, number[]>();
-    for (const [at, line] of lines.entries()) {
-      const pool = await this.#cache.pool(line.pool);
+    for (const [at, token] of tokens.entries()) {
+      const pool = await this.#cache.pool(token.pool);
       if (pool === null) continue;
       const domain = await this.#ports.domains.domain(pool);
       const group = groups.get(domain);
       if (group === undefined) groups.set(domain, [at]);
       else group.push(at);
     }
-    const answers: Answer[] = lines.map(() => unknownPool);
+    const answers: Answer[] = tokens.map(() => unknownPool);
     await Promise.all(
       [...groups].map(async ([domain, indexes]) => {
         const own = await run(
           domain,
-          indexes.flatMap((at) => lines[at] ?? []),
+          indexes.flatMap((at) => tokens[at] ?? []),
         );
         for (const [index, at] of indexes.entries()) answers[at] = own[index] ?? unknownPool;
       }),

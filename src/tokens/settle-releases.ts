@@ -1,56 +1,56 @@
-import type { LineRef, Rest } from "../core/quota/counters.ts";
+import type { AllocationRef, Rest } from "../core/quota/counters.ts";
 import type { QuotaDomain } from "./domain/domain.ts";
 
-/** Lines of one read of the ledger, and reads of one call. The next call settles the remaining lines. */
+/** Allocations of one read of the ledger, and reads of one call. The next call settles the remaining allocations. */
 const PAGE = 500;
 const PAGES_MAX = 20;
 
-/** One kind of given-back lines on the way from the ledger to the counters: whole tokens, or parts. */
-type GivenBack<Line> = {
-  /** Reads the next lines that the counters do not know. */
-  readonly read: (limit: number) => Promise<readonly Line[]>;
-  readonly tellCounters: (lines: readonly Line[]) => Promise<"closed" | readonly string[]>;
-  /** Tells the ledger that the counters know these lines. */
-  readonly confirm: (lines: readonly Line[]) => Promise<void>;
+/** One kind of given-back allocations on the way from the ledger to the counters: whole tokens, or parts. */
+type GivenBack<Item> = {
+  /** Reads the next allocations that the counters do not know. */
+  readonly read: (limit: number) => Promise<readonly Item[]>;
+  readonly tellCounters: (allocations: readonly Item[]) => Promise<"closed" | readonly string[]>;
+  /** Tells the ledger that the counters know these allocations. */
+  readonly confirm: (allocations: readonly Item[]) => Promise<void>;
 };
 
 /**
  * Frees in the counters everything that the ledger has released, whole tokens and parts, and tells the ledger so.
- * Returns the number of lines.
+ * Returns the number of allocations.
  */
 export async function settleReleases(domain: QuotaDomain, epoch: number): Promise<number> {
   const { ledger, counters } = domain;
-  const released = await settle<LineRef>(domain, epoch, {
+  const released = await settle<AllocationRef>(domain, epoch, {
     read: ledger.unconfirmedReleases,
-    tellCounters: (lines) => counters.free(epoch, lines),
+    tellCounters: (allocations) => counters.free(epoch, allocations),
     confirm: ledger.confirmReleases,
   });
   const shrunk = await settle<Rest>(domain, epoch, {
     read: ledger.unconfirmedShrinks,
-    tellCounters: (lines) => counters.shrink(epoch, lines),
+    tellCounters: (allocations) => counters.shrink(epoch, allocations),
     confirm: ledger.confirmShrinks,
   });
   return released + shrunk;
 }
 
-async function settle<Line>(domain: QuotaDomain, epoch: number, of: GivenBack<Line>): Promise<number> {
+async function settle<Item>(domain: QuotaDomain, epoch: number, of: GivenBack<Item>): Promise<number> {
   let settled = 0;
   for (let page = 0; page < PAGES_MAX; page += 1) {
-    const lines = await of.read(PAGE);
-    if (lines.length === 0) break;
-    if ((await of.tellCounters(lines)) === "closed") {
+    const allocations = await of.read(PAGE);
+    if (allocations.length === 0) break;
+    if ((await of.tellCounters(allocations)) === "closed") {
       domain.epochs.countersClosed(epoch);
       break;
     }
-    await of.confirm(lines);
-    settled += lines.length;
-    if (lines.length < PAGE) break;
+    await of.confirm(allocations);
+    settled += allocations.length;
+    if (allocations.length < PAGE) break;
   }
   return settled;
 }
 
-/** Frees released lines in the counters and tells the ledger so. */
-export async function freeReleased(domain: QuotaDomain, epoch: number, refs: readonly LineRef[]): Promise<void> {
+/** Frees released allocations in the counters and tells the ledger so. */
+export async function freeReleased(domain: QuotaDomain, epoch: number, refs: readonly AllocationRef[]): Promise<void> {
   if (refs.length === 0) return;
   const freed = await domain.counters.free(epoch, refs);
   if (freed === "closed") return domain.epochs.countersClosed(epoch);

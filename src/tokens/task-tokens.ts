@@ -1,9 +1,9 @@
 import type { ResourceManager } from "../core/kinds/plugin.ts";
-import type { TaskHolder, TaskLine, TokenName } from "../core/quota/calls.ts";
+import type { TaskAllocation, TaskHolder, TokenName } from "../core/quota/calls.ts";
 import type { Holder, Violation } from "../core/quota/counters.ts";
 import { type AllocateOutcome, allocate } from "./allocate.ts";
 import { isCap } from "./answers.ts";
-import { buildLines } from "./build-lines.ts";
+import { buildAllocations } from "./build-allocations.ts";
 import type { Domains } from "./domain/domains.ts";
 import type { PoolCache } from "./pool-cache.ts";
 import { release } from "./release.ts";
@@ -25,20 +25,20 @@ export function createTaskTokens({
 }) {
   return {
     /** Throws `UnavailableError` while a store is away, and another error if the token can never be granted. */
-    async allocate(task: TaskHolder, line: TaskLine): Promise<TaskGrant> {
-      const { pool, token, amount, projectCap, namespaceCap } = line;
+    async allocate(task: TaskHolder, allocation: TaskAllocation): Promise<TaskGrant> {
+      const { pool, token, amount, projectCap, namespaceCap } = allocation;
       const { project, namespace, priority, lease } = task;
       const caps = { project: projectCap, namespace: namespaceCap };
       const asked = { pool, token, amount, project, namespace, caps, queue: null, lease: { kind: "default" } } as const;
-      const built = await buildLines(cache, [asked]);
+      const built = await buildAllocations(cache, [asked]);
       if (built.kind === "unknownPool") throw new Error(`pool ${pool} is not registered`);
       if (built.kind !== "built") throw new Error(`pool ${pool} cannot grant tokens to a job: ${built.kind}`);
       if (built.registered.durability === "REDIS") {
         throw new Error(`pool ${pool} has durability REDIS; a job's tokens need a pool of durability LEDGER`);
       }
-      const lines = built.lines.map((one) => ({ ...one, leaseMs: null }));
+      const allocations = built.allocations.map((one) => ({ ...one, leaseMs: null }));
       const domain = await domains.domain(built.registered);
-      return grantOf(await allocate(domain, { lines, holder: holderOf(task), priority, lease }), line);
+      return grantOf(await allocate(domain, { allocations, holder: holderOf(task), priority, lease }), allocation);
     },
 
     /** Does nothing if the token is not held, or not held any more. */

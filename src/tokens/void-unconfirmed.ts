@@ -1,5 +1,5 @@
-import type { HeldToken, Holder, LineRef } from "../core/quota/counters.ts";
-import { sameHolder } from "../core/quota/lines.ts";
+import { sameHolder } from "../core/quota/allocations.ts";
+import type { AllocationRef, HeldToken, Holder } from "../core/quota/counters.ts";
 import type { QuotaDomain } from "./domain/domain.ts";
 import { refOf } from "./domain/domain-ledger.ts";
 import { freeReleased } from "./settle-releases.ts";
@@ -15,7 +15,7 @@ import { freeReleased } from "./settle-releases.ts";
  */
 type UnconfirmedToken =
   | { readonly kind: "none" | "unknown" }
-  | { readonly kind: "voided" | "live"; readonly ref: LineRef }
+  | { readonly kind: "voided" | "live"; readonly ref: AllocationRef }
   | { readonly kind: "otherScope"; readonly project: string; readonly namespace: string };
 
 /** A token of one holder, in one project and namespace. */
@@ -42,19 +42,19 @@ function isInScope(
 }
 
 /** Voids the grant by which the counters hold a token without confirmation, so that no late commit brings it back. */
-export async function voidUnconfirmed(domain: QuotaDomain, line: HeldBy): Promise<UnconfirmedToken> {
-  const held = await findHeld(domain, line);
+export async function voidUnconfirmed(domain: QuotaDomain, allocation: HeldBy): Promise<UnconfirmedToken> {
+  const held = await findHeld(domain, allocation);
   if (held === "unknown") return { kind: "unknown" };
-  if (held === null || !sameHolder(held.holder, line.holder)) return { kind: "none" };
-  if (!isInScope(held, line)) return { kind: "otherScope", project: held.project, namespace: held.namespace };
+  if (held === null || !sameHolder(held.holder, allocation.holder)) return { kind: "none" };
+  if (!isInScope(held, allocation)) return { kind: "otherScope", project: held.project, namespace: held.namespace };
   if (held.confirmed) return { kind: "live", ref: refOf(held) };
   const [outcome] = await domain.ledger.voidGrants([held]);
   return { kind: outcome === "live" ? "live" : "voided", ref: refOf(held) };
 }
 
-async function findHeld(domain: QuotaDomain, line: HeldBy): Promise<HeldToken | null | "unknown"> {
+async function findHeld(domain: QuotaDomain, allocation: HeldBy): Promise<HeldToken | null | "unknown"> {
   if (domain.epochs.current === null) return "unknown";
-  const found = await domain.counters.find([line]).catch((error: unknown) => {
+  const found = await domain.counters.find([allocation]).catch((error: unknown) => {
     domain.events.loopFailed({ loop: "quota phantom", error });
     return "closed" as const;
   });

@@ -1,5 +1,5 @@
 /** Serves callers that wait for tokens in a pool's waiting line, as `WaitForResource` and `gangway alloc --wait` do. */
-import type { AllocationLine, Holder, StandOutcome, Violation } from "../core/quota/counters.ts";
+import type { Allocation, Holder, StandOutcome, Violation } from "../core/quota/counters.ts";
 import { UnavailableError } from "../runtime/unavailable-error.ts";
 import { type AllocateOutcome, settleGrant } from "./allocate.ts";
 import type { QuotaDomain } from "./domain/domain.ts";
@@ -14,7 +14,7 @@ const CLOSED_MS_MAX = 1_000;
 const AGAIN_MS = 50;
 
 export type WaitRequest = {
-  readonly line: AllocationLine;
+  readonly allocation: Allocation;
   readonly holder: Holder;
   readonly priority: number;
   /** The waiter's name, which no other waiter ever has. */
@@ -29,12 +29,11 @@ export type WaitStep =
 
 /**
  * Waits in the pool's waiting line until the tokens are granted. Yields the place whenever it changes, and the outcome
- * at the end. If the domain closes, the waiter returns to the line with its age once the domain is open. The waiter
- * leaves the line if the loop ends or `signal` is aborted. A grant that arrives then is given back. Throws what the
- * ledger throws.
+ * at the end. If the domain closes, the waiter joins again with its age once the domain is open. The waiter leaves if
+ * the loop ends or `signal` is aborted. A grant that arrives then is given back. Throws what the ledger throws.
  */
 export async function* wait(domain: QuotaDomain, request: WaitRequest, signal: AbortSignal): AsyncGenerator<WaitStep> {
-  const place = new PlaceInLine(domain, request);
+  const place = new PlaceInWaitingLine(domain, request);
   let shown = "";
   try {
     while (!signal.aborted) {
@@ -51,7 +50,7 @@ export async function* wait(domain: QuotaDomain, request: WaitRequest, signal: A
   }
 }
 
-class PlaceInLine {
+class PlaceInWaitingLine {
   readonly #domain: QuotaDomain;
   readonly #request: WaitRequest;
   readonly #sinceMs: number;
@@ -77,7 +76,7 @@ class PlaceInLine {
   /** Takes or repeats the place, and records a grant. Returns `again` while an obstacle is repaired. */
   async stand(signal: AbortSignal): Promise<WaitStep | "again"> {
     const { epochs, counters, clock } = this.#domain;
-    const { line, holder, priority, waiter } = this.#request;
+    const { allocation, holder, priority, waiter } = this.#request;
     this.#offered = false;
     const epoch = await epochs.openEpoch(CLOSED_MS_MAX, signal).catch(() => null);
     if (epoch === null) {
@@ -88,7 +87,15 @@ class PlaceInLine {
     try {
       this.#epoch = epoch;
       const sinceMs = this.#sinceMs;
-      outcome = await counters.stand({ epoch, waiter, holder, lines: [line], priority, sinceMs, grants: true });
+      outcome = await counters.stand({
+        epoch,
+        waiter,
+        holder,
+        allocations: [allocation],
+        priority,
+        sinceMs,
+        grants: true,
+      });
     } catch (error) {
       // The next attempt finds the place if this one took it.
       if (!(error instanceof UnavailableError)) throw error;
@@ -105,10 +112,10 @@ class PlaceInLine {
       epochs.countersClosed(epoch);
       return "again";
     }
-    const { line, holder } = this.#request;
+    const { allocation, holder } = this.#request;
     this.#wasHeld = outcome.kind === "granted" && outcome.confirmed;
     try {
-      const settled = await settleGrant(this.#domain, epoch, { lines: [line], holder }, outcome);
+      const settled = await settleGrant(this.#domain, epoch, { allocations: [allocation], holder }, outcome);
       if (settled.kind !== "again" && settled.kind !== "exhausted") return settled;
     } catch (error) {
       // The next attempt finds the held token, or takes a place again.
@@ -118,7 +125,7 @@ class PlaceInLine {
     return "again";
   }
 
-  /** Resolves when the line has news, or when it is time to repeat the place. */
+  /** Resolves when the waiting line has news, or when it is time to repeat the place. */
   async untilOffer(signal: AbortSignal): Promise<void> {
     if (this.#offered || signal.aborted) return;
     const stop = new AbortController();
@@ -138,8 +145,8 @@ class PlaceInLine {
 
   async #giveBack(fence: bigint): Promise<void> {
     if (this.#wasHeld) return;
-    const { line, holder } = this.#request;
-    const request = { pool: line.pool, token: line.token, holder, project: null, namespace: null, fence };
+    const { allocation, holder } = this.#request;
+    const request = { pool: allocation.pool, token: allocation.token, holder, project: null, namespace: null, fence };
     const outcome = await this.#domain.release({ ...request, reason: "released" });
     if (outcome.kind === "released") await freeBriefly(this.#domain, [outcome.ref]);
   }
@@ -152,14 +159,14 @@ class PlaceInLine {
       const left = await this.#domain.counters.leave(this.#epoch, this.#request.waiter);
       if (left === "notThere") await this.#takeBack();
     } catch (error) {
-      this.#domain.events.loopFailed({ loop: "quota line", error });
+      this.#domain.events.loopFailed({ loop: "waiting line", error });
     }
   }
 
-  /** The line may have granted the tokens just before the waiter left. */
+  /** The waiting line may have granted the tokens just before the waiter left. */
   async #takeBack(): Promise<void> {
-    const { line, holder } = this.#request;
-    const unconfirmed = await voidUnconfirmed(this.#domain, { ...line, holder });
+    const { allocation, holder } = this.#request;
+    const unconfirmed = await voidUnconfirmed(this.#domain, { ...allocation, holder });
     if (unconfirmed.kind === "voided") await freeBriefly(this.#domain, [unconfirmed.ref]);
   }
 }

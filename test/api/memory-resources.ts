@@ -7,27 +7,20 @@ import type {
   PageRequest,
   ReconcileRequest,
 } from "../../src/core/quota/admin.ts";
+import { AMOUNT_MAX } from "../../src/core/quota/allocations.ts";
 import type {
   AllocateAnswer,
   AllocateRequest,
   ReleaseAnswer,
-  ReleaseLine,
   RenewAnswer,
   RenewRequest,
   TokenName,
+  TokenRelease,
   WaitAnswer,
 } from "../../src/core/quota/calls.ts";
 import { CounterState } from "../../src/core/quota/counter-state.ts";
-import type {
-  AllocationLine,
-  HeldToken,
-  Holder,
-  Limits,
-  QueueLimit,
-  Violation,
-} from "../../src/core/quota/counters.ts";
+import type { Allocation, HeldToken, Holder, Limits, QueueLimit, Violation } from "../../src/core/quota/counters.ts";
 import { TICK_MS_MAX } from "../../src/core/quota/lease-clock.ts";
-import { AMOUNT_MAX } from "../../src/core/quota/lines.ts";
 import type { PoolRegistration, RegisterOutcome, ShownPool } from "../../src/core/quota/pools.ts";
 
 const EPOCH = 1;
@@ -79,10 +72,10 @@ export class MemoryResources implements TokenOperations {
   }
 
   /** Grants tokens to the admission of a job, as the planner does. */
-  admit(line: Omit<AllocationLine, "caps" | "leaseMs">, holder: Extract<Holder, { kind: "admission" }>): void {
-    const lines = [{ ...line, caps: { project: null, namespace: null }, leaseMs: null }];
-    this.#state.grant({ epoch: EPOCH, holder, lines, priority: 0, waiter: null });
-    this.#granted.set(keyOf(line), Date.now());
+  admit(allocation: Omit<Allocation, "caps" | "leaseMs">, holder: Extract<Holder, { kind: "admission" }>): void {
+    const allocations = [{ ...allocation, caps: { project: null, namespace: null }, leaseMs: null }];
+    this.#state.grant({ epoch: EPOCH, holder, allocations, priority: 0, waiter: null });
+    this.#granted.set(keyOf(allocation), Date.now());
   }
 
   get held(): readonly HeldToken[] {
@@ -137,59 +130,61 @@ export class MemoryResources implements TokenOperations {
   async allocate(request: AllocateRequest): Promise<AllocateAnswer> {
     const checked = this.#check(request);
     if ("kind" in checked) return checked;
-    const { lines, holder } = checked;
-    const outcome = this.#state.grant({ epoch: EPOCH, holder, lines, priority: request.priority, waiter: null });
+    const { allocations, holder } = checked;
+    const outcome = this.#state.grant({ epoch: EPOCH, holder, allocations, priority: request.priority, waiter: null });
     return this.#answer(outcome, request);
   }
 
-  /** Converts lines for the counters, or refuses them. */
-  #check({ lines, holder }: AllocateRequest): { lines: AllocationLine[]; holder: Holder } | AllocateAnswer {
-    const checked: AllocationLine[] = [];
-    for (const [line, { lease, ...asked }] of lines.entries()) {
+  /** Converts allocations for the counters, or refuses them. */
+  #check({ allocations, holder }: AllocateRequest): { allocations: Allocation[]; holder: Holder } | AllocateAnswer {
+    const checked: Allocation[] = [];
+    for (const [index, { lease, ...asked }] of allocations.entries()) {
       const pool = this.pools.get(asked.pool);
-      if (pool === undefined) return { kind: "unknownPool", name: asked.pool, line };
+      if (pool === undefined) return { kind: "unknownPool", name: asked.pool, index };
       const queue = asked.queue ?? pool.queue;
-      if (queue !== null && !this.#knowsQueue(queue)) return { kind: "unknownQueue", name: queue, line };
+      if (queue !== null && !this.#knowsQueue(queue)) return { kind: "unknownQueue", name: queue, index };
       const leaseMs = lease.kind === "default" ? pool.defaultLeaseMs : lease.ms;
       if (pool.maxLeaseMs !== null && leaseMs !== null && leaseMs > pool.maxLeaseMs)
-        return { kind: "leaseTooLong", line, maxLeaseMs: pool.maxLeaseMs };
+        return { kind: "leaseTooLong", index, maxLeaseMs: pool.maxLeaseMs };
       checked.push({ ...asked, queue, leaseMs });
     }
-    const [first] = lines.map(({ pool }) => this.pools.get(pool));
-    const other = lines
+    const [first] = allocations.map(({ pool }) => this.pools.get(pool));
+    const other = allocations
       .map(({ pool }) => this.pools.get(pool))
       .find((pool) => pool?.domain !== first?.domain || pool?.durability !== first?.durability);
     if (first !== undefined && other !== undefined) return { kind: "apart", pools: [first.name, other.name] };
-    return { lines: checked, holder: { kind: "caller", name: holder } };
+    return { allocations: checked, holder: { kind: "caller", name: holder } };
   }
 
-  #answer(outcome: ReturnType<CounterState["grant"]>, { lines }: AllocateRequest): AllocateAnswer {
+  #answer(outcome: ReturnType<CounterState["grant"]>, { allocations }: AllocateRequest): AllocateAnswer {
     switch (outcome.kind) {
       case "granted": {
         const { fence, held } = outcome;
         this.#state.confirm(
           EPOCH,
-          lines.map(({ pool, token }) => ({ pool, token, fence })),
+          allocations.map(({ pool, token }) => ({ pool, token, fence })),
         );
-        for (const line of lines) if (!held) this.#granted.set(keyOf(line), Date.now());
+        for (const allocation of allocations) if (!held) this.#granted.set(keyOf(allocation), Date.now());
         this.#changed();
-        const granted = lines.map(({ pool, token }, at) => {
+        const granted = allocations.map(({ pool, token }, at) => {
           const leftMs = outcome.expiresInMs[at] ?? null;
           return { pool, token, expireTimeMs: leftMs === null ? null : Date.now() + leftMs };
         });
-        return { kind: "granted", fence, held, lines: granted };
+        return { kind: "granted", fence, held, allocations: granted };
       }
       case "exhausted": {
         const { violation } = outcome;
-        const line = Math.max(
+        const index = Math.max(
           0,
-          lines.findIndex(({ pool }) => pool === violation.scope.pool),
+          allocations.findIndex(({ pool }) => pool === violation.scope.pool),
         );
-        return { kind: usedUp(violation), violation, line };
+        return { kind: usedUp(violation), violation, index };
       }
       case "conflict": {
-        // If the lines are held by different grants, the named line may not be held at all.
-        const held = [outcome, ...lines].map((line) => this.#find(line)).find((line) => line !== null);
+        // If the allocations are held by different grants, the named allocation may not be held at all.
+        const held = [outcome, ...allocations]
+          .map((allocation) => this.#find(allocation))
+          .find((allocation) => allocation !== null);
         if (held === undefined) throw new Error("a conflict is with a token that is held");
         const { amount, fence } = held;
         return { kind: "heldOtherwise", ...refOf(held), holder: this.#nameOf(held.holder), amount, fence };
@@ -201,16 +196,16 @@ export class MemoryResources implements TokenOperations {
     }
   }
 
-  async release(lines: readonly ReleaseLine[]): Promise<readonly ReleaseAnswer[]> {
-    const answers = lines.map((line): ReleaseAnswer => {
-      if (!this.pools.has(line.pool)) return { kind: "unknownPool" };
-      const held = this.#find(line);
+  async release(releases: readonly TokenRelease[]): Promise<readonly ReleaseAnswer[]> {
+    const answers = releases.map((release): ReleaseAnswer => {
+      if (!this.pools.has(release.pool)) return { kind: "unknownPool" };
+      const held = this.#find(release);
       if (held === null) return { kind: "notHeld" };
-      if (this.#nameOf(held.holder) !== line.holder) return { kind: "otherHolder" };
+      if (this.#nameOf(held.holder) !== release.holder) return { kind: "otherHolder" };
       const { project, namespace, fence } = held;
-      const isElsewhere = (line.project ?? project) !== project || (line.namespace ?? namespace) !== namespace;
+      const isElsewhere = (release.project ?? project) !== project || (release.namespace ?? namespace) !== namespace;
       if (isElsewhere) return { kind: "otherScope", project, namespace };
-      this.#state.free(EPOCH, [{ ...refOf(line), fence }]);
+      this.#state.free(EPOCH, [{ ...refOf(release), fence }]);
       return { kind: "released", fence };
     });
     this.#changed();
@@ -219,16 +214,16 @@ export class MemoryResources implements TokenOperations {
 
   async renew(of: RenewRequest): ReturnType<TokenOperations["renew"]> {
     const holder: Holder = { kind: "caller", name: of.holder };
-    for (const [line, { pool }] of of.lines.entries()) {
+    for (const [index, { pool }] of of.tokens.entries()) {
       const maxLeaseMs = this.pools.get(pool)?.maxLeaseMs ?? null;
       if (of.leaseMs !== null && maxLeaseMs !== null && of.leaseMs > maxLeaseMs)
-        return { kind: "leaseTooLong", line, maxLeaseMs };
+        return { kind: "leaseTooLong", index, maxLeaseMs };
     }
-    return of.lines.map((line): RenewAnswer => {
-      const pool = this.pools.get(line.pool);
+    return of.tokens.map((token): RenewAnswer => {
+      const pool = this.pools.get(token.pool);
       if (pool === undefined) return { kind: "unknownPool" };
       const leaseMs = of.leaseMs ?? pool.defaultLeaseMs;
-      const outcomes = this.#state.renew(EPOCH, { holder, lines: [{ ...refOf(line), leaseMs }] });
+      const outcomes = this.#state.renew(EPOCH, { holder, allocations: [{ ...refOf(token), leaseMs }] });
       const [outcome] = outcomes === "closed" ? [] : outcomes;
       if (outcome?.kind === "otherHolder") return { kind: "otherHolder" };
       if (outcome?.kind !== "renewed") return { kind: "lost" };

@@ -560,19 +560,21 @@ test("a planned admission has every field of its record", () => {
     members: { Worker: 2 },
     flavors: { "nvidia.com/gpu": "gpu/h100" },
     nodeLabels: { gpu: "h100" },
-    lines: [{ pool: "gpu/h100", amount: 8, project: "research", namespace: "ml", queue: "q" }],
+    allocations: [{ pool: "gpu/h100", amount: 8, project: "research", namespace: "ml", queue: "q" }],
   });
 });
 
 test("growth is charged only for the members that it adds", () => {
   const [planned] = plan(snapshot({ admitted: [running("a", 1, { replicas: 2 })] }), AT).admissions;
-  assert.deepEqual(planned?.lines, [{ pool: "gpu/h100", amount: 8, project: "research", namespace: "ml", queue: "q" }]);
+  assert.deepEqual(planned?.allocations, [
+    { pool: "gpu/h100", amount: 8, project: "research", namespace: "ml", queue: "q" },
+  ]);
 });
 
 test("parts of a device are rounded up for each pod", () => {
   const made = plan(snapshot({ waiting: [job({ name: "a", roles: gang(2, 1.5) })] }), AT);
   assert.deepEqual(
-    made.admissions[0]?.lines.map((line) => line.amount),
+    made.admissions[0]?.allocations.map((allocation) => allocation.amount),
     [4],
   );
 });
@@ -599,7 +601,7 @@ test("two flavored resources get a flavor each, and both demand their nodes", ()
   const [planned] = plan(snapshot({ waiting: [both], queues, clusters }), AT).admissions;
   assert.deepEqual(planned?.nodeLabels, labels);
   assert.deepEqual(
-    planned?.lines.map((line) => [line.pool, line.amount]),
+    planned?.allocations.map((allocation) => [allocation.pool, allocation.amount]),
     [
       ["gpu/h100", 8],
       ["rdma/ib", 1],

@@ -190,10 +190,10 @@ test("every admitted pod can be placed on a node of its cluster", () => {
 test("a plan never takes more of a flavor than a queue's quota leaves", () => {
   fc.assert(
     fc.property(someSnapshot, (from) => {
-      const lines = plan(from, AT).admissions.flatMap((planned) => planned.lines);
+      const allocations = plan(from, AT).admissions.flatMap((planned) => planned.allocations);
       for (const one of from.queues) {
         for (const quota of one.quotas) {
-          const taken = lines.filter((l) => l.queue === one.name && l.pool === quota.flavor);
+          const taken = allocations.filter((l) => l.queue === one.name && l.pool === quota.flavor);
           if (taken.length === 0) continue;
           const sum = taken.reduce((total, l) => total + l.amount, usedBy(from, one.name, quota.flavor));
           assert.ok(sum <= quota.nominal);
@@ -213,10 +213,10 @@ test("every admitted GPU is in an allocation, under the flavor of its nodes", ()
           return sum + (count * (requests["nvidia.com/gpu"] ?? 0)) / 1000;
         }, 0);
         assert.equal(
-          planned.lines.reduce((sum, l) => sum + l.amount, 0),
+          planned.allocations.reduce((sum, l) => sum + l.amount, 0),
           gpus,
         );
-        for (const l of planned.lines) assert.equal(`gpu/${planned.nodeLabels["gpu"]}`, l.pool);
+        for (const l of planned.allocations) assert.equal(`gpu/${planned.nodeLabels["gpu"]}`, l.pool);
       }
     }),
   );
@@ -380,11 +380,11 @@ test("a gang grows to its full size where it runs, is charged for new members, a
         const requests = podRequests(objectAt(one.spec.replicaSpecs["Worker"]?.template, "spec"));
         const added = (replicas - one.admissions[0]!.members["Worker"]!) * ((requests["nvidia.com/gpu"] ?? 0) / 1000);
         assert.equal(
-          planned.lines.reduce((sum, l) => sum + l.amount, 0),
+          planned.allocations.reduce((sum, l) => sum + l.amount, 0),
           added,
         );
         const limits = from.queues.find((q) => q.name === one.spec.runPolicy.schedulingPolicy.queue)!;
-        for (const l of planned.lines) {
+        for (const l of planned.allocations) {
           const nominal = limits.quotas.find((quota) => quota.flavor === l.pool)!.nominal;
           assert.ok(l.amount <= nominal - usedBy(from, limits.name, l.pool));
         }

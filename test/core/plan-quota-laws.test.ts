@@ -7,7 +7,7 @@ import type { PlannedAdmission } from "../../src/core/plan/plan-types.ts";
 import { QuotaBook, queueOf, treeQueue } from "../../src/core/plan/quota-book.ts";
 import type { PlanQueue, PlanSnapshot } from "../../src/core/plan/snapshot.ts";
 import { CounterState } from "../../src/core/quota/counter-state.ts";
-import type { AllocationLine, LedgerRow, Violation } from "../../src/core/quota/counters.ts";
+import type { Allocation, LedgerRow, Violation } from "../../src/core/quota/counters.ts";
 import { limitBook, TOKENS_MAX, WAITERS_MAX } from "../../src/core/quota/limits.ts";
 import { queueLimitsOf } from "../../src/core/quota/tree.ts";
 import { AT, cluster, job, nodes, pool, queue, snapshot, sumsOf } from "./plan-world.ts";
@@ -121,20 +121,20 @@ function countersOf({ from, rows }: World): CounterState {
 function linesOf(
   one: Job,
   asked: readonly { readonly pool: string; readonly amount: number }[],
-): readonly AllocationLine[] {
+): readonly Allocation[] {
   const { project, namespace } = one;
   return asked.map(({ pool: of, amount }) => {
     return { pool: of, token: one.uid, amount, project, namespace, queue: queueOf(one), caps: NO_CAPS, leaseMs: null };
   });
 }
 
-function requestOf(one: Job, lines: readonly AllocationLine[]) {
+function requestOf(one: Job, allocations: readonly Allocation[]) {
   const holder = { kind: "admission" as const, jobUid: one.uid, admission: 1 };
-  return { epoch: EPOCH, holder, lines, priority: one.spec.priority };
+  return { epoch: EPOCH, holder, allocations, priority: one.spec.priority };
 }
 
-const standOf = (one: Job, lines: readonly AllocationLine[]) => ({
-  ...requestOf(one, lines),
+const standOf = (one: Job, allocations: readonly Allocation[]) => ({
+  ...requestOf(one, allocations),
   waiter: `gang/${one.uid}/1`,
   sinceMs: one.createTimeMs,
   grants: false,
@@ -158,8 +158,8 @@ test("the planner's book refuses what the counters refuse, at the same level and
         const lacking = book.refusals(head, name, most);
         const isForTokens = lacking.every(({ scope, reason }) => scope.kind === "pool" && reason === "QuotaExhausted");
         if (head !== one && lacking.length > 0 && isForTokens) {
-          const lines = linesOf(head, [{ pool: name, amount: most }]);
-          assert.equal(state.stand(standOf(head, lines)).kind, "waiting");
+          const allocations = linesOf(head, [{ pool: name, amount: most }]);
+          assert.equal(state.stand(standOf(head, allocations)).kind, "waiting");
           book.reserve(head, [
             { pool: name, amount: most, project: head.project, namespace: head.namespace, queue: queueOf(head) },
           ]);
@@ -202,8 +202,8 @@ test("counters grant every admission of a plan in its order, also past the gang 
         if (made.inLine === null) return;
         const { planned } = made.inLine;
         const one = find(planned);
-        const lines = linesOf(one, planned.lines);
-        const waits = state.stand(standOf(one, lines));
+        const allocations = linesOf(one, planned.allocations);
+        const waits = state.stand(standOf(one, allocations));
         assert.ok(
           waits.kind === "waiting" && waits.violation?.scope.kind === "pool",
           "it lacks tokens of a pool alone",
@@ -214,7 +214,7 @@ test("counters grant every admission of a plan in its order, also past the gang 
       for (const [at, planned] of made.admissions.entries()) {
         if (at === made.inLine?.after) stand();
         const one = find(planned);
-        const outcome = state.grant({ ...requestOf(one, linesOf(one, planned.lines)), waiter: null });
+        const outcome = state.grant({ ...requestOf(one, linesOf(one, planned.allocations)), waiter: null });
         assert.equal(outcome.kind, "granted");
       }
       if (made.inLine?.after === made.admissions.length) stand();
@@ -223,7 +223,7 @@ test("counters grant every admission of a plan in its order, also past the gang 
   );
 });
 
-test("the law above met gangs in a line", () => {
+test("the law above met gangs in a waiting line", () => {
   assert.ok(met.standing > 50, `${met.standing} were in a waiting line`);
 });
 
@@ -237,9 +237,9 @@ test("a plan never takes more than a limit leaves at any level, and nothing wher
           .used()
           .map(({ scope, used }) => [JSON.stringify(scope), used]),
       );
-      const taken = plan(from, AT).admissions.flatMap(({ lines, jobUid }) =>
-        lines.map((line) => ({
-          ...line,
+      const taken = plan(from, AT).admissions.flatMap(({ allocations, jobUid }) =>
+        allocations.map((allocation) => ({
+          ...allocation,
           token: jobUid,
           leaseMs: null,
           holder: { kind: "caller" as const, name: jobUid },

@@ -9,7 +9,7 @@ import { job, queue, snapshot } from "./plan-world.ts";
 const gang = (name: string, of: string) => job({ name, queue: of, roles: { Worker: { replicas: 1, gpus: 8 } } });
 
 function planned(name: string, cluster: string | null = "east", admissionCounter = 7): PlannedAdmission {
-  const nothing = { members: {}, flavors: {}, nodeLabels: {}, lines: [] };
+  const nothing = { members: {}, flavors: {}, nodeLabels: {}, allocations: [] };
   return { kind: "admit", jobUid: `uid-${name}`, jobVersion: 3, admission: 1, cluster, admissionCounter, ...nothing };
 }
 
@@ -71,7 +71,7 @@ const tokens: Record<string, { of: Partial<Violation>; inLine: boolean; reason: 
     of: {},
     inLine: false,
     reason: "Reserved",
-    message: "needs 8 of gpu/h100; pool gpu/h100 uses 10 of 18, and keeps 5 for the first of its line",
+    message: "needs 8 of gpu/h100; pool gpu/h100 uses 10 of 18, and keeps 5 for the first of its waiting line",
   },
   "a pool without room": {
     of: { used: 11, reservedForHead: 0 },
@@ -79,7 +79,7 @@ const tokens: Record<string, { of: Partial<Violation>; inLine: boolean; reason: 
     reason: "QuotaExhausted",
     message: "needs 8 of gpu/h100; pool gpu/h100 uses 11 of 18",
   },
-  "a pool without room, in its line": {
+  "a pool without room, in its waiting line": {
     of: { used: 11, reservedForHead: 0 },
     inLine: true,
     reason: "QuotaExhausted",

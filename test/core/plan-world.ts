@@ -172,12 +172,12 @@ export function pool(name: string, parts: Partial<PoolLimit> = {}): PoolLimit {
 
 /** The sums of some allocations, as the ledger records them. */
 export function sumsOf(
-  lines: readonly Omit<LedgerRow, "leaseMs" | "token" | "holder" | "fence">[],
+  allocations: readonly Omit<LedgerRow, "leaseMs" | "token" | "holder" | "fence">[],
 ): readonly RecordedSum[] {
   const sums = new Map<string, RecordedSum>();
-  for (const line of lines) {
-    for (const scope of recordedScopes(line)) {
-      const used = (sums.get(scopeKey(scope))?.used ?? 0) + line.amount;
+  for (const allocation of allocations) {
+    for (const scope of recordedScopes(allocation)) {
+      const used = (sums.get(scopeKey(scope))?.used ?? 0) + allocation.amount;
       sums.set(scopeKey(scope), { scope, used });
     }
   }
@@ -188,7 +188,7 @@ export function sumsOf(
 export function snapshot(
   parts: Partial<Omit<PlanSnapshot, "queues">> & { readonly queues?: readonly (PlanQueue & Partial<Used>)[] },
 ): PlanSnapshot {
-  const lines = (parts.queues ?? []).flatMap(({ name, used = {} }) =>
+  const allocations = (parts.queues ?? []).flatMap(({ name, used = {} }) =>
     Object.entries(used).map(([of, amount]) => ({
       pool: of,
       project: "other",
@@ -206,7 +206,7 @@ export function snapshot(
     admitted: [],
     queues: [queue("q", { h100: 1000, a100: 1000 })],
     pools: [...flavors].map((of) => pool(of)),
-    sums: sumsOf(lines),
+    sums: sumsOf(allocations),
     callers: [],
     clusters: [cluster("east")],
     ...parts,

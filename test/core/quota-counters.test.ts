@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { holderKey } from "../../src/core/quota/allocations.ts";
 import { CounterState } from "../../src/core/quota/counter-state.ts";
-import type { AllocationLine, GrantOutcome, Holder, LedgerRow } from "../../src/core/quota/counters.ts";
+import type { Allocation, GrantOutcome, Holder, LedgerRow } from "../../src/core/quota/counters.ts";
 import { scopesToRead } from "../../src/core/quota/decide.ts";
 import { limitBook } from "../../src/core/quota/limits.ts";
-import { holderKey } from "../../src/core/quota/lines.ts";
 import { scopeKey } from "../../src/core/quota/scopes.ts";
 
 import { type Ceiling, ceilings } from "../tokens/limits.ts";
@@ -29,22 +29,24 @@ class Model {
     return this.limits.find((limit) => limit.queue === queue && limit.pool === pool)?.limit ?? 0;
   }
 
-  expects(holder: Holder, lines: readonly AllocationLine[]): GrantOutcome["kind"] {
-    const found = lines.map((line) => this.held.find((row) => row.pool === line.pool && row.token === line.token));
+  expects(holder: Holder, allocations: readonly Allocation[]): GrantOutcome["kind"] {
+    const found = allocations.map((allocation) =>
+      this.held.find((row) => row.pool === allocation.pool && row.token === allocation.token),
+    );
     if (found.some((row) => row !== undefined)) {
       const same = found.every(
         (row, at) =>
           row !== undefined &&
           row.fence === found[0]?.fence &&
-          row.amount === lines[at]?.amount &&
+          row.amount === allocations[at]?.amount &&
           holderKey(row.holder) === holderKey(holder),
       );
       return same ? "granted" : "conflict";
     }
-    const wanted = [...this.held, ...lines];
-    const sum = (of: (l: Pick<AllocationLine, "queue" | "pool" | "amount">) => boolean) =>
+    const wanted = [...this.held, ...allocations];
+    const sum = (of: (l: Pick<Allocation, "queue" | "pool" | "amount">) => boolean) =>
       wanted.filter(of).reduce((total, l) => total + BigInt(l.amount), 0n);
-    const fits = lines.every(
+    const fits = allocations.every(
       ({ queue, pool }) =>
         sum((l) => l.queue === queue && l.pool === pool) <= BigInt(this.limit(queue, pool)) &&
         // A pool's sum stays within the exact numbers.
@@ -55,7 +57,7 @@ class Model {
 }
 
 const name = (letter: string, count: number) => fc.nat(count - 1).map((at) => `${letter}${at}`);
-const line = fc.record({
+const allocation = fc.record({
   pool: name("gpu/", 2),
   token: name("t", 6),
   amount: fc.oneof(fc.integer({ min: 1, max: 4 }), fc.constant(MAX)),
@@ -65,7 +67,7 @@ const line = fc.record({
   caps: fc.constant(NO_CAPS),
   leaseMs: fc.constant(null),
 });
-const lines = fc.uniqueArray(line, { minLength: 1, maxLength: 3, selector: (l) => `${l.pool}/${l.token}` });
+const allocations = fc.uniqueArray(allocation, { minLength: 1, maxLength: 3, selector: (l) => `${l.pool}/${l.token}` });
 const holder = fc.record({
   kind: fc.constant("admission" as const),
   jobUid: name("job", 2),
@@ -77,7 +79,7 @@ const limits = fc.array(
 );
 const distinct = (list: readonly Ceiling[]) => [...new Map(list.map((l) => [`${l.queue}|${l.pool}`, l])).values()];
 const command = fc.oneof(
-  { weight: 5, arbitrary: fc.record({ do: fc.constant("grant" as const), holder, lines }) },
+  { weight: 5, arbitrary: fc.record({ do: fc.constant("grant" as const), holder, allocations }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant("repeat" as const), at: fc.nat(5) }) },
   { weight: 3, arbitrary: fc.record({ do: fc.constant("free" as const), at: fc.nat(5) }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant("setLimits" as const), limits }) },
@@ -94,7 +96,7 @@ test("after any steps, the counters agree with a simple list of held allocations
       model.limits = distinct(first);
       state.open(epoch, { rows: [], limits: ceilings(model.limits) });
       for (const step of commands) {
-        if (step.do === "grant") grantBoth(step.holder, step.lines);
+        if (step.do === "grant") grantBoth(step.holder, step.allocations);
         else if (step.do === "repeat") repeat(step.at);
         else if (step.do === "free") free(step.at);
         else if (step.do === "setLimits") {
@@ -109,10 +111,10 @@ test("after any steps, the counters agree with a simple list of held allocations
         assertSums();
       }
 
-      function grantBoth(by: Holder, asked: readonly AllocationLine[]) {
+      function grantBoth(by: Holder, asked: readonly Allocation[]) {
         const before = model.held.length;
         const expected = model.expects(by, asked);
-        const outcome = state.grant({ epoch, holder: by, priority: 0, waiter: null, lines: asked });
+        const outcome = state.grant({ epoch, holder: by, priority: 0, waiter: null, allocations: asked });
         assert.equal(outcome.kind, expected);
         if (outcome.kind === "exhausted")
           assert.ok(outcome.violation.requested > outcome.violation.limit - outcome.violation.used);
@@ -133,7 +135,7 @@ test("after any steps, the counters agree with a simple list of held allocations
           holder: row.holder,
           priority: 0,
           waiter: null,
-          lines: [{ ...row, caps: NO_CAPS }],
+          allocations: [{ ...row, caps: NO_CAPS }],
         });
         assert.ok(outcome.kind === "granted" && outcome.fence === row.fence && outcome.held);
       }
@@ -165,7 +167,7 @@ test("after any steps, the counters agree with a simple list of held allocations
   );
 });
 
-const ONE: AllocationLine = {
+const ONE: Allocation = {
   pool: "gpu/h100",
   token: "t",
   amount: 1,
@@ -178,7 +180,7 @@ const ONE: AllocationLine = {
 const BY: Holder = { kind: "admission", jobUid: "job", admission: 1 };
 
 test("counters are closed until the first open", () => {
-  assert.deepEqual(new CounterState().grant({ epoch: 1, priority: 0, waiter: null, holder: BY, lines: [ONE] }), {
+  assert.deepEqual(new CounterState().grant({ epoch: 1, priority: 0, waiter: null, holder: BY, allocations: [ONE] }), {
     kind: "closed",
   });
 });
@@ -187,8 +189,8 @@ test("an older epoch cannot open or use the counters", () => {
   const state = new CounterState();
   state.open(2, { rows: [], limits: ceilings([{ queue: "q", pool: "gpu/h100", limit: 1 }]) });
   state.open(1, { rows: [], limits: ceilings([]) });
-  assert.equal(state.grant({ epoch: 1, holder: BY, priority: 0, waiter: null, lines: [ONE] }).kind, "closed");
-  assert.deepEqual(state.grant({ epoch: 2, holder: BY, priority: 0, waiter: null, lines: [ONE] }), {
+  assert.equal(state.grant({ epoch: 1, holder: BY, priority: 0, waiter: null, allocations: [ONE] }).kind, "closed");
+  assert.deepEqual(state.grant({ epoch: 2, holder: BY, priority: 0, waiter: null, allocations: [ONE] }), {
     kind: "granted",
     fence: 2n ** 33n + 1n,
     held: false,
@@ -201,13 +203,19 @@ test("a waiter that requests a grant with a higher priority still leaves room fo
   const state = new CounterState();
   const pools = [{ pool: "gpu/h100", quota: 4, projectDefault: null, namespaceDefault: null }];
   state.open(1, { rows: [], limits: { ...ceilings([]), pools } });
-  const line = { ...ONE, queue: null };
-  state.grant({ epoch: 1, holder: BY, priority: 0, waiter: null, lines: [{ ...line, token: "held", amount: 2 }] });
+  const allocation = { ...ONE, queue: null };
+  state.grant({
+    epoch: 1,
+    holder: BY,
+    priority: 0,
+    waiter: null,
+    allocations: [{ ...allocation, token: "held", amount: 2 }],
+  });
   const ask = (name: string, amount: number) => ({
     epoch: 1,
     waiter: name,
     holder: { kind: "caller", name } as const,
-    lines: [{ ...line, token: name, amount }],
+    allocations: [{ ...allocation, token: name, amount }],
   });
   assert.equal(state.stand({ ...ask("head", 4), priority: 5, sinceMs: 1, grants: false }).kind, "waiting");
   assert.equal(state.stand({ ...ask("behind", 1), priority: 0, sinceMs: 2, grants: false }).kind, "waiting");
@@ -222,13 +230,16 @@ test("counters that are opened again under the same epoch give no fence twice", 
   const limits = ceilings([{ queue: "q", pool: "gpu/h100", limit: 5 }]);
   const fence = 2n ** 32n + 7n;
   state.open(1, { rows: [{ ...ONE, holder: BY, fence }], limits });
-  assert.deepEqual(state.grant({ epoch: 1, holder: BY, priority: 0, waiter: null, lines: [{ ...ONE, token: "u" }] }), {
-    kind: "granted",
-    fence: fence + 1n,
-    held: false,
-    confirmed: false,
-    expiresInMs: [null],
-  });
+  assert.deepEqual(
+    state.grant({ epoch: 1, holder: BY, priority: 0, waiter: null, allocations: [{ ...ONE, token: "u" }] }),
+    {
+      kind: "granted",
+      fence: fence + 1n,
+      held: false,
+      confirmed: false,
+      expiresInMs: [null],
+    },
+  );
 });
 
 for (const amount of [0, -1, 1.5, Number.NaN, MAX + 1]) {
@@ -236,7 +247,7 @@ for (const amount of [0, -1, 1.5, Number.NaN, MAX + 1]) {
     const state = new CounterState();
     state.open(1, { rows: [], limits: ceilings([{ queue: "q", pool: "gpu/h100", limit: MAX }]) });
     assert.throws(
-      () => state.grant({ epoch: 1, holder: BY, priority: 0, waiter: null, lines: [{ ...ONE, amount }] }),
+      () => state.grant({ epoch: 1, holder: BY, priority: 0, waiter: null, allocations: [{ ...ONE, amount }] }),
       /the amount of t/,
     );
   });

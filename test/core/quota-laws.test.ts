@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { tokenKey } from "../../src/core/quota/allocations.ts";
 import { CounterState } from "../../src/core/quota/counter-state.ts";
-import type { AllocationLine, GrantRequest, HeldToken, Limits, StandRequest } from "../../src/core/quota/counters.ts";
+import type { Allocation, GrantRequest, HeldToken, Limits, StandRequest } from "../../src/core/quota/counters.ts";
 import { STAND_LEASE_MS, TICK_MS_MAX } from "../../src/core/quota/lease-clock.ts";
 import { limitBook } from "../../src/core/quota/limits.ts";
-import { tokenKey } from "../../src/core/quota/lines.ts";
 import { scopeKey } from "../../src/core/quota/scopes.ts";
 import * as some from "../tokens/arbitraries.ts";
 import { canonicalSums } from "../tokens/sums.ts";
@@ -24,8 +24,8 @@ type Step =
   | { readonly verb: "tick"; readonly elapsedMs: number; readonly unconfirmedMs: number; readonly limit: number }
   | { readonly verb: "report" };
 
-const { holder, lines, priority } = some;
-const asking = fc.record({ holder, lines, priority, waiter: fc.option(some.waiter) });
+const { holder, allocations, priority } = some;
+const asking = fc.record({ holder, allocations, priority, waiter: fc.option(some.waiter) });
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 5, arbitrary: asking.map((of) => ({ verb: "grant" as const, ...of })) },
   { weight: 4, arbitrary: some.stand.map((of) => ({ verb: "stand" as const, ...of })) },
@@ -128,14 +128,14 @@ test("after any steps, sums equal the held allocations, and no scope exceeds its
 
 test("a request's caps limit it, even if others were granted without caps", () => {
   fc.assert(
-    fc.property(steps, some.line, (taken, line) => {
+    fc.property(steps, some.allocation, (taken, allocation) => {
       const state = opened(some.ROOMY);
       for (const one of taken) take(state, one);
-      const lines = [line];
-      const outcome = state.grant({ epoch: EPOCH, holder: ANN, lines, ...NOT_WAITING });
+      const allocations = [allocation];
+      const outcome = state.grant({ epoch: EPOCH, holder: ANN, allocations, ...NOT_WAITING });
       if (outcome.kind !== "granted" || outcome.held) return;
       const sums = canonicalSums(state.used());
-      for (const { pool, project, namespace, caps } of lines) {
+      for (const { pool, project, namespace, caps } of allocations) {
         assert.ok((sums[scopeKey({ kind: "project", pool, project })] ?? 0) <= (caps.project ?? Number.MAX_VALUE));
         assert.ok(
           (sums[scopeKey({ kind: "namespace", pool, project, namespace })] ?? 0) <=
@@ -179,17 +179,17 @@ test("changed limits take nothing away and admit nothing above them, and queues'
 
 test("a repeated grant changes nothing, and a freed grant leaves no trace", () => {
   fc.assert(
-    fc.property(some.limits, steps, some.lines, some.holder, (limits, taken, lines, holder) => {
+    fc.property(some.limits, steps, some.allocations, some.holder, (limits, taken, allocations, holder) => {
       const state = opened({ ...limits, waitersMax: 0 });
       for (const one of taken) take(state, one);
       const before = canonicalSums(state.used());
-      const outcome = state.grant({ epoch: EPOCH, holder, lines, ...NOT_WAITING });
+      const outcome = state.grant({ epoch: EPOCH, holder, allocations, ...NOT_WAITING });
       if (outcome.kind !== "granted" || outcome.held) return;
       const during = canonicalSums(state.used());
-      const again = state.grant({ epoch: EPOCH, holder, lines, ...NOT_WAITING });
+      const again = state.grant({ epoch: EPOCH, holder, allocations, ...NOT_WAITING });
       assert.deepEqual(again, { ...outcome, held: true });
       assert.deepEqual(canonicalSums(state.used()), during);
-      const refs = lines.map(({ pool, token }) => ({ pool, token, fence: outcome.fence }));
+      const refs = allocations.map(({ pool, token }) => ({ pool, token, fence: outcome.fence }));
       const others = refs.map((ref) => ({ ...ref, fence: ref.fence + 1n }));
       assert.ok(state.free(EPOCH, others) !== "closed");
       assert.deepEqual(canonicalSums(state.used()), during);
@@ -205,32 +205,32 @@ test("a returned part is subtracted once, in any order and however often it is r
     fc.property(
       some.limits,
       steps,
-      some.lines,
+      some.allocations,
       fc.array(fc.tuple(fc.nat(2), some.rest, fc.boolean()), { maxLength: 8 }),
-      (limits, taken, lines, shrinks) => {
+      (limits, taken, allocations, shrinks) => {
         const state = opened({ ...limits, waitersMax: 0 });
         for (const one of taken) take(state, one);
         const before = canonicalSums(state.used());
-        const outcome = state.grant({ epoch: EPOCH, holder: ANN, lines, ...NOT_WAITING });
+        const outcome = state.grant({ epoch: EPOCH, holder: ANN, allocations, ...NOT_WAITING });
         if (outcome.kind !== "granted" || outcome.held) return;
-        const left = lines.map(({ pool, token, amount }) => ({ pool, token, amount, fence: outcome.fence }));
+        const left = allocations.map(({ pool, token, amount }) => ({ pool, token, amount, fence: outcome.fence }));
         for (const [at, amount, isOthers] of shrinks) {
-          const line = left[at % left.length];
-          if (line === undefined) continue;
-          const fence = line.fence + (isOthers ? 1n : 0n);
-          const goes = !isOthers && amount < line.amount;
+          const allocation = left[at % left.length];
+          if (allocation === undefined) continue;
+          const fence = allocation.fence + (isOthers ? 1n : 0n);
+          const goes = !isOthers && amount < allocation.amount;
           const answer = isOthers ? "notHeld" : goes ? "shrunk" : "asItIs";
-          assert.deepEqual(state.shrink(EPOCH, [{ ...line, amount, fence }]), [answer]);
-          if (goes) line.amount = amount;
+          assert.deepEqual(state.shrink(EPOCH, [{ ...allocation, amount, fence }]), [answer]);
+          if (goes) allocation.amount = amount;
           assert.deepEqual(canonicalSums(state.used()), expectedSums(heldIn(state), limits));
         }
-        const now = left.map((line) => heldIn(state).find((held) => tokenKey(held) === tokenKey(line)));
+        const now = left.map((allocation) => heldIn(state).find((held) => tokenKey(held) === tokenKey(allocation)));
         assert.deepEqual(
           now.map((held) => [held?.amount, held?.fence]),
           left.map(({ amount, fence }) => [amount, fence]),
         );
-        const kept = lines.map((line, at) => ({ ...line, amount: left[at]?.amount ?? 0 }));
-        const again = state.grant({ epoch: EPOCH, holder: ANN, lines: kept, ...NOT_WAITING });
+        const kept = allocations.map((allocation, at) => ({ ...allocation, amount: left[at]?.amount ?? 0 }));
+        const again = state.grant({ epoch: EPOCH, holder: ANN, allocations: kept, ...NOT_WAITING });
         assert.deepEqual(again, { ...outcome, held: true });
         state.free(EPOCH, left);
         assert.deepEqual(canonicalSums(state.used()), before);
@@ -243,12 +243,12 @@ test("a returned part is subtracted once, in any order and however often it is r
 
 test("the head of the waiting line gets the room of a shrunk token; another epoch shrinks nothing", () => {
   const state = opened(some.ROOMY);
-  const [line] = waiting({ amount: 6, token: "all" }).lines;
-  assert.ok(line);
-  const granted = state.grant({ epoch: EPOCH, holder: ANN, lines: [line], ...NOT_WAITING });
+  const [allocation] = waiting({ amount: 6, token: "all" }).allocations;
+  assert.ok(allocation);
+  const granted = state.grant({ epoch: EPOCH, holder: ANN, allocations: [allocation], ...NOT_WAITING });
   assert.ok(granted.kind === "granted");
   assert.equal(state.stand(waiting({ amount: 4 })).kind, "waiting");
-  const rest = (amount: number) => [{ pool: line.pool, token: "all", fence: granted.fence, amount }];
+  const rest = (amount: number) => [{ pool: allocation.pool, token: "all", fence: granted.fence, amount }];
   assert.equal(state.shrink(EPOCH + 1, rest(1)), "closed");
   assert.deepEqual(state.shrink(EPOCH, rest(3)), ["shrunk"]);
   assert.equal(heldIn(state).length, 1);
@@ -263,10 +263,19 @@ test("the head of the waiting line gets the room of a shrunk token; another epoc
   assert.throws(() => state.shrink(EPOCH, rest(0)));
 });
 
-const waiting = (of: Partial<AllocationLine> & Partial<StandRequest>): StandRequest => {
+const waiting = (of: Partial<Allocation> & Partial<StandRequest>): StandRequest => {
   const { pool = "gpu/0", token = "wanted", amount = 5, queue = null, caps = NO_CAPS, ...rest } = of;
-  const line = { pool, token, amount, queue, caps, project: "waits", namespace: "waits", leaseMs: null };
-  return { epoch: EPOCH, waiter: "head", holder: ANN, lines: [line], priority: 0, sinceMs: 0, grants: true, ...rest };
+  const allocation = { pool, token, amount, queue, caps, project: "waits", namespace: "waits", leaseMs: null };
+  return {
+    epoch: EPOCH,
+    waiter: "head",
+    holder: ANN,
+    allocations: [allocation],
+    priority: 0,
+    sinceMs: 0,
+    grants: true,
+    ...rest,
+  };
 };
 
 test("no request behind the head takes its room, and the head is granted when it fits", () => {
@@ -279,8 +288,13 @@ test("no request behind the head takes its room, and the head is granted when it
       const offers: string[] = [];
       const state = opened(some.ROOMY, offers);
       const used = () => canonicalSums(state.used())[scopeKey({ kind: "pool", pool: "gpu/0" })] ?? 0;
-      const line = { pool: "gpu/0", project: "p", namespace: "n", queue: null, caps: NO_CAPS, leaseMs: null };
-      state.grant({ epoch: EPOCH, holder: ANN, lines: [{ ...line, token: "all", amount: 6 }], ...NOT_WAITING });
+      const allocation = { pool: "gpu/0", project: "p", namespace: "n", queue: null, caps: NO_CAPS, leaseMs: null };
+      state.grant({
+        epoch: EPOCH,
+        holder: ANN,
+        allocations: [{ ...allocation, token: "all", amount: 6 }],
+        ...NOT_WAITING,
+      });
       assert.equal(state.stand(waiting({ amount })).kind, "waiting");
       for (const [at, one] of asked.entries()) {
         const free = heldIn(state)[one.frees];
@@ -289,8 +303,8 @@ test("no request behind the head takes its room, and the head is granted when it
         assert.equal(isIn, offers.length > 0);
         assert.ok(isIn || 6 - used() < amount, "the head may wait only while it does not fit");
         if (isIn) return;
-        const lines = [{ ...line, token: `${at}`, amount: one.amount }];
-        const outcome = state.grant({ epoch: EPOCH, holder: ANN, lines, priority: one.priority, waiter: null });
+        const allocations = [{ ...allocation, token: `${at}`, amount: one.amount }];
+        const outcome = state.grant({ epoch: EPOCH, holder: ANN, allocations, priority: one.priority, waiter: null });
         if (one.priority > 0) continue;
         assert.ok(outcome.kind === "exhausted" && outcome.violation.reservedForHead === amount);
       }
@@ -301,19 +315,22 @@ test("no request behind the head takes its room, and the head is granted when it
 
 test("a waiter that is blocked by a full queue is skipped and blocks no other request", () => {
   fc.assert(
-    fc.property(steps, some.lines, some.holder, some.priority, (taken, lines, holder, priority) => {
+    fc.property(steps, some.allocations, some.holder, some.priority, (taken, allocations, holder, priority) => {
       const [without, beside] = [opened(some.ROOMY), opened(some.ROOMY)];
       const full = { token: "full", amount: 6, queue: "team", pool: "gpu/1", caps: NO_CAPS } as const;
       for (const state of [without, beside]) {
-        const line = { ...full, project: "p", namespace: "n", leaseMs: null };
-        assert.equal(state.grant({ epoch: EPOCH, holder: ANN, lines: [line], ...NOT_WAITING }).kind, "granted");
+        const allocation = { ...full, project: "p", namespace: "n", leaseMs: null };
+        assert.equal(
+          state.grant({ epoch: EPOCH, holder: ANN, allocations: [allocation], ...NOT_WAITING }).kind,
+          "granted",
+        );
       }
       const blocked = waiting({ waiter: "blocked", queue: "team", pool: "gpu/1", amount: 1, priority: 2 ** 31 - 1 });
       beside.stand(blocked);
       for (const one of taken.filter(({ verb }) => verb === "grant")) {
         assert.deepEqual(take(beside, one), take(without, one));
       }
-      const request = { epoch: EPOCH, holder, lines, priority, waiter: null };
+      const request = { epoch: EPOCH, holder, allocations, priority, waiter: null };
       assert.deepEqual(beside.grant(request), without.grant(request));
     }),
     { numRuns: 300 },
@@ -327,8 +344,11 @@ test("a lease lapses only on the lease clock, which stops without reports, and a
   fc.assert(
     fc.property(ticks, fc.integer({ min: 1, max: 8_000 }), (passed, leaseMs) => {
       const state = opened(some.ROOMY);
-      const line = { ...waiting({}).lines[0], amount: 1, leaseMs } as AllocationLine;
-      assert.equal(state.grant({ epoch: EPOCH, holder: ANN, lines: [line], ...NOT_WAITING }).kind, "granted");
+      const allocation = { ...waiting({}).allocations[0], amount: 1, leaseMs } as Allocation;
+      assert.equal(
+        state.grant({ epoch: EPOCH, holder: ANN, allocations: [allocation], ...NOT_WAITING }).kind,
+        "granted",
+      );
       let [clockMs, silent] = [0, 0];
       for (const { report, elapsedMs } of passed) {
         if (report) {
@@ -347,10 +367,10 @@ test("a lease lapses only on the lease clock, which stops without reports, and a
           clockMs >= leaseMs ? ["wanted"] : [],
         );
       }
-      const renewed = state.renew(EPOCH, { holder: ANN, lines: [line] });
+      const renewed = state.renew(EPOCH, { holder: ANN, allocations: [allocation] });
       assert.ok(renewed !== "closed");
       assert.equal(renewed[0]?.kind, clockMs >= leaseMs ? "lapsed" : "renewed");
-      const again = state.grant({ epoch: EPOCH, holder: ANN, lines: [line], ...NOT_WAITING });
+      const again = state.grant({ epoch: EPOCH, holder: ANN, allocations: [allocation], ...NOT_WAITING });
       assert.equal(again.kind, clockMs >= leaseMs ? "conflict" : "granted");
     }),
     { numRuns: 300 },
@@ -359,8 +379,8 @@ test("a lease lapses only on the lease clock, which stops without reports, and a
 
 test("a waiter leaves the waiting line unless it repeats its request", () => {
   const state = opened(some.ROOMY);
-  const line = { ...waiting({}).lines[0], amount: 6, token: "all" } as AllocationLine;
-  state.grant({ epoch: EPOCH, holder: ANN, lines: [line], ...NOT_WAITING });
+  const allocation = { ...waiting({}).allocations[0], amount: 6, token: "all" } as Allocation;
+  state.grant({ epoch: EPOCH, holder: ANN, allocations: [allocation], ...NOT_WAITING });
   state.stand(waiting({ waiter: "first", token: "a" }));
   state.stand(waiting({ waiter: "second", token: "b", sinceMs: 1 }));
   for (let passedMs = 0; passedMs < STAND_LEASE_MS; passedMs += TICK_MS_MAX) {
@@ -386,8 +406,8 @@ test("a new open gives every row its full lease, confirms it, and empties the wa
       const ticked = state.tick(EPOCH + 1, { elapsedMs: 1, unconfirmedMs: 0, limit: 10 });
       assert.ok(ticked.kind === "ticked" && ticked.lapsed.length === 0 && ticked.unconfirmed.length === 0);
       for (const row of rows) {
-        const lines = [{ ...row, caps: NO_CAPS }];
-        const found = state.grant({ epoch: EPOCH + 1, holder: row.holder, lines, ...NOT_WAITING });
+        const allocations = [{ ...row, caps: NO_CAPS }];
+        const found = state.grant({ epoch: EPOCH + 1, holder: row.holder, allocations, ...NOT_WAITING });
         assert.ok(found.kind === "granted" && found.held && found.confirmed && found.expiresInMs[0] === row.leaseMs);
       }
     }),

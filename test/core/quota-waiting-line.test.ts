@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { CounterState } from "../../src/core/quota/counter-state.ts";
-import type { AllocationLine, Limits, StandOutcome } from "../../src/core/quota/counters.ts";
+import type { Allocation, Limits, StandOutcome } from "../../src/core/quota/counters.ts";
 import { STAND_LEASE_MS } from "../../src/core/quota/lease-clock.ts";
 import { ceilings } from "../tokens/limits.ts";
 
@@ -14,7 +14,7 @@ type Asked = {
   readonly sinceMs?: number;
   readonly grants?: boolean;
   readonly pools?: readonly string[];
-  readonly caps?: AllocationLine["caps"];
+  readonly caps?: Allocation["caps"];
   readonly holder?: string;
   readonly leaseMs?: number;
 };
@@ -33,9 +33,15 @@ class Line {
 
   ask(name: string, of: Asked = {}) {
     const { amount = 1, priority = 0, pools = [POOL], caps = { project: null, namespace: null }, leaseMs = null } = of;
-    const line = { token: name, amount, project: "p", namespace: "n", queue: null, caps, leaseMs };
+    const allocation = { token: name, amount, project: "p", namespace: "n", queue: null, caps, leaseMs };
     const holder = { kind: "caller", name: of.holder ?? name } as const;
-    return { epoch: EPOCH, waiter: name, holder, priority, lines: pools.map((pool) => ({ ...line, pool })) };
+    return {
+      epoch: EPOCH,
+      waiter: name,
+      holder,
+      priority,
+      allocations: pools.map((pool) => ({ ...allocation, pool })),
+    };
   }
 
   grant(name: string, of: Asked = {}) {
@@ -69,81 +75,81 @@ class Line {
 }
 
 test("a place counts from 1 and is that of the pool where most stand before it", () => {
-  const line = new Line();
-  for (const pools of [[POOL], ["tpu"]]) line.grant(`all ${pools}`, { amount: 4, pools });
-  assert.equal(line.position("a"), 1);
-  assert.equal(line.position("b", { sinceMs: 1 }), 2);
-  assert.equal(line.position("c", { sinceMs: 2, pools: ["tpu"] }), 1);
-  assert.equal(line.position("both", { sinceMs: 3, grants: false, pools: ["tpu", POOL] }), 3);
+  const allocation = new Line();
+  for (const pools of [[POOL], ["tpu"]]) allocation.grant(`all ${pools}`, { amount: 4, pools });
+  assert.equal(allocation.position("a"), 1);
+  assert.equal(allocation.position("b", { sinceMs: 1 }), 2);
+  assert.equal(allocation.position("c", { sinceMs: 2, pools: ["tpu"] }), 1);
+  assert.equal(allocation.position("both", { sinceMs: 3, grants: false, pools: ["tpu", POOL] }), 3);
 });
 
 test("the higher priority stands first, then the earlier, then the first by name", () => {
-  const line = new Line();
-  line.grant("all", { amount: 4 });
-  line.stand("old", { sinceMs: 1 });
-  line.stand("young", { sinceMs: 3 });
-  line.stand("b", { sinceMs: 2 });
-  line.stand("a", { sinceMs: 2 });
-  line.stand("urgent", { priority: 1, sinceMs: 9 });
-  assert.deepEqual(line.order(), ["urgent", "old", "a", "b", "young"]);
+  const allocation = new Line();
+  allocation.grant("all", { amount: 4 });
+  allocation.stand("old", { sinceMs: 1 });
+  allocation.stand("young", { sinceMs: 3 });
+  allocation.stand("b", { sinceMs: 2 });
+  allocation.stand("a", { sinceMs: 2 });
+  allocation.stand("urgent", { priority: 1, sinceMs: 9 });
+  assert.deepEqual(allocation.order(), ["urgent", "old", "a", "b", "young"]);
 });
 
 test("one that stands again with another priority moves, and has one place", () => {
-  const line = new Line();
-  line.grant("all", { amount: 4 });
-  for (const name of ["a", "b", "c"]) line.stand(name);
-  assert.equal(line.position("c", { priority: 1 }), 1);
-  assert.deepEqual(line.order(), ["c", "a", "b"]);
-  assert.equal(line.position("c"), 3);
+  const allocation = new Line();
+  allocation.grant("all", { amount: 4 });
+  for (const name of ["a", "b", "c"]) allocation.stand(name);
+  assert.equal(allocation.position("c", { priority: 1 }), 1);
+  assert.deepEqual(allocation.order(), ["c", "a", "b"]);
+  assert.equal(allocation.position("c"), 3);
 });
 
 test("a full waiting line refuses others and keeps its places", () => {
-  const line = new Line({ waitersMax: 2 });
-  line.grant("all", { amount: 4 });
-  assert.equal(line.position("a"), 1);
-  assert.equal(line.position("b"), 2);
-  assert.deepEqual(line.stand("c"), { kind: "lineFull", waitersMax: 2 });
-  assert.equal(line.position("b"), 2);
-  assert.deepEqual(line.order(), ["a", "b"]);
-  assert.equal(line.state.leave(EPOCH, "a"), "left");
-  assert.equal(line.position("c"), 2);
+  const allocation = new Line({ waitersMax: 2 });
+  allocation.grant("all", { amount: 4 });
+  assert.equal(allocation.position("a"), 1);
+  assert.equal(allocation.position("b"), 2);
+  assert.deepEqual(allocation.stand("c"), { kind: "lineFull", waitersMax: 2 });
+  assert.equal(allocation.position("b"), 2);
+  assert.deepEqual(allocation.order(), ["a", "b"]);
+  assert.equal(allocation.state.leave(EPOCH, "a"), "left");
+  assert.equal(allocation.position("c"), 2);
 });
 
 test("one that asks for more than the pool has is told so, and leaves its place", () => {
-  const line = new Line();
-  line.grant("all", { amount: 3 });
-  line.stand("a", { amount: 2 });
-  line.stand("b", { sinceMs: 1 });
-  const outcome = line.stand("a", { amount: 5 });
+  const allocation = new Line();
+  allocation.grant("all", { amount: 3 });
+  allocation.stand("a", { amount: 2 });
+  allocation.stand("b", { sinceMs: 1 });
+  const outcome = allocation.stand("a", { amount: 5 });
   const scope = { kind: "pool", pool: POOL };
   const violation = { scope, used: 3, limit: 4, requested: 5, reservedForHead: 0 };
   assert.deepEqual(outcome, { kind: "never", violation });
-  assert.deepEqual(line.offers, ["b"]);
-  assert.deepEqual(line.held(), ["all", "b"]);
+  assert.deepEqual(allocation.offers, ["b"]);
+  assert.deepEqual(allocation.held(), ["all", "b"]);
 });
 
 test("a domain without room for a token refuses who would be granted one, and lets reserving ones stand", () => {
-  const line = new Line({ tokensMax: 1 });
-  line.grant("all", { amount: 1 });
-  assert.deepEqual(line.stand("a"), { kind: "full", tokensMax: 1 });
-  assert.equal(line.position("b", { grants: false }), 1);
-  assert.deepEqual(line.order(), ["b"]);
+  const allocation = new Line({ tokensMax: 1 });
+  allocation.grant("all", { amount: 1 });
+  assert.deepEqual(allocation.stand("a"), { kind: "full", tokensMax: 1 });
+  assert.equal(allocation.position("b", { grants: false }), 1);
+  assert.deepEqual(allocation.order(), ["b"]);
 });
 
 test("the domain holds exactly as many tokens as it may", () => {
-  const line = new Line({ tokensMax: 3 });
-  line.grant("one");
-  assert.deepEqual(line.state.grant(line.ask("three", { pools: [POOL, "tpu", "none"] })), {
+  const allocation = new Line({ tokensMax: 3 });
+  allocation.grant("one");
+  assert.deepEqual(allocation.state.grant(allocation.ask("three", { pools: [POOL, "tpu", "none"] })), {
     kind: "full",
     tokensMax: 3,
   });
-  assert.equal(line.state.grant(line.ask("two", { pools: [POOL, "tpu"] })).kind, "granted");
-  assert.deepEqual(line.state.grant(line.ask("last")), { kind: "full", tokensMax: 3 });
+  assert.equal(allocation.state.grant(allocation.ask("two", { pools: [POOL, "tpu"] })).kind, "granted");
+  assert.deepEqual(allocation.state.grant(allocation.ask("last")), { kind: "full", tokensMax: 3 });
 });
 
 test("one that fits is granted where it stands and takes no place", () => {
-  const line = new Line();
-  const outcome = line.stand("a", { amount: 4, leaseMs: 700 });
+  const allocation = new Line();
+  const outcome = allocation.stand("a", { amount: 4, leaseMs: 700 });
   assert.deepEqual(outcome, {
     kind: "granted",
     fence: 2n ** 32n + 1n,
@@ -151,175 +157,183 @@ test("one that fits is granted where it stands and takes no place", () => {
     confirmed: false,
     expiresInMs: [700],
   });
-  assert.deepEqual(line.order(), []);
+  assert.deepEqual(allocation.order(), []);
 });
 
 test("one that only reserves is not granted, and hears that nothing is in its way", () => {
-  const line = new Line();
-  assert.deepEqual(line.stand("a", { grants: false }), { kind: "waiting", position: 1, violation: null });
-  assert.deepEqual(line.held(), []);
-  assert.deepEqual(line.order(), ["a"]);
+  const allocation = new Line();
+  assert.deepEqual(allocation.stand("a", { grants: false }), { kind: "waiting", position: 1, violation: null });
+  assert.deepEqual(allocation.held(), []);
+  assert.deepEqual(allocation.order(), ["a"]);
 });
 
 test("one that waits hears what is in its way", () => {
-  const line = new Line();
-  line.grant("all", { amount: 3 });
+  const allocation = new Line();
+  allocation.grant("all", { amount: 3 });
   const scope = { kind: "pool", pool: POOL };
   const violation = { scope, used: 3, limit: 4, requested: 2, reservedForHead: 0 };
-  assert.deepEqual(line.stand("a", { amount: 2 }), { kind: "waiting", position: 1, violation });
+  assert.deepEqual(allocation.stand("a", { amount: 2 }), { kind: "waiting", position: 1, violation });
   const behind = { ...violation, requested: 1, reservedForHead: 2 };
-  assert.deepEqual(line.stand("b", { sinceMs: 1 }), { kind: "waiting", position: 2, violation: behind });
+  assert.deepEqual(allocation.stand("b", { sinceMs: 1 }), { kind: "waiting", position: 2, violation: behind });
 });
 
 test("one that stands for a token that it holds hears of its grant again and gives up its place", () => {
-  const line = new Line();
-  line.grant("all", { amount: 4 });
-  line.stand("a", { amount: 2 });
-  const of = { ...line.ask("all", { amount: 4 }), waiter: "a", sinceMs: 0, grants: true };
-  const outcome = line.state.stand(of);
+  const allocation = new Line();
+  allocation.grant("all", { amount: 4 });
+  allocation.stand("a", { amount: 2 });
+  const of = { ...allocation.ask("all", { amount: 4 }), waiter: "a", sinceMs: 0, grants: true };
+  const outcome = allocation.state.stand(of);
   assert.ok(outcome.kind === "granted" && outcome.held);
-  assert.deepEqual(line.order(), []);
+  assert.deepEqual(allocation.order(), []);
 });
 
 test("one that stands for another's token conflicts and gives up its place", () => {
-  const line = new Line();
-  line.grant("all", { amount: 4 });
-  line.stand("a");
-  const outcome = line.state.stand({ ...line.ask("all", { holder: "a" }), waiter: "a", sinceMs: 0, grants: true });
+  const allocation = new Line();
+  allocation.grant("all", { amount: 4 });
+  allocation.stand("a");
+  const outcome = allocation.state.stand({
+    ...allocation.ask("all", { holder: "a" }),
+    waiter: "a",
+    sinceMs: 0,
+    grants: true,
+  });
   assert.deepEqual(outcome, { kind: "conflict", pool: POOL, token: "all", confirmed: false });
-  assert.deepEqual(line.order(), []);
+  assert.deepEqual(allocation.order(), []);
 });
 
 test("a head that asks for less makes room for those behind it", () => {
-  const line = new Line();
-  line.grant("all", { amount: 2 });
-  line.stand("head", { amount: 4, grants: false });
-  line.stand("b", { amount: 1, sinceMs: 1 });
-  assert.deepEqual(line.order(), ["head", "b"]);
-  line.stand("head", { amount: 1, grants: false });
-  assert.deepEqual(line.offers.at(0), "head", "it fits now");
-  line.stand("head", { amount: 1, sinceMs: 2, grants: false });
-  assert.ok(line.held().includes("b"), "it stands behind now");
+  const allocation = new Line();
+  allocation.grant("all", { amount: 2 });
+  allocation.stand("head", { amount: 4, grants: false });
+  allocation.stand("b", { amount: 1, sinceMs: 1 });
+  assert.deepEqual(allocation.order(), ["head", "b"]);
+  allocation.stand("head", { amount: 1, grants: false });
+  assert.deepEqual(allocation.offers.at(0), "head", "it fits now");
+  allocation.stand("head", { amount: 1, sinceMs: 2, grants: false });
+  assert.ok(allocation.held().includes("b"), "it stands behind now");
 });
 
 test("a head that is granted lets those behind it be granted too", () => {
-  const line = new Line({ quota: 6 });
-  const all = line.grant("all", { amount: 4 });
-  line.stand("head", { amount: 5, grants: false });
-  line.stand("b", { amount: 1, sinceMs: 1 });
-  line.state.free(EPOCH, [all]);
-  assert.deepEqual(line.held(), []);
-  assert.equal(line.stand("head", { amount: 5, grants: true }).kind, "granted");
-  assert.deepEqual(line.held(), ["head", "b"]);
-  assert.deepEqual(line.order(), []);
+  const allocation = new Line({ quota: 6 });
+  const all = allocation.grant("all", { amount: 4 });
+  allocation.stand("head", { amount: 5, grants: false });
+  allocation.stand("b", { amount: 1, sinceMs: 1 });
+  allocation.state.free(EPOCH, [all]);
+  assert.deepEqual(allocation.held(), []);
+  assert.equal(allocation.stand("head", { amount: 5, grants: true }).kind, "granted");
+  assert.deepEqual(allocation.held(), ["head", "b"]);
+  assert.deepEqual(allocation.order(), []);
 });
 
-test("one that moves to another pool and is granted there lets those in its old line be granted", () => {
-  const line = new Line();
-  line.grant("all", { amount: 1 });
-  line.stand("head", { amount: 4 });
-  line.stand("b", { amount: 3, sinceMs: 1 });
-  assert.equal(line.stand("head", { amount: 4, pools: ["tpu"] }).kind, "granted");
-  assert.deepEqual(line.held(), ["all", "head", "b"]);
+test("one that moves to another pool and is granted there lets those in its old waiting line be granted", () => {
+  const allocation = new Line();
+  allocation.grant("all", { amount: 1 });
+  allocation.stand("head", { amount: 4 });
+  allocation.stand("b", { amount: 3, sinceMs: 1 });
+  assert.equal(allocation.stand("head", { amount: 4, pools: ["tpu"] }).kind, "granted");
+  assert.deepEqual(allocation.held(), ["all", "head", "b"]);
 });
 
 test("leaving serves those behind, and says whether there was a place to leave", () => {
-  const line = new Line();
-  line.grant("all", { amount: 3 });
-  line.stand("head", { amount: 2 });
-  line.stand("b", { sinceMs: 1 });
-  assert.deepEqual(line.held(), ["all"]);
-  assert.equal(line.state.leave(EPOCH, "head"), "left");
-  assert.deepEqual(line.held(), ["all", "b"]);
-  assert.equal(line.state.leave(EPOCH, "head"), "notThere");
-  assert.equal(line.state.leave(EPOCH, "b"), "notThere");
+  const allocation = new Line();
+  allocation.grant("all", { amount: 3 });
+  allocation.stand("head", { amount: 2 });
+  allocation.stand("b", { sinceMs: 1 });
+  assert.deepEqual(allocation.held(), ["all"]);
+  assert.equal(allocation.state.leave(EPOCH, "head"), "left");
+  assert.deepEqual(allocation.held(), ["all", "b"]);
+  assert.equal(allocation.state.leave(EPOCH, "head"), "notThere");
+  assert.equal(allocation.state.leave(EPOCH, "b"), "notThere");
 });
 
 test("a grant that a waiter asks for itself ends its place; a refused one keeps it", () => {
-  const line = new Line();
-  const all = line.grant("all", { amount: 4 });
-  line.stand("a", { amount: 2, grants: false });
-  assert.equal(line.state.grant(line.ask("a", { amount: 2 })).kind, "exhausted");
-  assert.deepEqual(line.order(), ["a"]);
-  line.state.free(EPOCH, [all]);
-  assert.equal(line.state.grant(line.ask("a", { amount: 2 })).kind, "granted");
-  assert.deepEqual(line.order(), []);
+  const allocation = new Line();
+  const all = allocation.grant("all", { amount: 4 });
+  allocation.stand("a", { amount: 2, grants: false });
+  assert.equal(allocation.state.grant(allocation.ask("a", { amount: 2 })).kind, "exhausted");
+  assert.deepEqual(allocation.order(), ["a"]);
+  allocation.state.free(EPOCH, [all]);
+  assert.equal(allocation.state.grant(allocation.ask("a", { amount: 2 })).kind, "granted");
+  assert.deepEqual(allocation.order(), []);
 });
 
 test("a waiter that asks again for what it was granted hears of it and leaves", () => {
-  const line = new Line();
-  const { fence } = line.grant("a");
-  line.grant("all", { amount: 3 });
-  assert.equal(line.state.stand({ ...line.ask("other"), waiter: "w", sinceMs: 0, grants: true }).kind, "waiting");
-  const again = line.state.grant({ ...line.ask("a"), waiter: "w" });
+  const allocation = new Line();
+  const { fence } = allocation.grant("a");
+  allocation.grant("all", { amount: 3 });
+  assert.equal(
+    allocation.state.stand({ ...allocation.ask("other"), waiter: "w", sinceMs: 0, grants: true }).kind,
+    "waiting",
+  );
+  const again = allocation.state.grant({ ...allocation.ask("a"), waiter: "w" });
   assert.ok(again.kind === "granted" && again.held && again.fence === fence);
-  assert.deepEqual(line.order(), []);
+  assert.deepEqual(allocation.order(), []);
 });
 
 test("a place that is not renewed lapses after its lease, and one that is renewed stays", () => {
-  const line = new Line();
-  line.grant("all", { amount: 4 });
-  line.stand("a");
-  line.stand("b", { sinceMs: 1 });
+  const allocation = new Line();
+  allocation.grant("all", { amount: 4 });
+  allocation.stand("a");
+  allocation.stand("b", { sinceMs: 1 });
   const half = STAND_LEASE_MS / 2;
-  for (let ms = 0; ms < half; ms += 1_000) line.tick(1_000);
-  assert.equal(line.position("b", { sinceMs: 1 }), 2);
-  for (let ms = 0; ms < half - 1_000; ms += 1_000) line.tick(1_000);
-  assert.deepEqual(line.order(), ["a", "b"]);
-  line.tick(999);
-  assert.deepEqual(line.order(), ["a", "b"], "one millisecond is left");
-  line.tick(1);
-  assert.deepEqual(line.order(), ["b"]);
+  for (let ms = 0; ms < half; ms += 1_000) allocation.tick(1_000);
+  assert.equal(allocation.position("b", { sinceMs: 1 }), 2);
+  for (let ms = 0; ms < half - 1_000; ms += 1_000) allocation.tick(1_000);
+  assert.deepEqual(allocation.order(), ["a", "b"]);
+  allocation.tick(999);
+  assert.deepEqual(allocation.order(), ["a", "b"], "one millisecond is left");
+  allocation.tick(1);
+  assert.deepEqual(allocation.order(), ["b"]);
 });
 
 test("a tick serves those behind a place that has lapsed", () => {
-  const line = new Line();
-  line.grant("all", { amount: 3 });
-  line.stand("head", { amount: 2 });
-  for (let ms = 0; ms < STAND_LEASE_MS - 1_000; ms += 1_000) line.tick(1_000);
-  line.stand("b", { sinceMs: 1 });
-  assert.deepEqual(line.held(), ["all"]);
-  line.tick(1_000);
-  assert.deepEqual(line.held(), ["all", "b"]);
+  const allocation = new Line();
+  allocation.grant("all", { amount: 3 });
+  allocation.stand("head", { amount: 2 });
+  for (let ms = 0; ms < STAND_LEASE_MS - 1_000; ms += 1_000) allocation.tick(1_000);
+  allocation.stand("b", { sinceMs: 1 });
+  assert.deepEqual(allocation.held(), ["all"]);
+  allocation.tick(1_000);
+  assert.deepEqual(allocation.held(), ["all", "b"]);
 });
 
 test("higher limits serve the waiting, and older limits change nothing", () => {
-  const line = new Line();
-  line.grant("all", { amount: 4 });
-  line.stand("a");
+  const allocation = new Line();
+  allocation.grant("all", { amount: 4 });
+  allocation.stand("a");
   const pools = [{ pool: POOL, quota: 5, projectDefault: null, namespaceDefault: null }];
-  assert.equal(line.state.setLimits(EPOCH, { ...ceilings([]), pools, version: -1 }), "older");
-  assert.deepEqual(line.order(), ["a"]);
-  assert.equal(line.state.setLimits(EPOCH, { ...ceilings([]), pools, version: 1 }), "set");
-  assert.deepEqual(line.held(), ["all", "a"]);
+  assert.equal(allocation.state.setLimits(EPOCH, { ...ceilings([]), pools, version: -1 }), "older");
+  assert.deepEqual(allocation.order(), ["a"]);
+  assert.equal(allocation.state.setLimits(EPOCH, { ...ceilings([]), pools, version: 1 }), "set");
+  assert.deepEqual(allocation.held(), ["all", "a"]);
 });
 
 test("one that its own cap keeps from a grant is passed by those behind it", () => {
-  const line = new Line();
-  const all = line.grant("all", { amount: 4 });
-  line.stand("capped", { caps: { project: 2, namespace: null } });
-  line.stand("free", { amount: 1, sinceMs: 1 });
-  line.state.shrink(EPOCH, [{ ...all, amount: 3 }]);
-  assert.deepEqual(line.held(), ["all", "free"]);
-  assert.deepEqual(line.order(), ["capped"]);
+  const allocation = new Line();
+  const all = allocation.grant("all", { amount: 4 });
+  allocation.stand("capped", { caps: { project: 2, namespace: null } });
+  allocation.stand("free", { amount: 1, sinceMs: 1 });
+  allocation.state.shrink(EPOCH, [{ ...all, amount: 3 }]);
+  assert.deepEqual(allocation.held(), ["all", "free"]);
+  assert.deepEqual(allocation.order(), ["capped"]);
 });
 
 test("a head that is told that it fits stops the line until it takes its room", () => {
-  const line = new Line();
-  const all = line.grant("all", { amount: 4 });
-  line.stand("head", { amount: 4, grants: false });
-  line.stand("b", { sinceMs: 1 });
-  line.state.free(EPOCH, [all]);
-  assert.deepEqual(line.offers, ["head"]);
-  assert.deepEqual(line.held(), []);
+  const allocation = new Line();
+  const all = allocation.grant("all", { amount: 4 });
+  allocation.stand("head", { amount: 4, grants: false });
+  allocation.stand("b", { sinceMs: 1 });
+  allocation.state.free(EPOCH, [all]);
+  assert.deepEqual(allocation.offers, ["head"]);
+  assert.deepEqual(allocation.held(), []);
 });
 
-test("of a list of lines, only those that are held with their fence are freed or shrunk", () => {
-  const line = new Line();
-  const held = line.grant("a", { amount: 3 });
+test("of a list of allocations, only those that are held with their fence are freed or shrunk", () => {
+  const allocation = new Line();
+  const held = allocation.grant("a", { amount: 3 });
   const stale = { ...held, fence: held.fence + 1n };
   assert.deepEqual(
-    line.state.shrink(EPOCH, [
+    allocation.state.shrink(EPOCH, [
       { ...stale, amount: 1 },
       { ...held, amount: 2 },
       { ...held, amount: 2 },
@@ -327,31 +341,31 @@ test("of a list of lines, only those that are held with their fence are freed or
     ["notHeld", "shrunk", "asItIs"],
   );
   assert.deepEqual(
-    line.state.used().map(({ used }) => used),
+    allocation.state.used().map(({ used }) => used),
     [2, 2, 2],
   );
-  assert.deepEqual(line.state.free(EPOCH, [stale, held, held]), ["notHeld", "freed", "notHeld"]);
-  assert.deepEqual(line.state.used(), []);
+  assert.deepEqual(allocation.state.free(EPOCH, [stale, held, held]), ["notHeld", "freed", "notHeld"]);
+  assert.deepEqual(allocation.state.used(), []);
 });
 
 test("a renewal reaches its holder's tokens alone, until they lapse", () => {
-  const line = new Line();
-  const { fence } = line.grant("a", { leaseMs: 1_000, holder: "ann" });
+  const allocation = new Line();
+  const { fence } = allocation.grant("a", { leaseMs: 1_000, holder: "ann" });
   const renew = (token: string, leaseMs: number | null, by = "ann") => {
-    const outcomes = line.state.renew(EPOCH, {
+    const outcomes = allocation.state.renew(EPOCH, {
       holder: { kind: "caller", name: by },
-      lines: [{ pool: POOL, token, leaseMs }],
+      allocations: [{ pool: POOL, token, leaseMs }],
     });
     assert.ok(outcomes !== "closed");
     return outcomes[0];
   };
   assert.deepEqual(renew("b", 5), { kind: "notHeld" });
   assert.deepEqual(renew("a", 5, "bob"), { kind: "otherHolder" });
-  line.tick(999);
+  allocation.tick(999);
   assert.deepEqual(renew("a", 2_000), { kind: "renewed", fence, confirmed: false, expiresInMs: 2_000 });
-  line.tick(1_999);
+  allocation.tick(1_999);
   const find = () => {
-    const found = line.state.find([
+    const found = allocation.state.find([
       { pool: POOL, token: "a" },
       { pool: POOL, token: "b" },
     ]);
@@ -359,11 +373,11 @@ test("a renewal reaches its holder's tokens alone, until they lapse", () => {
     return found.map((one) => one?.expiresInMs ?? null);
   };
   assert.deepEqual(find(), [1, null]);
-  const ticked = line.tick(1);
+  const ticked = allocation.tick(1);
   assert.ok(ticked.kind === "ticked");
   assert.deepEqual(ticked.lapsed, [{ pool: POOL, token: "a", fence, holder: { kind: "caller", name: "ann" } }]);
   assert.deepEqual(renew("a", 5), { kind: "lapsed", fence });
-  assert.deepEqual(line.stand("a", { holder: "ann" }), {
+  assert.deepEqual(allocation.stand("a", { holder: "ann" }), {
     kind: "conflict",
     pool: POOL,
     token: "a",
@@ -372,31 +386,31 @@ test("a renewal reaches its holder's tokens alone, until they lapse", () => {
 });
 
 test("a token whose lease is renewed without an end never lapses", () => {
-  const line = new Line();
-  line.grant("a", { leaseMs: 1_000 });
+  const allocation = new Line();
+  allocation.grant("a", { leaseMs: 1_000 });
   const by = { kind: "caller", name: "a" } as const;
-  const lines = [{ pool: POOL, token: "a", leaseMs: null }];
-  const outcomes = line.state.renew(EPOCH, { holder: by, lines });
+  const allocations = [{ pool: POOL, token: "a", leaseMs: null }];
+  const outcomes = allocation.state.renew(EPOCH, { holder: by, allocations });
   assert.ok(outcomes !== "closed" && outcomes[0]?.kind === "renewed");
   assert.equal(outcomes[0].expiresInMs, null);
-  const ticked = line.tick(2_000);
+  const ticked = allocation.tick(2_000);
   assert.ok(ticked.kind === "ticked");
   assert.deepEqual(ticked.lapsed, []);
 });
 
 test("counters of another epoch answer every verb that they are closed", () => {
-  const line = new Line();
-  const { fence } = line.grant("a");
-  line.stand("w", { amount: 4 });
-  const { state } = line;
+  const allocation = new Line();
+  const { fence } = allocation.grant("a");
+  allocation.stand("w", { amount: 4 });
+  const { state } = allocation;
   const at = 2;
   const ref = { pool: POOL, token: "a", fence };
   const answers = {
     free: state.free(at, [ref]),
     shrink: state.shrink(at, [{ ...ref, amount: 1 }]),
     confirm: state.confirm(at, [ref]),
-    renew: state.renew(at, { holder: { kind: "caller", name: "a" }, lines: [] }),
-    stand: state.stand({ ...line.ask("b"), epoch: at, sinceMs: 0, grants: true }),
+    renew: state.renew(at, { holder: { kind: "caller", name: "a" }, allocations: [] }),
+    stand: state.stand({ ...allocation.ask("b"), epoch: at, sinceMs: 0, grants: true }),
     leave: state.leave(at, "w"),
     tick: state.tick(at, { elapsedMs: 1, unconfirmedMs: 1, limit: 1 }),
     report: state.report(at),
@@ -413,10 +427,10 @@ test("counters of another epoch answer every verb that they are closed", () => {
     report: "closed",
     setLimits: "closed",
   });
-  assert.deepEqual([line.held(), line.order()], [["a"], ["w"]]);
+  assert.deepEqual([allocation.held(), allocation.order()], [["a"], ["w"]]);
 });
 
-test("counters that were never opened hold nothing and have no line", () => {
+test("counters that were never opened hold nothing and have no waiting line", () => {
   const state = new CounterState();
   assert.deepEqual(state.used(), []);
   assert.deepEqual(state.waiting(), []);
@@ -425,15 +439,15 @@ test("counters that were never opened hold nothing and have no line", () => {
 });
 
 test("pages of held tokens follow each other without a gap", () => {
-  const line = new Line();
-  for (const name of ["a", "b", "c"]) line.grant(name);
-  const first = line.state.held(null, 2);
+  const allocation = new Line();
+  for (const name of ["a", "b", "c"]) allocation.grant(name);
+  const first = allocation.state.held(null, 2);
   assert.deepEqual(
     first.tokens.map(({ token }) => token),
     ["a", "b"],
   );
   assert.ok(first.next !== null);
-  const second = line.state.held(first.next, 2);
+  const second = allocation.state.held(first.next, 2);
   assert.deepEqual(
     second.tokens.map(({ token }) => token),
     ["c"],
@@ -442,15 +456,15 @@ test("pages of held tokens follow each other without a gap", () => {
 });
 
 test("only tokens that the ledger has not confirmed for long enough are reported, the oldest first", () => {
-  const line = new Line();
-  const a = line.grant("a");
-  line.tick(10);
-  line.grant("b");
-  line.grant("c");
-  line.tick(10);
-  line.grant("d");
+  const allocation = new Line();
+  const a = allocation.grant("a");
+  allocation.tick(10);
+  allocation.grant("b");
+  allocation.grant("c");
+  allocation.tick(10);
+  allocation.grant("d");
   const unconfirmed = (unconfirmedMs: number, limit = 9) => {
-    const ticked = line.state.tick(EPOCH, { elapsedMs: 0, unconfirmedMs, limit });
+    const ticked = allocation.state.tick(EPOCH, { elapsedMs: 0, unconfirmedMs, limit });
     assert.ok(ticked.kind === "ticked");
     return ticked.unconfirmed.map(({ token }) => token);
   };
@@ -458,8 +472,8 @@ test("only tokens that the ledger has not confirmed for long enough are reported
   assert.deepEqual(unconfirmed(21), []);
   assert.deepEqual(unconfirmed(10), ["a", "b", "c"]);
   assert.deepEqual(unconfirmed(10, 2), ["a", "b"]);
-  assert.equal(line.state.confirm(EPOCH, [a, { ...a, token: "none" }]), "confirmed");
+  assert.equal(allocation.state.confirm(EPOCH, [a, { ...a, token: "none" }]), "confirmed");
   assert.deepEqual(unconfirmed(0), ["b", "c", "d"]);
-  const confirmed = line.state.held(null, 9).tokens.map((token) => token.confirmed);
+  const confirmed = allocation.state.held(null, 9).tokens.map((token) => token.confirmed);
   assert.deepEqual(confirmed, [true, false, false, false]);
 });

@@ -323,8 +323,13 @@ test("a job without pods is admitted in its queue's order, without a cluster, an
     { kinds, nowMs: START_MS },
   );
   assert.deepEqual(
-    decided.admissions.map(({ jobUid, cluster, admission, lines }) => ({ jobUid, cluster, admission, lines })),
-    [{ jobUid: job.uid, cluster: null, admission: 5, lines: [] }],
+    decided.admissions.map(({ jobUid, cluster, admission, allocations }) => ({
+      jobUid,
+      cluster,
+      admission,
+      allocations,
+    })),
+    [{ jobUid: job.uid, cluster: null, admission: 5, allocations: [] }],
   );
   assert.deepEqual(
     decided.refusals.map(({ jobUid, reason }) => [jobUid, reason]),

@@ -114,15 +114,23 @@ describe("a connection to Redis", { skip: !hasRedisServer() }, () => {
     });
     const limits = ceilings([{ queue: "q", pool: "p", limit: 1 }]);
     await counters.open(1, { rows: [], limits });
-    const lineOf = (token: string) => {
+    const allocationOf = (token: string) => {
       const scope = { pool: "p", amount: 1, project: "p", namespace: "n", queue: "q", leaseMs: null };
       return { ...scope, token, caps: { project: null, namespace: null } };
     };
     const holder = { kind: "caller", name: "c" } as const;
-    const first = { epoch: 1, holder, lines: [lineOf("first")], priority: 0, waiter: null };
+    const first = { epoch: 1, holder, allocations: [allocationOf("first")], priority: 0, waiter: null };
     const granted = await counters.grant(first);
     assert.ok(granted.kind === "granted");
-    const waiting = { epoch: 1, waiter: "w", holder, lines: [lineOf("second")], priority: 0, sinceMs: 1, grants: true };
+    const waiting = {
+      epoch: 1,
+      waiter: "w",
+      holder,
+      allocations: [allocationOf("second")],
+      priority: 0,
+      sinceMs: 1,
+      grants: true,
+    };
     assert.equal((await counters.stand(waiting)).kind, "waiting");
     assert.deepEqual(await counters.free(1, [{ pool: "p", token: "first", fence: granted.fence }]), ["freed"]);
     assert.equal((await counters.stand(waiting)).kind, "granted");

@@ -4,7 +4,7 @@ import { after, before, describe, test } from "node:test";
 import { inProcessCounters } from "../../src/adapters/counters/in-process/in-process-counters.ts";
 import { RedisRefusedError } from "../../src/adapters/counters/redis/connection.ts";
 import { type RedisCounters, redisCounters } from "../../src/adapters/counters/redis/redis-counters.ts";
-import type { AllocationLine, Counters, Holder, LedgerRow } from "../../src/core/quota/counters.ts";
+import type { Allocation, Counters, Holder, LedgerRow } from "../../src/core/quota/counters.ts";
 import { SERVED_MAX } from "../../src/core/quota/domain-state.ts";
 import { UnavailableError } from "../../src/runtime/unavailable-error.ts";
 import { CuttingProxy } from "../support/cutting-proxy.ts";
@@ -13,7 +13,7 @@ import { ceilings } from "../tokens/limits.ts";
 import { allHeld, canonicalHeld, canonicalSums } from "../tokens/sums.ts";
 
 const MAX = Number.MAX_SAFE_INTEGER;
-const LINE: AllocationLine = {
+const LINE: Allocation = {
   pool: "gpu/h100",
   token: "t",
   amount: 1,
@@ -53,8 +53,8 @@ describe("counters in Redis", { skip: !hasRedisServer() }, () => {
     return counters;
   }
 
-  const grant = (counters: Pick<Counters, "grant">, epoch: number, line: Partial<AllocationLine> = {}) =>
-    counters.grant({ epoch, holder: BY, priority: 0, waiter: null, lines: [{ ...LINE, ...line }] });
+  const grant = (counters: Pick<Counters, "grant">, epoch: number, allocation: Partial<Allocation> = {}) =>
+    counters.grant({ epoch, holder: BY, priority: 0, waiter: null, allocations: [{ ...LINE, ...allocation }] });
 
   test("they are closed until they are opened", async () => {
     const counters = await connected();
@@ -92,7 +92,7 @@ describe("counters in Redis", { skip: !hasRedisServer() }, () => {
     assert.equal((await grant(counters, 1, { token: "b", amount: 1 })).kind, "granted");
     assert.deepEqual(await grant(counters, 1, { token: "c", amount: 2 }), {
       kind: "exhausted",
-      line: 0,
+      index: 0,
       violation: {
         scope: { kind: "pool", pool: "gpu/h100" },
         used: MAX - 1,
@@ -135,9 +135,9 @@ describe("counters in Redis", { skip: !hasRedisServer() }, () => {
     for (const each of [counters, spec]) await each.open(1, { rows: [], limits: limits });
     for (const [at, name] of names.entries()) {
       const other = names[(at + 1) % names.length] ?? "";
-      const line = { token: name, pool: name, queue: other, project: name, namespace: other };
-      assert.deepEqual(await grant(counters, 1, line), await grant(spec, 1, line), JSON.stringify(name));
-      assert.deepEqual(await grant(counters, 1, line), await grant(spec, 1, line), JSON.stringify(name));
+      const allocation = { token: name, pool: name, queue: other, project: name, namespace: other };
+      assert.deepEqual(await grant(counters, 1, allocation), await grant(spec, 1, allocation), JSON.stringify(name));
+      assert.deepEqual(await grant(counters, 1, allocation), await grant(spec, 1, allocation), JSON.stringify(name));
     }
     assert.deepEqual(canonicalSums(await counters.used()), canonicalSums(await spec.used()));
   });
@@ -156,8 +156,8 @@ describe("counters in Redis", { skip: !hasRedisServer() }, () => {
     const limits = ceilings(Array.from({ length: 900 }, (_, at) => ({ queue: `q${at}`, pool: LINE.pool, limit: at })));
     for (const each of [counters, spec]) await each.open(2, { rows: rows, limits: limits });
     for (const at of [0, 1_000, 5_998]) {
-      const lines = rows.slice(at, at + 2).map((row) => ({ ...row, caps: LINE.caps }));
-      const request = { epoch: 2, lines, priority: 0, waiter: null };
+      const allocations = rows.slice(at, at + 2).map((row) => ({ ...row, caps: LINE.caps }));
+      const request = { epoch: 2, allocations, priority: 0, waiter: null };
       const holder: Holder = rows[at]?.holder ?? BY;
       assert.deepEqual(await counters.grant({ ...request, holder }), await spec.grant({ ...request, holder }));
       assert.deepEqual(await counters.free(2, rows.slice(at, at + 2)), ["freed", "freed"]);
@@ -265,8 +265,16 @@ describe("counters in Redis", { skip: !hasRedisServer() }, () => {
     const stop = two.onOffer((waiter) => void heard.push(waiter));
     await subscribed(server, 1);
     assert.equal((await grant(one, 1, { amount: 4 })).kind, "granted");
-    const line = { ...LINE, token: "next", amount: 3 };
-    const stand = { epoch: 1, waiter: "w/\u{1f600}", holder: BY, lines: [line], priority: 0, sinceMs: 1, grants: true };
+    const allocation = { ...LINE, token: "next", amount: 3 };
+    const stand = {
+      epoch: 1,
+      waiter: "w/\u{1f600}",
+      holder: BY,
+      allocations: [allocation],
+      priority: 0,
+      sinceMs: 1,
+      grants: true,
+    };
     const waiting = await two.stand(stand);
     assert.ok(waiting.kind === "waiting" && waiting.position === 1 && waiting.violation?.scope.kind === "pool");
     const views = [{ waiter: stand.waiter, pool: LINE.pool, holder: BY, amount: 3, priority: 0, sinceMs: 1 }];
@@ -299,8 +307,16 @@ describe("counters in Redis", { skip: !hasRedisServer() }, () => {
       await each.open(1, { rows: [], limits: wide });
       await grant(each, 1, { token: "all", amount: SERVED_MAX + 10 });
       for (let at = 0; at < SERVED_MAX + 10; at += 1) {
-        const lines = [{ ...LINE, token: `${at}` }];
-        await each.stand({ epoch: 1, waiter: `${at}`, holder: BY, lines, priority: 0, sinceMs: at, grants: true });
+        const allocations = [{ ...LINE, token: `${at}` }];
+        await each.stand({
+          epoch: 1,
+          waiter: `${at}`,
+          holder: BY,
+          allocations,
+          priority: 0,
+          sinceMs: at,
+          grants: true,
+        });
       }
       await each.free(1, [ref(2n ** 32n + 1n, "all")]);
       assert.equal((await each.waiting()).length, wide.queues.length * 10);

@@ -189,12 +189,16 @@ async function checkLimits(world: World): Promise<void> {
 async function checkAgainstLedger(db: Db, { world, counters }: Scene): Promise<void> {
   await round(world);
   await world.reapAll();
-  const lines = await db.query<{ pool: string; queue: string; project: string; namespace: string; amount: number }>(
-    "select pool, queue, project, namespace, amount from allocations where released_ms is null",
-  );
+  const allocations = await db.query<{
+    pool: string;
+    queue: string;
+    project: string;
+    namespace: string;
+    amount: number;
+  }>("select pool, queue, project, namespace, amount from allocations where released_ms is null");
   const sums = new Sums(limitBook(ceilings([])));
-  for (const line of lines) sums.add(line);
-  assert.equal(lines.length, 1);
+  for (const allocation of allocations) sums.add(allocation);
+  assert.equal(allocations.length, 1);
   assert.deepEqual(canonicalSums(await counters.used()), canonicalSums(sums.list()));
   assert.deepEqual(await world.store.ledger.unconfirmedReleases("default", 10), []);
   assert.deepEqual(world.errors, [], "no loop may throw");

@@ -180,7 +180,7 @@ const refsAt = (expected: Expected, picks: readonly number[]) =>
 const picks = fc.array(fc.nat(7), { minLength: 1, maxLength: 3 });
 const asking = fc.record({
   holder: some.holder,
-  lines: some.lines,
+  allocations: some.allocations,
   priority: some.priority,
   waiter: fc.option(some.waiter, { freq: 2 }),
 });
@@ -202,15 +202,15 @@ const repeats = verb(
       const asked = together.map(({ pool, token, amount, project, namespace, queue, leaseMs }) => {
         return { pool, token, amount, project, namespace, queue, leaseMs, caps: NO_CAPS };
       });
-      const token = ["x", "y", "z", "a"].find((name) => asked.every((line) => line.token !== name)) ?? "";
+      const token = ["x", "y", "z", "a"].find((name) => asked.every((allocation) => allocation.token !== name)) ?? "";
       const never = { pool: "gpu/0", token, amount: 1, project: "p", namespace: "n", queue: null };
       const more = change === "part" || asked.length === 0 ? [{ ...never, leaseMs: null, caps: NO_CAPS }] : [];
-      const lines = [...asked, ...more].map((line, index) =>
-        change === "amount" && index === 0 ? { ...line, amount: line.amount === 1 ? 2 : 1 } : line,
+      const allocations = [...asked, ...more].map((allocation, index) =>
+        change === "amount" && index === 0 ? { ...allocation, amount: allocation.amount === 1 ? 2 : 1 } : allocation,
       );
       const another = { kind: "caller", name: "another" } as const;
       const holder = change === "holder" ? another : (row?.holder ?? another);
-      return { epoch, holder, lines, priority, waiter: null };
+      return { epoch, holder, allocations, priority, waiter: null };
     },
     spec: (spec, request) => spec.grant(request),
     redis: (counters, request) => counters.grant(request),
@@ -218,31 +218,31 @@ const repeats = verb(
 );
 
 const frees = verb("free", picks, {
-  request: (asked, epoch, expected) => ({ epoch, lines: refsAt(expected, asked) }),
-  spec: (spec, { epoch, lines }) => spec.free(epoch, lines),
-  redis: (counters, { epoch, lines }) => counters.free(epoch, lines),
+  request: (asked, epoch, expected) => ({ epoch, allocations: refsAt(expected, asked) }),
+  spec: (spec, { epoch, allocations }) => spec.free(epoch, allocations),
+  redis: (counters, { epoch, allocations }) => counters.free(epoch, allocations),
 });
 
 const shrinks = verb("shrink", fc.tuple(picks, fc.array(some.rest, { minLength: 3, maxLength: 3 })), {
   request: ([asked, rests], epoch, expected) => {
-    const lines = refsAt(expected, asked).map((ref, at) => ({ ...ref, amount: rests[at] ?? 1 }));
-    return { epoch, lines };
+    const allocations = refsAt(expected, asked).map((ref, at) => ({ ...ref, amount: rests[at] ?? 1 }));
+    return { epoch, allocations };
   },
-  spec: (spec, { epoch, lines }) => spec.shrink(epoch, lines),
-  redis: (counters, { epoch, lines }) => counters.shrink(epoch, lines),
+  spec: (spec, { epoch, allocations }) => spec.shrink(epoch, allocations),
+  redis: (counters, { epoch, allocations }) => counters.shrink(epoch, allocations),
 });
 
 const confirms = verb("confirm", picks, {
-  request: (asked, epoch, expected) => ({ epoch, lines: refsAt(expected, asked) }),
-  spec: (spec, { epoch, lines }) => spec.confirm(epoch, lines),
-  redis: (counters, { epoch, lines }) => counters.confirm(epoch, lines),
+  request: (asked, epoch, expected) => ({ epoch, allocations: refsAt(expected, asked) }),
+  spec: (spec, { epoch, allocations }) => spec.confirm(epoch, allocations),
+  redis: (counters, { epoch, allocations }) => counters.confirm(epoch, allocations),
 });
 
 const renewals = verb("renew", fc.tuple(picks, fc.constantFrom(null, 500, 2_000), fc.boolean()), {
   request: ([asked, leaseMs, own], epoch, expected) => {
     const row = rowAt(expected, asked[0] ?? 0);
     const holder = own && row !== undefined ? row.holder : ({ kind: "caller", name: "another" } as const);
-    return { epoch, holder, lines: refsAt(expected, asked).map(({ pool, token }) => ({ pool, token, leaseMs })) };
+    return { epoch, holder, allocations: refsAt(expected, asked).map(({ pool, token }) => ({ pool, token, leaseMs })) };
   },
   spec: (spec, { epoch, ...of }) => spec.renew(epoch, of),
   redis: (counters, { epoch, ...of }) => counters.renew(epoch, of),

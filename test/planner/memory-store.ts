@@ -70,7 +70,7 @@ export class MemoryStore implements PlannerStore {
 
   recordAdmission: PlannerStore["recordAdmission"] = async ({
     planned,
-    lines,
+    allocations,
     fence,
     quotaEpoch,
     plannerEpoch,
@@ -90,8 +90,8 @@ export class MemoryStore implements PlannerStore {
     const applied = moved ? null : applyAdmission(job, planned, nowMs);
     if (moved || applied === null) return "stale";
     const holder: Holder = { kind: "admission", jobUid: job.uid, admission: planned.admission };
-    if (lines.length > 0) {
-      const outcome = this.tokens.commitOne(quotaEpoch, { lines, holder, fence: fence ?? 0n });
+    if (allocations.length > 0) {
+      const outcome = this.tokens.commitOne(quotaEpoch, { allocations, holder, fence: fence ?? 0n });
       if (outcome.kind !== "committed") return "refusedByLedger";
     }
     this.clusters = this.clusters.map((one) =>

@@ -202,13 +202,13 @@ test("an admission whose answer was lost is found in the ledger, not granted twi
 test("unconfirmed grants hold their tokens until the reaper frees them", async () => {
   const { store, counters, planner, reapAll } = start({});
   await planner.runOnce();
-  const line = { pool: "gpu/h100", token: "ghost", amount: 16, project: "p", namespace: "n", queue: "q" };
+  const allocation = { pool: "gpu/h100", token: "ghost", amount: 16, project: "p", namespace: "n", queue: "q" };
   await counters.grant({
     epoch: 1,
     priority: 0,
     waiter: null,
     holder: { kind: "admission", jobUid: "ghost", admission: 1 },
-    lines: [{ ...line, caps: { project: null, namespace: null }, leaseMs: null }],
+    allocations: [{ ...allocation, caps: { project: null, namespace: null }, leaseMs: null }],
   });
   store.jobs.set("uid-a", gang("a", 2));
   assert.equal((await planner.runOnce())?.missed, 1);

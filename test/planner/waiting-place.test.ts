@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { inProcessCounters } from "../../src/adapters/counters/in-process/in-process-counters.ts";
 import type { Job } from "../../src/core/job/job.ts";
-import type { AllocationLine, GrantOutcome, LineRef } from "../../src/core/quota/counters.ts";
+import type { Allocation, AllocationRef, GrantOutcome } from "../../src/core/quota/counters.ts";
 import { createPlanner } from "../../src/planner/planner.ts";
 import { type Clock, systemClock } from "../../src/runtime/clock.ts";
 import { plannerQuota } from "../../src/tokens/planner-quota.ts";
@@ -19,7 +19,7 @@ const QUOTA = 16;
 const gang = (name: string, replicas: number, parts: Partial<Parameters<typeof job>[0]> = {}) =>
   job({ name, roles: { Worker: { replicas, gpus: 8 } }, ...parts });
 
-function lineOf(token: string, amount: number): AllocationLine {
+function allocationOf(token: string, amount: number): Allocation {
   const caps = { project: null, namespace: null };
   return { pool: POOL, token, amount, project: "etl", namespace: "etl", queue: null, caps, leaseMs: null };
 }
@@ -40,20 +40,20 @@ function start(jobs: readonly Job[], clock: Clock = systemClock()) {
   const ports = { clock, kinds: OWN_KINDS, store, quota: plannerQuota(domain), lease, wakeJob: () => undefined };
   const errors: unknown[] = [];
   const planner = createPlanner(ports, { onError: (error) => void errors.push(error) });
-  const held = new Map<string, LineRef>();
+  const held = new Map<string, AllocationRef>();
 
   /** Allocates as a caller's request does: counters, ledger, answer. */
   async function allocate(token: string, amount: number, priority = 0): Promise<GrantOutcome> {
     const epoch = await domain.epochs.openEpoch(1_000);
-    const lines = [lineOf(token, amount)];
-    const outcome = await counters.grant({ epoch, holder: ann, lines, priority, waiter: null });
+    const allocations = [allocationOf(token, amount)];
+    const outcome = await counters.grant({ epoch, holder: ann, allocations, priority, waiter: null });
     if (outcome.kind === "granted") await makeGood(token, amount, outcome.fence);
     return outcome;
   }
 
   async function makeGood(token: string, amount: number, fence: bigint): Promise<void> {
     const epoch = await domain.epochs.openEpoch(1_000);
-    const committed = store.tokens.commitOne(epoch, { lines: [lineOf(token, amount)], holder: ann, fence });
+    const committed = store.tokens.commitOne(epoch, { allocations: [allocationOf(token, amount)], holder: ann, fence });
     assert.equal(committed.kind, "committed");
     const ref = { pool: POOL, token, fence };
     held.set(token, ref);
@@ -114,8 +114,8 @@ test("gangs that come later do not starve a caller that waits", async () => {
   assert.deepEqual(admitted(store), ["a", "b"]);
   assert.deepEqual(await waiters(), ["gang/uid-c/1"]);
   const epoch = await domain.epochs.openEpoch(1_000);
-  const lines = [lineOf("t", 8)];
-  const stand = { epoch, waiter: "w", holder: ann, lines, priority: 0, sinceMs: 5, grants: true };
+  const allocations = [allocationOf("t", 8)];
+  const stand = { epoch, waiter: "w", holder: ann, allocations, priority: 0, sinceMs: 5, grants: true };
   assert.equal((await counters.stand(stand)).kind, "waiting");
   store.finish("uid-a");
   await planner.runOnce();
@@ -131,7 +131,7 @@ test("gangs that come later do not starve a caller that waits", async () => {
 test("a gang waits for tokens that the ledger does not know yet, and the counters stay trusted", async () => {
   const { store, counters, domain, planner, waiters } = start([gang("a", 2), gang("b", 1)]);
   const epoch = await domain.epochs.openEpoch(1_000);
-  const asking = { epoch, holder: ann, lines: [lineOf("t", 2)], priority: 0, waiter: null };
+  const asking = { epoch, holder: ann, allocations: [allocationOf("t", 2)], priority: 0, waiter: null };
   const granted = await counters.grant(asking);
   assert.ok(granted.kind === "granted");
   const round = await planner.runOnce();
@@ -147,8 +147,8 @@ test("a gang that is older than a waiting caller is admitted before it, in the s
   const { store, counters, domain, planner, allocate } = start([gang("a", 1)]);
   await allocate("t", 4);
   const epoch = await domain.epochs.openEpoch(1_000);
-  const lines = [lineOf("large", 13)];
-  const stand = { epoch, waiter: "w", holder: ann, lines, priority: 0, sinceMs: 5, grants: true };
+  const allocations = [allocationOf("large", 13)];
+  const stand = { epoch, waiter: "w", holder: ann, allocations, priority: 0, sinceMs: 5, grants: true };
   assert.equal((await counters.stand(stand)).kind, "waiting");
   assert.equal((await planner.runOnce())?.admitted, 1);
   assert.deepEqual(admitted(store), ["a"]);

@@ -43,14 +43,14 @@ onEachDatabase((openDb) => {
     const plannerEpoch = await takePlannerLease(store, "p1");
     const { epoch } = await raiseQuotaEpoch(store);
     const planned = plannedFor(job);
-    const lines = planned.lines.map((line) => ({
-      ...line,
+    const allocations = planned.allocations.map((allocation) => ({
+      ...allocation,
       token: `job/${job.uid}/admission/1/step/1/${plannerEpoch}`,
       caps: { project: null, namespace: null },
       leaseMs: null,
     }));
     const fence = (BigInt(epoch) << 32n) + 1n;
-    const record = { planned, lines, fence, quotaEpoch: epoch, plannerEpoch, nowMs: NOW + 1 };
+    const record = { planned, allocations, fence, quotaEpoch: epoch, plannerEpoch, nowMs: NOW + 1 };
     assert.equal(await store.planner.recordAdmission(record), "recorded");
     return { epoch, fence };
   }

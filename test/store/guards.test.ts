@@ -40,7 +40,7 @@ onEachDatabase((openDb) => {
   /** Counts everything that an admission writes: a refused one changes nothing. */
   async function traces() {
     const [row] = await db.query(`
-    select (select count(*) from allocations) as lines, (select count(*) from admissions) as admissions,
+    select (select count(*) from allocations) as allocations, (select count(*) from admissions) as admissions,
            (select count(*) from admission_clusters) as clusters, (select count(*) from job_changes) as changes,
            (select coalesce(sum(used), 0)::int from allocation_sums) as used,
            (select sum(admission_counter)::int from clusters) as counters`);
@@ -130,8 +130,8 @@ onEachDatabase((openDb) => {
   test("the ledger refuses a first grant above the limit and a pool without a quota", async () => {
     const job = await submit();
     assert.equal(await admit(plannedFor(job), { amount: 9 }), "refusedByLedger");
-    const other = plannedFor(job).lines.map((line) => ({ ...line, pool: "gpu/a100" }));
-    assert.equal(await admit(plannedFor(job, { lines: other })), "refusedByLedger");
+    const other = plannedFor(job).allocations.map((allocation) => ({ ...allocation, pool: "gpu/a100" }));
+    assert.equal(await admit(plannedFor(job, { allocations: other })), "refusedByLedger");
     assert.equal(await used(), 0);
   });
 
@@ -148,8 +148,8 @@ onEachDatabase((openDb) => {
 
   test("a gang without flavored resources is admitted without tokens", async () => {
     const job = await submit();
-    const planned = plannedFor(job, { lines: [], flavors: {} });
-    const record = { planned, lines: [], fence: null, quotaEpoch, plannerEpoch, nowMs: NOW };
+    const planned = plannedFor(job, { allocations: [], flavors: {} });
+    const record = { planned, allocations: [], fence: null, quotaEpoch, plannerEpoch, nowMs: NOW };
     assert.equal(await store.planner.recordAdmission(record), "recorded");
     assert.equal(await used(), 0);
   });
@@ -327,8 +327,8 @@ onEachDatabase((openDb) => {
     await db.query("update quota_domains set epoch = 1073741824");
     const { epoch } = await raiseQuotaEpoch(store);
     const fence = (BigInt(epoch) << 32n) + 4_000_000_001n;
-    const lines = planned.lines.map((line) => ({ ...line, ...NO_LIMIT, token: "t" }));
-    await store.planner.recordAdmission({ planned, lines, fence, quotaEpoch: epoch, plannerEpoch, nowMs: NOW });
+    const allocations = planned.allocations.map((allocation) => ({ ...allocation, ...NO_LIMIT, token: "t" }));
+    await store.planner.recordAdmission({ planned, allocations, fence, quotaEpoch: epoch, plannerEpoch, nowMs: NOW });
     assert.equal((await raiseQuotaEpoch(store)).rows[0]?.fence, fence);
   });
 

@@ -99,7 +99,7 @@ export function plannedFor(job: Job, overrides: Partial<PlannedAdmission> = {}):
     members: { Worker: 4 },
     flavors: { "nvidia.com/gpu": FLAVOR },
     nodeLabels: { "gangway.dev/gpu": "h100" },
-    lines: [{ pool: FLAVOR, amount: 4, project: job.project, namespace: job.namespace, queue }],
+    allocations: [{ pool: FLAVOR, amount: 4, project: job.project, namespace: job.namespace, queue }],
     ...overrides,
   };
 }

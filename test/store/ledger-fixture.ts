@@ -1,6 +1,6 @@
 import { UNCHANGED } from "../../src/adapters/store/admin/register-pool.ts";
 import type { Db } from "../../src/adapters/store/db/db.ts";
-import type { AllocationLine, Holder } from "../../src/core/quota/counters.ts";
+import type { Allocation, Holder } from "../../src/core/quota/counters.ts";
 import type { LedgerGrant, ReleaseRequest } from "../../src/core/quota/ledger.ts";
 import type { PoolChange } from "../../src/core/quota/pools.ts";
 import { freshStore, raiseQuotaEpoch, type TestStore } from "./db.ts";
@@ -11,7 +11,7 @@ export function poolChange(changes: Partial<PoolChange> = {}): PoolChange {
   return { name: POOL, ...UNCHANGED, ...changes };
 }
 
-export function line(overrides: Partial<AllocationLine> = {}): AllocationLine {
+export function allocation(overrides: Partial<Allocation> = {}): Allocation {
   return {
     pool: POOL,
     token: "t1",
@@ -50,9 +50,9 @@ export async function freshLedger(db: Db) {
   if (registered.kind !== "done") throw new Error(`the pool was not registered: ${registered.kind}`);
   const { epoch } = await raiseQuotaEpoch(store);
   let fences = BigInt(epoch) << 32n;
-  const grant = (lines: readonly AllocationLine[], holder: Holder = caller("flyte")): LedgerGrant => {
+  const grant = (allocations: readonly Allocation[], holder: Holder = caller("flyte")): LedgerGrant => {
     fences += 1n;
-    return { lines, holder, fence: fences };
+    return { allocations, holder, fence: fences };
   };
   return { store, epoch, grant };
 }

@@ -2,13 +2,13 @@ import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import type { Db } from "../../src/adapters/store/db/db.ts";
 import { releaseTokensIn } from "../../src/adapters/store/ledger/release-tokens.ts";
-import type { AllocationLine, HeldToken } from "../../src/core/quota/counters.ts";
+import type { Allocation, HeldToken } from "../../src/core/quota/counters.ts";
 import type { LedgerGrant } from "../../src/core/quota/ledger.ts";
 import { onPostgres } from "../support/databases.ts";
 import { seededRandom } from "../support/random.ts";
 import type { TestStore } from "./db.ts";
 import { NOW } from "./jobs.ts";
-import { agrees, caller, freshLedger, line, POOL, poolChange, releaseOf } from "./ledger-fixture.ts";
+import { agrees, allocation, caller, freshLedger, POOL, poolChange, releaseOf } from "./ledger-fixture.ts";
 
 const POOLS = [POOL, "ex:b", "ex:c"];
 const QUEUES = ["all", "left", "right"];
@@ -32,7 +32,7 @@ onPostgres((openDb) => {
   let db: Db;
   let store: TestStore;
   let epoch: number;
-  let grant: (lines: readonly AllocationLine[], holder?: LedgerGrant["holder"]) => LedgerGrant;
+  let grant: (allocations: readonly Allocation[], holder?: LedgerGrant["holder"]) => LedgerGrant;
   before(async () => {
     db = await openDb();
     await db.query(WITNESS);
@@ -48,8 +48,8 @@ onPostgres((openDb) => {
   const commit = async (made: LedgerGrant, under = epoch) =>
     (await store.ledger.commit("default", under, [made], NOW))[0]?.kind;
 
-  function held({ lines, holder, fence }: LedgerGrant): readonly HeldToken[] {
-    return lines.map(({ caps: _, ...rest }) => ({ ...rest, holder, fence, confirmed: false }));
+  function held({ allocations, holder, fence }: LedgerGrant): readonly HeldToken[] {
+    return allocations.map(({ caps: _, ...rest }) => ({ ...rest, holder, fence, confirmed: false }));
   }
 
   /** Waits until this many connections of this database wait for a lock. */
@@ -60,7 +60,7 @@ onPostgres((openDb) => {
 
   /** Runs `act` while another transaction holds the lock of the pool. */
   async function withPoolTaken<T>(act: () => Promise<T>): Promise<T> {
-    await commit(grant([line({ token: "first" })]));
+    await commit(grant([allocation({ token: "first" })]));
     return db.tx(async (tx) => {
       await tx.query("select 1 from allocation_sums where pool = $1 and scope = 'pool' for update", [POOL]);
       return act();
@@ -85,8 +85,8 @@ onPostgres((openDb) => {
     const client = async (name: string) => {
       for (let round = 0; round < 40; round += 1) {
         const pools = POOLS.filter(() => random() < 0.5);
-        const lines = (pools.length === 0 ? [POOL] : pools).reverse().map((pool) =>
-          line({
+        const allocations = (pools.length === 0 ? [POOL] : pools).reverse().map((pool) =>
+          allocation({
             pool,
             token: `${name}/${upTo(3)}`,
             amount: 1 + upTo(2),
@@ -94,7 +94,7 @@ onPostgres((openDb) => {
             queue: pick([null, "left", "right"]),
           }),
         );
-        const made = grant(lines, caller(name));
+        const made = grant(allocations, caller(name));
         const under = present;
         const fence = (BigInt(under) << 32n) + (made.fence & 0xffff_ffffn);
         count(await commit({ ...made, fence }, under));
@@ -133,14 +133,14 @@ onPostgres((openDb) => {
   test("of many grants for the last room, one is committed", async () => {
     for (let round = 0; round < 5; round += 1) {
       ({ store, epoch, grant } = await freshLedger(db));
-      const grants = Array.from({ length: 12 }, (_, at) => grant([line({ token: `t${at}`, amount: 6 })]));
+      const grants = Array.from({ length: 12 }, (_, at) => grant([allocation({ token: `t${at}`, amount: 6 })]));
       const kinds = await Promise.all(grants.map((made) => commit(made)));
       assert.equal(kinds.filter((kind) => kind === "committed").length, 1);
     }
   });
 
   test("of many releases of one token, one succeeds", async () => {
-    await commit(grant([line({ amount: 10 })]));
+    await commit(grant([allocation({ amount: 10 })]));
     const outcomes = await Promise.all(
       Array.from({ length: 12 }, () => store.ledger.release([releaseOf({ token: "t1" })], NOW)),
     );
@@ -151,7 +151,10 @@ onPostgres((openDb) => {
 
   test("a commit and a void of the same grant agree on which came first", async () => {
     for (let round = 0; round < 40; round += 1) {
-      const made = grant([line({ token: `a${round}`, amount: 1 }), line({ token: `b${round}`, amount: 1 })]);
+      const made = grant([
+        allocation({ token: `a${round}`, amount: 1 }),
+        allocation({ token: `b${round}`, amount: 1 }),
+      ]);
       const both = [() => commit(made), () => store.ledger.voidGrants(held(made).slice(0, 1), NOW)] as const;
       const [committed, voided] =
         round % 2 === 0
@@ -163,7 +166,7 @@ onPostgres((openDb) => {
         `${committed} and ${voided}`,
       );
       assert.equal(await commit(made), committed);
-      const tokens = made.lines.map(({ token }) => releaseOf({ token }));
+      const tokens = made.allocations.map(({ token }) => releaseOf({ token }));
       for (const { kind } of await store.ledger.release(tokens, NOW)) {
         assert.equal(kind, committed === "committed" ? "released" : "notHeld");
       }
@@ -171,7 +174,7 @@ onPostgres((openDb) => {
   });
 
   test("a void waits for a commit in progress, and the commit wins", async () => {
-    const made = grant([line()]);
+    const made = grant([allocation()]);
     const inFlight = await withPoolTaken(async () => {
       const committing = commit(made);
       await blocked(1);
@@ -184,7 +187,7 @@ onPostgres((openDb) => {
   });
 
   test("a repeated commit waits for a release in progress, and is then refused", async () => {
-    const made = grant([line()]);
+    const made = grant([allocation()]);
     assert.equal(await commit(made), "committed");
     const repeated = await db.tx(async (tx) => {
       await releaseTokensIn(tx, [releaseOf({ token: "t1" })], NOW);
@@ -196,7 +199,7 @@ onPostgres((openDb) => {
   });
 
   test("raising the epoch waits for a running commit and reads it; later old commits are refused", async () => {
-    const [early, late] = [grant([line({ token: "early" })]), grant([line({ token: "late" })])];
+    const [early, late] = [grant([allocation({ token: "early" })]), grant([allocation({ token: "late" })])];
     let raisedAt: number | null = null;
     const inFlight = await withPoolTaken(async () => {
       const committing = commit(early);
@@ -221,11 +224,11 @@ onPostgres((openDb) => {
 
   test("a lowered limit waits for a commit in progress, and applies to every later one", async () => {
     const inFlight = await withPoolTaken(async () => {
-      const committing = commit(grant([line({ token: "early", amount: 8 })]));
+      const committing = commit(grant([allocation({ token: "early", amount: 8 })]));
       await blocked(1);
       const lowering = store.pools.register(poolChange({ quota: 3 }), { version: 0, actor: "admin" });
       await blocked(2);
-      const coming = commit(grant([line({ token: "late" })]));
+      const coming = commit(grant([allocation({ token: "late" })]));
       await blocked(3);
       return { committing, lowering, coming };
     });

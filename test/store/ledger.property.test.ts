@@ -3,10 +3,10 @@ import { after, before, test } from "node:test";
 import fc from "fast-check";
 import type { Db } from "../../src/adapters/store/db/db.ts";
 import { CounterState } from "../../src/core/quota/counter-state.ts";
-import type { AllocationLine, Scope } from "../../src/core/quota/counters.ts";
+import type { Allocation, Scope } from "../../src/core/quota/counters.ts";
 import { openMemoryDb } from "../support/databases.ts";
 import { NOW } from "./jobs.ts";
-import { agrees, caller, freshLedger, line, POOL, poolChange, releaseOf } from "./ledger-fixture.ts";
+import { agrees, allocation, caller, freshLedger, POOL, poolChange, releaseOf } from "./ledger-fixture.ts";
 
 const POOLS = [POOL, "ex:other"];
 const QUEUES = ["root", "left", "right", "deep"];
@@ -31,7 +31,7 @@ const anyLine = fc
     queue: fc.option(fc.constantFrom(...QUEUES)),
     caps: fc.record({ project: limit, namespace: limit }),
   })
-  .map((of) => line({ ...of, leaseMs: null }));
+  .map((of) => allocation({ ...of, leaseMs: null }));
 const anyLines = fc.uniqueArray(anyLine, {
   minLength: 1,
   maxLength: 3,
@@ -39,7 +39,7 @@ const anyLines = fc.uniqueArray(anyLine, {
 });
 
 type Step =
-  | { readonly kind: "grant"; readonly lines: readonly AllocationLine[]; readonly holder: string }
+  | { readonly kind: "grant"; readonly allocations: readonly Allocation[]; readonly holder: string }
   | { readonly kind: "release"; readonly pool: string; readonly token: string; readonly holder: string }
   | { readonly kind: "pool"; readonly pool: string; readonly quota: number | null; readonly project: number | null }
   | {
@@ -54,7 +54,11 @@ type Step =
 const anyStep: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 6,
-    arbitrary: fc.record({ kind: fc.constant("grant" as const), lines: anyLines, holder: fc.constantFrom(...HOLDERS) }),
+    arbitrary: fc.record({
+      kind: fc.constant("grant" as const),
+      allocations: anyLines,
+      holder: fc.constantFrom(...HOLDERS),
+    }),
   },
   {
     weight: 4,
@@ -113,13 +117,13 @@ async function pair() {
   await raise();
 
   const steps = {
-    grant: async ({ lines, holder: name }: Extract<Step, { kind: "grant" }>) => {
+    grant: async ({ allocations, holder: name }: Extract<Step, { kind: "grant" }>) => {
       const holder = caller(name);
-      const asked = counters.grant({ epoch, holder, lines, priority: 0, waiter: null });
+      const asked = counters.grant({ epoch, holder, allocations, priority: 0, waiter: null });
       fences += 1n;
       // Asks the ledger even if the counters refuse, as counters that have lost tokens would.
       const fence = asked.kind === "granted" ? asked.fence : (BigInt(epoch) << 32n) + (1n << 31n) + fences;
-      const [outcome] = await store.ledger.commit("default", epoch, [{ lines, holder, fence }], NOW);
+      const [outcome] = await store.ledger.commit("default", epoch, [{ allocations, holder, fence }], NOW);
       if (asked.kind === "granted") assert.deepEqual(outcome, { kind: "committed" });
       else if (asked.kind === "exhausted") assert.deepEqual(outcome, { kind: "over", violation: asked.violation });
       else assert.equal(outcome?.kind, "taken");

@@ -1,18 +1,18 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import type { Db } from "../../src/adapters/store/db/db.ts";
-import type { AllocationLine, HeldToken, Scope } from "../../src/core/quota/counters.ts";
+import type { Allocation, HeldToken, Scope } from "../../src/core/quota/counters.ts";
 import type { LedgerGrant } from "../../src/core/quota/ledger.ts";
 import { onEachDatabase } from "../support/databases.ts";
 import { type TestStore, takePlannerLease } from "./db.ts";
 import { FLAVOR, NOW, newJob, plannedFor, sentOf } from "./jobs.ts";
-import { agrees, caller, freshLedger, line, POOL, poolChange, releaseOf } from "./ledger-fixture.ts";
+import { agrees, allocation, caller, freshLedger, POOL, poolChange, releaseOf } from "./ledger-fixture.ts";
 
 onEachDatabase((openDb) => {
   let db: Db;
   let store: TestStore;
   let epoch: number;
-  let grant: (lines: readonly AllocationLine[], holder?: LedgerGrant["holder"]) => LedgerGrant;
+  let grant: (allocations: readonly Allocation[], holder?: LedgerGrant["holder"]) => LedgerGrant;
   before(async () => {
     db = await openDb();
   });
@@ -37,67 +37,72 @@ onEachDatabase((openDb) => {
   const pool: Scope = { kind: "pool", pool: POOL };
 
   function held(of: LedgerGrant): HeldToken[] {
-    return of.lines.map(({ caps: _, ...rest }) => ({ ...rest, holder: of.holder, fence: of.fence, confirmed: false }));
+    return of.allocations.map(({ caps: _, ...rest }) => ({
+      ...rest,
+      holder: of.holder,
+      fence: of.fence,
+      confirmed: false,
+    }));
   }
 
   test("a grant is committed once, and counted in its pool, project and namespace", async () => {
-    const made = grant([line({ amount: 3 })]);
+    const made = grant([allocation({ amount: 3 })]);
     assert.deepEqual(await kinds(made, made), ["committed", "committed"]);
     assert.deepEqual(await kinds(made), ["committed"]);
     assert.equal(await used(pool), 3);
     assert.equal(await used({ kind: "project", pool: POOL, project: "vision" }), 3);
     assert.equal(await used({ kind: "namespace", pool: POOL, project: "vision", namespace: "team" }), 3);
     const [row] = await store.ledger.findLive([{ pool: POOL, token: "t1" }]);
-    const { caps: _, ...recorded } = line({ amount: 3 });
+    const { caps: _, ...recorded } = allocation({ amount: 3 });
     assert.deepEqual(row, { ...recorded, holder: caller("flyte"), fence: made.fence });
   });
 
   const limits: Record<
     string,
-    { change: Parameters<typeof poolChange>[0]; line: Partial<AllocationLine>; scope: Scope; limit: number }
+    { change: Parameters<typeof poolChange>[0]; allocation: Partial<Allocation>; scope: Scope; limit: number }
   > = {
-    "the pool's quota": { change: { quota: 2 }, line: { amount: 3 }, scope: pool, limit: 2 },
+    "the pool's quota": { change: { quota: 2 }, allocation: { amount: 3 }, scope: pool, limit: 2 },
     "the project's default": {
       change: { projectDefault: 2 },
-      line: { amount: 3 },
+      allocation: { amount: 3 },
       scope: { kind: "project", pool: POOL, project: "vision" },
       limit: 2,
     },
     "the namespace's default": {
       change: { namespaceDefault: 2 },
-      line: { amount: 3 },
+      allocation: { amount: 3 },
       scope: { kind: "namespace", pool: POOL, project: "vision", namespace: "team" },
       limit: 2,
     },
     "the request's own cap if it is tighter": {
       change: { projectDefault: 5 },
-      line: { amount: 3, caps: { project: 1, namespace: null } },
+      allocation: { amount: 3, caps: { project: 1, namespace: null } },
       scope: { kind: "project", pool: POOL, project: "vision" },
       limit: 1,
     },
     "a cap of 0": {
       change: {},
-      line: { caps: { project: null, namespace: 0 } },
+      allocation: { caps: { project: null, namespace: 0 } },
       scope: { kind: "namespace", pool: POOL, project: "vision", namespace: "team" },
       limit: 0,
     },
     "a queue without a quota for the pool": {
       change: {},
-      line: { queue: "research" },
+      allocation: { queue: "research" },
       scope: { kind: "queue", pool: POOL, queue: "research" },
       limit: 0,
     },
     "an unregistered pool": {
       change: {},
-      line: { pool: "ex:none" },
+      allocation: { pool: "ex:none" },
       scope: { kind: "pool", pool: "ex:none" },
       limit: 0,
     },
   };
-  for (const [name, { change, line: asked, scope, limit }] of Object.entries(limits)) {
+  for (const [name, { change, allocation: asked, scope, limit }] of Object.entries(limits)) {
     test(`a grant above ${name} is refused with that limit, and leaves no trace`, async () => {
       await store.pools.register(poolChange(change), { version: 0, actor: "admin" });
-      const wanted = line(asked);
+      const wanted = allocation(asked);
       const [outcome] = await commit(grant([wanted]));
       assert.deepEqual(outcome, {
         kind: "over",
@@ -110,10 +115,10 @@ onEachDatabase((openDb) => {
 
   test("a grant counts for later ones of its transaction, and is recorded as a whole or not at all", async () => {
     const outcomes = await kinds(
-      grant([line({ token: "a", amount: 6 })]),
-      grant([line({ token: "b", amount: 4 }), line({ token: "c", amount: 1 })]),
-      grant([line({ token: "d", amount: 4 })]),
-      grant([line({ token: "e", amount: 1 })]),
+      grant([allocation({ token: "a", amount: 6 })]),
+      grant([allocation({ token: "b", amount: 4 }), allocation({ token: "c", amount: 1 })]),
+      grant([allocation({ token: "d", amount: 4 })]),
+      grant([allocation({ token: "e", amount: 1 })]),
     );
     assert.deepEqual(outcomes, ["committed", "over", "committed", "over"]);
     assert.equal(await used(pool), 10);
@@ -130,16 +135,16 @@ onEachDatabase((openDb) => {
       ["team", 'a","x'],
     ] as const;
     for (const [at, [project, namespace]] of scopes.entries()) {
-      const outcome = await kinds(grant([line({ token: `t${at}`, project, namespace, amount: at < 2 ? 2 : 1 })]));
+      const outcome = await kinds(grant([allocation({ token: `t${at}`, project, namespace, amount: at < 2 ? 2 : 1 })]));
       assert.deepEqual(outcome, [at === 3 ? "over" : "committed"]);
     }
     assert.equal(await agrees(store), true);
   });
 
   test("a token that is live under another fence is taken, and the answer names its holder", async () => {
-    const first = grant([line({ amount: 2 })], caller("a"));
+    const first = grant([allocation({ amount: 2 })], caller("a"));
     await commit(first);
-    const [outcome] = await commit(grant([line()], caller("b")));
+    const [outcome] = await commit(grant([allocation()], caller("b")));
     assert.deepEqual(outcome, {
       kind: "taken",
       pool: POOL,
@@ -149,20 +154,20 @@ onEachDatabase((openDb) => {
       fence: first.fence,
     });
     assert.deepEqual(await kinds({ ...first, holder: caller("b") }), ["taken"]);
-    assert.deepEqual(await kinds({ ...first, lines: [line({ amount: 1 })] }), ["taken"]);
+    assert.deepEqual(await kinds({ ...first, allocations: [allocation({ amount: 1 })] }), ["taken"]);
   });
 
   test("a commit under another epoch and a fence of another epoch are refused", async () => {
-    const old = grant([line()]);
+    const old = grant([allocation()]);
     const raised = await store.ledger.raiseEpoch("default", epoch);
     assert.ok(raised.kind === "raised");
     assert.deepEqual(await kinds(old), ["epochMoved"]);
     assert.deepEqual(await store.ledger.commit("default", raised.epoch, [old], NOW), [{ kind: "epochMoved" }]);
-    assert.deepEqual(await store.ledger.findLive([line()]), []);
+    assert.deepEqual(await store.ledger.findLive([allocation()]), []);
   });
 
   test("a grant that was committed before a new epoch stays committed", async () => {
-    const old = grant([line()]);
+    const old = grant([allocation()]);
     await commit(old);
     const raised = await store.ledger.raiseEpoch("default", null);
     assert.ok(raised.kind === "raised");
@@ -171,7 +176,7 @@ onEachDatabase((openDb) => {
   });
 
   test("one of the callers that expect the same epoch raises it, and the others get the present one", async () => {
-    const [row] = [grant([line({ amount: 2 })])];
+    const [row] = [grant([allocation({ amount: 2 })])];
     await commit(row);
     const raised = await store.ledger.raiseEpoch("default", epoch);
     assert.ok(raised.kind === "raised");
@@ -186,7 +191,7 @@ onEachDatabase((openDb) => {
   });
 
   test("a token is released exactly once, and its fence can never be committed again", async () => {
-    const made = grant([line({ amount: 4 })]);
+    const made = grant([allocation({ amount: 4 })]);
     await commit(made);
     const [first, second] = await store.ledger.release([releaseOf({ token: "t1" }), releaseOf({ token: "t1" })], NOW);
     assert.deepEqual(first?.kind === "released" && first.ref, { pool: POOL, token: "t1", fence: made.fence });
@@ -194,11 +199,11 @@ onEachDatabase((openDb) => {
     assert.deepEqual(await store.ledger.release([releaseOf({ token: "t1" })], NOW), [{ kind: "notHeld" }]);
     assert.equal(await used(pool), 0);
     assert.deepEqual(await kinds(made), ["gone"]);
-    assert.deepEqual(await kinds(grant([line({ amount: 10 })])), ["committed"]);
+    assert.deepEqual(await kinds(grant([allocation({ amount: 10 })])), ["committed"]);
   });
 
   test("a grant is gone as a whole after one of its allocations was released", async () => {
-    const made = grant([line({ token: "a" }), line({ token: "b" })]);
+    const made = grant([allocation({ token: "a" }), allocation({ token: "b" })]);
     await commit(made);
     await store.ledger.release([releaseOf({ token: "a" })], NOW);
     assert.deepEqual(await kinds(made), ["gone"]);
@@ -223,14 +228,14 @@ onEachDatabase((openDb) => {
   };
   for (const [name, { asked, outcome }] of Object.entries(refused)) {
     test(`a release ${name} changes nothing`, async () => {
-      await commit(grant([line()]));
+      await commit(grant([allocation()]));
       assert.deepEqual(await store.ledger.release([releaseOf(asked)], NOW), [outcome]);
       assert.equal(await used(pool), 1);
     });
   }
 
   test("released tokens are listed for the counters until they confirm them", async () => {
-    const made = grant([line({ token: "a" }), line({ token: "b" })]);
+    const made = grant([allocation({ token: "a" }), allocation({ token: "b" })]);
     await commit(made);
     await store.ledger.release([releaseOf({ token: "b" }), releaseOf({ token: "a" })], NOW);
     const refs = ["a", "b"].map((token) => ({ pool: POOL, token, fence: made.fence }));
@@ -243,7 +248,7 @@ onEachDatabase((openDb) => {
   });
 
   test("a voided grant can never be committed; a recorded one is reported as live or gone", async () => {
-    const [phantom, live, released] = ["p", "l", "r"].map((token) => grant([line({ token })]));
+    const [phantom, live, released] = ["p", "l", "r"].map((token) => grant([allocation({ token })]));
     assert.ok(phantom && live && released);
     await commit(live, released);
     await store.ledger.release([releaseOf({ token: "r" })], NOW);
@@ -252,7 +257,7 @@ onEachDatabase((openDb) => {
     assert.deepEqual(await store.ledger.voidGrants(tokens, NOW), ["voided", "live", "gone"]);
     assert.deepEqual(await kinds(phantom), ["gone"]);
     assert.equal(await used(pool), 1);
-    assert.deepEqual(await kinds(grant([line({ token: "p" })])), ["committed"]);
+    assert.deepEqual(await kinds(grant([allocation({ token: "p" })])), ["committed"]);
     const unconfirmed = await store.ledger.unconfirmedReleases("default", 9);
     assert.deepEqual(
       unconfirmed.map(({ token }) => token),
@@ -261,7 +266,7 @@ onEachDatabase((openDb) => {
   });
 
   test("a void of one allocation makes the whole grant impossible to commit", async () => {
-    const phantom = grant([line({ token: "a" }), line({ token: "b" })]);
+    const phantom = grant([allocation({ token: "a" }), allocation({ token: "b" })]);
     assert.deepEqual(await store.ledger.voidGrants(held(phantom).slice(0, 1), NOW), ["voided"]);
     assert.deepEqual(await kinds(phantom), ["gone"]);
     assert.deepEqual(await store.ledger.findLive([{ pool: POOL, token: "b" }]), []);
@@ -269,12 +274,12 @@ onEachDatabase((openDb) => {
 
   test("confirmed releases are forgotten after a day, and no request of that age can be committed", async () => {
     const dayMs = 86_400_000;
-    const [late, old, young, open] = ["late", "old", "young", "open"].map((token) => grant([line({ token })]));
+    const [late, old, young, open] = ["late", "old", "young", "open"].map((token) => grant([allocation({ token })]));
     assert.ok(late && old && young && open);
     await commit(old, young, open);
     await store.ledger.release([releaseOf({ token: "old" }), releaseOf({ token: "open" })], NOW - dayMs - 1);
     await store.ledger.release([releaseOf({ token: "young" })], NOW - dayMs);
-    const ref = ({ lines: [first], fence }: LedgerGrant) => ({ pool: POOL, token: first?.token ?? "", fence });
+    const ref = ({ allocations: [first], fence }: LedgerGrant) => ({ pool: POOL, token: first?.token ?? "", fence });
     await store.ledger.confirmReleases([ref(old), ref(young)]);
     assert.deepEqual([await store.ledger.pruneReleases(NOW), await store.ledger.pruneReleases(NOW)], [1, 0]);
     const rows = await db.query<{ token: string }>("select token from allocations order by token");
@@ -286,14 +291,14 @@ onEachDatabase((openDb) => {
   });
 
   test("a lowered quota blocks new grants until use falls below it, and takes nothing away", async () => {
-    await commit(grant([line({ token: "a", amount: 6 })]));
+    await commit(grant([allocation({ token: "a", amount: 6 })]));
     await store.pools.register(poolChange({ quota: 3 }), { version: 0, actor: "admin" });
     assert.equal(await used(pool), 6);
-    const [outcome] = await commit(grant([line({ token: "b" })]));
+    const [outcome] = await commit(grant([allocation({ token: "b" })]));
     assert.ok(outcome?.kind === "over");
     assert.deepEqual([outcome.violation.used, outcome.violation.limit], [6, 3]);
     await store.ledger.release([releaseOf({ token: "a" })], NOW);
-    assert.deepEqual(await kinds(grant([line({ token: "b", amount: 3 })])), ["committed"]);
+    assert.deepEqual(await kinds(grant([allocation({ token: "b", amount: 3 })])), ["committed"]);
   });
 
   /** Creates two queues below `all`. Each guarantees itself the part that it does not lend. */
@@ -309,7 +314,7 @@ onEachDatabase((openDb) => {
 
   test("a queue borrows the tokens that others lend, up to its borrowing limit, and returns them", async () => {
     await tree();
-    const of = (token: string, queue: string, amount: number) => grant([line({ token, queue, amount })]);
+    const of = (token: string, queue: string, amount: number) => grant([allocation({ token, queue, amount })]);
     assert.deepEqual(await kinds(of("a", "left", 8)), ["over"], "the limit is nominal 4 plus borrowing 3");
     assert.deepEqual(await kinds(of("a", "left", 7)), ["committed"], "the lent parts are 3 and 3");
     assert.equal(await used({ kind: "queue", pool: POOL, queue: "all" }), 6);
@@ -337,10 +342,17 @@ onEachDatabase((openDb) => {
       const job = newJob();
       await store.intake.createJob({ job, sent: sentOf(job), requestId: "" });
       const planned = plannedFor(job);
-      const { lines, fence } = grant([
-        line({ pool: FLAVOR, token: job.uid, amount, queue: "research", leaseMs: null }),
+      const { allocations, fence } = grant([
+        allocation({ pool: FLAVOR, token: job.uid, amount, queue: "research", leaseMs: null }),
       ]);
-      return store.planner.recordAdmission({ planned, lines, fence, quotaEpoch: epoch, plannerEpoch, nowMs: NOW });
+      return store.planner.recordAdmission({
+        planned,
+        allocations,
+        fence,
+        quotaEpoch: epoch,
+        plannerEpoch,
+        nowMs: NOW,
+      });
     };
     assert.equal(await admit(4), "refusedByLedger");
     assert.equal(await admit(3), "recorded");
@@ -350,16 +362,16 @@ onEachDatabase((openDb) => {
     const plannerEpoch = await takePlannerLease(store, "p1");
     const job = newJob(changes);
     await store.intake.createJob({ job, sent: sentOf(job), requestId: "" });
-    const { lines, fence } = grant([
-      line({ pool: FLAVOR, token: job.uid, amount: 4, queue: "research", leaseMs: null }),
+    const { allocations, fence } = grant([
+      allocation({ pool: FLAVOR, token: job.uid, amount: 4, queue: "research", leaseMs: null }),
     ]);
-    const record = { planned: plannedFor(job), lines, fence, quotaEpoch: epoch, plannerEpoch, nowMs: NOW };
+    const record = { planned: plannedFor(job), allocations, fence, quotaEpoch: epoch, plannerEpoch, nowMs: NOW };
     assert.equal(await store.planner.recordAdmission(record), "recorded");
     return job;
   }
 
   test("a forced release is audited with actor and reason, and refuses to end a job's live admission", async () => {
-    await commit(grant([line()]));
+    await commit(grant([allocation()]));
     const job = await admitted();
     const by = { reason: "stuck", actor: "oncall" };
     assert.deepEqual(await store.pools.forceRelease({ pool: FLAVOR, token: job.uid, ...by }), {
@@ -388,7 +400,7 @@ onEachDatabase((openDb) => {
   });
 
   test("a check finds wrong sums and rows without a holder, and a repair corrects both", async () => {
-    await commit(grant([line({ amount: 4 })]));
+    await commit(grant([allocation({ amount: 4 })]));
     const job = await admitted();
     assert.deepEqual(await store.pools.check(null), { sums: [], orphans: [] });
     await db.query("update allocation_sums set used = 7 where pool = $1 and scope = 'namespace'", [POOL]);
@@ -411,7 +423,7 @@ onEachDatabase((openDb) => {
   });
 
   test("a release and a raised epoch restore the sums that a program of the previous version left out", async () => {
-    await commit(grant([line({ token: "a", amount: 2 })]), grant([line({ token: "b", amount: 3 })]));
+    await commit(grant([allocation({ token: "a", amount: 2 })]), grant([allocation({ token: "b", amount: 3 })]));
     await db.query("update allocation_sums set used = 1 where scope = 'project'");
     await store.ledger.release([releaseOf({ token: "a" })], NOW);
     assert.equal(await agrees(store), true);

@@ -37,10 +37,10 @@ onEachDatabase((openDb) => {
   test("an admission in no cluster is stored with an empty cluster, as older programs read it", async () => {
     const job = newJob({ name: "train" });
     await store.intake.createJob({ job, sent: sentOf(job), requestId: "" });
-    const planned = { ...plannedFor(job), cluster: null, lines: [] };
+    const planned = { ...plannedFor(job), cluster: null, allocations: [] };
     const plannerEpoch = await takePlannerLease(store, "p1");
     const { epoch } = await raiseQuotaEpoch(store);
-    const record = { planned, lines: [], fence: null, quotaEpoch: epoch, plannerEpoch, nowMs: NOW + 1 };
+    const record = { planned, allocations: [], fence: null, quotaEpoch: epoch, plannerEpoch, nowMs: NOW + 1 };
     assert.equal(await store.planner.recordAdmission(record), "recorded");
     const stored = await db.query(STORED_CLUSTERS, [job.uid]);
     assert.deepEqual(stored, [{ of_job: "", of_admission: "", in_log: "", previous: "" }]);
@@ -63,13 +63,13 @@ onEachDatabase((openDb) => {
     assert.deepEqual(snapshot.waiting, [job]);
     assert.equal(snapshot.quotaEpoch, epoch);
     const planned = plannedFor(job);
-    const lines = planned.lines.map((line) => ({
-      ...line,
+    const allocations = planned.allocations.map((allocation) => ({
+      ...allocation,
       ...NO_LIMIT,
       token: `job/${job.uid}/admission/1/step/0/${plannerEpoch}`,
     }));
     const fence = (BigInt(epoch) << 32n) + 1n;
-    const record = { planned, lines, fence, quotaEpoch: epoch, plannerEpoch, nowMs: NOW + 1 };
+    const record = { planned, allocations, fence, quotaEpoch: epoch, plannerEpoch, nowMs: NOW + 1 };
     assert.equal(await planner.recordAdmission(record), "recorded");
 
     const buckets = await worker.takeBuckets("w1");
@@ -115,7 +115,7 @@ onEachDatabase((openDb) => {
     });
     assert.equal(await worker.record(second.job, released, lease, NOW + 6), "recorded");
     const unconfirmed = await store.ledger.unconfirmedReleases("default", 10);
-    assert.deepEqual(unconfirmed, [{ pool: lines[0]?.pool, token: lines[0]?.token, fence }]);
+    assert.deepEqual(unconfirmed, [{ pool: allocations[0]?.pool, token: allocations[0]?.token, fence }]);
     await store.ledger.confirmReleases(unconfirmed);
     assert.deepEqual(await store.ledger.unconfirmedReleases("default", 10), []);
     assert.deepEqual((await planner.snapshot()).sums, []);

@@ -7,7 +7,7 @@ import { queueLimitsOf } from "../../src/core/quota/tree.ts";
 import { onEachDatabase } from "../support/databases.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 import { FLAVOR, NOW, newJob, sentOf } from "./jobs.ts";
-import { freshLedger, line, poolChange } from "./ledger-fixture.ts";
+import { allocation, freshLedger, poolChange } from "./ledger-fixture.ts";
 
 onEachDatabase((openDb) => {
   let db: Db;
@@ -22,8 +22,8 @@ onEachDatabase((openDb) => {
 
   const quota = { flavor: FLAVOR, resource: "nvidia.com/gpu" };
 
-  async function hold(amount: number, of: Parameters<typeof line>[0] = {}): Promise<void> {
-    const made = ledger.grant([line({ pool: FLAVOR, token: `t${amount}`, amount, ...of })]);
+  async function hold(amount: number, of: Parameters<typeof allocation>[0] = {}): Promise<void> {
+    const made = ledger.grant([allocation({ pool: FLAVOR, token: `t${amount}`, amount, ...of })]);
     const [outcome] = await ledger.store.ledger.commit("default", ledger.epoch, [made], NOW);
     assert.equal(outcome?.kind, "committed");
   }

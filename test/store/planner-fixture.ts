@@ -27,8 +27,8 @@ export async function freshPlanner(db: Db) {
     admit(planned: PlannedAdmission, of: { readonly amount?: number } = {}) {
       fences += 1n;
       const token = `job/${planned.jobUid}/admission/${planned.admission}/${fences}`;
-      const lines = planned.lines.map((line) => ({ ...line, ...NO_LIMIT, token, ...of }));
-      const record = { planned, lines, fence: fences, quotaEpoch, plannerEpoch, nowMs: NOW + 1 };
+      const allocations = planned.allocations.map((allocation) => ({ ...allocation, ...NO_LIMIT, token, ...of }));
+      const record = { planned, allocations, fence: fences, quotaEpoch, plannerEpoch, nowMs: NOW + 1 };
       return store.planner.recordAdmission(record);
     },
     async load(uid: string): Promise<Job> {

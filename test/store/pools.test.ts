@@ -5,7 +5,7 @@ import type { PoolChange } from "../../src/core/quota/pools.ts";
 import { onEachDatabase } from "../support/databases.ts";
 import { freshStore, raiseQuotaEpoch, type TestStore, takePlannerLease } from "./db.ts";
 import { FLAVOR, NOW, newJob, plannedFor, sentOf } from "./jobs.ts";
-import { caller, line, POOL, poolChange, releaseOf } from "./ledger-fixture.ts";
+import { allocation, caller, POOL, poolChange, releaseOf } from "./ledger-fixture.ts";
 
 onEachDatabase((openDb) => {
   let db: Db;
@@ -174,11 +174,14 @@ onEachDatabase((openDb) => {
   test("pools are listed by name, in pages, with their use", async () => {
     for (const name of ["ex:a", "ex:b", "ex:c", "other"]) await register({ name, quota: 5 });
     const { epoch } = await raiseQuotaEpoch(store);
-    const lines = [line({ pool: "ex:b", token: "x", amount: 2 }), line({ pool: "ex:b", token: "y", amount: 1 })];
+    const allocations = [
+      allocation({ pool: "ex:b", token: "x", amount: 2 }),
+      allocation({ pool: "ex:b", token: "y", amount: 1 }),
+    ];
     await store.ledger.commit(
       "default",
       epoch,
-      [{ lines, holder: caller("c"), fence: (BigInt(epoch) << 32n) + 1n }],
+      [{ allocations, holder: caller("c"), fence: (BigInt(epoch) << 32n) + 1n }],
       NOW,
     );
     const first = await store.pools.list({ prefix: "ex:", pageSize: 2, after: null });
@@ -199,9 +202,9 @@ onEachDatabase((openDb) => {
   async function withAllocations() {
     await register({ quota: 100 });
     const { epoch } = await raiseQuotaEpoch(store);
-    const commit = (at: number, nowMs: number, of: Parameters<typeof line>[0], holder = "flyte") => {
+    const commit = (at: number, nowMs: number, of: Parameters<typeof allocation>[0], holder = "flyte") => {
       const fence = (BigInt(epoch) << 32n) + BigInt(at + 1);
-      const grant = { lines: [line({ token: `t${at}`, ...of })], holder: caller(holder), fence };
+      const grant = { allocations: [allocation({ token: `t${at}`, ...of })], holder: caller(holder), fence };
       return store.ledger.commit("default", epoch, [grant], nowMs);
     };
     await commit(1, NOW + 3, { project: "p", namespace: "a" });
@@ -212,9 +215,9 @@ onEachDatabase((openDb) => {
     const plannerEpoch = await takePlannerLease(store, "p1");
     const job = newJob({ name: "train" });
     await store.intake.createJob({ job, sent: sentOf(job), requestId: "" });
-    const lines = [line({ pool: FLAVOR, token: "job", amount: 4, queue: "research", leaseMs: null })];
+    const allocations = [allocation({ pool: FLAVOR, token: "job", amount: 4, queue: "research", leaseMs: null })];
     const fence = (BigInt(epoch) << 32n) + 99n;
-    const record = { planned: plannedFor(job), lines, fence, quotaEpoch: epoch, plannerEpoch, nowMs: NOW + 9 };
+    const record = { planned: plannedFor(job), allocations, fence, quotaEpoch: epoch, plannerEpoch, nowMs: NOW + 9 };
     assert.equal(await store.planner.recordAdmission(record), "recorded");
     return job;
   }

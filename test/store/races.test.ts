@@ -26,14 +26,14 @@ onPostgres((openDb) => {
     ({ store, plannerEpoch, submit, admit, load } = await freshPlanner(db));
   });
 
-  /** The ledger's own sum of a queue, and the sum of its live lines, which it must equal. */
+  /** The ledger's own sum of a queue, and the sum of its live allocations, which it must equal. */
   async function sums() {
-    const [row] = await db.query<{ sum: number; pool: number; lines: number }>(`
+    const [row] = await db.query<{ sum: number; pool: number; allocations: number }>(`
       select coalesce((select used from allocation_sums where scope = 'queue' and pool = '${FLAVOR}'), 0)::int as sum,
              coalesce((select used from allocation_sums where scope = 'pool' and pool = '${FLAVOR}'), 0)::int as pool,
-             (select coalesce(sum(amount), 0)::int from allocations where released_ms is null) as lines`);
+             (select coalesce(sum(amount), 0)::int from allocations where released_ms is null) as allocations`);
     assert.ok(row);
-    assert.deepEqual([row.sum, row.pool], [row.lines, row.lines]);
+    assert.deepEqual([row.sum, row.pool], [row.allocations, row.allocations]);
     return row.sum;
   }
 

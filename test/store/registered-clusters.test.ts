@@ -115,6 +115,6 @@ onEachDatabase((openDb) => {
     const { epoch: quotaEpoch } = await raiseQuotaEpoch(store);
     const found = (await store.planner.snapshot()).clusters.find(({ name }) => name === "south");
     const planned = plannedFor(job, { cluster: "south", admissionCounter: found?.admissionCounter ?? -1 });
-    return { job, planned, lines: [], fence: null, quotaEpoch, plannerEpoch, nowMs: NOW + 1 };
+    return { job, planned, allocations: [], fence: null, quotaEpoch, plannerEpoch, nowMs: NOW + 1 };
   }
 });

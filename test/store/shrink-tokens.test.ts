@@ -58,8 +58,13 @@ onEachDatabase((openDb) => {
     });
     fences += 1n;
     const token = `job/${uid}/admission/1/step/${job.version}/${plannerEpoch}`;
-    const lines = planned.lines.map((line) => ({ ...line, ...NO_LIMIT, token, amount: workers - held }));
-    const record = { planned, lines, fence: fences, quotaEpoch, plannerEpoch, nowMs: NOW };
+    const allocations = planned.allocations.map((allocation) => ({
+      ...allocation,
+      ...NO_LIMIT,
+      token,
+      amount: workers - held,
+    }));
+    const record = { planned, allocations, fence: fences, quotaEpoch, plannerEpoch, nowMs: NOW };
     assert.equal(await store.planner.recordAdmission(record), "recorded");
   }
 
@@ -152,9 +157,9 @@ onEachDatabase((openDb) => {
   test("tokens that the job requested while it runs do not belong to members, and stay", async () => {
     await growTo(6, 0);
     fences += 1n;
-    const taken = { ...plannedFor(await load()).lines[0], ...NO_LIMIT, token: "licence", amount: 2 };
+    const taken = { ...plannedFor(await load()).allocations[0], ...NO_LIMIT, token: "licence", amount: 2 };
     const holder = { kind: "admission" as const, jobUid: uid, admission: 1 };
-    const grant = { lines: [taken as never], holder, fence: fences };
+    const grant = { allocations: [taken as never], holder, fence: fences };
     assert.deepEqual(await store.ledger.commit("default", quotaEpoch, [grant], NOW), [{ kind: "committed" }]);
     await shrinkTo(1);
     assert.deepEqual(await held(), [

@@ -4,13 +4,13 @@ import type { Db } from "../../src/adapters/store/db/db.ts";
 import type { BucketLease } from "../../src/core/job/bucket.ts";
 import { bucketOf } from "../../src/core/job/bucket.ts";
 import type { Job } from "../../src/core/job/job.ts";
-import type { AllocationLine } from "../../src/core/quota/counters.ts";
+import type { Allocation } from "../../src/core/quota/counters.ts";
 import type { LedgerGrant } from "../../src/core/quota/ledger.ts";
 import type { Decision } from "../../src/core/reconcile/decision.ts";
 import { onEachDatabase, onPostgres } from "../support/databases.ts";
 import { type TestStore, takePlannerLease } from "./db.ts";
 import { NOW, newJob, plannedFor, sentOf } from "./jobs.ts";
-import { freshLedger, line, POOL, releaseOf } from "./ledger-fixture.ts";
+import { allocation, freshLedger, POOL, releaseOf } from "./ledger-fixture.ts";
 
 /** A ledger and an admitted job. Worker `w1` holds the job's bucket, and a plugin requests tokens for the job. */
 async function jobAtWork(db: Db) {
@@ -18,9 +18,9 @@ async function jobAtWork(db: Db) {
   const plannerEpoch = await takePlannerLease(store, "p1");
   const job = newJob();
   await store.intake.createJob({ job, sent: sentOf(job), requestId: "" });
-  const planned = { ...plannedFor(job), lines: [] };
+  const planned = { ...plannedFor(job), allocations: [] };
   const fence = BigInt(epoch) << 32n;
-  const record = { planned, lines: [], fence, quotaEpoch: epoch, plannerEpoch, nowMs: NOW };
+  const record = { planned, allocations: [], fence, quotaEpoch: epoch, plannerEpoch, nowMs: NOW };
   assert.equal(await store.planner.recordAdmission(record), "recorded");
   const bucket = bucketOf(job.uid);
   const [lease] = await store.worker.takeBuckets("w1", [bucket]);
@@ -36,8 +36,8 @@ async function jobAtWork(db: Db) {
   };
 }
 
-function own(token: string): AllocationLine {
-  return line({ token, leaseMs: null });
+function own(token: string): Allocation {
+  return allocation({ token, leaseMs: null });
 }
 
 /** Makes the record that releases the tokens of the job's admission. */

@@ -5,7 +5,7 @@ import type { LedgerGrant } from "../../src/core/quota/ledger.ts";
 import { onEachDatabase } from "../support/databases.ts";
 import type { TestStore } from "./db.ts";
 import { NOW } from "./jobs.ts";
-import { agrees, caller, freshLedger, line, POOL, releaseOf } from "./ledger-fixture.ts";
+import { agrees, allocation, caller, freshLedger, POOL, releaseOf } from "./ledger-fixture.ts";
 
 onEachDatabase((openDb) => {
   let db: Db;
@@ -28,12 +28,12 @@ onEachDatabase((openDb) => {
     store.ledger.bury("default", [releaseOf({ token: "t1", ...of })], NOW);
 
   test("a grant that arrives after its release is refused for good; the next grant is not", async () => {
-    const [late, fresh] = [grant([line(), line({ token: "t2" })]), grant([line()])];
+    const [late, fresh] = [grant([allocation(), allocation({ token: "t2" })]), grant([allocation()])];
     assert.deepEqual(await bury(), [{ kind: "notHeld" }]);
     assert.deepEqual(await kinds(late, late, fresh), ["gone", "gone", "committed"]);
     assert.deepEqual(await kinds(late), ["gone"]);
     assert.deepEqual(await store.ledger.tombstones("default", 9), []);
-    const live = await store.ledger.findLive([line(), line({ token: "t2" })]);
+    const live = await store.ledger.findLive([allocation(), allocation({ token: "t2" })]);
     assert.deepEqual(
       live.map(({ fence }) => fence),
       [fresh.fence],
@@ -50,14 +50,14 @@ onEachDatabase((openDb) => {
   });
 
   test("a held token is released and leaves no tombstone", async () => {
-    const made = grant([line()]);
+    const made = grant([allocation()]);
     assert.deepEqual(await kinds(made), ["committed"]);
     assert.deepEqual(
       (await bury()).map(({ kind }) => kind),
       ["released"],
     );
     assert.deepEqual(await store.ledger.tombstones("default", 9), []);
-    assert.deepEqual(await kinds(grant([line()])), ["committed"]);
+    assert.deepEqual(await kinds(grant([allocation()])), ["committed"]);
     assert.deepEqual(await bury({ holder: caller("other") }), [{ kind: "otherHolder", holder: caller("flyte") }]);
   });
 
@@ -70,7 +70,7 @@ onEachDatabase((openDb) => {
   for (const [name, of] of Object.entries(others)) {
     test(`a tombstone of ${name} refuses no grant`, async () => {
       await bury(of);
-      assert.deepEqual(await kinds(grant([line()])), ["committed"]);
+      assert.deepEqual(await kinds(grant([allocation()])), ["committed"]);
       assert.equal((await store.ledger.tombstones("default", 9)).length, 1);
     });
   }
@@ -80,7 +80,7 @@ onEachDatabase((openDb) => {
     const raised = await store.ledger.raiseEpoch("default", null);
     assert.ok(raised.kind === "raised");
     epoch = raised.epoch;
-    const again = { ...grant([line()]), fence: (BigInt(epoch) << 32n) + 1n };
+    const again = { ...grant([allocation()]), fence: (BigInt(epoch) << 32n) + 1n };
     assert.deepEqual(await kinds(again), ["gone"]);
   });
 
@@ -102,7 +102,7 @@ onEachDatabase((openDb) => {
     assert.equal(second?.atMs, NOW + 1);
     await store.ledger.forgetTombstones("default", second === undefined ? [] : [second]);
     assert.deepEqual(await store.ledger.tombstones("default", 9), []);
-    assert.deepEqual(await kinds(grant([line()])), ["committed"]);
+    assert.deepEqual(await kinds(grant([allocation()])), ["committed"]);
     await bury({ token: "old" });
     await store.ledger.bury("default", [releaseOf({ token: "new" })], NOW + 3_600_001);
     assert.deepEqual(

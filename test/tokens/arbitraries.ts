@@ -1,6 +1,6 @@
 import fc from "fast-check";
-import type { AllocationLine, Holder, Limits } from "../../src/core/quota/counters.ts";
-import { tokenKey } from "../../src/core/quota/lines.ts";
+import { tokenKey } from "../../src/core/quota/allocations.ts";
+import type { Allocation, Holder, Limits } from "../../src/core/quota/counters.ts";
 
 const MAX = Number.MAX_SAFE_INTEGER;
 
@@ -25,7 +25,7 @@ export const holder: fc.Arbitrary<Holder> = fc.oneof(
 );
 const leaseMs = oneOf(null, 1_000, 3_000);
 
-export const line: fc.Arbitrary<AllocationLine> = record({
+export const allocation: fc.Arbitrary<Allocation> = record({
   pool,
   token: fc.nat(5).map((at) => `t${at}`),
   amount: fc.oneof(
@@ -43,7 +43,7 @@ export const rest = fc.oneof(
   { weight: 6, arbitrary: fc.integer({ min: 1, max: 4 }) },
   { weight: 1, arbitrary: oneOf(MAX - 2, MAX) },
 );
-export const lines = fc.uniqueArray(line, { minLength: 1, maxLength: 3, selector: tokenKey });
+export const allocations = fc.uniqueArray(allocation, { minLength: 1, maxLength: 3, selector: tokenKey });
 
 const limit = fc.oneof({ weight: 5, arbitrary: fc.nat(14) }, { weight: 1, arbitrary: fc.constant(MAX) });
 const maybe = fc.oneof({ weight: 3, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: fc.nat(8) });
@@ -98,8 +98,8 @@ export const waiter = oneOf("w0", "w1", "w2", "w\uffff", "w\u{1f600}", '"');
 export const priority = mostly(4, 0, -1, 1, 2 ** 31 - 1, -(2 ** 31));
 export const sinceMs = oneOf(0, 5, 5_000_000_000_000);
 
-export const stand = record({ waiter, holder, lines, priority, sinceMs, grants: fc.boolean() }).map((of) =>
-  of.grants ? { ...of, lines: of.lines.slice(0, 1) } : of,
+export const stand = record({ waiter, holder, allocations, priority, sinceMs, grants: fc.boolean() }).map((of) =>
+  of.grants ? { ...of, allocations: of.allocations.slice(0, 1) } : of,
 );
 
 export const tick = record({

@@ -68,15 +68,15 @@ async function run(domain: QuotaDomain, op: Op): Promise<string | null> {
   try {
     if (op.do === "allocate") {
       const scope = { project: "p", namespace: "n", queue: null, caps: { project: null, namespace: null } };
-      const lines = [{ pool: POOL, token, amount, leaseMs: LEASE_MS, ...scope }];
-      return (await allocate(domain, { lines, holder: HOLDER, priority: 0 })).kind;
+      const allocations = [{ pool: POOL, token, amount, leaseMs: LEASE_MS, ...scope }];
+      return (await allocate(domain, { allocations, holder: HOLDER, priority: 0 })).kind;
     }
     if (op.do === "release") {
       const [answer] = await release(domain, [{ pool: POOL, token, holder: HOLDER, project: null, namespace: null }]);
       return answer?.kind ?? null;
     }
     if (op.do === "shrink") return await shrink(domain, { pool: POOL, token, amount });
-    const [answer] = await renew(domain, { holder: HOLDER, lines: [{ pool: POOL, token, leaseMs: LEASE_MS }] });
+    const [answer] = await renew(domain, { holder: HOLDER, allocations: [{ pool: POOL, token, leaseMs: LEASE_MS }] });
     return answer?.kind ?? null;
   } catch (error) {
     if (error instanceof UnavailableError) return null;

@@ -69,9 +69,9 @@ async function world() {
 type World = Awaited<ReturnType<typeof world>>;
 
 function ask(domain: QuotaDomain, holder: Holder = FLYTE): Promise<string> {
-  const line = { pool: POOL, token: "t", amount: 4, leaseMs: 60_000, queue: null };
-  const lines = [{ ...line, project: "p", namespace: "n", caps: { project: null, namespace: null } }];
-  return allocate(domain, { lines, holder, priority: 0 }).then(
+  const allocation = { pool: POOL, token: "t", amount: 4, leaseMs: 60_000, queue: null };
+  const allocations = [{ ...allocation, project: "p", namespace: "n", caps: { project: null, namespace: null } }];
+  return allocate(domain, { allocations, holder, priority: 0 }).then(
     ({ kind }) => kind,
     (error: unknown) => {
       if (error instanceof UnavailableError) return "unavailable";

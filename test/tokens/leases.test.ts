@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach, test } from "node:test";
 import type { Db } from "../../src/adapters/store/db/db.ts";
-import type { AllocateLine } from "../../src/core/quota/calls.ts";
+import type { RequestedAllocation } from "../../src/core/quota/calls.ts";
 import { UnavailableError } from "../../src/runtime/unavailable-error.ts";
 import { freshStore } from "../store/db.ts";
 import { openMemoryDb } from "../support/databases.ts";
-import { line, NO_WISHES, POOL, renewals } from "./manager.ts";
+import { allocation, NO_WISHES, POOL, renewals } from "./manager.ts";
 import { type VirtualServer, VirtualServers } from "./virtual-servers.ts";
 
 const SECOND_MS = 1_000;
@@ -38,10 +38,10 @@ const holds = (token = "t1", pool = POOL) => world.holds(token, pool);
 const register = (wishes: Partial<Parameters<VirtualServer["manager"]["registerPool"]>[0]>) =>
   world.time.during(front.manager.registerPool({ name: POOL, ...NO_WISHES, ...wishes }, 0, "admin"));
 
-const allocate = (overrides: Partial<AllocateLine> = {}, holder = "flyte") =>
-  world.time.during(front.manager.allocate({ lines: [line(overrides)], holder, priority: 0 }));
+const allocate = (overrides: Partial<RequestedAllocation> = {}, holder = "flyte") =>
+  world.time.during(front.manager.allocate({ allocations: [allocation(overrides)], holder, priority: 0 }));
 
-async function granted(overrides: Partial<AllocateLine> = {}) {
+async function granted(overrides: Partial<RequestedAllocation> = {}) {
   const answer = await allocate(overrides);
   assert.ok(answer.kind === "granted", answer.kind);
   return answer;
@@ -52,7 +52,7 @@ async function renew(of: Parameters<typeof renewals>[1] = {}, at = front) {
   return answer;
 }
 
-const asked = (seconds: number): AllocateLine["lease"] => ({ kind: "asked", ms: seconds * SECOND_MS });
+const asked = (seconds: number): RequestedAllocation["lease"] => ({ kind: "asked", ms: seconds * SECOND_MS });
 const expired = () => back.reported.filter(({ event }) => event === "expired").map(({ facts }) => facts);
 
 test("a holder without renewals loses its token, and others get the room; a holder that renews keeps it", async () => {
@@ -180,11 +180,11 @@ test("a job's tokens never lapse, even after a failover", async () => {
   const { epochs, counters } = await front.domain();
   const epoch = await epochs.openEpoch(0);
   const holder = { kind: "admission" as const, jobUid: "0198c5c0-0000-7000-8000-000000000001", admission: 1 };
-  const lines = [{ ...line({ token: "gang" }), leaseMs: null }];
-  const grant = await counters.grant({ epoch, holder, lines, priority: 0, waiter: null });
+  const allocations = [{ ...allocation({ token: "gang" }), leaseMs: null }];
+  const grant = await counters.grant({ epoch, holder, allocations, priority: 0, waiter: null });
   assert.ok(grant.kind === "granted");
   const { fence } = grant;
-  await world.store.ledger.commit("default", epoch, [{ lines, holder, fence }], front.clock.nowMs());
+  await world.store.ledger.commit("default", epoch, [{ allocations, holder, fence }], front.clock.nowMs());
   await granted();
   await pass(300);
   world.counters.lose();
@@ -198,9 +198,9 @@ test("a lease longer than its pool allows is refused, and a renewal with one suc
   await granted({ pool: "ex:short" });
   await granted();
   await pass(30);
-  const lines = [POOL, "ex:nothing", "ex:short"].map((pool) => ({ pool, token: "t1" }));
-  const refused = front.manager.renew({ holder: "flyte", lines, leaseMs: 61 * SECOND_MS });
-  assert.deepEqual(await world.time.during(refused), { kind: "leaseTooLong", line: 2, maxLeaseMs: 60_000 });
+  const tokens = [POOL, "ex:nothing", "ex:short"].map((pool) => ({ pool, token: "t1" }));
+  const refused = front.manager.renew({ holder: "flyte", tokens, leaseMs: 61 * SECOND_MS });
+  assert.deepEqual(await world.time.during(refused), { kind: "leaseTooLong", index: 2, maxLeaseMs: 60_000 });
   await pass(28);
   assert.deepEqual([await holds(), await holds("t1", "ex:short")], [true, true]);
   await pass(4);
@@ -209,8 +209,8 @@ test("a lease longer than its pool allows is refused, and a renewal with one suc
 
 test("in a pool without a default lease, a token lapses only if its request set a lease", async () => {
   await register({ defaultLeaseMs: 0 });
-  const { lines } = await granted();
-  assert.equal(lines[0]?.expireTimeMs, null);
+  const { allocations } = await granted();
+  assert.equal(allocations[0]?.expireTimeMs, null);
   await granted({ token: "t2", lease: asked(30) });
   await pass(300);
   assert.deepEqual([await holds("t1"), await holds("t2")], [true, false]);

@@ -1,6 +1,6 @@
+import { AMOUNT_MAX } from "../../src/core/quota/allocations.ts";
 import type { Limits } from "../../src/core/quota/counters.ts";
 import { TOKENS_MAX, WAITERS_MAX } from "../../src/core/quota/limits.ts";
-import { AMOUNT_MAX } from "../../src/core/quota/lines.ts";
 
 export type Ceiling = { readonly queue: string; readonly pool: string; readonly limit: number };
 

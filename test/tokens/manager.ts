@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { inProcessCounters } from "../../src/adapters/counters/in-process/in-process-counters.ts";
-import type { AllocateLine } from "../../src/core/quota/calls.ts";
+import type { RequestedAllocation } from "../../src/core/quota/calls.ts";
 import type { Counters } from "../../src/core/quota/counters.ts";
 import type { QuotaEvents } from "../../src/core/quota/events.ts";
 import type { Clock } from "../../src/runtime/clock.ts";
@@ -83,7 +83,7 @@ export type TestManager = ReturnType<typeof startManager>;
 
 export const POOL = "ex:slots";
 
-export function line(overrides: Partial<AllocateLine> = {}): AllocateLine {
+export function allocation(overrides: Partial<RequestedAllocation> = {}): RequestedAllocation {
   return {
     pool: POOL,
     token: "t1",
@@ -102,9 +102,9 @@ export async function renewals(
   at: TestManager,
   of: { readonly holder?: string; readonly tokens?: readonly string[]; readonly leaseMs?: number } = {},
 ) {
-  const { holder = "flyte", tokens = ["t1"], leaseMs = null } = of;
-  const lines = tokens.map((token) => ({ pool: POOL, token }));
-  const answers = await at.manager.renew({ holder, lines, leaseMs });
+  const { holder = "flyte", tokens: names = ["t1"], leaseMs = null } = of;
+  const tokens = names.map((token) => ({ pool: POOL, token }));
+  const answers = await at.manager.renew({ holder, tokens, leaseMs });
   if ("kind" in answers) assert.fail(answers.kind);
   return answers;
 }

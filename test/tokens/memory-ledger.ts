@@ -1,4 +1,5 @@
-import type { HeldToken, LedgerRow, Limits, LineRef } from "../../src/core/quota/counters.ts";
+import { holderKey, tokenKey } from "../../src/core/quota/allocations.ts";
+import type { AllocationRef, HeldToken, LedgerRow, Limits } from "../../src/core/quota/counters.ts";
 import { firstViolation } from "../../src/core/quota/decide.ts";
 import type {
   CommitOutcome,
@@ -8,7 +9,6 @@ import type {
   Tombstone,
 } from "../../src/core/quota/ledger.ts";
 import { limitBook } from "../../src/core/quota/limits.ts";
-import { holderKey, tokenKey } from "../../src/core/quota/lines.ts";
 import { Sums } from "../../src/core/quota/sums.ts";
 import type { DomainLedger } from "../../src/tokens/ports.ts";
 
@@ -54,22 +54,22 @@ export class MemoryLedger implements DomainLedger {
 
   commitOne(epoch: number, grant: LedgerGrant): CommitOutcome {
     if (epoch !== this.epoch) return { kind: "epochMoved" };
-    const own = grant.lines.map((line) => this.#rowOf({ ...line, fence: grant.fence }));
+    const own = grant.allocations.map((allocation) => this.#rowOf({ ...allocation, fence: grant.fence }));
     if (own.some((row) => row?.released)) return { kind: "gone" };
-    for (const line of grant.lines) {
-      const live = this.live.find((row) => tokenKey(row) === tokenKey(line));
-      if (live === undefined || (live.fence === grant.fence && live.amount === line.amount)) continue;
+    for (const allocation of grant.allocations) {
+      const live = this.live.find((row) => tokenKey(row) === tokenKey(allocation));
+      if (live === undefined || (live.fence === grant.fence && live.amount === allocation.amount)) continue;
       const { pool, token, holder, amount, fence } = live;
       return { kind: "taken", pool, token, holder, amount, fence };
     }
     if (own.every((row) => row !== undefined)) return { kind: "committed" };
     if (this.#isBuried(grant)) return { kind: "gone" };
     const book = limitBook(this.#limits());
-    const found = firstViolation(grant.lines, { usedOf: this.#sums().usedOf, book });
+    const found = firstViolation(grant.allocations, { usedOf: this.#sums().usedOf, book });
     if (found !== null) return { kind: "over", violation: found.violation };
-    for (const { caps: _caps, ...line } of grant.lines) {
+    for (const { caps: _caps, ...allocation } of grant.allocations) {
       this.rows.push({
-        ...line,
+        ...allocation,
         holder: grant.holder,
         fence: grant.fence,
         released: false,
@@ -110,8 +110,8 @@ export class MemoryLedger implements DomainLedger {
       const row = this.#rowOf(token);
       if (row !== undefined) return row.released ? "gone" : "live";
       const { pool, amount, project, namespace, queue, leaseMs, holder, fence } = token;
-      const line = { pool, token: token.token, amount, project, namespace, queue, leaseMs, holder, fence };
-      this.rows.push({ ...line, released: true, confirmed: false, shrunk: false });
+      const allocation = { pool, token: token.token, amount, project, namespace, queue, leaseMs, holder, fence };
+      this.rows.push({ ...allocation, released: true, confirmed: false, shrunk: false });
       return "voided";
     });
 
@@ -158,30 +158,30 @@ export class MemoryLedger implements DomainLedger {
       return { kind: "otherHolder", holder: row.holder };
     }
     row.released = true;
-    return { kind: "released", ref: row, line: row };
+    return { kind: "released", ref: row, allocation: row };
   }
 
   /** Deletes the tombstones that refuse a grant and voids it. Returns false if there is none. */
   #isBuried(grant: LedgerGrant): boolean {
     const found = this.#tombstones.filter((one) =>
-      grant.lines.some(
-        (line) =>
-          tokenKey(line) === tokenKey(one) &&
+      grant.allocations.some(
+        (allocation) =>
+          tokenKey(allocation) === tokenKey(one) &&
           holderKey(one.holder) === holderKey(grant.holder) &&
-          (one.project ?? line.project) === line.project &&
-          (one.namespace ?? line.namespace) === line.namespace,
+          (one.project ?? allocation.project) === allocation.project &&
+          (one.namespace ?? allocation.namespace) === allocation.namespace,
       ),
     );
     if (found.length === 0) return false;
     this.#tombstones = this.#tombstones.filter((one) => !found.includes(one));
-    for (const { caps: _caps, ...line } of grant.lines) {
+    for (const { caps: _caps, ...allocation } of grant.allocations) {
       const { holder, fence } = grant;
-      this.rows.push({ ...line, holder, fence, released: true, confirmed: false, shrunk: false });
+      this.rows.push({ ...allocation, holder, fence, released: true, confirmed: false, shrunk: false });
     }
     return true;
   }
 
-  #rowOf(ref: LineRef): MemoryRow | undefined {
+  #rowOf(ref: AllocationRef): MemoryRow | undefined {
     return this.rows.find((row) => row.fence === ref.fence && tokenKey(row) === tokenKey(ref));
   }
 

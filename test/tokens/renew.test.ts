@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { inProcessCounters } from "../../src/adapters/counters/in-process/in-process-counters.ts";
-import type { AllocationLine } from "../../src/core/quota/counters.ts";
+import type { Allocation } from "../../src/core/quota/counters.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { UnavailableError } from "../../src/runtime/unavailable-error.ts";
 import { renew } from "../../src/tokens/renew.ts";
@@ -10,7 +10,7 @@ import { ceilings } from "./limits.ts";
 import { MemoryLedger } from "./memory-ledger.ts";
 
 const LEASE_MS = 60_000;
-const LINE: AllocationLine = {
+const LINE: Allocation = {
   pool: "ex:slots",
   token: "t1",
   amount: 1,
@@ -21,7 +21,7 @@ const LINE: AllocationLine = {
   leaseMs: LEASE_MS,
 };
 const FLYTE = { kind: "caller", name: "flyte" } as const;
-const RENEWAL = { holder: FLYTE, lines: [{ pool: LINE.pool, token: LINE.token, leaseMs: LEASE_MS }] };
+const RENEWAL = { holder: FLYTE, allocations: [{ pool: LINE.pool, token: LINE.token, leaseMs: LEASE_MS }] };
 
 async function openDomain() {
   const tokens = new MemoryLedger(() => ceilings([{ queue: "q", pool: LINE.pool, limit: 4 }]));
@@ -37,11 +37,11 @@ async function openDomain() {
   const domain = soleDomain({ clock: systemClock(), ledger: tokens, counters: counted });
   const epoch = await domain.epochs.openEpoch(5_000);
   const grant = async () => {
-    const outcome = await counters.grant({ epoch, holder: FLYTE, lines: [LINE], priority: 0, waiter: null });
+    const outcome = await counters.grant({ epoch, holder: FLYTE, allocations: [LINE], priority: 0, waiter: null });
     assert.ok(outcome.kind === "granted");
     return outcome.fence;
   };
-  const commit = (fence: bigint) => tokens.commitOne(epoch, { lines: [LINE], holder: FLYTE, fence }).kind;
+  const commit = (fence: bigint) => tokens.commitOne(epoch, { allocations: [LINE], holder: FLYTE, fence }).kind;
   return { domain, tokens, counters, epoch, confirmed, grant, commit };
 }
 

@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach, describe, test } from "node:test";
 import type { Db } from "../../src/adapters/store/db/db.ts";
-import type { AllocateAnswer, AllocateLine } from "../../src/core/quota/calls.ts";
-import { AMOUNT_MAX } from "../../src/core/quota/lines.ts";
+import { AMOUNT_MAX } from "../../src/core/quota/allocations.ts";
+import type { AllocateAnswer, RequestedAllocation } from "../../src/core/quota/calls.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { OwnRedis } from "../counters/own-redis.ts";
 import { freshStore, type TestStore } from "../store/db.ts";
 import { FLAVOR } from "../store/jobs.ts";
 import { onEachDatabase, onPostgres } from "../support/databases.ts";
 import { hasRedisServer } from "../support/redis-server.ts";
-import { line, NO_WISHES, POOL, renewals, startManager, type TestManager } from "./manager.ts";
+import { allocation, NO_WISHES, POOL, renewals, startManager, type TestManager } from "./manager.ts";
 
 type Wishes = Partial<Parameters<TestManager["manager"]["registerPool"]>[0]>;
 
@@ -18,7 +18,7 @@ const granted = (answer: AllocateAnswer) => {
   return answer;
 };
 const release = { token: "t1", pool: POOL, holder: "flyte", project: null, namespace: null };
-const asked = (ms: number): AllocateLine["lease"] => ({ kind: "asked", ms });
+const asked = (ms: number): RequestedAllocation["lease"] => ({ kind: "asked", ms });
 
 /** Runs the tests with counters in this process on each database, and with counters in Redis on PostgreSQL. */
 onEachDatabase((openDb) => suite(openDb, null));
@@ -53,8 +53,8 @@ function suite(openDb: () => Promise<Db>, startRedis: (() => Promise<OwnRedis>) 
     const answer = await at.manager.registerPool({ name: POOL, ...NO_WISHES, ...wishes }, version, "admin");
     return answer;
   };
-  const allocate = (lines: Parameters<typeof line>[0][], holder = "flyte") =>
-    at.manager.allocate({ lines: lines.map(line), holder, priority: 0 });
+  const allocate = (allocations: Parameters<typeof allocation>[0][], holder = "flyte") =>
+    at.manager.allocate({ allocations: allocations.map(allocation), holder, priority: 0 });
 
   test("a token is granted once; its holder gets the same fence again", async () => {
     const first = granted(await allocate([{ amount: 4 }]));
@@ -73,7 +73,7 @@ function suite(openDb: () => Promise<Db>, startRedis: (() => Promise<OwnRedis>) 
       countersOf: async () => counters,
     });
     await (await other.domain()).epochs.openEpoch(5_000);
-    const again = granted(await other.manager.allocate({ lines: [line()], holder: "flyte", priority: 0 }));
+    const again = granted(await other.manager.allocate({ allocations: [allocation()], holder: "flyte", priority: 0 }));
     assert.deepEqual([again.held, again.fence], [true, fence]);
     assert.deepEqual(await other.manager.release([release]), [{ kind: "released", fence }]);
     assert.deepEqual(await at.manager.release([release]), [{ kind: "notHeld" }]);
@@ -85,7 +85,7 @@ function suite(openDb: () => Promise<Db>, startRedis: (() => Promise<OwnRedis>) 
     const answer = await allocate([{ token: "a" }, { token: "b", amount: 2 }]);
     assert.deepEqual(answer, {
       kind: "exhausted",
-      line: 1,
+      index: 1,
       violation: { scope: { kind: "pool", pool: POOL }, used: 9, limit: 10, requested: 2, reservedForHead: 0 },
     });
     assert.equal((await at.manager.getPool(POOL))?.tokens, 1);
@@ -129,17 +129,21 @@ function suite(openDb: () => Promise<Db>, startRedis: (() => Promise<OwnRedis>) 
     assert.deepEqual(await allocate([{}, { pool: "ex:nothing" }]), {
       kind: "unknownPool",
       name: "ex:nothing",
-      line: 1,
+      index: 1,
     });
-    assert.deepEqual(await allocate([{ queue: "nobody" }]), { kind: "unknownQueue", name: "nobody", line: 0 });
+    assert.deepEqual(await allocate([{ queue: "nobody" }]), { kind: "unknownQueue", name: "nobody", index: 0 });
     await register({ name: "ex:apart", quota: 1, domain: "elsewhere" });
     assert.deepEqual(await allocate([{}, { pool: "ex:apart" }]), { kind: "apart", pools: [POOL, "ex:apart"] });
     await register({ maxLeaseMs: 60_000 });
-    assert.deepEqual(await allocate([{ lease: asked(60_001) }]), { kind: "leaseTooLong", line: 0, maxLeaseMs: 60_000 });
+    assert.deepEqual(await allocate([{ lease: asked(60_001) }]), {
+      kind: "leaseTooLong",
+      index: 0,
+      maxLeaseMs: 60_000,
+    });
     const unknown = [{ kind: "unknownPool" }];
     assert.deepEqual(await at.manager.release([{ ...release, pool: "ex:nothing" }]), unknown);
     assert.deepEqual(
-      await at.manager.renew({ holder: "f", lines: [{ pool: "ex:nothing", token: "t" }], leaseMs: null }),
+      await at.manager.renew({ holder: "f", tokens: [{ pool: "ex:nothing", token: "t" }], leaseMs: null }),
       unknown,
     );
   });
@@ -203,8 +207,8 @@ function suite(openDb: () => Promise<Db>, startRedis: (() => Promise<OwnRedis>) 
 
   test("a pool of durability REDIS is counted only by its counters", async () => {
     await register({ name: "ex:fast", quota: 2, durability: "REDIS", defaultLeaseMs: 0 });
-    const { fence, lines } = granted(await allocate([{ pool: "ex:fast", amount: 2 }]));
-    assert.equal(lines[0]?.expireTimeMs, null);
+    const { fence, allocations } = granted(await allocate([{ pool: "ex:fast", amount: 2 }]));
+    assert.equal(allocations[0]?.expireTimeMs, null);
     assert.equal((await allocate([{ pool: "ex:fast", token: "t2" }])).kind, "exhausted");
     const held = await allocate([{ pool: "ex:fast", amount: 1 }], "argo");
     assert.ok(held.kind === "heldOtherwise");
@@ -228,8 +232,8 @@ function suite(openDb: () => Promise<Db>, startRedis: (() => Promise<OwnRedis>) 
 
   test("a lease is shown, renewed and listed", async () => {
     const startMs = Date.now();
-    const { lines } = granted(await allocate([{ lease: asked(30_000) }]));
-    assert.ok((lines[0]?.expireTimeMs ?? 0) >= startMs + 30_000);
+    const { allocations } = granted(await allocate([{ lease: asked(30_000) }]));
+    assert.ok((allocations[0]?.expireTimeMs ?? 0) >= startMs + 30_000);
     const [renewed, missing] = await renewals(at, { tokens: ["t1", "t2"], leaseMs: 90_000 });
     assert.ok(renewed?.kind === "renewed" && (renewed.expireTimeMs ?? 0) >= startMs + 90_000);
     assert.deepEqual(missing, { kind: "lost" });
@@ -271,11 +275,11 @@ function suite(openDb: () => Promise<Db>, startRedis: (() => Promise<OwnRedis>) 
     // The counters lose one token and hold another that the ledger never had.
     const [held] = (await store.ledger.findLive([{ pool: POOL, token: "t1" }])) ?? [];
     await counters.free(epoch, [{ pool: POOL, token: "t1", fence: held?.fence ?? 0n }]);
-    const ghost = { ...line({ token: "ghost" }), leaseMs: null };
+    const ghost = { ...allocation({ token: "ghost" }), leaseMs: null };
     const grant = await counters.grant({
       epoch,
       holder: { kind: "caller", name: "x" },
-      lines: [ghost],
+      allocations: [ghost],
       priority: 0,
       waiter: null,
     });
@@ -316,13 +320,13 @@ function suite(openDb: () => Promise<Db>, startRedis: (() => Promise<OwnRedis>) 
   test("an unacknowledged grant can be released, and its later commit is refused", async () => {
     const { epochs, counters } = await at.domain();
     const epoch = await epochs.openEpoch(5_000);
-    const lines = [{ ...line({ amount: 10 }), leaseMs: 60_000 }];
+    const allocations = [{ ...allocation({ amount: 10 }), leaseMs: 60_000 }];
     const holder = { kind: "caller" as const, name: "flyte" };
-    const phantom = await counters.grant({ epoch, holder, lines, priority: 0, waiter: null });
+    const phantom = await counters.grant({ epoch, holder, allocations, priority: 0, waiter: null });
     assert.ok(phantom.kind === "granted");
     assert.deepEqual(await at.manager.release([release]), [{ kind: "released", fence: phantom.fence }]);
     assert.deepEqual(
-      await store.ledger.commit("default", epoch, [{ lines, holder, fence: phantom.fence }], Date.now()),
+      await store.ledger.commit("default", epoch, [{ allocations, holder, fence: phantom.fence }], Date.now()),
       [{ kind: "gone" }],
     );
     granted(await allocate([{ token: "t2", amount: 10 }]));

@@ -1,5 +1,5 @@
+import { tokenKey } from "../../src/core/quota/allocations.ts";
 import type { Counters, HeldToken } from "../../src/core/quota/counters.ts";
-import { tokenKey } from "../../src/core/quota/lines.ts";
 import { scopeKey } from "../../src/core/quota/scopes.ts";
 
 /** Returns sums in a fixed order, for comparison. */

@@ -9,7 +9,7 @@ import { OwnRedis } from "../counters/own-redis.ts";
 import { freshStore, type TestStore } from "../store/db.ts";
 import { openMemoryDb } from "../support/databases.ts";
 import { hasRedisServer } from "../support/redis-server.ts";
-import { line, NO_WISHES, POOL, startManager, type TestManager } from "./manager.ts";
+import { allocation, NO_WISHES, POOL, startManager, type TestManager } from "./manager.ts";
 
 type Waiting = { readonly answers: readonly WaitAnswer[]; readonly ended: Promise<void>; readonly leave: () => void };
 
@@ -22,7 +22,7 @@ function waits(
   const stop = new AbortController();
   stops.push(stop);
   const { amount = 1, priority = 0 } = options;
-  const request = { lines: [line({ token, amount })], holder: token, priority };
+  const request = { allocations: [allocation({ token, amount })], holder: token, priority };
   const run = async () => {
     for await (const answer of at.manager.wait(request, stop.signal)) answers.push(answer);
   };
@@ -68,7 +68,8 @@ function suite(
     await Promise.all([here?.close(), there?.close()]);
   });
   const options = { skip: of.skip };
-  const holdAll = () => here.manager.allocate({ lines: [line({ token: "all" })], holder: "all", priority: 0 });
+  const holdAll = () =>
+    here.manager.allocate({ allocations: [allocation({ token: "all" })], holder: "all", priority: 0 });
   const releaseAll = () =>
     here.manager.release([{ pool: POOL, token: "all", holder: "all", project: null, namespace: null }]);
 
@@ -148,8 +149,10 @@ function suite(
     const epoch = await domain.epochs.openEpoch(1_000);
     domain.epochs.lost(epoch, "lost by the test");
     await until(async () => (domain.epochs.current ?? epoch) > epoch && (await domain.counters.waiting()).length === 2);
-    const line = (await domain.counters.waiting()).map(({ holder }) => (holder.kind === "caller" ? holder.name : ""));
-    assert.deepEqual(line, ["first", "second"]);
+    const allocation = (await domain.counters.waiting()).map(({ holder }) =>
+      holder.kind === "caller" ? holder.name : "",
+    );
+    assert.deepEqual(allocation, ["first", "second"]);
     await releaseAll();
     await first.ended;
     assert.deepEqual([last(first), last(second)], ["granted", "waiting"]);

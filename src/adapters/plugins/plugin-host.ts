@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Plugin, PluginEntry, ResourceManager, SecretManager, SetupContext } from "../../core/kinds/plugin.ts";
 import type { Registry } from "../../core/kinds/registry.ts";
-import type { TaskLine, TokenName } from "../../core/quota/calls.ts";
+import type { TaskAllocation, TokenName } from "../../core/quota/calls.ts";
 import { isJsonObject } from "../../runtime/json.ts";
 import { UnavailableError } from "../../runtime/unavailable-error.ts";
 
@@ -26,7 +26,7 @@ export type PluginHostPorts<Holder> = {
     readonly poolExists: (pool: string) => Promise<boolean>;
     /** Returns `done`, or the kind of the refusal. */
     readonly registerPool: (pool: string, quota: number, registeredBy: string) => Promise<string>;
-    readonly allocate: (holder: Holder, line: TaskLine) => ReturnType<ResourceManager["allocate"]>;
+    readonly allocate: (holder: Holder, allocation: TaskAllocation) => ReturnType<ResourceManager["allocate"]>;
     readonly release: (holder: Holder, token: TokenName) => Promise<void>;
   } | null;
 };

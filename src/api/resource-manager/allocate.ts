@@ -1,6 +1,6 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { FieldNote } from "../../core/job/sent.ts";
-import type { AllocateAnswer, AllocateLine, AllocateRequest } from "../../core/quota/calls.ts";
+import type { AllocateAnswer, AllocateRequest, RequestedAllocation } from "../../core/quota/calls.ts";
 import type { Caps } from "../../core/quota/counters.ts";
 import {
   type AllocateResourceRequest,
@@ -16,11 +16,11 @@ import type { CallContext } from "../rpc/call.ts";
 import { mergeNotes } from "../rpc/check-request.ts";
 import { invalidFields } from "../rpc/rpc-error.ts";
 import { spanMs, toProtoViolation } from "./convert-quota.ts";
+import { duplicateTokens } from "./duplicate-tokens.ts";
 import { allocateError } from "./quota-errors.ts";
 import type { TokenOperations } from "./quota-ports.ts";
-import { duplicateTokens } from "./token-lines.ts";
 
-type SentLine = AllocateResourceRequest | WaitForResourceRequest;
+type SentAllocation = AllocateResourceRequest | WaitForResourceRequest;
 type GrantedAnswer = Extract<AllocateAnswer, { kind: "granted" }>;
 
 const STATUS = {
@@ -34,7 +34,7 @@ export async function allocate(
   request: AllocateResourceRequest,
   context: CallContext,
 ): Promise<MessageInitShape<typeof AllocateResourceResponseSchema>> {
-  const answer = await resources.allocate(oneLine(request, context));
+  const answer = await resources.allocate(oneAllocation(request, context));
   if (answer.kind === "granted") return grantedResponse(answer);
   if (!("violation" in answer)) throw allocateError(answer, () => "");
   return { status: STATUS[answer.kind], violated: toProtoViolation(answer.violation) };
@@ -46,37 +46,39 @@ export async function batchAllocate(
   request: BatchAllocateResourcesRequest,
   context: CallContext,
 ): Promise<MessageInitShape<typeof BatchAllocateResourcesResponseSchema>> {
-  const notes = mergeNotes(context.violations, [...duplicateTokens(request.lines), ...lineNotes(request)]);
+  const notes = mergeNotes(context.violations, [...duplicateTokens(request.lines), ...allocationNotes(request)]);
   if (notes.length > 0) throw invalidFields(notes);
-  const lines = request.lines.map((line) => toLine(line.lease === undefined ? { ...line, ...leaseOf(request) } : line));
+  const allocations = request.lines.map((sent) =>
+    toAllocation(sent.lease === undefined ? { ...sent, ...leaseOf(request) } : sent),
+  );
   const { holder, priority } = request;
-  const answer = await resources.allocate({ lines, holder: holder || context.identity, priority });
+  const answer = await resources.allocate({ allocations, holder: holder || context.identity, priority });
   if (answer.kind === "granted") {
-    const granted = answer.lines.map(({ pool, token, expireTimeMs }) => {
+    const granted = answer.allocations.map(({ pool, token, expireTimeMs }) => {
       return { resourceNamespace: pool, allocationToken: token, expireTime: toTimestamp(expireTimeMs) };
     });
     return { status: AllocationStatus.GRANTED, fence: answer.fence, held: answer.held, lines: granted };
   }
   if (!("violation" in answer)) {
-    throw allocateError(answer, (line) => (request.lines[line]?.lease === undefined ? "" : `lines[${line}].`));
+    throw allocateError(answer, (index) => (request.lines[index]?.lease === undefined ? "" : `lines[${index}].`));
   }
-  return { status: STATUS[answer.kind], violated: toProtoViolation(answer.violation), line: answer.line };
+  return { status: STATUS[answer.kind], violated: toProtoViolation(answer.violation), line: answer.index };
 }
 
 export function grantedResponse({
   fence,
   held,
-  lines,
+  allocations,
 }: GrantedAnswer): MessageInitShape<typeof AllocateResourceResponseSchema> {
-  const expireTime = toTimestamp(lines[0]?.expireTimeMs ?? null);
+  const expireTime = toTimestamp(allocations[0]?.expireTimeMs ?? null);
   return { status: AllocationStatus.GRANTED, fence, held, expireTime };
 }
 
-export function oneLine(request: SentLine, { identity }: Pick<CallContext, "identity">): AllocateRequest {
-  return { lines: [toLine(request)], holder: request.holder || identity, priority: request.priority };
+export function oneAllocation(request: SentAllocation, { identity }: Pick<CallContext, "identity">): AllocateRequest {
+  return { allocations: [toAllocation(request)], holder: request.holder || identity, priority: request.priority };
 }
 
-function toLine(sent: Omit<SentLine, "$typeName">): AllocateLine {
+function toAllocation(sent: Omit<SentAllocation, "$typeName">): RequestedAllocation {
   return {
     pool: sent.resourceNamespace,
     token: sent.allocationToken,
@@ -99,23 +101,23 @@ function leaseOf({ lease }: BatchAllocateResourcesRequest) {
   return lease === undefined ? {} : { lease };
 }
 
-/** Refuses lines with a holder or a priority other than the batch's. */
-function lineNotes({ lines, holder, priority }: BatchAllocateResourcesRequest): readonly FieldNote[] {
-  return lines.flatMap((line, at) => [
-    ...(line.holder === "" || line.holder === holder
+/** Refuses allocations with a holder or a priority other than the batch's. */
+function allocationNotes({ lines, holder, priority }: BatchAllocateResourcesRequest): readonly FieldNote[] {
+  return lines.flatMap((sent, at) => [
+    ...(sent.holder === "" || sent.holder === holder
       ? []
       : [
           {
             field: `lines[${at}].holder`,
-            message: "must be empty or equal to the batch's holder: all lines of a batch have one holder",
+            message: "must be empty or equal to the batch's holder: all allocations of a batch have one holder",
           },
         ]),
-    ...(line.priority === 0 || line.priority === priority
+    ...(sent.priority === 0 || sent.priority === priority
       ? []
       : [
           {
             field: `lines[${at}].priority`,
-            message: "must be 0 or equal to the batch's priority: all lines of a batch are granted together",
+            message: "must be 0 or equal to the batch's priority: all allocations of a batch are granted together",
           },
         ]),
   ]);

@@ -8,10 +8,10 @@ import {
 import type { CallContext } from "../rpc/call.ts";
 import { badPageToken, failedPrecondition } from "../rpc/rpc-error.ts";
 import { toProtoAuditEntry, toProtoDifference } from "./convert-quota.ts";
+import { tokenOf } from "./duplicate-tokens.ts";
 import { pageOf } from "./pools.ts";
 import { tokenName, unknownPool } from "./quota-errors.ts";
 import type { TokenOperations } from "./quota-ports.ts";
-import { tokenOf } from "./token-lines.ts";
 
 /** Takes a token from its holder, unless that is the live admission of a job. */
 export async function forceRelease(

@@ -45,13 +45,13 @@ export function neverFits(violation: Violation): RpcError {
   return failedPrecondition({ type: "NEVER_FITS", subject: `the request to pool ${scope.pool}`, description });
 }
 
-/** Returns the error for a refusal. `path` returns the path to a line of the request: `lines[3].`, or nothing. */
-export function allocateError(refusal: AllocateRefusal, path: (line: number) => string): RpcError {
+/** Returns the error for a refusal. `path` returns the path to an allocation of the request: `lines[3].`, or "". */
+export function allocateError(refusal: AllocateRefusal, path: (index: number) => string): RpcError {
   switch (refusal.kind) {
     case "heldOtherwise": {
       const { holder, amount, fence } = refusal;
       const how = `is held by ${holder} with amount ${amount} under fence ${fence}`;
-      const why = "a token is granted again only to its holder, with its amount, and with all lines of its grant";
+      const why = "a token is granted again only to its holder, with its amount, and with all allocations of its grant";
       return alreadyExists("TOKEN_HELD_OTHERWISE", `${tokenName(refusal)} ${how}: ${why}`);
     }
     case "unknownPool":
@@ -73,7 +73,7 @@ export function allocateError(refusal: AllocateRefusal, path: (line: number) => 
           "queues need pools of quota domain default and durability LEDGER",
       });
     case "leaseTooLong":
-      return leaseTooLong(`${path(refusal.line)}lease`, refusal.maxLeaseMs);
+      return leaseTooLong(`${path(refusal.index)}lease`, refusal.maxLeaseMs);
     case "tooManyTokens":
       return tooMany("TOO_MANY_TOKENS", {
         subject: "the quota domain",

@@ -14,9 +14,9 @@ import type {
   AllocateRequest,
   LeaseRefusal,
   ReleaseAnswer,
-  ReleaseLine,
   RenewAnswer,
   RenewRequest,
+  TokenRelease,
   WaitAnswer,
 } from "../../core/quota/calls.ts";
 import type { PoolRegistration, RegisterOutcome, ShownPool } from "../../core/quota/pools.ts";
@@ -32,13 +32,16 @@ export type TokenOperations = {
     version: number,
     actor: string,
   ) => Promise<RegisterOutcome<ShownPool>>;
-  /** Takes all lines or none. */
+  /** Takes all allocations or none. */
   readonly allocate: (request: AllocateRequest) => Promise<AllocateAnswer>;
-  /** Releases each line on its own. The answers are in the order of the lines. */
-  readonly release: (lines: readonly ReleaseLine[]) => Promise<readonly ReleaseAnswer[]>;
-  /** Renews each line on its own, in order, or none if one is refused. */
+  /** Releases each token on its own. The answers are in the order of the tokens. */
+  readonly release: (tokens: readonly TokenRelease[]) => Promise<readonly ReleaseAnswer[]>;
+  /** Renews each token on its own, in order, or none if one is refused. */
   readonly renew: (of: RenewRequest) => Promise<readonly RenewAnswer[] | LeaseRefusal>;
-  /** Waits for one line, until an answer other than `waiting`. The caller leaves the line when it leaves the loop. */
+  /**
+   * Waits for one allocation, until an answer other than `waiting`. The caller leaves the waiting line when it leaves
+   * the loop.
+   */
   readonly wait: (request: AllocateRequest, signal: AbortSignal) => AsyncIterable<WaitAnswer>;
   readonly getPool: (name: string) => Promise<ShownPool | null>;
   readonly listPools: (

@@ -1,5 +1,5 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { ReleaseAnswer, ReleaseLine, RenewAnswer } from "../../core/quota/calls.ts";
+import type { ReleaseAnswer, RenewAnswer, TokenRelease } from "../../core/quota/calls.ts";
 import {
   type BatchReleaseResourcesRequest,
   ReleaseOutcome,
@@ -14,9 +14,9 @@ import type { CallContext } from "../rpc/call.ts";
 import { mergeNotes } from "../rpc/check-request.ts";
 import { invalidFields } from "../rpc/rpc-error.ts";
 import { spanMs } from "./convert-quota.ts";
+import { duplicateTokens, tokenOf } from "./duplicate-tokens.ts";
 import { leaseTooLong, otherHolder, otherScope, unknownPool } from "./quota-errors.ts";
 import type { TokenOperations } from "./quota-ports.ts";
-import { duplicateTokens, tokenOf } from "./token-lines.ts";
 
 const RELEASE: Readonly<Record<ReleaseAnswer["kind"], ReleaseOutcome>> = {
   released: ReleaseOutcome.RELEASED,
@@ -33,12 +33,12 @@ const RENEWAL = {
 } as const;
 
 export async function release(resources: TokenOperations, request: ReleaseResourceRequest, context: CallContext) {
-  const line = toLine(request, context);
-  const [answer] = await resources.release([line]);
-  invariant(answer !== undefined, "every line of a release is answered");
-  if (answer.kind === "otherHolder") throw otherHolder(line);
-  if (answer.kind === "otherScope") throw otherScope(line, answer);
-  if (answer.kind === "unknownPool") throw unknownPool(line.pool);
+  const release = toRelease(request, context);
+  const [answer] = await resources.release([release]);
+  invariant(answer !== undefined, "every token of a release is answered");
+  if (answer.kind === "otherHolder") throw otherHolder(release);
+  if (answer.kind === "otherScope") throw otherScope(release, answer);
+  if (answer.kind === "unknownPool") throw unknownPool(release.pool);
   return { outcome: RELEASE[answer.kind] };
 }
 
@@ -48,7 +48,7 @@ export async function batchRelease(
   context: CallContext,
 ) {
   refuse(request, context);
-  const answers = await resources.release(request.lines.map((line) => toLine(line, context)));
+  const answers = await resources.release(request.lines.map((sent) => toRelease(sent, context)));
   return { outcomes: answers.map(({ kind }) => RELEASE[kind]) };
 }
 
@@ -57,14 +57,14 @@ export async function renew(resources: TokenOperations, request: RenewAllocation
   const { holder, lines, lease } = request;
   const answers = await resources.renew({
     holder: holder || context.identity,
-    lines: lines.map(tokenOf),
+    tokens: lines.map(tokenOf),
     leaseMs: lease === undefined ? null : spanMs(lease),
   });
   if ("kind" in answers) throw leaseTooLong("lease", answers.maxLeaseMs);
   return { results: answers.map(toResult) };
 }
 
-function toLine(request: ReleaseResourceRequest, { identity }: CallContext): ReleaseLine {
+function toRelease(request: ReleaseResourceRequest, { identity }: CallContext): TokenRelease {
   const { holder, project, namespace } = request;
   return {
     ...tokenOf(request),

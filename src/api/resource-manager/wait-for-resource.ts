@@ -6,7 +6,7 @@ import type {
 } from "../../gen/gangway/v1/resource_manager_pb.ts";
 import type { CallContext } from "../rpc/call.ts";
 import type { RpcError } from "../rpc/rpc-error.ts";
-import { grantedResponse, oneLine } from "./allocate.ts";
+import { grantedResponse, oneAllocation } from "./allocate.ts";
 import { scopeName, toProtoViolation } from "./convert-quota.ts";
 import { allocateError, neverFits, tooMany } from "./quota-errors.ts";
 import type { TokenOperations } from "./quota-ports.ts";
@@ -20,7 +20,7 @@ export async function* waitForResource(
   context: CallContext,
 ): AsyncIterable<MessageInitShape<typeof WaitForResourceResponseSchema>> {
   let waited = false;
-  for await (const answer of resources.wait(oneLine(request, context), context.signal)) {
+  for await (const answer of resources.wait(oneAllocation(request, context), context.signal)) {
     if (answer.kind === "granted") {
       // A grant of the waiting line is already held when it is read here, but it is new to the caller.
       yield { update: { case: "granted", value: grantedResponse({ ...answer, held: answer.held && !waited }) } };

@@ -48,7 +48,7 @@ export function admitGang(job: Job, state: PlanState): PlannedAdmission | Refuse
   const inLine = second.stoppedByQuota ? planInLine(job, second, state) : null;
   const refusal = refuseFor(job, second);
   if (inLine === null) return { refusal, inLine };
-  const message = refusal.message + lineWords(inLine.lines.map(({ pool }) => pool));
+  const message = refusal.message + lineWords(inLine.allocations.map(({ pool }) => pool));
   return { refusal: { ...refusal, message }, inLine };
 }
 
@@ -91,7 +91,7 @@ function admitService(job: Job, state: PlanState): PlannedAdmission {
     members: {},
     flavors: {},
     nodeLabels: {},
-    lines: [],
+    allocations: [],
   };
 }
 

@@ -1,13 +1,13 @@
 import type { Job } from "../job/job.ts";
 import type { Scope } from "../quota/counters.ts";
-import { type ChargedLine, scopesToRead } from "../quota/decide.ts";
+import { type ChargedAllocation, scopesToRead } from "../quota/decide.ts";
 import type { LimitBook } from "../quota/limits.ts";
 import { scopeKey } from "../quota/scopes.ts";
 import { memberGroups, wholeUnits } from "./gang.ts";
 import type { PlanSnapshot } from "./snapshot.ts";
 
 /** An amount of a pool and its holder: a job as `namespace/name`, a caller as `caller name`. */
-type Holding = ChargedLine & { readonly holder: string };
+type Holding = ChargedAllocation & { readonly holder: string };
 
 const HOLDERS_SHOWN = 5;
 

@@ -37,7 +37,7 @@ export function nextNumber(job: Job, state: PlanState): number {
 export function takeRoom(job: Job, draft: AdmissionDraft, state: PlanState): PlannedAdmission {
   const { room, left } = draft.placement;
   const planned = plannedOf(job, draft);
-  for (const { pool, amount } of planned.lines) state.book.charge(job, pool, amount);
+  for (const { pool, amount } of planned.allocations) state.book.charge(job, pool, amount);
   state.rooms.set(room.cluster.name, { ...room, shapes: left, planned: room.planned + 1, refused: new Map() });
   return planned;
 }
@@ -61,6 +61,6 @@ export function plannedOf(job: Job, draft: AdmissionDraft): PlannedAdmission {
     members,
     flavors: choice,
     nodeLabels,
-    lines: [...byPool].map(([pool, amount]) => ({ pool, amount, project, namespace, queue: queueOf(job) })),
+    allocations: [...byPool].map(([pool, amount]) => ({ pool, amount, project, namespace, queue: queueOf(job) })),
   };
 }

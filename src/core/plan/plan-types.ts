@@ -1,7 +1,7 @@
-import type { AllocationLine, Scope } from "../quota/counters.ts";
+import type { Allocation, Scope } from "../quota/counters.ts";
 
 /** A gang's allocation of one pool, before the planner names its token. */
-export type PlannedLine = Pick<AllocationLine, "pool" | "amount" | "project" | "namespace"> & {
+export type PlannedAllocation = Pick<Allocation, "pool" | "amount" | "project" | "namespace"> & {
   readonly queue: string;
 };
 
@@ -28,7 +28,7 @@ export type PlannedAdmission = {
   readonly flavors: Readonly<Record<string, string>>;
   readonly nodeLabels: Readonly<Record<string, string>>;
   /** One allocation for each flavor, without tokens: the planner names them. Empty without a flavored resource. */
-  readonly lines: readonly PlannedLine[];
+  readonly allocations: readonly PlannedAllocation[];
 };
 
 /** Why one cluster cannot take the gang now. */
@@ -111,7 +111,7 @@ export type Plan = {
 export type AdmissionRecord = {
   readonly planned: PlannedAdmission;
   /** The plan's allocations, with tokens. */
-  readonly lines: readonly AllocationLine[];
+  readonly allocations: readonly Allocation[];
   /** Null: there are no allocations. */
   readonly fence: bigint | null;
   readonly quotaEpoch: number;

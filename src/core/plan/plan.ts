@@ -49,7 +49,7 @@ export function plan(
     // 5. The first gang that waits for tokens alone takes the place in the waiting line; later gangs leave room for it.
     if (decided.inLine !== null) {
       inLine = placeOf(job, decided.inLine, admissions.length);
-      book.reserve(job, decided.inLine.lines);
+      book.reserve(job, decided.inLine.allocations);
     }
     // 6. No gang passes the head of a strict queue, unless the head waits only for itself.
     refusals.push(decided.refusal, ...refuseBehind(job, decided.refusal, queue));

@@ -1,11 +1,11 @@
 import type { Job } from "../job/job.ts";
 import type { Caps, Scope } from "../quota/counters.ts";
-import { type ChargedLine, chargesOf, limitOf } from "../quota/decide.ts";
+import { type ChargedAllocation, chargesOf, limitOf } from "../quota/decide.ts";
 import { GrantBook } from "../quota/grant-book.ts";
 import { scopeKey } from "../quota/scopes.ts";
 import { queueLimitsOf, type TreeQueue } from "../quota/tree.ts";
 import { Holdings } from "./holdings.ts";
-import type { PlannedLine, QuotaRefusal } from "./plan-types.ts";
+import type { PlannedAllocation, QuotaRefusal } from "./plan-types.ts";
 import type { PlanQueue, PlanSnapshot } from "./snapshot.ts";
 
 /** A job is limited by pools and queues alone. */
@@ -40,14 +40,14 @@ export class QuotaBook {
   /** Every level that keeps the job from taking `need` more of a pool now; empty if it may take them. */
   refusals(job: Job, pool: string, need: number): readonly QuotaRefusal[] {
     if (need === 0) return [];
-    const line = lineOf(job, pool, need);
+    const allocation = allocationOf(job, pool, need);
     const { limits } = this.#grants;
-    return this.#grants.charges(line).flatMap(({ scope, used, amount }) => {
+    return this.#grants.charges(allocation).flatMap(({ scope, used, amount }) => {
       const limit = limitOf(scope, NO_CAPS, limits);
       const reserved = scope.kind === "pool" ? this.#reservedIn(pool, job) : 0;
       if (amount <= limit - used - reserved) return [];
       const exhausted = amount <= limit - used ? "Reserved" : "QuotaExhausted";
-      const reason = this.#isNever(line, scope) ? "AboveQuota" : exhausted;
+      const reason = this.#isNever(allocation, scope) ? "AboveQuota" : exhausted;
       const heldBy = reason === "Reserved" ? [this.#reserved?.job ?? ""] : this.#holdings.largest(scope);
       return [{ queue: queueOf(job), flavor: pool, scope, reason, need: amount, used, limit, reserved, heldBy }];
     });
@@ -55,11 +55,11 @@ export class QuotaBook {
 
   charge(job: Job, pool: string, amount: number): void {
     if (amount === 0) return;
-    const line = lineOf(job, pool, amount);
-    this.#grants.charge(line);
-    const key = scopeKey({ kind: "queue", pool, queue: line.queue });
+    const allocation = allocationOf(job, pool, amount);
+    this.#grants.charge(allocation);
+    const key = scopeKey({ kind: "queue", pool, queue: allocation.queue });
     this.#own.set(key, (this.#own.get(key) ?? 0) + amount);
-    this.#holdings.add({ ...line, holder: `${job.namespace}/${job.name}` });
+    this.#holdings.add({ ...allocation, holder: `${job.namespace}/${job.name}` });
   }
 
   /** True once room is kept for a gang. Only one gang at a time has the place in the waiting line. */
@@ -68,8 +68,8 @@ export class QuotaBook {
   }
 
   /** Keeps room in its pools for the gang in their waiting lines. Only gangs of a higher priority may take it. */
-  reserve(job: Job, lines: readonly PlannedLine[]): void {
-    const amounts = new Map(lines.map(({ pool, amount }) => [pool, amount]));
+  reserve(job: Job, allocations: readonly PlannedAllocation[]): void {
+    const amounts = new Map(allocations.map(({ pool, amount }) => [pool, amount]));
     this.#reserved = { job: `${job.namespace}/${job.name}`, priority: job.spec.priority, amounts };
   }
 
@@ -88,9 +88,9 @@ export class QuotaBook {
   }
 
   /** True if the scope would refuse the allocation even if nothing were used. */
-  #isNever(line: ChargedLine, scope: Scope): boolean {
+  #isNever(allocation: ChargedAllocation, scope: Scope): boolean {
     const key = scopeKey(scope);
-    const alone = chargesOf(line, () => 0, this.#grants.limits).find((charge) => charge.key === key);
+    const alone = chargesOf(allocation, () => 0, this.#grants.limits).find((charge) => charge.key === key);
     return alone !== undefined && alone.amount > limitOf(scope, NO_CAPS, this.#grants.limits);
   }
 }
@@ -100,7 +100,7 @@ export function queueOf(job: Job): string {
   return job.spec.runPolicy.schedulingPolicy.queue;
 }
 
-function lineOf(job: Job, pool: string, amount: number) {
+function allocationOf(job: Job, pool: string, amount: number) {
   const { project, namespace } = job;
   return { pool, amount, project, namespace, queue: queueOf(job) };
 }

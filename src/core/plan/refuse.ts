@@ -72,7 +72,7 @@ function quotaWords(quota: QuotaRefusal): string {
   if (quota.reason === "AboveQuota") return `${needs} may use ${limit} at most`;
   const uses = `${needs} uses ${used} of ${limit}`;
   if (quota.reason === "Reserved") {
-    return `${uses}, and keeps ${reserved} for ${heldBy.join(", ") || "the first of its line"}`;
+    return `${uses}, and keeps ${reserved} for ${heldBy.join(", ") || "the first of its waiting line"}`;
   }
   return heldBy.length > 0 ? `${uses} (held by ${heldBy.join(", ")})` : uses;
 }

@@ -8,7 +8,7 @@ export type TokenName = { readonly pool: string; readonly token: string };
 export type RequestedLease = { readonly kind: "default" } | { readonly kind: "asked"; readonly ms: number };
 
 /** One allocation that a caller asks for. */
-export type AllocateLine = TokenName & {
+export type RequestedAllocation = TokenName & {
   readonly project: string;
   readonly namespace: string;
   readonly amount: number;
@@ -19,13 +19,13 @@ export type AllocateLine = TokenName & {
 };
 
 export type AllocateRequest = {
-  readonly lines: readonly AllocateLine[];
+  readonly allocations: readonly RequestedAllocation[];
   /** The caller's name. */
   readonly holder: string;
   readonly priority: number;
 };
 
-/** `line` counts from 0. */
+/** `index` is that of the allocation, from 0. */
 export type AllocateAnswer =
   | {
       readonly kind: "granted";
@@ -33,7 +33,7 @@ export type AllocateAnswer =
       /** The holder held the token before this request. */
       readonly held: boolean;
       /** Null expiry: the token does not lapse. */
-      readonly lines: readonly (TokenName & { readonly expireTimeMs: number | null })[];
+      readonly allocations: readonly (TokenName & { readonly expireTimeMs: number | null })[];
     }
   | Exhausted
   | AllocateRefusal;
@@ -42,7 +42,7 @@ export type AllocateAnswer =
 export type Exhausted = {
   readonly kind: "exhausted" | "namespaceQuotaExceeded";
   readonly violation: Violation;
-  readonly line: number;
+  readonly index: number;
 };
 
 export type AllocateRefusal =
@@ -52,12 +52,12 @@ export type AllocateRefusal =
       readonly amount: number;
       readonly fence: bigint;
     })
-  | LineRefusal
+  | RequestRefusal
   | { readonly kind: "tooManyTokens"; readonly tokensMax: number };
 
 /** Why a request is refused before the counters see it. */
-export type LineRefusal =
-  | { readonly kind: "unknownPool" | "unknownQueue"; readonly name: string; readonly line: number }
+export type RequestRefusal =
+  | { readonly kind: "unknownPool" | "unknownQueue"; readonly name: string; readonly index: number }
   /** The pools have different domains or durabilities. One grant cannot cover both. */
   | { readonly kind: "apart"; readonly pools: readonly [string, string] }
   /**
@@ -66,8 +66,8 @@ export type LineRefusal =
   | { readonly kind: "queueApart"; readonly pool: string; readonly queue: string }
   | LeaseRefusal;
 
-/** The pool of `line` allows no lease of the requested length. */
-export type LeaseRefusal = { readonly kind: "leaseTooLong"; readonly line: number; readonly maxLeaseMs: number };
+/** The pool of the allocation at `index` allows no lease of the requested length. */
+export type LeaseRefusal = { readonly kind: "leaseTooLong"; readonly index: number; readonly maxLeaseMs: number };
 
 export type WaitAnswer =
   | AllocateAnswer
@@ -76,7 +76,7 @@ export type WaitAnswer =
   | { readonly kind: "never"; readonly violation: Violation }
   | { readonly kind: "lineFull"; readonly waitersMax: number };
 
-export type ReleaseLine = TokenName & {
+export type TokenRelease = TokenName & {
   readonly holder: string;
   /** Null: any. */
   readonly project: string | null;
@@ -90,7 +90,7 @@ export type ReleaseAnswer =
 
 export type RenewRequest = {
   readonly holder: string;
-  readonly lines: readonly TokenName[];
+  readonly tokens: readonly TokenName[];
   /** Null: each pool's default lease. */
   readonly leaseMs: number | null;
 };
@@ -111,7 +111,7 @@ export type TaskHolder = {
 };
 
 /** One allocation that a plugin asks for. */
-export type TaskLine = TokenName & {
+export type TaskAllocation = TokenName & {
   readonly amount: number;
   /** Null: the pool's default. */
   readonly projectCap: number | null;

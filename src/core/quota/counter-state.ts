@@ -1,5 +1,16 @@
 /** Serves teams that share pools: the rules by which counters grant, renew, queue and free tokens within the quotas. */
+
+import {
+  checkAllocations,
+  checkLease,
+  checkPriority,
+  checkRests,
+  checkStand,
+  FENCES_PER_EPOCH,
+  holderKey,
+} from "./allocations.ts";
 import type {
+  AllocationRef,
   FoundToken,
   Grant,
   GrantOutcome,
@@ -8,7 +19,6 @@ import type {
   Holder,
   LedgerRow,
   Limits,
-  LineRef,
   RenewOutcome,
   Rest,
   Scope,
@@ -19,7 +29,6 @@ import type {
 } from "./counters.ts";
 import { DomainState } from "./domain-state.ts";
 import { STAND_LEASE_MS } from "./lease-clock.ts";
-import { checkLease, checkLines, checkPriority, checkRests, checkStand, FENCES_PER_EPOCH, holderKey } from "./lines.ts";
 import { hasLapsed, leftMs, tokenView } from "./tokens.ts";
 import { asksOtherwise, poolsOf, type Waiter } from "./waiting-line.ts";
 
@@ -53,14 +62,14 @@ export class CounterState {
 
   /** Throws if an allocation or the priority is malformed: a bug of the caller. */
   grant(request: GrantRequest): GrantOutcome {
-    checkLines(request.lines);
+    checkAllocations(request.allocations);
     checkPriority(request.priority);
     const domain = this.#at(request.epoch);
     if (domain === null) return { kind: "closed" };
     const known = domain.known(request);
     if (known?.kind === "granted") domain.leave(request.waiter);
     if (known !== null) return known;
-    if (!domain.hasRoomFor(request.lines.length)) return { kind: "full", tokensMax: domain.limits.tokensMax };
+    if (!domain.hasRoomFor(request.allocations.length)) return { kind: "full", tokensMax: domain.limits.tokensMax };
     const refused = domain.firstViolation(request);
     if (refused !== null) return { kind: "exhausted", ...refused };
     const granted = domain.grant(request);
@@ -69,40 +78,40 @@ export class CounterState {
     return granted;
   }
 
-  free(epoch: number, lines: readonly LineRef[]): "closed" | readonly ("freed" | "notHeld")[] {
+  free(epoch: number, allocations: readonly AllocationRef[]): "closed" | readonly ("freed" | "notHeld")[] {
     const domain = this.#at(epoch);
     if (domain === null) return "closed";
-    const outcomes = lines.map((line) => {
-      const held = domain.tokens.find(line);
+    const outcomes = allocations.map((allocation) => {
+      const held = domain.tokens.find(allocation);
       if (held === undefined) return "notHeld";
       domain.free(held);
       return "freed";
     });
-    domain.serve(poolsOf(lines.filter((_, at) => outcomes[at] === "freed")));
+    domain.serve(poolsOf(allocations.filter((_, at) => outcomes[at] === "freed")));
     return outcomes;
   }
 
   /** Throws if an amount that is left is malformed: a bug of the caller. */
-  shrink(epoch: number, lines: readonly Rest[]): "closed" | readonly ("shrunk" | "asItIs" | "notHeld")[] {
-    checkRests(lines);
+  shrink(epoch: number, allocations: readonly Rest[]): "closed" | readonly ("shrunk" | "asItIs" | "notHeld")[] {
+    checkRests(allocations);
     const domain = this.#at(epoch);
     if (domain === null) return "closed";
-    const outcomes = lines.map((line) => {
-      const held = domain.tokens.find(line);
+    const outcomes = allocations.map((allocation) => {
+      const held = domain.tokens.find(allocation);
       if (held === undefined) return "notHeld";
-      if (held.row.amount <= line.amount) return "asItIs";
-      domain.shrink(held, line.amount);
+      if (held.row.amount <= allocation.amount) return "asItIs";
+      domain.shrink(held, allocation.amount);
       return "shrunk";
     });
-    domain.serve(poolsOf(lines.filter((_, at) => outcomes[at] === "shrunk")));
+    domain.serve(poolsOf(allocations.filter((_, at) => outcomes[at] === "shrunk")));
     return outcomes;
   }
 
-  confirm(epoch: number, lines: readonly LineRef[]): "confirmed" | "closed" {
+  confirm(epoch: number, allocations: readonly AllocationRef[]): "confirmed" | "closed" {
     const domain = this.#at(epoch);
     if (domain === null) return "closed";
-    for (const line of lines) {
-      const held = domain.tokens.find(line);
+    for (const allocation of allocations) {
+      const held = domain.tokens.find(allocation);
       if (held !== undefined) domain.tokens.confirm(held);
     }
     return "confirmed";
@@ -112,20 +121,24 @@ export class CounterState {
     epoch: number,
     of: {
       readonly holder: Holder;
-      readonly lines: readonly { readonly pool: string; readonly token: string; readonly leaseMs: number | null }[];
+      readonly allocations: readonly {
+        readonly pool: string;
+        readonly token: string;
+        readonly leaseMs: number | null;
+      }[];
     },
   ): "closed" | readonly RenewOutcome[] {
-    for (const { token, leaseMs } of of.lines) checkLease(token, leaseMs);
+    for (const { token, leaseMs } of of.allocations) checkLease(token, leaseMs);
     const domain = this.#at(epoch);
     if (domain === null) return "closed";
     const { nowMs } = domain.clock;
-    return of.lines.map((line): RenewOutcome => {
-      const held = domain.tokens.get(line);
+    return of.allocations.map((allocation): RenewOutcome => {
+      const held = domain.tokens.get(allocation);
       if (held === undefined) return { kind: "notHeld" };
       if (holderKey(held.row.holder) !== holderKey(of.holder)) return { kind: "otherHolder" };
       const { fence } = held.row;
       if (hasLapsed(held, nowMs)) return { kind: "lapsed", fence };
-      const renewed = domain.tokens.renew(held, { leaseMs: line.leaseMs, nowMs });
+      const renewed = domain.tokens.renew(held, { leaseMs: allocation.leaseMs, nowMs });
       return { kind: "renewed", fence, confirmed: held.confirmed, expiresInMs: leftMs(renewed, nowMs) };
     });
   }
@@ -135,17 +148,17 @@ export class CounterState {
     checkStand(request);
     const domain = this.#at(request.epoch);
     if (domain === null) return { kind: "closed" };
-    const before = domain.line.get(request.waiter);
+    const before = domain.waitingLines.get(request.waiter);
     const refused = refusalOf(domain, request);
     if (refused !== null) {
       domain.leave(request.waiter);
       return refused;
     }
     const { waitersMax } = domain.limits;
-    if (before === undefined && domain.line.size >= waitersMax) return { kind: "lineFull", waitersMax };
+    if (before === undefined && domain.waitingLines.size >= waitersMax) return { kind: "lineFull", waitersMax };
     const { epoch: _, ...asked } = request;
     const entry = { ...asked, expiresMs: domain.clock.nowMs + STAND_LEASE_MS };
-    domain.line.put(entry);
+    domain.waitingLines.put(entry);
     return standing(domain, entry, before);
   }
 
@@ -163,8 +176,8 @@ export class CounterState {
     if (domain === null) return { kind: "closed" };
     const advanced = domain.clock.tick(of.elapsedMs);
     const clockMs = domain.clock.nowMs;
-    for (const { waiter } of domain.line.lapsed(clockMs)) domain.line.remove(waiter);
-    domain.serve(domain.line.pools());
+    for (const { waiter } of domain.waitingLines.lapsed(clockMs)) domain.waitingLines.remove(waiter);
+    domain.serve(domain.waitingLines.pools());
     return {
       kind: "ticked",
       clockMs,
@@ -214,7 +227,7 @@ export class CounterState {
   }
 
   waiting(): readonly WaiterView[] {
-    return this.#domain?.line.list() ?? [];
+    return this.#domain?.waitingLines.list() ?? [];
   }
 
   #at(epoch: number): DomainState | null {
@@ -233,7 +246,7 @@ export class CounterState {
 function refusalOf(domain: DomainState, request: StandRequest): StandOutcome | null {
   const known = domain.known(request);
   if (known !== null) return known;
-  const violation = domain.never(request.lines);
+  const violation = domain.never(request.allocations);
   if (violation !== null) return { kind: "never", violation };
   const { tokensMax } = domain.limits;
   return request.grants && !domain.hasRoomFor(1) ? { kind: "full", tokensMax } : null;
@@ -244,8 +257,8 @@ function standing(domain: DomainState, entry: Waiter, before: Waiter | undefined
   const violation = domain.violation(entry);
   const granted = entry.grants && violation === null ? domain.grant(entry) : null;
   if (entry.grants && violation === null) return grantedAt(domain, { entry, before, granted });
-  if (before !== undefined && asksOtherwise(before, entry)) domain.serve(poolsOf(before.lines));
-  return { kind: "waiting", position: domain.line.positionOf(entry), violation };
+  if (before !== undefined && asksOtherwise(before, entry)) domain.serve(poolsOf(before.allocations));
+  return { kind: "waiting", position: domain.waitingLines.positionOf(entry), violation };
 }
 
 function grantedAt(
@@ -253,7 +266,7 @@ function grantedAt(
   of: { readonly entry: Waiter; readonly before: Waiter | undefined; readonly granted: Grant | null },
 ): StandOutcome {
   if (of.granted === null) return { kind: "closed" };
-  domain.line.remove(of.entry.waiter);
-  domain.serve(poolsOf([...(of.before?.lines ?? []), ...of.entry.lines]));
+  domain.waitingLines.remove(of.entry.waiter);
+  domain.serve(poolsOf([...(of.before?.allocations ?? []), ...of.entry.allocations]));
   return of.granted;
 }

@@ -9,7 +9,7 @@ export type Caps = { readonly project: number | null; readonly namespace: number
  * One allocation of a request: an amount of one pool, charged to a project and a namespace. A request gets all of its
  * allocations or none.
  */
-export type AllocationLine = {
+export type Allocation = {
   /** The pool, e.g. `gpu/h100`. */
   readonly pool: string;
   /** Names the grant within its pool. A job's: `job/<uid>/admission/<n>/step/<k>/<planner epoch>`. */
@@ -52,13 +52,13 @@ export type Violation = {
 };
 
 /** One granted allocation. `fence` is epoch × 2^32 + counter. Allocations that were granted together share it. */
-export type LineRef = { readonly pool: string; readonly token: string; readonly fence: bigint };
+export type AllocationRef = { readonly pool: string; readonly token: string; readonly fence: bigint };
 
 /**
  * The amount, at least 1, that a granted allocation keeps after its holder gave back a part. Under one fence the amount
  * only shrinks.
  */
-export type Rest = LineRef & { readonly amount: number };
+export type Rest = AllocationRef & { readonly amount: number };
 
 export type Grant = {
   readonly kind: "granted";
@@ -87,14 +87,14 @@ export type Closed = { readonly kind: "closed" };
 
 export type GrantOutcome =
   | Grant
-  /** `line` counts from 0. */
-  | { readonly kind: "exhausted"; readonly violation: Violation; readonly line: number }
+  /** `index` is that of the allocation, from 0. */
+  | { readonly kind: "exhausted"; readonly violation: Violation; readonly index: number }
   | Conflict
   | Full
   | Closed;
 
 /** A live row of the ledger. The counters are rebuilt from these rows. */
-export type LedgerRow = Omit<AllocationLine, "caps"> & { readonly holder: Holder; readonly fence: bigint };
+export type LedgerRow = Omit<Allocation, "caps"> & { readonly holder: Holder; readonly fence: bigint };
 
 /** The limits of a pool: for the whole pool, and the defaults for each project and each namespace. Null: no limit. */
 export type PoolLimit = {
@@ -149,7 +149,7 @@ export type WaiterView = {
 export type GrantRequest = {
   readonly epoch: number;
   readonly holder: Holder;
-  readonly lines: readonly AllocationLine[];
+  readonly allocations: readonly Allocation[];
   /** A 32-bit integer. A higher priority goes first. */
   readonly priority: number;
   /**
@@ -164,7 +164,7 @@ export type StandRequest = {
   /** A unique name, never used for another waiter. */
   readonly waiter: string;
   readonly holder: Holder;
-  readonly lines: readonly AllocationLine[];
+  readonly allocations: readonly Allocation[];
   /** As in `GrantRequest`. */
   readonly priority: number;
   /**
@@ -213,7 +213,7 @@ export type TickOutcome =
       readonly advanced: boolean;
       readonly limitsVersion: number;
       /** Lapsed tokens, which stay held until the caller frees them. The token that lapsed first comes first. */
-      readonly lapsed: readonly (LineRef & { readonly holder: Holder })[];
+      readonly lapsed: readonly (AllocationRef & { readonly holder: Holder })[];
       readonly unconfirmed: readonly HeldToken[];
     }
   | Closed;
@@ -235,22 +235,29 @@ export type Counters = {
   /** Grants all allocations or none. A repeated request for a held grant returns the same fence and charges nothing. */
   readonly grant: (request: GrantRequest) => Promise<GrantOutcome>;
   /** Frees the allocations whose fence matches, then serves the waiting lines of their pools. */
-  readonly free: (epoch: number, lines: readonly LineRef[]) => Promise<"closed" | readonly ("freed" | "notHeld")[]>;
+  readonly free: (
+    epoch: number,
+    allocations: readonly AllocationRef[],
+  ) => Promise<"closed" | readonly ("freed" | "notHeld")[]>;
   /**
    * Reduces allocations whose fence matches to the given amount, then serves the waiting lines of their pools. An
    * allocation with no more than that amount stays unchanged, so that repeated and late calls do no harm.
    */
   readonly shrink: (
     epoch: number,
-    lines: readonly Rest[],
+    allocations: readonly Rest[],
   ) => Promise<"closed" | readonly ("shrunk" | "asItIs" | "notHeld")[]>;
   /** Marks allocations as recorded by the ledger. */
-  readonly confirm: (epoch: number, lines: readonly LineRef[]) => Promise<"confirmed" | "closed">;
+  readonly confirm: (epoch: number, allocations: readonly AllocationRef[]) => Promise<"confirmed" | "closed">;
   readonly renew: (
     epoch: number,
     of: {
       readonly holder: Holder;
-      readonly lines: readonly { readonly pool: string; readonly token: string; readonly leaseMs: number | null }[];
+      readonly allocations: readonly {
+        readonly pool: string;
+        readonly token: string;
+        readonly leaseMs: number | null;
+      }[];
     },
   ) => Promise<"closed" | readonly RenewOutcome[]>;
   /**

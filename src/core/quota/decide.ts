@@ -1,4 +1,4 @@
-import type { AllocationLine, Caps, Scope, Violation } from "./counters.ts";
+import type { Allocation, Caps, Scope, Violation } from "./counters.ts";
 import { type LimitBook, tighter } from "./limits.ts";
 import { scopeKey } from "./scopes.ts";
 
@@ -6,7 +6,7 @@ import { scopeKey } from "./scopes.ts";
 export const QUEUE_DEPTH_MAX = 64;
 
 /** The members of an allocation that decide where it is counted. */
-export type ChargedLine = Pick<AllocationLine, "pool" | "project" | "namespace" | "queue" | "amount">;
+export type ChargedAllocation = Pick<Allocation, "pool" | "project" | "namespace" | "queue" | "amount">;
 
 /** The change of one scope's sum, with the sum before the change. */
 export type Charge = { readonly scope: Scope; readonly key: string; readonly used: number; readonly amount: number };
@@ -18,23 +18,23 @@ export type UsedOf = (key: string) => number;
  * Returns what an allocation adds, in the order of the checks: pool, queue and the queues above it, project, namespace.
  * A queue passes to its parent only the part by which it newly exceeds its guarantee.
  */
-export function chargesOf(line: ChargedLine, usedOf: UsedOf, book: LimitBook): readonly Charge[] {
-  return walk(line, { amount: line.amount, usedOf, book });
+export function chargesOf(allocation: ChargedAllocation, usedOf: UsedOf, book: LimitBook): readonly Charge[] {
+  return walk(allocation, { amount: allocation.amount, usedOf, book });
 }
 
 /**
  * Returns what an allocation takes off. The sums end as if the allocation had never been added, whatever was added or
  * removed in between: a queue's sum depends only on the queues below it.
  */
-export function dischargesOf(line: ChargedLine, usedOf: UsedOf, book: LimitBook): readonly Charge[] {
-  return walk(line, { amount: -line.amount, usedOf, book });
+export function dischargesOf(allocation: ChargedAllocation, usedOf: UsedOf, book: LimitBook): readonly Charge[] {
+  return walk(allocation, { amount: -allocation.amount, usedOf, book });
 }
 
 /**
  * Returns the charges of an allocation to its queue and the queues above, up to the first queue that passes nothing on.
  */
 export function queueCharges(
-  { pool, queue }: Pick<ChargedLine, "pool" | "queue">,
+  { pool, queue }: Pick<ChargedAllocation, "pool" | "queue">,
   { amount, usedOf, book }: { readonly amount: number; readonly usedOf: UsedOf; readonly book: LimitBook },
 ): readonly Charge[] {
   const charges: Charge[] = [];
@@ -54,10 +54,10 @@ export function queueCharges(
  * Returns every scope that an allocation could be charged to, whatever is in use. A decision must read, or lock, all of
  * them.
  */
-export function scopesToRead(line: Omit<ChargedLine, "amount">, book: LimitBook): readonly Scope[] {
-  const { pool, project, namespace } = line;
+export function scopesToRead(allocation: Omit<ChargedAllocation, "amount">, book: LimitBook): readonly Scope[] {
+  const { pool, project, namespace } = allocation;
   const scopes: Scope[] = [{ kind: "pool", pool }];
-  let queue = line.queue;
+  let queue = allocation.queue;
   while (queue !== null && scopes.length <= QUEUE_DEPTH_MAX) {
     scopes.push({ kind: "queue", pool, queue });
     queue = book.queue(queue, pool).parent;
@@ -70,22 +70,22 @@ export function scopesToRead(line: Omit<ChargedLine, "amount">, book: LimitBook)
  * allocation also counts against the ones after it.
  */
 export function firstViolation(
-  lines: readonly (ChargedLine & { readonly caps: Caps })[],
+  allocations: readonly (ChargedAllocation & { readonly caps: Caps })[],
   from: {
     readonly usedOf: UsedOf;
     readonly book: LimitBook;
     /** Returns the room of a pool that is reserved for another waiter. */
     readonly reservedIn?: (pool: string) => number;
   },
-): { readonly line: number; readonly violation: Violation } | null {
+): { readonly index: number; readonly violation: Violation } | null {
   const added = new Map<string, number>();
   const usedOf: UsedOf = (key) => from.usedOf(key) + (added.get(key) ?? 0);
-  for (const [at, line] of lines.entries()) {
-    for (const { scope, key, used, amount } of chargesOf(line, usedOf, from.book)) {
-      const limit = limitOf(scope, line.caps, from.book);
+  for (const [at, allocation] of allocations.entries()) {
+    for (const { scope, key, used, amount } of chargesOf(allocation, usedOf, from.book)) {
+      const limit = limitOf(scope, allocation.caps, from.book);
       const reservedForHead = scope.kind === "pool" ? (from.reservedIn?.(scope.pool) ?? 0) : 0;
       if (amount > limit - used - reservedForHead) {
-        return { line: at, violation: { scope, used, limit, requested: amount, reservedForHead } };
+        return { index: at, violation: { scope, used, limit, requested: amount, reservedForHead } };
       }
       added.set(key, (added.get(key) ?? 0) + amount);
     }
@@ -94,14 +94,14 @@ export function firstViolation(
 }
 
 function walk(
-  line: ChargedLine,
+  allocation: ChargedAllocation,
   by: { readonly amount: number; readonly usedOf: UsedOf; readonly book: LimitBook },
 ): readonly Charge[] {
-  const { pool, project, namespace } = line;
+  const { pool, project, namespace } = allocation;
   const { amount, usedOf } = by;
   return [
     chargeTo({ kind: "pool", pool }, amount, usedOf),
-    ...queueCharges(line, by),
+    ...queueCharges(allocation, by),
     chargeTo({ kind: "project", pool, project }, amount, usedOf),
     chargeTo({ kind: "namespace", pool, project, namespace }, amount, usedOf),
   ];

@@ -1,15 +1,16 @@
 /**
  * Serves teams that share pools: decides which request gets tokens now, which one waits, and whom freed room serves.
  */
-import type { AllocationLine, Conflict, Grant, Holder, LedgerRow, Limits, Violation } from "./counters.ts";
+
+import { holderKey } from "./allocations.ts";
+import type { Allocation, Conflict, Grant, Holder, LedgerRow, Limits, Violation } from "./counters.ts";
 import { firstViolation } from "./decide.ts";
 import { LeaseClock } from "./lease-clock.ts";
 import { type LimitBook, limitBook } from "./limits.ts";
-import { holderKey } from "./lines.ts";
 import { scopeKey } from "./scopes.ts";
 import { Sums } from "./sums.ts";
 import { type Held, hasLapsed, leftMs, Tokens } from "./tokens.ts";
-import { amountOf, poolsOf, type Waiter, WaitingLine } from "./waiting-line.ts";
+import { amountOf, poolsOf, type Waiter, WaitingLines } from "./waiting-line.ts";
 
 /** The maximum number of waiters that one call serves. The next call or tick serves the rest. */
 export const SERVED_MAX = 256;
@@ -17,7 +18,7 @@ export const SERVED_MAX = 256;
 /** A request for allocations, from a waiter or from a caller without a place in a waiting line. */
 export type Asking = {
   readonly holder: Holder;
-  readonly lines: readonly AllocationLine[];
+  readonly allocations: readonly Allocation[];
   readonly priority: number;
   readonly waiter: string | null;
 };
@@ -25,7 +26,7 @@ export type Asking = {
 /** The held tokens, limits and waiting lines of a domain, and the decisions over them. `CounterState` checks epochs. */
 export class DomainState {
   readonly tokens = new Tokens();
-  readonly line = new WaitingLine();
+  readonly waitingLines = new WaitingLines();
   readonly clock = new LeaseClock();
   readonly sums: Sums;
   #limits: Limits;
@@ -56,22 +57,22 @@ export class DomainState {
     this.#limits = limits;
     this.#book = limitBook(limits);
     this.sums.rebuild(this.#book);
-    this.serve(this.line.pools());
+    this.serve(this.waitingLines.pools());
   }
 
   /**
    * Looks up the tokens of a request: a grant if the request already holds them all, a conflict if not. Null: none of
    * the tokens is held.
    */
-  known({ holder, lines }: Pick<Asking, "holder" | "lines">): Grant | Conflict | null {
-    const held = lines.map((line) => this.tokens.get(line));
+  known({ holder, allocations }: Pick<Asking, "holder" | "allocations">): Grant | Conflict | null {
+    const held = allocations.map((allocation) => this.tokens.get(allocation));
     const first = held.find((one) => one !== undefined);
     if (first === undefined) return null;
     const mine = held.filter(
-      (one, at) => one !== undefined && this.#isGrantOf(one, { holder, line: lines[at], first }),
+      (one, at) => one !== undefined && this.#isGrantOf(one, { holder, allocation: allocations[at], first }),
     );
-    const other = lines.findIndex((_, at) => !mine.includes(held[at]));
-    const { pool, token } = lines[other] ?? first.row;
+    const other = allocations.findIndex((_, at) => !mine.includes(held[at]));
+    const { pool, token } = allocations[other] ?? first.row;
     if (other !== -1) return { kind: "conflict", pool, token, confirmed: (held[other] ?? first).confirmed };
     return {
       kind: "granted",
@@ -92,29 +93,29 @@ export class DomainState {
   }
 
   /** Like `violation`, with the index of the refused allocation. */
-  firstViolation(asking: Asking): { readonly line: number; readonly violation: Violation } | null {
+  firstViolation(asking: Asking): { readonly index: number; readonly violation: Violation } | null {
     const { usedOf } = this.sums;
     const reservedIn = (pool: string) => this.#reservedIn(pool, asking);
-    return firstViolation(asking.lines, { usedOf, book: this.#book, reservedIn });
+    return firstViolation(asking.allocations, { usedOf, book: this.#book, reservedIn });
   }
 
   /** Returns the limit that refuses the allocations even if nothing is in use. Null: they could fit. */
-  never(lines: readonly AllocationLine[]): Violation | null {
-    const found = firstViolation(lines, { usedOf: () => 0, book: this.#book });
+  never(allocations: readonly Allocation[]): Violation | null {
+    const found = firstViolation(allocations, { usedOf: () => 0, book: this.#book });
     return found && { ...found.violation, used: this.sums.usedOf(scopeKey(found.violation.scope)) };
   }
 
   /** Holds the allocations under a new fence. Returns null if no fence is left. */
-  grant({ holder, lines }: Pick<Asking, "holder" | "lines">): Grant | null {
+  grant({ holder, allocations }: Pick<Asking, "holder" | "allocations">): Grant | null {
     const fence = this.#nextFence();
     if (fence === null) return null;
-    for (const { caps: _, ...line } of lines) this.#hold({ ...line, holder, fence }, false);
+    for (const { caps: _, ...allocation } of allocations) this.#hold({ ...allocation, holder, fence }, false);
     return {
       kind: "granted",
       fence,
       held: false,
       confirmed: false,
-      expiresInMs: lines.map((line) => line.leaseMs),
+      expiresInMs: allocations.map((allocation) => allocation.leaseMs),
     };
   }
 
@@ -131,9 +132,9 @@ export class DomainState {
 
   /** Removes a waiter from its waiting lines and serves them, since room may have been reserved for this waiter. */
   leave(waiter: string | null): boolean {
-    const entry = waiter === null ? undefined : this.line.remove(waiter);
+    const entry = waiter === null ? undefined : this.waitingLines.remove(waiter);
     if (entry === undefined) return false;
-    this.serve(poolsOf(entry.lines));
+    this.serve(poolsOf(entry.allocations));
     return true;
   }
 
@@ -148,13 +149,13 @@ export class DomainState {
 
   #servePool(pool: string, most: number): number {
     let left = most;
-    for (const entry of this.line.of(pool)) {
+    for (const entry of this.waitingLines.of(pool)) {
       if (left === 0) break;
       const known = this.known(entry);
       const served = known === null && this.#lacksOnlyPools(entry) ? this.#serveHead(entry) : "passedOver";
       if (served === "stop") break;
       if (served !== "granted" && known?.kind !== "granted") continue;
-      this.line.remove(entry.waiter);
+      this.waitingLines.remove(entry.waiter);
       this.#offer(entry.waiter);
       left -= 1;
     }
@@ -167,19 +168,19 @@ export class DomainState {
       this.#offer(entry.waiter);
       return "stop";
     }
-    return this.hasRoomFor(entry.lines.length) && this.grant(entry) !== null ? "granted" : "stop";
+    return this.hasRoomFor(entry.allocations.length) && this.grant(entry) !== null ? "granted" : "stop";
   }
 
   /**
    * Returns the room that the pool reserves for the head of its waiting line, if that head goes before this request.
    */
   #reservedIn(pool: string, asking: Asking): number {
-    const line = this.line.of(pool);
-    for (const entry of line) {
+    const waiting = this.waitingLines.of(pool);
+    for (const entry of waiting) {
       if (entry.waiter === asking.waiter) return 0;
       if (this.known(entry) !== null || !this.#lacksOnlyPools(entry)) continue;
-      const stands = line.some((other) => other.waiter === asking.waiter);
-      return stands || asking.priority <= entry.priority ? amountOf(entry.lines, pool) : 0;
+      const stands = waiting.some((other) => other.waiter === asking.waiter);
+      return stands || asking.priority <= entry.priority ? amountOf(entry.allocations, pool) : 0;
     }
     return 0;
   }
@@ -188,20 +189,20 @@ export class DomainState {
    * Returns true if only the current use of the pools can refuse the allocations: queues and caps allow them now, and
    * they would fit into empty pools.
    */
-  #lacksOnlyPools({ lines }: Waiter): boolean {
-    const pools = new Set(lines.map(({ pool }) => scopeKey({ kind: "pool", pool })));
+  #lacksOnlyPools({ allocations }: Waiter): boolean {
+    const pools = new Set(allocations.map(({ pool }) => scopeKey({ kind: "pool", pool })));
     const usedOf = (key: string) => (pools.has(key) ? 0 : this.sums.usedOf(key));
-    return firstViolation(lines, { usedOf, book: this.#book }) === null;
+    return firstViolation(allocations, { usedOf, book: this.#book }) === null;
   }
 
   #isGrantOf(
     held: Held,
-    of: { readonly holder: Holder; readonly line: AllocationLine | undefined; readonly first: Held },
+    of: { readonly holder: Holder; readonly allocation: Allocation | undefined; readonly first: Held },
   ): boolean {
     const { row } = held;
     return (
       row.fence === of.first.row.fence &&
-      row.amount === of.line?.amount &&
+      row.amount === of.allocation?.amount &&
       holderKey(row.holder) === holderKey(of.holder) &&
       !hasLapsed(held, this.clock.nowMs)
     );

@@ -1,5 +1,5 @@
-import type { AllocationLine, Limits, Scope, Violation } from "./counters.ts";
-import { type Charge, type ChargedLine, chargesOf, firstViolation, queueCharges } from "./decide.ts";
+import type { Allocation, Limits, Scope, Violation } from "./counters.ts";
+import { type Charge, type ChargedAllocation, chargesOf, firstViolation, queueCharges } from "./decide.ts";
 import { type LimitBook, limitBook } from "./limits.ts";
 import { scopeKey, scopeOfKey } from "./scopes.ts";
 
@@ -24,21 +24,21 @@ export class GrantBook {
   }
 
   /** Counts all of these allocations, or none and returns the limit that refused them. */
-  take(lines: readonly AllocationLine[]): Violation | null {
-    const found = firstViolation(lines, { usedOf: this.#usedOf, book: this.limits });
+  take(allocations: readonly Allocation[]): Violation | null {
+    const found = firstViolation(allocations, { usedOf: this.#usedOf, book: this.limits });
     if (found !== null) return found.violation;
-    for (const line of lines) this.charge(line);
+    for (const allocation of allocations) this.charge(allocation);
     return null;
   }
 
   /** Returns what an allocation would add to each of its scopes now, in the order of the checks. */
-  charges(line: ChargedLine): readonly Charge[] {
-    return chargesOf(line, this.#usedOf, this.limits);
+  charges(allocation: ChargedAllocation): readonly Charge[] {
+    return chargesOf(allocation, this.#usedOf, this.limits);
   }
 
   /** Counts an allocation even if it exceeds limits. */
-  charge(line: ChargedLine): void {
-    for (const { key, amount } of this.charges(line)) this.#add(key, amount);
+  charge(allocation: ChargedAllocation): void {
+    for (const { key, amount } of this.charges(allocation)) this.#add(key, amount);
   }
 
   usedAt(scope: Scope): number {

@@ -1,4 +1,4 @@
-import type { AllocationLine, Holder, LedgerRow, Limits, LineRef, Scope, Violation } from "./counters.ts";
+import type { Allocation, AllocationRef, Holder, LedgerRow, Limits, Scope, Violation } from "./counters.ts";
 import type { RegisteredDomain } from "./pools.ts";
 
 /**
@@ -13,7 +13,7 @@ export type RequestedBy = {
 
 /** A grant of the counters, for the ledger to record. The ledger records all of its allocations or none. */
 export type LedgerGrant = {
-  readonly lines: readonly AllocationLine[];
+  readonly allocations: readonly Allocation[];
   readonly holder: Holder;
   readonly fence: bigint;
 } & Pick<RequestedBy, "lease">;
@@ -66,7 +66,7 @@ export type Tombstone = Pick<ReleaseRequest, "pool" | "token" | "project" | "nam
 };
 
 export type ReleaseOutcome =
-  | { readonly kind: "released"; readonly ref: LineRef; readonly line: LedgerRow }
+  | { readonly kind: "released"; readonly ref: AllocationRef; readonly allocation: LedgerRow }
   /** The token is not held, or the requester's lease has ended. */
   | { readonly kind: "notHeld" }
   | { readonly kind: "otherHolder"; readonly holder: Holder }

@@ -1,5 +1,5 @@
+import { AMOUNT_MAX } from "./allocations.ts";
 import type { Limits, PoolLimit, QueueLimit } from "./counters.ts";
-import { AMOUNT_MAX } from "./lines.ts";
 
 /** Default maximum numbers of pools, tokens and waiters in a domain. */
 export const POOLS_MAX = 10_000;

@@ -1,6 +1,6 @@
 import { invariant } from "../../runtime/assert.ts";
 import type { Scope } from "./counters.ts";
-import { type Charge, type ChargedLine, chargesOf, dischargesOf, queueCharges } from "./decide.ts";
+import { type Charge, type ChargedAllocation, chargesOf, dischargesOf, queueCharges } from "./decide.ts";
 import type { LimitBook } from "./limits.ts";
 import { scopeKey } from "./scopes.ts";
 
@@ -25,14 +25,14 @@ export class Sums {
 
   readonly usedOf = (key: string): number => this.#sums.get(key)?.used ?? 0;
 
-  add(line: ChargedLine): void {
-    this.#apply(chargesOf(line, this.usedOf, this.#book));
-    this.#addDirect(line, line.amount);
+  add(allocation: ChargedAllocation): void {
+    this.#apply(chargesOf(allocation, this.usedOf, this.#book));
+    this.#addDirect(allocation, allocation.amount);
   }
 
-  remove(line: ChargedLine): void {
-    this.#apply(dischargesOf(line, this.usedOf, this.#book));
-    this.#addDirect(line, -line.amount);
+  remove(allocation: ChargedAllocation): void {
+    this.#apply(dischargesOf(allocation, this.usedOf, this.#book));
+    this.#addDirect(allocation, -allocation.amount);
   }
 
   /** Recomputes the sums of all queues from new guarantees and parents. */
@@ -57,7 +57,7 @@ export class Sums {
     for (const { scope, key, used, amount } of charges) put(this.#sums, key, { scope, used: used + amount });
   }
 
-  #addDirect({ pool, queue }: ChargedLine, amount: number): void {
+  #addDirect({ pool, queue }: ChargedAllocation, amount: number): void {
     if (queue === null) return;
     const scope = { kind: "queue", pool, queue } as const;
     const key = scopeKey(scope);

@@ -1,5 +1,5 @@
-import type { HeldToken, LedgerRow, LineRef } from "./counters.ts";
-import { compareText, tokenKey } from "./lines.ts";
+import { compareText, tokenKey } from "./allocations.ts";
+import type { AllocationRef, HeldToken, LedgerRow } from "./counters.ts";
 
 /** A held token. Its times are on the lease clock. */
 export type Held = {
@@ -27,12 +27,12 @@ export class Tokens {
     return this.#all.size;
   }
 
-  get(of: Pick<LineRef, "pool" | "token">): Held | undefined {
+  get(of: Pick<AllocationRef, "pool" | "token">): Held | undefined {
     return this.#all.get(tokenKey(of));
   }
 
   /** Returns the token only if its fence matches. */
-  find(ref: LineRef): Held | undefined {
+  find(ref: AllocationRef): Held | undefined {
     const held = this.get(ref);
     return held?.row.fence === ref.fence ? held : undefined;
   }

@@ -1,5 +1,5 @@
+import { AMOUNT_MAX } from "./allocations.ts";
 import type { QueueLimit } from "./counters.ts";
-import { AMOUNT_MAX } from "./lines.ts";
 
 /** A queue as an admin wrote it. */
 export type TreeQueue = {

@@ -1,11 +1,11 @@
-import type { AllocationLine, Holder, WaiterView } from "./counters.ts";
-import { compareText, holderKey, tokenKey } from "./lines.ts";
+import { compareText, holderKey, tokenKey } from "./allocations.ts";
+import type { Allocation, Holder, WaiterView } from "./counters.ts";
 
 /** A waiting request. It has a place in the waiting line of every pool that it asks for. */
 export type Waiter = {
   readonly waiter: string;
   readonly holder: Holder;
-  readonly lines: readonly AllocationLine[];
+  readonly allocations: readonly Allocation[];
   readonly priority: number;
   readonly sinceMs: number;
   readonly grants: boolean;
@@ -14,7 +14,7 @@ export type Waiter = {
 };
 
 /** The waiting lines of a domain's pools, each ordered by priority, then age, then name. */
-export class WaitingLine {
+export class WaitingLines {
   readonly #waiters = new Map<string, Waiter>();
   readonly #byPool = new Map<string, Waiter[]>();
 
@@ -38,7 +38,7 @@ export class WaitingLine {
   put(entry: Waiter): void {
     this.remove(entry.waiter);
     this.#waiters.set(entry.waiter, entry);
-    for (const pool of poolsOf(entry.lines)) {
+    for (const pool of poolsOf(entry.allocations)) {
       const line = this.#byPool.get(pool) ?? [];
       line.splice(placeIn(line, entry), 0, entry);
       this.#byPool.set(pool, line);
@@ -49,7 +49,7 @@ export class WaitingLine {
     const entry = this.#waiters.get(waiter);
     if (entry === undefined) return undefined;
     this.#waiters.delete(waiter);
-    for (const pool of poolsOf(entry.lines)) {
+    for (const pool of poolsOf(entry.allocations)) {
       const line = this.#byPool.get(pool)?.filter((other) => other !== entry) ?? [];
       if (line.length === 0) this.#byPool.delete(pool);
       else this.#byPool.set(pool, line);
@@ -59,7 +59,7 @@ export class WaitingLine {
 
   /** Returns the position, from 1, in the waiting line where most others are ahead. */
   positionOf(entry: Waiter): number {
-    return Math.max(...poolsOf(entry.lines).map((pool) => this.of(pool).indexOf(entry) + 1));
+    return Math.max(...poolsOf(entry.allocations).map((pool) => this.of(pool).indexOf(entry) + 1));
   }
 
   lapsed(nowMs: number): readonly Waiter[] {
@@ -68,21 +68,21 @@ export class WaitingLine {
 
   list(): readonly WaiterView[] {
     return this.pools().flatMap((pool) =>
-      this.of(pool).map(({ waiter, holder, lines, priority, sinceMs }) => {
-        return { waiter, pool, holder, amount: amountOf(lines, pool), priority, sinceMs };
+      this.of(pool).map(({ waiter, holder, allocations, priority, sinceMs }) => {
+        return { waiter, pool, holder, amount: amountOf(allocations, pool), priority, sinceMs };
       }),
     );
   }
 }
 
 /** Returns the pools of some allocations, each once, in their first order. */
-export function poolsOf(lines: readonly { readonly pool: string }[]): readonly string[] {
-  return [...new Set(lines.map(({ pool }) => pool))];
+export function poolsOf(allocations: readonly { readonly pool: string }[]): readonly string[] {
+  return [...new Set(allocations.map(({ pool }) => pool))];
 }
 
 /** Returns the amount that some allocations request from one pool. */
-export function amountOf(lines: readonly AllocationLine[], pool: string): number {
-  return lines.reduce((sum, line) => sum + (line.pool === pool ? line.amount : 0), 0);
+export function amountOf(allocations: readonly Allocation[], pool: string): number {
+  return allocations.reduce((sum, allocation) => sum + (allocation.pool === pool ? allocation.amount : 0), 0);
 }
 
 /** Returns true if a waiter's request or place has changed. Waiters behind it may then have room. */
@@ -90,10 +90,10 @@ export function asksOtherwise(before: Waiter, after: Waiter): boolean {
   return textOf(before) !== textOf(after);
 }
 
-function textOf({ priority, sinceMs, grants, holder, lines }: Waiter): string {
-  const asked = lines.map((line) => {
-    const { amount, project, namespace, queue, caps, leaseMs } = line;
-    return [tokenKey(line), amount, project, namespace, queue, caps.project, caps.namespace, leaseMs];
+function textOf({ priority, sinceMs, grants, holder, allocations }: Waiter): string {
+  const asked = allocations.map((allocation) => {
+    const { amount, project, namespace, queue, caps, leaseMs } = allocation;
+    return [tokenKey(allocation), amount, project, namespace, queue, caps.project, caps.namespace, leaseMs];
   });
   return JSON.stringify([priority, sinceMs, grants, holderKey(holder), asked]);
 }

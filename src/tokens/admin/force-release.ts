@@ -18,14 +18,14 @@ export async function forceRelease(ports: AdminPorts, forced: ForcedRelease): Pr
   const request = { pool, token, holder: null, project: null, namespace: null, fence: null };
   const outcome = await domain.release({ ...request, reason: "forced" });
   if (outcome.kind !== "released") return { kind: "notHeld" };
-  const { fence, ...line } = outcome.line;
+  const { fence, ...allocation } = outcome.allocation;
   // The audit entry comes first: an entry too many does less harm than a token that vanished without one.
   await store.appendAudit({
     actor,
     action: "ForceRelease",
     subject: `${pool}/${token}`,
     reason,
-    details: { ...line, fence: fence.toString() },
+    details: { ...allocation, fence: fence.toString() },
   });
   await freeBriefly(domain, [outcome.ref]);
   return { kind: "released" };

@@ -1,7 +1,7 @@
 import type { AllocationPage, AllocationQuery } from "../../core/quota/admin.ts";
+import { holderText, tokenKey } from "../../core/quota/allocations.ts";
 import type { TokenName } from "../../core/quota/calls.ts";
 import type { FoundToken } from "../../core/quota/counters.ts";
-import { holderText, tokenKey } from "../../core/quota/lines.ts";
 import type { QuotaDomain } from "../domain/domain.ts";
 import type { AdminPorts } from "./admin-ports.ts";
 

@@ -5,7 +5,7 @@ import type {
   PageRequest,
   ReconcileRequest,
 } from "../../core/quota/admin.ts";
-import { AMOUNT_MAX } from "../../core/quota/lines.ts";
+import { AMOUNT_MAX } from "../../core/quota/allocations.ts";
 import type { PoolChange, PoolRegistration, RegisterOutcome, ShownPool } from "../../core/quota/pools.ts";
 import type { AdminPorts } from "./admin-ports.ts";
 import { forceRelease } from "./force-release.ts";

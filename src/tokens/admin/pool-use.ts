@@ -1,5 +1,5 @@
+import { tokenKey } from "../../core/quota/allocations.ts";
 import type { HeldToken } from "../../core/quota/counters.ts";
-import { tokenKey } from "../../core/quota/lines.ts";
 import type { PoolRecord, ShownPool } from "../../core/quota/pools.ts";
 import type { QuotaDomain } from "../domain/domain.ts";
 import { allHeld, countByPool, usedByPool } from "../read-counters.ts";

@@ -2,9 +2,9 @@
  * Serves admins who suspect wrong counts: compares counters, ledger and jobs' records, reports differences, repairs.
  */
 import type { QuotaDifference, ReconcileAnswer, ReconcileRequest } from "../../core/quota/admin.ts";
+import { tokenKey } from "../../core/quota/allocations.ts";
 import type { HeldToken, LedgerRow, Scope } from "../../core/quota/counters.ts";
 import type { LedgerCheck } from "../../core/quota/ledger.ts";
-import { tokenKey } from "../../core/quota/lines.ts";
 import type { RegisteredDomain } from "../../core/quota/pools.ts";
 import { scopeKey } from "../../core/quota/scopes.ts";
 import type { QuotaDomain } from "../domain/domain.ts";

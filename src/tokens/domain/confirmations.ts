@@ -1,10 +1,10 @@
-import type { Counters, LineRef } from "../../core/quota/counters.ts";
+import type { AllocationRef, Counters } from "../../core/quota/counters.ts";
 import type { QuotaEvents } from "../../core/quota/events.ts";
 import type { DomainEpochs } from "./epochs.ts";
 
-/** Lines of one call. */
+/** Allocations of one call. */
 const GROUP_MAX = 500;
-/** Lines that wait at most. The reaper later finds the dropped ones in the ledger. */
+/** Allocations that wait at most. The reaper later finds the dropped ones in the ledger. */
 const WAITING_MAX = 20_000;
 
 export type ConfirmationPorts = {
@@ -20,14 +20,14 @@ export type ConfirmationPorts = {
 export class Confirmations {
   readonly #ports: ConfirmationPorts;
   #epoch = 0;
-  #waiting: LineRef[] = [];
+  #waiting: AllocationRef[] = [];
   #running: Promise<void> | null = null;
 
   constructor(ports: ConfirmationPorts) {
     this.#ports = ports;
   }
 
-  add(epoch: number, refs: readonly LineRef[]): void {
+  add(epoch: number, refs: readonly AllocationRef[]): void {
     // Counters of a later epoch were loaded from the ledger: they hold nothing unconfirmed of an earlier one.
     if (epoch < this.#epoch) return;
     if (epoch > this.#epoch) this.#waiting = [];
@@ -37,13 +37,13 @@ export class Confirmations {
     this.#running ??= this.#run();
   }
 
-  /** Resolves when every added line has been sent. */
+  /** Resolves when every added allocation has been sent. */
   async idle(): Promise<void> {
     while (this.#running !== null) await this.#running;
   }
 
   async #run(): Promise<void> {
-    // Lines of one turn of the event loop go together.
+    // Allocations of one turn of the event loop go together.
     await Promise.resolve();
     while (this.#waiting.length > 0) {
       const epoch = this.#epoch;
@@ -52,7 +52,7 @@ export class Confirmations {
     this.#running = null;
   }
 
-  async #send(epoch: number, refs: readonly LineRef[]): Promise<void> {
+  async #send(epoch: number, refs: readonly AllocationRef[]): Promise<void> {
     const { counters, epochs, events } = this.#ports;
     try {
       if ((await counters.confirm(epoch, refs)) === "closed") epochs.countersClosed(epoch);

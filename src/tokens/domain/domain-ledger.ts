@@ -1,7 +1,7 @@
+import { sameHolder, tokenKey } from "../../core/quota/allocations.ts";
 import type { TokenName } from "../../core/quota/calls.ts";
-import type { Counters, HeldToken, LedgerRow, LineRef } from "../../core/quota/counters.ts";
+import type { AllocationRef, Counters, HeldToken, LedgerRow } from "../../core/quota/counters.ts";
 import type { ReleaseOutcome, ReleaseRequest } from "../../core/quota/ledger.ts";
-import { sameHolder, tokenKey } from "../../core/quota/lines.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { UnavailableError } from "../../runtime/unavailable-error.ts";
 import type { DomainLedger, QuotaLedger } from "../ports.ts";
@@ -78,8 +78,8 @@ function releaseHeld(request: ReleaseRequest, held: HeldToken | null): ReleaseOu
   const { project, namespace } = held;
   const isElsewhere = (request.project ?? project) !== project || (request.namespace ?? namespace) !== namespace;
   if (isElsewhere) return { kind: "otherScope", project, namespace };
-  const { confirmed: _confirmed, ...line } = held;
-  return { kind: "released", ref: { pool: held.pool, token: held.token, fence: held.fence }, line };
+  const { confirmed: _confirmed, ...allocation } = held;
+  return { kind: "released", ref: { pool: held.pool, token: held.token, fence: held.fence }, allocation };
 }
 
 /** Maps `tokenKey` to the row. */
@@ -87,6 +87,6 @@ export function byToken(rows: readonly LedgerRow[]): ReadonlyMap<string, LedgerR
   return new Map(rows.map((row) => [tokenKey(row), row]));
 }
 
-export function refOf({ pool, token, fence }: LineRef): LineRef {
+export function refOf({ pool, token, fence }: AllocationRef): AllocationRef {
   return { pool, token, fence };
 }

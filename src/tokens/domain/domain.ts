@@ -1,8 +1,8 @@
+import { tokenKey } from "../../core/quota/allocations.ts";
 import type { TokenName } from "../../core/quota/calls.ts";
-import type { Counters, LedgerRow, LineRef } from "../../core/quota/counters.ts";
+import type { AllocationRef, Counters, LedgerRow } from "../../core/quota/counters.ts";
 import type { QuotaEvents } from "../../core/quota/events.ts";
 import type { CommitOutcome, LedgerGrant, ReleaseOutcome, ReleaseRequest } from "../../core/quota/ledger.ts";
-import { tokenKey } from "../../core/quota/lines.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { GroupCommit } from "../../runtime/group-commit.ts";
 import type { DomainLedger } from "../ports.ts";
@@ -27,15 +27,15 @@ export type QuotaDomain = {
   readonly clock: Clock;
   readonly events: QuotaEvents;
   readonly offers: Offers;
-  /** Tells the counters in the background that the ledger has these lines. */
-  readonly confirm: (epoch: number, refs: readonly LineRef[]) => void;
+  /** Tells the counters in the background that the ledger has these allocations. */
+  readonly confirm: (epoch: number, refs: readonly AllocationRef[]) => void;
   readonly commit: (epoch: number, grant: LedgerGrant) => Promise<CommitOutcome>;
   readonly release: (request: ReleaseRequest) => Promise<ReleaseOutcome>;
   /** Releases a token whose grant may be under way. Leaves a tombstone if the ledger does not hold the token. */
   readonly bury: (request: ReleaseRequest) => Promise<ReleaseOutcome>;
   readonly findLive: (token: TokenName) => Promise<LedgerRow | null>;
-  /** Tells the ledger that the counters have freed these released lines. */
-  readonly confirmReleases: (refs: readonly LineRef[]) => Promise<void>;
+  /** Tells the ledger that the counters have freed these released allocations. */
+  readonly confirmReleases: (refs: readonly AllocationRef[]) => Promise<void>;
   /** Resolves when nothing of the domain runs any more. */
   readonly close: () => Promise<void>;
 };
@@ -102,7 +102,7 @@ function ledgerGroups(ledger: DomainLedger) {
       return group.map((token) => live.get(tokenKey(token)) ?? null);
     },
   });
-  const settlements = new GroupCommit<readonly LineRef[], void>({
+  const settlements = new GroupCommit<readonly AllocationRef[], void>({
     ...bounds,
     what: "confirmations",
     run: async (group) => {

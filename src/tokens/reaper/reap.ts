@@ -1,4 +1,4 @@
-import type { Holder, LineRef } from "../../core/quota/counters.ts";
+import type { AllocationRef, Holder } from "../../core/quota/counters.ts";
 import type { QuotaDomain } from "../domain/domain.ts";
 import { refOf } from "../domain/domain-ledger.ts";
 import { pushLimits } from "../limit-changes.ts";
@@ -44,17 +44,17 @@ export async function reap(domain: QuotaDomain, elapsedMs: number): Promise<void
 async function expire(
   domain: QuotaDomain,
   epoch: number,
-  lapsed: readonly (LineRef & { readonly holder: Holder })[],
+  lapsed: readonly (AllocationRef & { readonly holder: Holder })[],
 ): Promise<void> {
   if (lapsed.length === 0) return;
   const requests = lapsed.map(({ pool, token, fence, holder }) => ({ pool, token, fence, holder }));
   const outcomes = await domain.ledger.release(
     requests.map((request) => ({ ...request, project: null, namespace: null, reason: "expired" })),
   );
-  const released = lapsed.filter((_line, at) => outcomes[at]?.kind === "released");
+  const released = lapsed.filter((_allocation, at) => outcomes[at]?.kind === "released");
   await freeReleased(domain, epoch, released.map(refOf));
   for (const [pool, tokens] of countByPool(released)) domain.events.expired({ pool, tokens });
-  const unknown = lapsed.filter((_line, at) => outcomes[at]?.kind === "notHeld");
+  const unknown = lapsed.filter((_allocation, at) => outcomes[at]?.kind === "notHeld");
   if (unknown.length === 0) return;
   const found = await domain.counters.find(unknown);
   if (found === "closed") return domain.epochs.countersClosed(epoch);

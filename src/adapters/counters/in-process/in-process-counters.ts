@@ -16,9 +16,9 @@ export function inProcessCounters(): Counters {
   return {
     open: async (epoch, of) => state.open(epoch, of),
     grant: async (request) => state.grant(request),
-    free: async (epoch, lines) => state.free(epoch, lines),
-    shrink: async (epoch, lines) => state.shrink(epoch, lines),
-    confirm: async (epoch, lines) => state.confirm(epoch, lines),
+    free: async (epoch, allocations) => state.free(epoch, allocations),
+    shrink: async (epoch, allocations) => state.shrink(epoch, allocations),
+    confirm: async (epoch, allocations) => state.confirm(epoch, allocations),
     renew: async (epoch, of) => state.renew(epoch, of),
     stand: async (request) => state.stand(request),
     leave: async (epoch, waiter) => state.leave(epoch, waiter),

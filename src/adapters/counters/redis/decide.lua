@@ -48,10 +48,10 @@ local function queueScope(pool, queue)
 end
 
 -- Appends the charges to a queue and the queues above, up to the first queue that passes nothing on.
-local function queueCharges(charges, line, amount, use)
-  local queue, passed, depth = line.queue, amount, 0
+local function queueCharges(charges, allocation, amount, use)
+  local queue, passed, depth = allocation.queue, amount, 0
   while queue ~= '' and passed ~= 0 and depth < QUEUE_DEPTH_MAX do
-    local scope = queueScope(line.pool, queue)
+    local scope = queueScope(allocation.pool, queue)
     local used, limit = use(scope), limitsOf(scope, {'0', '0', ''})
     charges[#charges + 1] = {scope = scope, used = used, amount = passed, limit = tonumber(limit[1])}
     local guarantee = tonumber(limit[2])
@@ -61,31 +61,32 @@ local function queueCharges(charges, line, amount, use)
 end
 
 -- Returns what an allocation adds (or takes off, for a negative amount), in the order of the checks.
-local function chargesOf(line, amount, use)
-  local pool = poolScope(line.pool)
-  local project = '["project",' .. line.pool .. ',' .. line.project .. ']'
-  local namespace = '["namespace",' .. line.pool .. ',' .. line.project .. ',' .. line.namespace .. ']'
+local function chargesOf(allocation, amount, use)
+  local pool = poolScope(allocation.pool)
+  local projectNames = allocation.pool .. ',' .. allocation.project
+  local project = '["project",' .. projectNames .. ']'
+  local namespace = '["namespace",' .. projectNames .. ',' .. allocation.namespace .. ']'
   local limit = limitsOf(pool, {'0', '0', '0'})
   local charges = {{scope = pool, used = use(pool), amount = amount, limit = tighter(limit[1]), isPool = true}}
-  queueCharges(charges, line, amount, use)
+  queueCharges(charges, allocation, amount, use)
   charges[#charges + 1] = {
-    scope = project, used = use(project), amount = amount, limit = tighter(limit[2], line.capProject),
+    scope = project, used = use(project), amount = amount, limit = tighter(limit[2], allocation.capProject),
   }
   charges[#charges + 1] = {
-    scope = namespace, used = use(namespace), amount = amount, limit = tighter(limit[3], line.capNamespace),
+    scope = namespace, used = use(namespace), amount = amount, limit = tighter(limit[3], allocation.capNamespace),
   }
   return charges
 end
 
 -- Returns the first refusing scope of the first allocation that does not fit, as {scope, used, limit, requested,
 -- reserved, allocation from 1}; nil if all fit.
-local function firstViolation(lines, usedNow, reservedIn)
+local function firstViolation(allocations, usedNow, reservedIn)
   local added = {}
   local function use(scope) return usedNow(scope) + (added[scope] or 0) end
-  for at, line in ipairs(lines) do
-    for _, charge in ipairs(chargesOf(line, line.amount, use)) do
+  for at, allocation in ipairs(allocations) do
+    for _, charge in ipairs(chargesOf(allocation, allocation.amount, use)) do
       local reserved = 0
-      if charge.isPool and reservedIn then reserved = reservedIn(line.pool) end
+      if charge.isPool and reservedIn then reserved = reservedIn(allocation.pool) end
       if charge.amount > charge.limit - charge.used - reserved then
         return {charge.scope, plain(charge.used), plain(charge.limit), plain(charge.amount), plain(reserved), plain(at)}
       end
@@ -96,14 +97,14 @@ local function firstViolation(lines, usedNow, reservedIn)
 end
 
 -- Adds an allocation to the sums, or takes it off. Returns false if a sum would fall below 0.
-local function count(line, amount)
-  for _, charge in ipairs(chargesOf(line, amount, usedOf)) do
+local function count(allocation, amount)
+  for _, charge in ipairs(chargesOf(allocation, amount, usedOf)) do
     local used = charge.used + charge.amount
     if used < 0 then return false end
     putUsed(charge.scope, used)
   end
-  if line.queue ~= '' then
-    local direct = 'direct' .. queueScope(line.pool, line.queue)
+  if allocation.queue ~= '' then
+    local direct = 'direct' .. queueScope(allocation.pool, allocation.queue)
     putUsed(direct, usedOf(direct) + amount)
   end
   return true

@@ -1,6 +1,6 @@
-import type { AllocationLine, LedgerRow, Limits, LineRef, Rest, StandRequest } from "../../../core/quota/counters.ts";
+import { FENCES_PER_EPOCH, holderKey, tokenKey } from "../../../core/quota/allocations.ts";
+import type { Allocation, AllocationRef, LedgerRow, Limits, Rest, StandRequest } from "../../../core/quota/counters.ts";
 import { limitBook } from "../../../core/quota/limits.ts";
-import { FENCES_PER_EPOCH, holderKey, tokenKey } from "../../../core/quota/lines.ts";
 import { scopeKey } from "../../../core/quota/scopes.ts";
 import { Sums } from "../../../core/quota/sums.ts";
 
@@ -27,8 +27,8 @@ const SINCE_DIGITS = 16;
 export const nameText = (name: string): string => JSON.stringify(name);
 
 /** The arguments of one allocation, as `grant.lua` takes them. */
-export function lineArguments(line: AllocationLine): readonly string[] {
-  const { pool, token, amount, project, namespace, queue, caps, leaseMs } = line;
+export function allocationArguments(allocation: Allocation): readonly string[] {
+  const { pool, token, amount, project, namespace, queue, caps, leaseMs } = allocation;
   return [
     nameText(pool),
     nameText(token),
@@ -44,14 +44,14 @@ export function lineArguments(line: AllocationLine): readonly string[] {
 
 /** The arguments of a waiter from its order on, as `stand.lua` takes them. */
 export function waiterArguments(request: StandRequest): readonly string[] {
-  const { priority, sinceMs, holder, grants, lines } = request;
+  const { priority, sinceMs, holder, grants, allocations } = request;
   const order = digits(PRIORITY_MAX - priority, PRIORITY_DIGITS) + digits(sinceMs, SINCE_DIGITS);
   const own = [order, holderKey(holder), numberText(priority), numberText(sinceMs), grants ? "1" : "0"];
-  return [...own, ...lines.flatMap(lineArguments)];
+  return [...own, ...allocations.flatMap(allocationArguments)];
 }
 
-export function refArguments(lines: readonly LineRef[]): readonly string[] {
-  return lines.flatMap((line) => [tokenKey(line), line.fence.toString()]);
+export function refArguments(allocations: readonly AllocationRef[]): readonly string[] {
+  return allocations.flatMap((allocation) => [tokenKey(allocation), allocation.fence.toString()]);
 }
 
 /** The arguments of reduced allocations, as `shrink.lua` takes them. */

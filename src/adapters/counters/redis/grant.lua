@@ -15,17 +15,17 @@
 -- Errors none of its own; OOM before anything is written
 
 if not isOpen(ARGV[1], ARGV[2]) then return {'closed'} end
-local holder, waiter, lines = ARGV[3], ARGV[5], linesFrom(ARGV, 6)
+local holder, waiter, allocations = ARGV[3], ARGV[5], allocationsFrom(ARGV, 6)
 
-local held = known(holder, lines)
+local held = known(holder, allocations)
 if held then
   if held[1] == 'granted' then leaveLine(waiter) end
   return held
 end
-if not hasRoomFor(#lines) then return {'full', plain(state.tokensMax)} end
-local violation = violationFor({id = waiter, priority = tonumber(ARGV[4]), lines = lines})
+if not hasRoomFor(#allocations) then return {'full', plain(state.tokensMax)} end
+local violation = violationFor({id = waiter, priority = tonumber(ARGV[4]), allocations = allocations})
 if violation then return {'exhausted', unpack(violation)} end
-local granted = grantLines(holder, lines)
+local granted = grantAll(holder, allocations)
 if not granted then return {'closed'} end
 leaveLine(waiter)
 return granted

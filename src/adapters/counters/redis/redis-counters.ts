@@ -1,18 +1,18 @@
-import type { Counters } from "../../../core/quota/counters.ts";
-import { advanceMs, SILENT_TICKS_MAX, STAND_LEASE_MS } from "../../../core/quota/lease-clock.ts";
 import {
+  checkAllocations,
   checkLease,
-  checkLines,
   checkPriority,
   checkRests,
   checkStand,
   holderKey,
   tokenKey,
-} from "../../../core/quota/lines.ts";
+} from "../../../core/quota/allocations.ts";
+import type { Counters } from "../../../core/quota/counters.ts";
+import { advanceMs, SILENT_TICKS_MAX, STAND_LEASE_MS } from "../../../core/quota/lease-clock.ts";
 import { type ConnectionOptions, RedisConnection } from "./connection.ts";
 import {
+  allocationArguments,
   limitPairs,
-  lineArguments,
   nameText,
   numberText,
   refArguments,
@@ -79,7 +79,7 @@ export async function redisCounters(given: RedisCountersOptions): Promise<RedisC
     open: (epoch, of) =>
       load((argumentsFor) => connection.run(SCRIPTS.open, keys, argumentsFor), { ...of, epoch, channel }),
     ...grants(ask),
-    ...lines(ask),
+    ...waitingLines(ask),
     ...leases(ask),
     ...reads(read),
     setLimits: async (epoch, limits) => {
@@ -93,30 +93,37 @@ export async function redisCounters(given: RedisCountersOptions): Promise<RedisC
 
 function grants(ask: Ask): Pick<Counters, "grant" | "free" | "shrink" | "confirm"> {
   return {
-    grant: async ({ epoch, holder, lines, priority, waiter }) => {
-      checkLines(lines);
+    grant: async ({ epoch, holder, allocations, priority, waiter }) => {
+      checkAllocations(allocations);
       checkPriority(priority);
       const asking = [holderKey(holder), numberText(priority), waiter === null ? "" : nameText(waiter)];
-      return grantOutcome(await ask("grant", epoch, [...asking, ...lines.flatMap(lineArguments)]), lines);
+      return grantOutcome(
+        await ask("grant", epoch, [...asking, ...allocations.flatMap(allocationArguments)]),
+        allocations,
+      );
     },
-    free: async (epoch, lines) =>
-      (await ask("free", epoch, refArguments(lines))) as "closed" | readonly ("freed" | "notHeld")[],
-    shrink: async (epoch, lines) => {
-      checkRests(lines);
-      const answer = await ask("shrink", epoch, restArguments(lines));
+    free: async (epoch, allocations) =>
+      (await ask("free", epoch, refArguments(allocations))) as "closed" | readonly ("freed" | "notHeld")[],
+    shrink: async (epoch, allocations) => {
+      checkRests(allocations);
+      const answer = await ask("shrink", epoch, restArguments(allocations));
       return answer as "closed" | readonly ("shrunk" | "asItIs" | "notHeld")[];
     },
-    confirm: async (epoch, lines) => (await ask("confirm", epoch, refArguments(lines))) as "confirmed" | "closed",
+    confirm: async (epoch, allocations) =>
+      (await ask("confirm", epoch, refArguments(allocations))) as "confirmed" | "closed",
   };
 }
 
-function lines(ask: Ask): Pick<Counters, "stand" | "leave"> {
+function waitingLines(ask: Ask): Pick<Counters, "stand" | "leave"> {
   return {
     stand: async (request) => {
       checkStand(request);
-      const { epoch, waiter, lines } = request;
+      const { epoch, waiter, allocations } = request;
       const kept = numberText(STAND_LEASE_MS);
-      return standOutcome(await ask("stand", epoch, [nameText(waiter), kept, ...waiterArguments(request)]), lines);
+      return standOutcome(
+        await ask("stand", epoch, [nameText(waiter), kept, ...waiterArguments(request)]),
+        allocations,
+      );
     },
     leave: async (epoch, waiter) => (await ask("leave", epoch, [nameText(waiter)])) as "left" | "notThere" | "closed",
   };
@@ -124,9 +131,9 @@ function lines(ask: Ask): Pick<Counters, "stand" | "leave"> {
 
 function leases(ask: Ask): Pick<Counters, "renew" | "tick" | "report"> {
   return {
-    renew: async (epoch, { holder, lines }) => {
-      for (const { token, leaseMs } of lines) checkLease(token, leaseMs);
-      const asked = lines.flatMap((line) => [tokenKey(line), numberText(line.leaseMs)]);
+    renew: async (epoch, { holder, allocations }) => {
+      for (const { token, leaseMs } of allocations) checkLease(token, leaseMs);
+      const asked = allocations.flatMap((allocation) => [tokenKey(allocation), numberText(allocation.leaseMs)]);
       return renewOutcomes(await ask("renew", epoch, [holderKey(holder), ...asked]));
     },
     tick: async (epoch, { elapsedMs, unconfirmedMs, limit }) => {

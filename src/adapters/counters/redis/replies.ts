@@ -1,12 +1,14 @@
 /** Serves callers who need to know why a request waits: turns the replies of the Lua scripts into typed outcomes. */
+
+import { holderOfKey, tokenKey } from "../../../core/quota/allocations.ts";
 import type {
+  AllocationRef,
   Conflict,
   FoundToken,
   Full,
   Grant,
   GrantOutcome,
   HeldToken,
-  LineRef,
   RenewOutcome,
   Scope,
   StandOutcome,
@@ -14,7 +16,6 @@ import type {
   Violation,
   WaiterView,
 } from "../../../core/quota/counters.ts";
-import { holderOfKey, tokenKey } from "../../../core/quota/lines.ts";
 import { scopeOfKey } from "../../../core/quota/scopes.ts";
 
 /** A reply of a script. The head of each script describes its replies. Any other reply is a bug, and throws. */
@@ -22,13 +23,13 @@ export type Texts = readonly string[];
 
 type Named = { readonly pool: string; readonly token: string };
 
-export function grantOutcome(reply: unknown, lines: readonly Named[]): GrantOutcome {
+export function grantOutcome(reply: unknown, allocations: readonly Named[]): GrantOutcome {
   const [kind, ...rest] = reply as Texts;
-  if (kind === "exhausted") return { kind, violation: violationOf(rest), line: Number(rest[5]) - 1 };
-  return known(reply, lines) ?? unexpected("grant", reply);
+  if (kind === "exhausted") return { kind, violation: violationOf(rest), index: Number(rest[5]) - 1 };
+  return known(reply, allocations) ?? unexpected("grant", reply);
 }
 
-export function standOutcome(reply: unknown, lines: readonly Named[]): StandOutcome {
+export function standOutcome(reply: unknown, allocations: readonly Named[]): StandOutcome {
   const [kind, ...rest] = reply as Texts;
   if (kind === "waiting") {
     const [position, ...violation] = rest;
@@ -36,7 +37,7 @@ export function standOutcome(reply: unknown, lines: readonly Named[]): StandOutc
   }
   if (kind === "never") return { kind, violation: violationOf(rest) };
   if (kind === "lineFull") return { kind, waitersMax: Number(rest[0]) };
-  return known(reply, lines) ?? unexpected("stand", reply);
+  return known(reply, allocations) ?? unexpected("stand", reply);
 }
 
 export function renewOutcomes(reply: unknown): "closed" | readonly RenewOutcome[] {
@@ -110,8 +111,8 @@ export function foundTokens(tokens: readonly Named[], reply: unknown): "closed" 
  * The positions in a waiter's value: of its first allocation, the number of fields of each allocation, and the amount
  * among them.
  */
-const FIRST_LINE = 5;
-const FIELDS_PER_LINE = 9;
+const FIRST_ALLOCATION = 5;
+const FIELDS_PER_ALLOCATION = 9;
 const AMOUNT_FIELD = 2;
 
 export function waitersOf(reply: unknown): readonly WaiterView[] {
@@ -121,8 +122,8 @@ export function waitersOf(reply: unknown): readonly WaiterView[] {
     const [pool = "", waiter = "", value = ""] = texts.slice(at, at + 3);
     const fields = JSON.parse(value) as Texts;
     let amount = 0;
-    for (let line = FIRST_LINE; line < fields.length; line += FIELDS_PER_LINE) {
-      if (fields[line] === pool) amount += Number(fields[line + AMOUNT_FIELD]);
+    for (let at = FIRST_ALLOCATION; at < fields.length; at += FIELDS_PER_ALLOCATION) {
+      if (fields[at] === pool) amount += Number(fields[at + AMOUNT_FIELD]);
     }
     const [, holder = "", priority, sinceMs] = fields;
     views.push({
@@ -143,14 +144,18 @@ export function nameOf(text: string): string {
 }
 
 /** Reads the replies that grants and waiters share. Null: another reply. */
-function known(reply: unknown, lines: readonly Named[]): Grant | Conflict | Full | { readonly kind: "closed" } | null {
+function known(
+  reply: unknown,
+  allocations: readonly Named[],
+): Grant | Conflict | Full | { readonly kind: "closed" } | null {
   const [kind, first = "", second, confirmed, ...left] = reply as Texts;
   if (kind === "granted") {
     const expiresInMs = left.map(numberOf);
     return { kind, fence: BigInt(first), held: second === "held", confirmed: confirmed === "1", expiresInMs };
   }
   if (kind === "conflict") {
-    const { pool, token }: Pick<LineRef, "pool" | "token"> = lines[Number(first) - 1] ?? unexpected("conflict", reply);
+    const { pool, token }: Pick<AllocationRef, "pool" | "token"> =
+      allocations[Number(first) - 1] ?? unexpected("conflict", reply);
     return { kind, pool, token, confirmed: second === "1" };
   }
   if (kind === "full") return { kind, tokensMax: Number(first) };

@@ -7,25 +7,25 @@ export type Script = { readonly text: string; readonly sha: string };
 
 /** The shared text in front of each verb. Verbs that only read or mark tokens need only the keys. */
 const KEYS = read("common");
-const LINES = `${KEYS}\n${read("decide")}\n${read("line")}`;
+const WAITING_LINES = `${KEYS}\n${read("decide")}\n${read("waiting-line")}`;
 
 /** One script for each verb of the counters. The head of each file describes its arguments and replies. */
 export const SCRIPTS = {
   open: script("open", KEYS),
-  grant: script("grant", LINES),
-  free: script("free", LINES),
-  shrink: script("shrink", LINES),
+  grant: script("grant", WAITING_LINES),
+  free: script("free", WAITING_LINES),
+  shrink: script("shrink", WAITING_LINES),
   confirm: script("confirm", KEYS),
   renew: script("renew", KEYS),
-  stand: script("stand", LINES),
-  leave: script("leave", LINES),
-  tick: script("tick", LINES),
+  stand: script("stand", WAITING_LINES),
+  leave: script("leave", WAITING_LINES),
+  tick: script("tick", WAITING_LINES),
   report: script("report", KEYS),
-  setLimits: script("set-limits", LINES),
+  setLimits: script("set-limits", WAITING_LINES),
   used: script("used", KEYS),
   held: script("held", KEYS),
   find: script("find", KEYS),
-  waiting: script("waiting", LINES),
+  waiting: script("waiting", WAITING_LINES),
 } as const;
 
 function script(name: string, shared: string): Script {

@@ -31,9 +31,9 @@ for at = 1, #all, 2 do
     direct[#direct + 1] = {pool = pool, queue = string.sub(names, #pool + 2), amount = tonumber(all[at + 1])}
   end
 end
-for _, line in ipairs(direct) do
+for _, allocation in ipairs(direct) do
   local charges = {}
-  queueCharges(charges, line, line.amount, usedOf)
+  queueCharges(charges, allocation, allocation.amount, usedOf)
   for _, charge in ipairs(charges) do putUsed(charge.scope, charge.used + charge.amount) end
 end
 

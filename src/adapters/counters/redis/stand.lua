@@ -19,14 +19,14 @@ local text = cjson.encode({unpack(ARGV, 5)})
 local list = cjson.decode(text)
 local entry = {
   id = id, text = text, order = list[1], holder = list[2], priority = tonumber(list[3]), grants = list[5] == '1',
-  lines = linesFrom(list, 6),
+  allocations = allocationsFrom(list, 6),
 }
 local before = waiterOf(id)
 
 local function refusal()
-  local held = known(entry.holder, entry.lines)
+  local held = known(entry.holder, entry.allocations)
   if held then return held end
-  local violation = firstViolation(entry.lines, function() return 0 end)
+  local violation = firstViolation(entry.allocations, function() return 0 end)
   if violation then
     violation[2] = plain(usedOf(violation[1]))
     return {'never', unpack(violation)}
@@ -47,23 +47,23 @@ end
 if before then removeWaiter(before) end
 redis.call('HSET', WAITERS, id, text)
 redis.call('ZADD', STANDS, plain(state.clock + tonumber(ARGV[4])), id)
-for _, pool in ipairs(poolsOf(entry.lines)) do redis.call('ZADD', LINE, 0, pool .. entry.order .. id) end
+for _, pool in ipairs(poolsOf(entry.allocations)) do redis.call('ZADD', LINE, 0, pool .. entry.order .. id) end
 
 local violation = violationFor(entry)
 if entry.grants and not violation then
-  local granted = grantLines(entry.holder, entry.lines)
+  local granted = grantAll(entry.holder, entry.allocations)
   if not granted then return {'closed'} end
   removeWaiter(entry)
-  local lines = {}
-  for _, line in ipairs(before and before.lines or {}) do lines[#lines + 1] = line end
-  for _, line in ipairs(entry.lines) do lines[#lines + 1] = line end
-  serve(poolsOf(lines))
+  local allocations = {}
+  for _, allocation in ipairs(before and before.allocations or {}) do allocations[#allocations + 1] = allocation end
+  for _, allocation in ipairs(entry.allocations) do allocations[#allocations + 1] = allocation end
+  serve(poolsOf(allocations))
   return granted
 end
-if before and before.text ~= text then serve(poolsOf(before.lines)) end
+if before and before.text ~= text then serve(poolsOf(before.allocations)) end
 
 local position = 0
-for _, pool in ipairs(poolsOf(entry.lines)) do
+for _, pool in ipairs(poolsOf(entry.allocations)) do
   local ahead = redis.call('ZLEXCOUNT', LINE, '[' .. pool, '(' .. pool .. entry.order .. id)
   position = math.max(position, ahead + 1)
 end

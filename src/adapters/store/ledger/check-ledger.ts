@@ -1,8 +1,8 @@
 import type { LedgerCheck } from "../../../core/quota/ledger.ts";
 import { type Db, type Executor, readSnapshot } from "../db/db.ts";
-import { LINE_COLUMNS, type LineRow, ledgerRow } from "./ledger-row.ts";
+import { LEDGER_COLUMNS, type LedgerColumns, ledgerRow } from "./ledger-row.ts";
 import { takeDomainsOf } from "./quota-domains.ts";
-import { endLines } from "./release-tokens.ts";
+import { endAllocations } from "./release-tokens.ts";
 import { LIVE_SUMS, type SumKey, scopeOfSum, sumAnew, takePools } from "./sums.ts";
 
 type LedgerFindings = LedgerCheck & { readonly orphanIds: readonly number[] };
@@ -24,8 +24,12 @@ export function repairLedger(db: Db, pool: string | null, nowMs: number): Promis
     await takePools(tx, pools);
     const { sums, orphans, orphanIds } = await find(tx, pools);
     await sumAnew(tx, pools);
-    const ended = orphans.map((line, at) => ({ id: orphanIds[at] ?? 0, reason: "reconciled" as const, line }));
-    await endLines(tx, ended, nowMs);
+    const ended = orphans.map((allocation, at) => ({
+      id: orphanIds[at] ?? 0,
+      reason: "reconciled" as const,
+      allocation,
+    }));
+    await endAllocations(tx, ended, nowMs);
     return { sums, orphans };
   });
 }
@@ -39,7 +43,7 @@ async function allPools(tx: Executor): Promise<readonly string[]> {
 
 async function find(tx: Executor, pools: readonly string[] | null): Promise<LedgerFindings> {
   const sums = await tx.query<SumKey & { recorded: number; live: number }>(WRONG_SUMS, [pools]);
-  const orphans = await tx.query<LineRow & { id: number }>(ORPHANS, [pools]);
+  const orphans = await tx.query<LedgerColumns & { id: number }>(ORPHANS, [pools]);
   return {
     sums: sums.map(({ recorded, live, ...key }) => ({ scope: scopeOfSum(key), recorded, live })),
     orphans: orphans.map(ledgerRow),
@@ -58,7 +62,7 @@ select pool, scope, name, coalesce(r.used, 0) as recorded, coalesce(l.used, 0) a
  order by pool, scope, name`;
 
 const ORPHANS = `
-select ${LINE_COLUMNS}, a.id
+select ${LEDGER_COLUMNS}, a.id
   from allocations a
  where a.released_ms is null and a.job_uid is not null and ($1::text[] is null or a.pool = any($1))
    and not exists (

@@ -1,10 +1,11 @@
 /** Serves users and callers who were granted tokens: records each grant once, and only within the limits in force. */
-import type { AllocationLine, LedgerRow, Limits } from "../../../core/quota/counters.ts";
+
+import { FENCES_PER_EPOCH, sameHolder, tokenKey } from "../../../core/quota/allocations.ts";
+import type { Allocation, LedgerRow, Limits } from "../../../core/quota/counters.ts";
 import { GrantBook, type RecordedSum } from "../../../core/quota/grant-book.ts";
 import type { CommitOutcome, LedgerGrant, Tombstone } from "../../../core/quota/ledger.ts";
-import { FENCES_PER_EPOCH, sameHolder, tokenKey } from "../../../core/quota/lines.ts";
 import { type Db, type Executor, json } from "../db/db.ts";
-import { holderColumns, LINE_COLUMNS, type LineRow, ledgerRow, refText } from "./ledger-row.ts";
+import { holderColumns, LEDGER_COLUMNS, type LedgerColumns, ledgerRow, refText } from "./ledger-row.ts";
 import { type TakenDomain, takeDomain } from "./quota-domains.ts";
 import { type LimitBounds, readLimits } from "./quota-limits.ts";
 import { recordedScopes, type SumKey, scopeOfSum, sharesOf, sumKey, takePools } from "./sums.ts";
@@ -39,12 +40,12 @@ export async function commitGrantsIn(
   const counts = await takeLeases(tx, grants);
   const taken = await takeDomain(tx, domain);
   if (taken.epoch !== epoch) return grants.map(() => ({ kind: "epochMoved" }));
-  const lines = grants.flatMap((grant) => grant.lines);
-  const pools = [...new Set(lines.map(({ pool }) => pool))];
+  const allocations = grants.flatMap((grant) => grant.allocations);
+  const pools = [...new Set(allocations.map(({ pool }) => pool))];
   await takePools(tx, pools);
   const rows = new RowBook(await readRows(tx, grants));
   const limits = await readLimits(tx, domain, bounds, pools);
-  const book = new GrantBook(limits, await readSums(tx, lines, limits));
+  const book = new GrantBook(limits, await readSums(tx, allocations, limits));
   const graves = new Graves(taken.buried ? await tombstonesFor(tx, domain, grants) : []);
   const written: LedgerGrant[] = [];
   const outcomes = grants.map((grant) => {
@@ -55,13 +56,13 @@ export async function commitGrantsIn(
       rows.add(grant, false);
       return { kind: "gone" as const };
     }
-    const violation = book.take(grant.lines);
+    const violation = book.take(grant.allocations);
     if (violation !== null) return { kind: "over" as const, violation };
     rows.add(grant, true);
     written.push(grant);
     return { kind: "committed" as const };
   });
-  await writeLines(tx, written, nowMs);
+  await writeAllocations(tx, written, nowMs);
   await writeVoided(tx, graves.voided, nowMs);
   await forgetTombstonesIn(tx, domain, graves.used);
   return outcomes;
@@ -79,12 +80,12 @@ class Graves {
 
   /** Returns true if the grant was released before it arrived. Its allocations are then voided. */
   take(grant: LedgerGrant): boolean {
-    const { lines, holder, fence } = grant;
+    const { allocations, holder, fence } = grant;
     const found = tombstonesOn(grant, this.#left);
     if (found.length === 0) return false;
     this.#left = this.#left.filter((one) => !found.includes(one));
     this.used.push(...found);
-    this.voided.push(...lines.map(({ caps: _caps, ...line }) => ({ ...line, holder, fence })));
+    this.voided.push(...allocations.map(({ caps: _caps, ...allocation }) => ({ ...allocation, holder, fence })));
     return true;
   }
 }
@@ -99,13 +100,15 @@ class RowBook {
     for (const row of rows) this.#rowsOf(row).push(row);
   }
 
-  add({ lines, holder, fence }: LedgerGrant, live: boolean): void {
-    for (const line of lines) this.#rowsOf(line).push({ ...line, holder, fence, live });
+  add({ allocations, holder, fence }: LedgerGrant, live: boolean): void {
+    for (const allocation of allocations) this.#rowsOf(allocation).push({ ...allocation, holder, fence, live });
   }
 
   /** Returns the outcome of a grant that is recorded, in conflict or too old. Null: a new grant. */
   outcomeOf(grant: LedgerGrant, domain: TakenDomain): CommitOutcome | null {
-    const own = grant.lines.map((line) => this.#rowsOf(line).find(({ fence }) => fence === grant.fence));
+    const own = grant.allocations.map((allocation) =>
+      this.#rowsOf(allocation).find(({ fence }) => fence === grant.fence),
+    );
     if (own.some((row) => row?.live === false)) return { kind: "gone" };
     const other = this.#otherOf(grant);
     if (other !== null) return takenBy(other);
@@ -115,17 +118,17 @@ class RowBook {
   }
 
   /** Returns a live row of one of the grant's tokens that belongs to another grant. */
-  #otherOf({ lines, holder, fence }: LedgerGrant): KnownRow | null {
-    for (const line of lines) {
-      const live = this.#rowsOf(line).find((row) => row.live);
+  #otherOf({ allocations, holder, fence }: LedgerGrant): KnownRow | null {
+    for (const allocation of allocations) {
+      const live = this.#rowsOf(allocation).find((row) => row.live);
       if (live === undefined) continue;
-      if (live.fence !== fence || live.amount !== line.amount || !sameHolder(live.holder, holder)) return live;
+      if (live.fence !== fence || live.amount !== allocation.amount || !sameHolder(live.holder, holder)) return live;
     }
     return null;
   }
 
-  #rowsOf(line: { readonly pool: string; readonly token: string }): KnownRow[] {
-    const key = tokenKey(line);
+  #rowsOf(allocation: { readonly pool: string; readonly token: string }): KnownRow[] {
+    const key = tokenKey(allocation);
     const known = this.#byToken.get(key) ?? [];
     this.#byToken.set(key, known);
     return known;
@@ -138,13 +141,15 @@ function takenBy({ pool, token, holder, amount, fence }: LedgerRow): CommitOutco
 
 /** Reads the rows of these tokens that are live or have the grants' fences. */
 async function readRows(tx: Executor, grants: readonly LedgerGrant[]): Promise<readonly KnownRow[]> {
-  const refs = grants.flatMap(({ lines, fence }) => lines.map(({ pool, token }) => refText({ pool, token, fence })));
-  const rows = await tx.query<LineRow & { live: boolean }>(READ_ROWS, [json(refs)]);
+  const refs = grants.flatMap(({ allocations, fence }) =>
+    allocations.map(({ pool, token }) => refText({ pool, token, fence })),
+  );
+  const rows = await tx.query<LedgerColumns & { live: boolean }>(READ_ROWS, [json(refs)]);
   return rows.map((row) => ({ ...ledgerRow(row), live: row.live }));
 }
 
 const READ_ROWS = `
-select distinct ${LINE_COLUMNS}, a.released_ms is null as live
+select distinct ${LEDGER_COLUMNS}, a.released_ms is null as live
   from json_to_recordset($1::json) as w (pool text, token text, fence bigint)
  cross join lateral (
          select * from allocations where pool = w.pool and token = w.token and released_ms is null
@@ -158,11 +163,11 @@ select distinct ${LINE_COLUMNS}, a.released_ms is null as live
  */
 async function readSums(
   tx: Executor,
-  lines: readonly AllocationLine[],
+  allocations: readonly Allocation[],
   limits: Limits,
 ): Promise<readonly RecordedSum[]> {
   const wanted = [
-    ...lines.flatMap(recordedScopes),
+    ...allocations.flatMap(recordedScopes),
     ...limits.queues.map((queue) => ({ kind: "queue" as const, ...queue })),
   ];
   const rows = await tx.query<SumKey & { used: number }>(READ_SUMS, [json(wanted.map(sumKey))]);
@@ -176,15 +181,15 @@ select pool, scope, name, used
    select pool, scope, name from json_to_recordset($1::json) as w (pool text, scope text, name text)
  )`;
 
-async function writeLines(tx: Executor, grants: readonly LedgerGrant[], nowMs: number): Promise<void> {
+async function writeAllocations(tx: Executor, grants: readonly LedgerGrant[], nowMs: number): Promise<void> {
   if (grants.length === 0) return;
-  const lines = grants.flatMap(({ lines, holder, fence }) =>
-    lines.map((line) => ({ ...line, ...holderColumns(holder), fence: fence.toString() })),
+  const allocations = grants.flatMap(({ allocations, holder, fence }) =>
+    allocations.map((allocation) => ({ ...allocation, ...holderColumns(holder), fence: fence.toString() })),
   );
-  await tx.query(WRITE_LINES, [json(lines), json(sharesOf(lines)), nowMs]);
+  await tx.query(WRITE_ALLOCATIONS, [json(allocations), json(sharesOf(allocations)), nowMs]);
 }
 
-const WRITE_LINES = `
+const WRITE_ALLOCATIONS = `
 with charged as (
   insert into allocation_sums as s (pool, scope, name, used)
   select pool, scope, name, amount

@@ -19,14 +19,14 @@ export function forceRelease(db: Db, forced: ForcedRelease, nowMs: number): Prom
       return { kind: "liveAdmission", job: await jobName(tx, outcome.jobUid), admission: outcome.admission };
     }
     if (outcome.kind !== "released") throw new Error(`a forced release was refused: ${outcome.kind}`);
-    const { fence, ...line } = outcome.line;
+    const { fence, ...allocation } = outcome.allocation;
     await appendAudit(tx, {
       timeMs: nowMs,
       actor,
       action: "ForceRelease",
       subject: `${pool}/${token}`,
       reason,
-      details: { ...line, fence: fence.toString() },
+      details: { ...allocation, fence: fence.toString() },
     });
     return outcome;
   });

@@ -1,4 +1,4 @@
-import type { Holder, LedgerRow, LineRef } from "../../../core/quota/counters.ts";
+import type { AllocationRef, Holder, LedgerRow } from "../../../core/quota/counters.ts";
 
 /** The columns of a holder. */
 export type HolderColumns = {
@@ -7,14 +7,14 @@ export type HolderColumns = {
   readonly caller: string | null;
 };
 
-/** A row of `LINE_COLUMNS`. A fence may exceed 2^53, so it is text. */
-export type LineRow = Omit<LedgerRow, "holder" | "fence"> & HolderColumns & { readonly fence: string };
+/** A row of `LEDGER_COLUMNS`. A fence may exceed 2^53, so it is text. */
+export type LedgerColumns = Omit<LedgerRow, "holder" | "fence"> & HolderColumns & { readonly fence: string };
 
-export const LINE_COLUMNS = `
+export const LEDGER_COLUMNS = `
 a.pool, a.token, a.amount, a.project, a.namespace, a.queue, a.lease_ms as "leaseMs", a.fence::text as fence,
 a.job_uid, a.admission, a.caller`;
 
-export function ledgerRow(row: LineRow): LedgerRow {
+export function ledgerRow(row: LedgerColumns): LedgerRow {
   const { pool, token, amount, project, namespace, queue, leaseMs } = row;
   return {
     pool,
@@ -42,6 +42,6 @@ export function holderColumns(holder: Holder): HolderColumns {
 }
 
 /** Encodes a reference as a parameter. The fence is text, since JSON numbers are exact only up to 2^53. */
-export function refText({ pool, token, fence }: LineRef) {
+export function refText({ pool, token, fence }: AllocationRef) {
   return { pool, token, fence: fence.toString() };
 }

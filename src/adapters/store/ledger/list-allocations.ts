@@ -1,7 +1,7 @@
 import type { LedgerPage, LedgerQuery } from "../../../core/quota/admin.ts";
 import { decodeCursor, encodeCursor } from "../db/cursor.ts";
 import { type Executor, storable } from "../db/db.ts";
-import { LINE_COLUMNS, type LineRow, ledgerRow } from "./ledger-row.ts";
+import { LEDGER_COLUMNS, type LedgerColumns, ledgerRow } from "./ledger-row.ts";
 
 const ORDER = "allocations";
 
@@ -35,10 +35,10 @@ export async function listAllocations(executor: Executor, query: LedgerQuery): P
   };
 }
 
-type AllocationRow = LineRow & { readonly id: number; readonly granted_ms: number; readonly holder_text: string };
+type AllocationRow = LedgerColumns & { readonly id: number; readonly granted_ms: number; readonly holder_text: string };
 
 const SELECT_ALLOCATIONS = `
-select ${LINE_COLUMNS}, a.id, a.granted_ms,
+select ${LEDGER_COLUMNS}, a.id, a.granted_ms,
        coalesce(
          a.caller,
          'job/' || coalesce((select namespace || '/' || name from jobs where uid = a.job_uid), a.job_uid::text)

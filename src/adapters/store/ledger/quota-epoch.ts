@@ -1,7 +1,7 @@
-import type { LineRef } from "../../../core/quota/counters.ts";
+import type { AllocationRef } from "../../../core/quota/counters.ts";
 import { type RaisedEpoch, registeredDomain } from "../../../core/quota/ledger.ts";
 import { type Db, type Executor, json, onlyRow } from "../db/db.ts";
-import { LINE_COLUMNS, type LineRow, ledgerRow, refText } from "./ledger-row.ts";
+import { LEDGER_COLUMNS, type LedgerColumns, ledgerRow, refText } from "./ledger-row.ts";
 import { type LimitBounds, readLimits } from "./quota-limits.ts";
 import { sumAnew, takePools } from "./sums.ts";
 
@@ -24,7 +24,7 @@ export function raiseEpoch(db: Db, domain: string, expected: number | null, boun
     await tx.query(CONFIRM_ALL, [domain]);
     await tx.query(CONFIRM_SHRUNK, [domain]);
     await sumAnew(tx, pools);
-    const rows = (await tx.query<LineRow>(LIVE_LINES, [domain])).map(ledgerRow);
+    const rows = (await tx.query<LedgerColumns>(LIVE_ALLOCATIONS, [domain])).map(ledgerRow);
     return { kind: "raised", epoch: raised.epoch, rows, limits: await readLimits(tx, domain, bounds) };
   });
 }
@@ -58,8 +58,8 @@ const CONFIRM_SHRUNK = `
 update allocations set shrunk = false
  where shrunk and released_ms is null and pool in (select name from pools where domain = $1)`;
 
-const LIVE_LINES = `
-select ${LINE_COLUMNS}
+const LIVE_ALLOCATIONS = `
+select ${LEDGER_COLUMNS}
   from allocations a join pools p on p.name = a.pool
  where p.domain = $1 and a.released_ms is null
  order by a.id`;
@@ -69,7 +69,7 @@ export async function unconfirmedReleases(
   executor: Executor,
   domain: string,
   limit: number,
-): Promise<readonly LineRef[]> {
+): Promise<readonly AllocationRef[]> {
   const rows = await executor.query<{ pool: string; token: string; fence: string }>(UNCONFIRMED, [domain, limit]);
   return rows.map((row) => ({ ...row, fence: BigInt(row.fence) }));
 }
@@ -81,7 +81,7 @@ select a.pool, a.token, a.fence::text
  order by a.fence, a.pool, a.token limit $2`;
 
 /** Records that the counters have freed these allocations. */
-export async function confirmReleases(executor: Executor, refs: readonly LineRef[]): Promise<void> {
+export async function confirmReleases(executor: Executor, refs: readonly AllocationRef[]): Promise<void> {
   if (refs.length === 0) return;
   await executor.query(CONFIRM, [json(refs.map(refText))]);
 }

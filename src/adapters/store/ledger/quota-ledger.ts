@@ -1,6 +1,6 @@
 import type { AuditEntry, AuditQuery, ForcedRelease, LedgerQuery } from "../../../core/quota/admin.ts";
 import type { TokenName } from "../../../core/quota/calls.ts";
-import type { HeldToken, LineRef, Rest } from "../../../core/quota/counters.ts";
+import type { AllocationRef, HeldToken, Rest } from "../../../core/quota/counters.ts";
 import type { LedgerGrant, ReleaseRequest, Tombstone } from "../../../core/quota/ledger.ts";
 import type { PoolChange } from "../../../core/quota/pools.ts";
 import type { Clock } from "../../../runtime/clock.ts";
@@ -40,7 +40,7 @@ export function quotaLedger(db: Db, bounds: LimitBounds) {
     forgetTombstones: (domain: string, of: readonly Tombstone[]) => forgetTombstones(db, domain, of),
     voidGrants: (tokens: readonly HeldToken[], nowMs: number) => voidGrants(db, tokens, nowMs),
     unconfirmedReleases: (domain: string, limit: number) => unconfirmedReleases(db, domain, limit),
-    confirmReleases: (refs: readonly LineRef[]) => confirmReleases(db, refs),
+    confirmReleases: (refs: readonly AllocationRef[]) => confirmReleases(db, refs),
     unconfirmedShrinks: (domain: string, limit: number) => unconfirmedShrinks(db, domain, limit),
     confirmShrinks: (rests: readonly Rest[]) => confirmShrinks(db, rests),
     pruneReleases: (nowMs: number) => pruneReleases(db, nowMs),

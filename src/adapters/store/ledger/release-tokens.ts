@@ -1,8 +1,8 @@
+import { sameHolder, tokenKey } from "../../../core/quota/allocations.ts";
 import type { LedgerRow } from "../../../core/quota/counters.ts";
 import type { ReleaseOutcome, ReleaseRequest } from "../../../core/quota/ledger.ts";
-import { sameHolder, tokenKey } from "../../../core/quota/lines.ts";
 import { type Db, type Executor, json } from "../db/db.ts";
-import { LINE_COLUMNS, type LineRow, ledgerRow } from "./ledger-row.ts";
+import { LEDGER_COLUMNS, type LedgerColumns, ledgerRow } from "./ledger-row.ts";
 import { discharge, takePools } from "./sums.ts";
 import { takeLeases } from "./take-leases.ts";
 
@@ -30,46 +30,54 @@ export async function releaseTokensIn(
   );
   const rows = await tx.query<HeldRow>(HELD, [json(requests.map(({ pool, token }) => ({ pool, token })))]);
   const held = new Map(rows.map((row) => [tokenKey(row), row]));
-  const ended: EndedLine[] = [];
+  const ended: EndedAllocation[] = [];
   const outcomes = requests.map((request): ReleaseOutcome => {
     const row = held.get(tokenKey(request));
     if (row === undefined || !counts(request)) return { kind: "notHeld" };
-    const line = ledgerRow(row);
-    const refused = refusal(request, line, row.live_admission);
+    const allocation = ledgerRow(row);
+    const refused = refusal(request, allocation, row.live_admission);
     if (refused !== null) return refused;
     held.delete(tokenKey(request));
-    ended.push({ id: row.id, reason: request.reason, line });
-    return { kind: "released", ref: { pool: line.pool, token: line.token, fence: line.fence }, line };
+    ended.push({ id: row.id, reason: request.reason, allocation });
+    return {
+      kind: "released",
+      ref: { pool: allocation.pool, token: allocation.token, fence: allocation.fence },
+      allocation,
+    };
   });
-  await endLines(tx, ended, nowMs);
+  await endAllocations(tx, ended, nowMs);
   return outcomes;
 }
 
-type EndedLine = { readonly id: number; readonly reason: ReleaseRequest["reason"]; readonly line: LedgerRow };
+type EndedAllocation = {
+  readonly id: number;
+  readonly reason: ReleaseRequest["reason"];
+  readonly allocation: LedgerRow;
+};
 
 /** Ends live rows. The caller has locked their pools. */
-export async function endLines(tx: Executor, ended: readonly EndedLine[], nowMs: number): Promise<void> {
+export async function endAllocations(tx: Executor, ended: readonly EndedAllocation[], nowMs: number): Promise<void> {
   if (ended.length === 0) return;
-  await tx.query(END_LINES, [json(ended.map(({ id, reason }) => ({ id, reason }))), nowMs]);
+  await tx.query(END_ALLOCATIONS, [json(ended.map(({ id, reason }) => ({ id, reason }))), nowMs]);
   await discharge(
     tx,
-    ended.map(({ line }) => line),
+    ended.map(({ allocation }) => allocation),
   );
 }
 
-const END_LINES = `
+const END_ALLOCATIONS = `
 update allocations a set released_ms = $2, release_reason = e.reason
   from json_to_recordset($1::json) as e (id bigint, reason text)
  where a.id = e.id and a.released_ms is null`;
 
-type HeldRow = LineRow & { readonly id: number; readonly live_admission: boolean };
+type HeldRow = LedgerColumns & { readonly id: number; readonly live_admission: boolean };
 
 /**
  * Reads `live_admission` without a lock on admissions. An admission that has ended never becomes live again, and a new
  * admission locks the sums of its pools until it is recorded.
  */
 const HELD = `
-select ${LINE_COLUMNS}, a.id,
+select ${LEDGER_COLUMNS}, a.id,
        exists (
          select from admissions m join jobs j on j.uid = m.job_uid
           where m.job_uid = a.job_uid and m.number = a.admission and m.state = 'live' and j.completion_ms is null
@@ -106,7 +114,7 @@ export async function releaseAdmissions(
     tx,
     held.map(({ pool }) => pool),
   );
-  await discharge(tx, (await tx.query<LineRow>(RELEASE_ADMISSIONS, [jobUid, admissions, nowMs])).map(ledgerRow));
+  await discharge(tx, (await tx.query<LedgerColumns>(RELEASE_ADMISSIONS, [jobUid, admissions, nowMs])).map(ledgerRow));
 }
 
 const POOLS_HELD = `
@@ -115,4 +123,4 @@ select distinct pool from allocations where job_uid = $1 and admission = any($2:
 const RELEASE_ADMISSIONS = `
 update allocations a set released_ms = $3, release_reason = 'released'
  where job_uid = $1 and admission = any($2::int[]) and released_ms is null
-returning ${LINE_COLUMNS}`;
+returning ${LEDGER_COLUMNS}`;

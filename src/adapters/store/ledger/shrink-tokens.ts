@@ -4,12 +4,12 @@ import { flavoredAmounts } from "../../../core/plan/flavors.ts";
 import { memberGroups } from "../../../core/plan/gang.ts";
 import type { LedgerRow } from "../../../core/quota/counters.ts";
 import { type Executor, json } from "../db/db.ts";
-import { LINE_COLUMNS, type LineRow, ledgerRow } from "./ledger-row.ts";
-import { endLines } from "./release-tokens.ts";
+import { LEDGER_COLUMNS, type LedgerColumns, ledgerRow } from "./ledger-row.ts";
+import { endAllocations } from "./release-tokens.ts";
 import { discharge, takePools } from "./sums.ts";
 
 /** An allocation of an admission and the amount that it keeps. */
-type Share = { readonly id: number; readonly line: LedgerRow; readonly kept: number };
+type Share = { readonly id: number; readonly allocation: LedgerRow; readonly kept: number };
 
 /**
  * Reduces an admission's tokens to those of its remaining members. The newest grants go first: allocations that keep
@@ -25,33 +25,33 @@ export async function shrinkTokens(
   await takePools(tx, pools);
   // Excludes tokens that plugins requested while the job runs. They have other names and do not belong to members.
   const prefix = `job/${jobUid}/admission/${admission.number}/`;
-  const rows = await tx.query<LineRow & { readonly id: number }>(HELD, [jobUid, admission.number, pools, prefix]);
+  const rows = await tx.query<LedgerColumns & { readonly id: number }>(HELD, [jobUid, admission.number, pools, prefix]);
   const shares = sharesOf(rows, keptAmounts(spec, admission));
   const ended = shares.filter(({ kept }) => kept === 0);
-  await endLines(
+  await endAllocations(
     tx,
-    ended.map(({ id, line }) => ({ id, line, reason: "released" })),
+    ended.map(({ id, allocation }) => ({ id, allocation, reason: "released" })),
     nowMs,
   );
-  const shrunk = shares.filter(({ line, kept }) => kept > 0 && kept < line.amount);
+  const shrunk = shares.filter(({ allocation, kept }) => kept > 0 && kept < allocation.amount);
   if (shrunk.length === 0) return;
   await tx.query(SHRINK, [json(shrunk.map(({ id, kept }) => ({ id, kept })))]);
   await discharge(
     tx,
-    shrunk.map(({ line, kept }) => ({ ...line, amount: line.amount - kept })),
+    shrunk.map(({ allocation, kept }) => ({ ...allocation, amount: allocation.amount - kept })),
   );
 }
 
 /** Returns the amount that each allocation keeps. The oldest come first. */
 function sharesOf(
-  rows: readonly (LineRow & { readonly id: number })[],
+  rows: readonly (LedgerColumns & { readonly id: number })[],
   keep: Readonly<Record<string, number>>,
 ): readonly Share[] {
   const left = new Map(Object.entries(keep));
   return rows.map((row) => {
     const kept = Math.min(row.amount, left.get(row.pool) ?? 0);
     left.set(row.pool, (left.get(row.pool) ?? 0) - kept);
-    return { id: row.id, line: ledgerRow(row), kept };
+    return { id: row.id, allocation: ledgerRow(row), kept };
   });
 }
 
@@ -66,7 +66,7 @@ function keptAmounts(spec: JobSpec, { members, flavors }: Admission): Readonly<R
 }
 
 const HELD = `
-select ${LINE_COLUMNS}, a.id
+select ${LEDGER_COLUMNS}, a.id
   from allocations a
  where a.job_uid = $1 and a.admission = $2 and a.released_ms is null
    and a.pool = any($3::text[]) and starts_with(a.token, $4)

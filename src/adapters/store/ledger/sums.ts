@@ -59,14 +59,14 @@ export function recordedScopes({ pool, project, namespace, queue }: Omit<Counted
 }
 
 /** Returns the amounts that allocations add to the recorded sums. */
-export function sharesOf(lines: readonly Counted[]): readonly (SumKey & { readonly amount: number })[] {
+export function sharesOf(allocations: readonly Counted[]): readonly (SumKey & { readonly amount: number })[] {
   const shares = new Map<string, SumKey & { amount: number }>();
-  for (const line of lines) {
-    for (const key of recordedScopes(line).map(sumKey)) {
+  for (const allocation of allocations) {
+    for (const key of recordedScopes(allocation).map(sumKey)) {
       const text = JSON.stringify([key.pool, key.scope, key.name]);
       const share = shares.get(text);
-      if (share === undefined) shares.set(text, { ...key, amount: line.amount });
-      else share.amount += line.amount;
+      if (share === undefined) shares.set(text, { ...key, amount: allocation.amount });
+      else share.amount += allocation.amount;
     }
   }
   return [...shares.values()];
@@ -76,11 +76,11 @@ export function sharesOf(lines: readonly Counted[]): readonly (SumKey & { readon
  * Subtracts ended allocations from the sums of their pools, which the caller has locked. If a sum is too small for
  * that, it recomputes the pool: a program that keeps fewer sums wrote those rows.
  */
-export async function discharge(tx: Executor, lines: readonly Counted[]): Promise<void> {
-  if (lines.length === 0) return;
-  const shares = sharesOf(lines);
+export async function discharge(tx: Executor, allocations: readonly Counted[]): Promise<void> {
+  if (allocations.length === 0) return;
+  const shares = sharesOf(allocations);
   const changed = await tx.query(DISCHARGE, [json(shares)]);
-  if (changed.length < shares.length) await sumAnew(tx, [...new Set(lines.map(({ pool }) => pool))]);
+  if (changed.length < shares.length) await sumAnew(tx, [...new Set(allocations.map(({ pool }) => pool))]);
 }
 
 const DISCHARGE = `

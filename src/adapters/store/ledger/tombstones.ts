@@ -1,5 +1,5 @@
+import { holderKey, holderOfKey, sameHolder, tokenKey } from "../../../core/quota/allocations.ts";
 import type { LedgerGrant, ReleaseOutcome, ReleaseRequest, Tombstone } from "../../../core/quota/ledger.ts";
-import { holderKey, holderOfKey, sameHolder, tokenKey } from "../../../core/quota/lines.ts";
 import { type Db, type Executor, json } from "../db/db.ts";
 import { takeDomain } from "./quota-domains.ts";
 import { releaseTokensIn } from "./release-tokens.ts";
@@ -87,7 +87,7 @@ export async function tombstonesFor(
   domain: string,
   grants: readonly LedgerGrant[],
 ): Promise<readonly Tombstone[]> {
-  const tokens = grants.flatMap(({ lines }) => lines.map(({ pool, token }) => ({ pool, token })));
+  const tokens = grants.flatMap(({ allocations }) => allocations.map(({ pool, token }) => ({ pool, token })));
   return (await tx.query<Row>(READ_FOR, [domain, json(tokens)])).map(tombstone);
 }
 
@@ -97,14 +97,14 @@ select distinct t.pool, t.token, t.holder, t.project, t.namespace, t.at_ms as "a
   join token_tombstones t on t.domain = $1 and t.pool = w.pool and t.token = w.token`;
 
 /** Returns the tombstones that match an allocation of the grant. */
-export function tombstonesOn({ lines, holder }: LedgerGrant, all: readonly Tombstone[]): readonly Tombstone[] {
+export function tombstonesOn({ allocations, holder }: LedgerGrant, all: readonly Tombstone[]): readonly Tombstone[] {
   return all.filter((one) =>
-    lines.some(
-      (line) =>
-        tokenKey(line) === tokenKey(one) &&
+    allocations.some(
+      (allocation) =>
+        tokenKey(allocation) === tokenKey(one) &&
         sameHolder(one.holder, holder) &&
-        (one.project ?? line.project) === line.project &&
-        (one.namespace ?? line.namespace) === line.namespace,
+        (one.project ?? allocation.project) === allocation.project &&
+        (one.namespace ?? allocation.namespace) === allocation.namespace,
     ),
   );
 }

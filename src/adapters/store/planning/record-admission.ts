@@ -41,12 +41,12 @@ async function lockAndApply(tx: Executor, record: AdmissionRecord) {
 }
 
 async function grant(tx: Executor, record: AdmissionRecord, bounds: LimitBounds): Promise<AdmitOutcome> {
-  const { planned, lines, fence, quotaEpoch, nowMs } = record;
-  if (lines.length === 0) return "recorded";
+  const { planned, allocations, fence, quotaEpoch, nowMs } = record;
+  if (allocations.length === 0) return "recorded";
   if (fence === null)
     throw new Error(`the planner sent allocations of job ${planned.jobUid} without the fence of their grant`);
   const holder = { kind: "admission" as const, jobUid: planned.jobUid, admission: planned.admission };
-  const request = { domain: QUEUES_DOMAIN, epoch: quotaEpoch, grants: [{ lines, holder, fence }], nowMs };
+  const request = { domain: QUEUES_DOMAIN, epoch: quotaEpoch, grants: [{ allocations, holder, fence }], nowMs };
   const [outcome] = await commitGrantsIn(tx, request, bounds);
   if (outcome?.kind === "committed") return "recorded";
   return outcome?.kind === "epochMoved" ? "stale" : "refusedByLedger";

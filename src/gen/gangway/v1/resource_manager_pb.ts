@@ -456,7 +456,7 @@ export type AllocateResourceRequest = Message<"gangway.v1.AllocateResourceReques
 
   /**
    * Compared with requests in the pool's waiting line; higher comes first. Takes no token away. Room that is kept for
-   * the head of the line is granted only to a request with a higher priority than the head.
+   * the head of the waiting line is granted only to a request with a higher priority than the head.
    *
    * @generated from field: int32 priority = 9;
    */
@@ -594,8 +594,8 @@ export const ReleaseResourceResponseSchema: GenMessage<ReleaseResourceResponse> 
  */
 export type BatchAllocateResourcesRequest = Message<"gangway.v1.BatchAllocateResourcesRequest"> & {
   /**
-   * 1 to 1,000 lines, granted together. Each line has its own pool, token, project, namespace, amount, constraints,
-   * lease and queue. Holder and priority must be empty in lines: those of the batch apply.
+   * 1 to 1,000 allocations, granted together. Each has its own pool, token, project, namespace, amount, constraints,
+   * lease and queue. Holder and priority must be empty in each: those of the batch apply.
    *
    * @generated from field: repeated gangway.v1.AllocateResourceRequest lines = 1;
    */
@@ -609,7 +609,7 @@ export type BatchAllocateResourcesRequest = Message<"gangway.v1.BatchAllocateRes
   holder: string;
 
   /**
-   * The lease of lines that name none. Omitted: the default_lease of each line's pool.
+   * The lease of allocations that name none. Omitted: the default_lease of each allocation's pool.
    *
    * @generated from field: google.protobuf.Duration lease = 3;
    */
@@ -640,28 +640,28 @@ export type BatchAllocateResourcesResponse = Message<"gangway.v1.BatchAllocateRe
   status: AllocationStatus;
 
   /**
-   * The number of the grant, shared by all lines. 0: nothing was granted.
+   * The number of the grant, shared by all allocations. 0: nothing was granted.
    *
    * @generated from field: int64 fence = 2;
    */
   fence: bigint;
 
   /**
-   * The limit that is in the way. Omitted: the lines were granted.
+   * The limit that is in the way. Omitted: the allocations were granted.
    *
    * @generated from field: gangway.v1.Violation violated = 3;
    */
   violated?: Violation | undefined;
 
   /**
-   * The index of the line that `violated` is about, from 0.
+   * The index of the allocation that `violated` is about, from 0.
    *
    * @generated from field: int32 line = 4;
    */
   line: number;
 
   /**
-   * The granted lines in the order of the request. Empty: nothing was granted.
+   * The granted allocations in the order of the request. Empty: nothing was granted.
    *
    * @generated from field: repeated gangway.v1.AllocatedLine lines = 5;
    */
@@ -683,7 +683,7 @@ export const BatchAllocateResourcesResponseSchema: GenMessage<BatchAllocateResou
   messageDesc(file_gangway_v1_resource_manager, 11);
 
 /**
- * One line of a granted batch.
+ * One allocation of a granted batch.
  *
  * @generated from message gangway.v1.AllocatedLine
  */
@@ -718,7 +718,7 @@ export const AllocatedLineSchema: GenMessage<AllocatedLine> = /*@__PURE__*/
  */
 export type BatchReleaseResourcesRequest = Message<"gangway.v1.BatchReleaseResourcesRequest"> & {
   /**
-   * 1 to 1,000 lines.
+   * 1 to 1,000 releases.
    *
    * @generated from field: repeated gangway.v1.ReleaseResourceRequest lines = 1;
    */
@@ -737,7 +737,7 @@ export const BatchReleaseResourcesRequestSchema: GenMessage<BatchReleaseResource
  */
 export type BatchReleaseResourcesResponse = Message<"gangway.v1.BatchReleaseResourcesResponse"> & {
   /**
-   * One outcome per line, in the order of the request.
+   * One outcome per release, in the order of the request.
    *
    * @generated from field: repeated gangway.v1.ReleaseOutcome outcomes = 1;
    */
@@ -784,15 +784,15 @@ export const AllocationLineSchema: GenMessage<AllocationLine> = /*@__PURE__*/
  */
 export type RenewAllocationsRequest = Message<"gangway.v1.RenewAllocationsRequest"> & {
   /**
-   * 1 to 1,000 lines.
+   * 1 to 1,000 allocations.
    *
    * @generated from field: repeated gangway.v1.AllocationLine lines = 1;
    */
   lines: AllocationLine[];
 
   /**
-   * The new lease, counted from now. Must not exceed the max_lease of any pool that a line names. Omitted: the
-   * default_lease of each line's pool.
+   * The new lease, counted from now. Must not exceed the max_lease of any pool that an allocation names. Omitted: the
+   * default_lease of each allocation's pool.
    *
    * @generated from field: google.protobuf.Duration lease = 2;
    */
@@ -818,7 +818,7 @@ export const RenewAllocationsRequestSchema: GenMessage<RenewAllocationsRequest> 
  */
 export type RenewAllocationsResponse = Message<"gangway.v1.RenewAllocationsResponse"> & {
   /**
-   * One result per line, in the order of the request.
+   * One result per allocation, in the order of the request.
    *
    * @generated from field: repeated gangway.v1.RenewResult results = 1;
    */
@@ -1041,7 +1041,7 @@ export const WaitForResourceResponseSchema: GenMessage<WaitForResourceResponse> 
  */
 export type LinePosition = Message<"gangway.v1.LinePosition"> & {
   /**
-   * From 1, the head of the line.
+   * From 1, the head of the waiting line.
    *
    * @generated from field: int32 position = 1;
    */
@@ -1767,7 +1767,7 @@ export const ResourceManager: GenService<{
     output: typeof ReleaseResourceResponseSchema;
   },
   /**
-   * Takes all lines under one fence, or none.
+   * Takes all allocations under one fence, or none.
    *
    * FAILED_PRECONDITION (POOLS_APART): the pools differ in quota domain or durability. Other errors as in
    * AllocateResource.
@@ -1780,7 +1780,7 @@ export const ResourceManager: GenService<{
     output: typeof BatchAllocateResourcesResponseSchema;
   },
   /**
-   * Releases up to 1,000 tokens. Each line has its own outcome; none hinders another.
+   * Releases up to 1,000 tokens. Each has its own outcome; none hinders another.
    *
    * @generated from rpc gangway.v1.ResourceManager.BatchReleaseResources
    */
@@ -1790,7 +1790,7 @@ export const ResourceManager: GenService<{
     output: typeof BatchReleaseResourcesResponseSchema;
   },
   /**
-   * Renews up to 1,000 leases. Each line has its own outcome. LOST is final: the token has lapsed or was released, and
+   * Renews up to 1,000 leases. Each has its own outcome. LOST is final: the token has lapsed or was released, and
    * the work that it allowed must stop. While a server, a store or the network is away, the call is UNAVAILABLE and no
    * lease lapses; it never answers LOST for that reason.
    *
@@ -1803,12 +1803,12 @@ export const ResourceManager: GenService<{
   },
   /**
    * Takes an amount of a pool, and waits for it in the pool's waiting line, ordered by priority, then by age. The
-   * stream sends the position in the line and the limit that is in the way, again whenever these change, and at last
-   * the grant. Cancelling the call leaves the line. A call that is repeated after UNAVAILABLE joins the line anew,
-   * behind requests of the same priority.
+   * stream sends the position in the waiting line and the limit that is in the way, again whenever these change, and
+   * at last the grant. Cancelling the call leaves the waiting line. A call that is repeated after UNAVAILABLE joins
+   * anew, behind requests of the same priority.
    *
-   * FAILED_PRECONDITION (NEVER_FITS): a limit is lower than the amount. RESOURCE_EXHAUSTED (LINE_FULL): the line has as
-   * many requests as it may have. Other errors as in AllocateResource.
+   * FAILED_PRECONDITION (NEVER_FITS): a limit is lower than the amount. RESOURCE_EXHAUSTED (LINE_FULL): the waiting
+   * line has as many requests as it may have. Other errors as in AllocateResource.
    *
    * @generated from rpc gangway.v1.ResourceManager.WaitForResource
    */

@@ -1,5 +1,5 @@
 import { invariant } from "../../runtime/assert.ts";
-import type { AllocationLine, Holder, Rest } from "./counters.ts";
+import type { Allocation, Holder, Rest } from "./counters.ts";
 
 /** The highest amount and the highest sum. Numbers above it are not exact. */
 export const AMOUNT_MAX = Number.MAX_SAFE_INTEGER;
@@ -13,8 +13,8 @@ const LEASE_MS_MAX = 2 ** 52;
 const PRIORITY_MAX = 2 ** 31 - 1;
 
 /** Returns a text that is unique to the token: pool and name. */
-export function tokenKey(line: Pick<AllocationLine, "pool" | "token">): string {
-  return JSON.stringify([line.pool, line.token]);
+export function tokenKey(allocation: Pick<Allocation, "pool" | "token">): string {
+  return JSON.stringify([allocation.pool, allocation.token]);
 }
 
 /** Returns a text that is unique to the holder. */
@@ -52,9 +52,9 @@ export function compareText(one: string, other: string): number {
  * Throws unless there is at least one allocation, every amount is an integer from 1 to 2^53 − 1, every cap an integer
  * of at least 0, every lease an integer of at least 1, and no token comes twice. A failure is a bug of the caller.
  */
-export function checkLines(lines: readonly AllocationLine[]): void {
-  invariant(lines.length > 0, "a grant needs at least one allocation");
-  for (const { amount, token, caps, leaseMs } of lines) {
+export function checkAllocations(allocations: readonly Allocation[]): void {
+  invariant(allocations.length > 0, "a grant needs at least one allocation");
+  for (const { amount, token, caps, leaseMs } of allocations) {
     invariant(
       Number.isSafeInteger(amount) && amount >= 1,
       `the amount of ${token} must be an integer from 1 to 2^53 − 1, but is ${amount}`,
@@ -67,8 +67,8 @@ export function checkLines(lines: readonly AllocationLine[]): void {
     }
     checkLease(token, leaseMs);
   }
-  const tokens = new Set(lines.map(tokenKey));
-  invariant(tokens.size === lines.length, "a request must not name a token twice");
+  const tokens = new Set(allocations.map(tokenKey));
+  invariant(tokens.size === allocations.length, "a request must not name a token twice");
 }
 
 /**
@@ -103,16 +103,16 @@ export function checkPriority(priority: number): void {
  * bug of the caller.
  */
 export function checkStand(of: {
-  readonly lines: readonly AllocationLine[];
+  readonly allocations: readonly Allocation[];
   readonly priority: number;
   readonly sinceMs: number;
   readonly grants: boolean;
 }): void {
-  checkLines(of.lines);
+  checkAllocations(of.allocations);
   checkPriority(of.priority);
   invariant(
     Number.isSafeInteger(of.sinceMs) && of.sinceMs >= 0,
     `a waiter's sinceMs must be an integer of at least 0, but is ${of.sinceMs}`,
   );
-  invariant(!of.grants || of.lines.length === 1, "a waiting line grants requests of exactly one allocation");
+  invariant(!of.grants || of.allocations.length === 1, "a waiting line grants requests of exactly one allocation");
 }

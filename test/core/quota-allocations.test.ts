@@ -1,11 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { AllocationLine, Holder, Scope } from "../../src/core/quota/counters.ts";
-import { GrantBook } from "../../src/core/quota/grant-book.ts";
 import {
   AMOUNT_MAX,
+  checkAllocations,
   checkLease,
-  checkLines,
   checkPriority,
   checkRests,
   checkStand,
@@ -14,10 +12,12 @@ import {
   holderOfKey,
   holderText,
   sameHolder,
-} from "../../src/core/quota/lines.ts";
+} from "../../src/core/quota/allocations.ts";
+import type { Allocation, Holder, Scope } from "../../src/core/quota/counters.ts";
+import { GrantBook } from "../../src/core/quota/grant-book.ts";
 import { scopeKey } from "../../src/core/quota/scopes.ts";
 
-const LINE: AllocationLine = {
+const LINE: Allocation = {
   pool: "gpu",
   token: "t",
   amount: 1,
@@ -27,7 +27,7 @@ const LINE: AllocationLine = {
   caps: { project: null, namespace: null },
   leaseMs: null,
 };
-const WAITER = { lines: [LINE], priority: 0, sinceMs: 0, grants: true };
+const WAITER = { allocations: [LINE], priority: 0, sinceMs: 0, grants: true };
 const HIGHEST = 2 ** 31 - 1;
 const LOWEST = -(2 ** 31);
 
@@ -52,7 +52,7 @@ const checks: Record<
     throws: [-1, 0.5, AMOUNT_MAX + 1],
   },
   "an amount is from 1 to the highest exact number": {
-    check: (amount) => checkLines([{ ...LINE, amount }]),
+    check: (amount) => checkAllocations([{ ...LINE, amount }]),
     passes: [1, AMOUNT_MAX],
     throws: [0, -1, 1.5, AMOUNT_MAX + 1],
   },
@@ -62,12 +62,12 @@ const checks: Record<
     throws: [0, -1, 1.5, AMOUNT_MAX + 1],
   },
   "the cap of a project is from 0 on": {
-    check: (project) => checkLines([{ ...LINE, caps: { project, namespace: null } }]),
+    check: (project) => checkAllocations([{ ...LINE, caps: { project, namespace: null } }]),
     passes: [0, AMOUNT_MAX],
     throws: [-1, 0.5, AMOUNT_MAX + 1],
   },
   "the cap of a namespace is from 0 on": {
-    check: (namespace) => checkLines([{ ...LINE, caps: { project: null, namespace } }]),
+    check: (namespace) => checkAllocations([{ ...LINE, caps: { project: null, namespace } }]),
     passes: [0, AMOUNT_MAX],
     throws: [-1, 0.5, AMOUNT_MAX + 1],
   },
@@ -77,7 +77,7 @@ const checks: Record<
     throws: [0, -1, 1.5, 2 ** 52 + 1],
   },
   "the lease of a line is from 1 to 2^52 ms": {
-    check: (leaseMs) => checkLines([{ ...LINE, leaseMs }]),
+    check: (leaseMs) => checkAllocations([{ ...LINE, leaseMs }]),
     passes: [1, 2 ** 52],
     throws: [0, 2 ** 52 + 1],
   },
@@ -89,17 +89,17 @@ for (const [name, { check, passes, throws }] of Object.entries(checks)) {
   });
 }
 
-test("a grant has lines, each with a token of its own in its pool", () => {
-  assert.throws(() => checkLines([]));
-  assert.throws(() => checkLines([LINE, { ...LINE, amount: 2 }]));
-  assert.doesNotThrow(() => checkLines([LINE, { ...LINE, pool: "tpu" }, { ...LINE, token: "u" }]));
+test("a grant has allocations, each with a token of its own in its pool", () => {
+  assert.throws(() => checkAllocations([]));
+  assert.throws(() => checkAllocations([LINE, { ...LINE, amount: 2 }]));
+  assert.doesNotThrow(() => checkAllocations([LINE, { ...LINE, pool: "tpu" }, { ...LINE, token: "u" }]));
 });
 
-test("a line grants one line at most, and keeps places for any number", () => {
-  const lines = [LINE, { ...LINE, token: "u" }];
-  assert.throws(() => checkStand({ ...WAITER, lines }));
-  assert.doesNotThrow(() => checkStand({ ...WAITER, lines, grants: false }));
-  assert.throws(() => checkStand({ ...WAITER, lines: [], grants: false }));
+test("a waiting line grants one allocation at most, and keeps places for any number", () => {
+  const allocations = [LINE, { ...LINE, token: "u" }];
+  assert.throws(() => checkStand({ ...WAITER, allocations }));
+  assert.doesNotThrow(() => checkStand({ ...WAITER, allocations, grants: false }));
+  assert.throws(() => checkStand({ ...WAITER, allocations: [], grants: false }));
 });
 
 const holders: readonly Holder[] = [
@@ -146,7 +146,7 @@ function book(used: number) {
 const usedIn = (of: GrantBook) => Object.fromEntries(of.used().map(({ scope, used }) => [scopeKey(scope), used]));
 const uses = (amounts: readonly number[]) =>
   Object.fromEntries(scopes.flatMap((scope, at) => (amounts[at] ? [[scopeKey(scope), amounts[at]]] : [])));
-const line = { ...LINE, queue: "team" };
+const allocation = { ...LINE, queue: "team" };
 
 test("a grant book passes on what a queue uses beyond its guarantee", () => {
   assert.deepEqual(usedIn(book(0)), {});
@@ -154,29 +154,29 @@ test("a grant book passes on what a queue uses beyond its guarantee", () => {
   assert.deepEqual(usedIn(book(3)), uses([3, 3, 1, 3, 3]));
 });
 
-test("a grant book counts all of some lines, or none and names the scope that refuses them", () => {
+test("a grant book counts all of some allocations, or none and names the scope that refuses them", () => {
   const fits = book(0);
   assert.equal(
     fits.take([
-      { ...line, amount: 3 },
-      { ...line, token: "u", amount: 4 },
+      { ...allocation, amount: 3 },
+      { ...allocation, token: "u", amount: 4 },
     ]),
     null,
   );
   assert.deepEqual(usedIn(fits), uses([7, 7, 5, 7, 7]));
   const refused = book(3);
   const violation = refused.take([
-    { ...line, amount: 4 },
-    { ...line, token: "u" },
+    { ...allocation, amount: 4 },
+    { ...allocation, token: "u" },
   ]);
   const scope = { kind: "queue", pool: "gpu", queue: "root" };
   assert.deepEqual(violation, { scope, used: 5, limit: 5, requested: 1, reservedForHead: 0 });
   assert.deepEqual(usedIn(refused), uses([3, 3, 1, 3, 3]));
 });
 
-test("a grant book counts a line that is charged whatever its limits", () => {
+test("a grant book counts an allocation that is charged whatever its limits", () => {
   const charged = book(0);
-  charged.charge({ ...line, amount: 20 });
+  charged.charge({ ...allocation, amount: 20 });
   assert.deepEqual(usedIn(charged), uses([20, 20, 18, 20, 20]));
   assert.equal(charged.usedAt({ kind: "queue", pool: "gpu", queue: "root" }), 18);
   assert.equal(charged.usedAt({ kind: "pool", pool: "tpu" }), 0);

@@ -2,7 +2,7 @@
 -- like core/quota/domain-state.ts.
 
 local FENCES_PER_EPOCH = 4294967296
-local FIELDS_PER_LINE = 9
+local FIELDS_PER_ALLOCATION = 9
 -- The number of digits of priority and age in front of a waiter.
 local ORDER_LENGTH = 26
 -- The maximum number of waiters that one call serves. The next call or tick serves the rest.
@@ -11,48 +11,48 @@ local PAGE = 16
 
 -- Reads allocations from a list of texts: pool, token, amount, project, namespace, queue, project cap, namespace cap,
 -- lease.
-local function linesFrom(list, first)
-  local lines = {}
-  for at = first, #list, FIELDS_PER_LINE do
-    lines[#lines + 1] = {
+local function allocationsFrom(list, first)
+  local allocations = {}
+  for at = first, #list, FIELDS_PER_ALLOCATION do
+    allocations[#allocations + 1] = {
       pool = list[at], key = '[' .. list[at] .. ',' .. list[at + 1] .. ']',
       amount = tonumber(list[at + 2]), amountText = list[at + 2],
       project = list[at + 3], namespace = list[at + 4], queue = list[at + 5],
       capProject = list[at + 6], capNamespace = list[at + 7], lease = list[at + 8],
     }
   end
-  return lines
+  return allocations
 end
 
-local function poolsOf(lines)
+local function poolsOf(allocations)
   local pools, seen = {}, {}
-  for _, line in ipairs(lines) do
-    if not seen[line.pool] then pools[#pools + 1] = line.pool end
-    seen[line.pool] = true
+  for _, allocation in ipairs(allocations) do
+    if not seen[allocation.pool] then pools[#pools + 1] = allocation.pool end
+    seen[allocation.pool] = true
   end
   return pools
 end
 
-local function amountOf(lines, pool)
+local function amountOf(allocations, pool)
   local amount = 0
-  for _, line in ipairs(lines) do
-    if line.pool == pool then amount = amount + line.amount end
+  for _, allocation in ipairs(allocations) do
+    if allocation.pool == pool then amount = amount + allocation.amount end
   end
   return amount
 end
 
 -- Returns the reply to a request that holds some of its tokens; nil if none of them is held.
-local function known(holder, lines)
+local function known(holder, allocations)
   local held, first = {}, nil
-  for at, line in ipairs(lines) do
-    held[at] = heldOf(line.key) or false
+  for at, allocation in ipairs(allocations) do
+    held[at] = heldOf(allocation.key) or false
     first = first or held[at]
   end
   if not first then return nil end
   local reply = {'granted', first.fence, 'held', '1'}
-  for at, line in ipairs(lines) do
+  for at, allocation in ipairs(allocations) do
     local one = held[at]
-    if not one or one.fence ~= first.fence or one.amount ~= line.amountText or one.holder ~= holder
+    if not one or one.fence ~= first.fence or one.amount ~= allocation.amountText or one.holder ~= holder
       or hasLapsed(one) then
       return {'conflict', at, (one or first).confirmed}
     end
@@ -77,21 +77,21 @@ local function fenceOf(counter)
 end
 
 -- Holds the allocations under a new fence and returns the reply; nil if no fence is left.
-local function grantLines(holder, lines)
+local function grantAll(holder, allocations)
   if state.grants + 1 >= FENCES_PER_EPOCH then return nil end
   state.grants = state.grants + 1
   redis.call('HSET', META, 'grants', plain(state.grants))
   local fence = fenceOf(state.grants)
   local reply = {'granted', fence, 'new', '0'}
-  for _, line in ipairs(lines) do
-    putHeld(line.key, {
-      fence = fence, amount = line.amountText, holder = holder, pool = line.pool, project = line.project,
-      namespace = line.namespace, queue = line.queue, lease = line.lease, expiry = expiryOf(line.lease),
-      confirmed = '0',
+  for _, allocation in ipairs(allocations) do
+    putHeld(allocation.key, {
+      fence = fence, amount = allocation.amountText, holder = holder, pool = allocation.pool,
+      project = allocation.project, namespace = allocation.namespace, queue = allocation.queue,
+      lease = allocation.lease, expiry = expiryOf(allocation.lease), confirmed = '0',
     })
-    redis.call('ZADD', UNCONFIRMED, plain(state.clock), line.key)
-    count(line, line.amount)
-    reply[#reply + 1] = line.lease
+    redis.call('ZADD', UNCONFIRMED, plain(state.clock), allocation.key)
+    count(allocation, allocation.amount)
+    reply[#reply + 1] = allocation.lease
   end
   return reply
 end
@@ -103,14 +103,14 @@ local function waiterOf(id)
   local list = cjson.decode(text)
   return {
     id = id, text = text, order = list[1], holder = list[2], priority = tonumber(list[3]), grants = list[5] == '1',
-    lines = linesFrom(list, 6),
+    allocations = allocationsFrom(list, 6),
   }
 end
 
 local function removeWaiter(entry)
   redis.call('HDEL', WAITERS, entry.id)
   redis.call('ZREM', STANDS, entry.id)
-  for _, pool in ipairs(poolsOf(entry.lines)) do redis.call('ZREM', LINE, pool .. entry.order .. entry.id) end
+  for _, pool in ipairs(poolsOf(entry.allocations)) do redis.call('ZREM', LINE, pool .. entry.order .. entry.id) end
 end
 
 -- Publishes a hint that a waiter should ask again. A user without the right to publish must not stop the script here,
@@ -135,23 +135,23 @@ end
 
 -- Returns true if only the current use of the pools can refuse the allocations: queues and caps allow them now, and
 -- they would fit into empty pools.
-local function lacksOnlyPools(lines)
+local function lacksOnlyPools(allocations)
   local empty = {}
-  for _, line in ipairs(lines) do empty[poolScope(line.pool)] = true end
-  return not firstViolation(lines, function(scope) return empty[scope] and 0 or usedOf(scope) end)
+  for _, allocation in ipairs(allocations) do empty[poolScope(allocation.pool)] = true end
+  return not firstViolation(allocations, function(scope) return empty[scope] and 0 or usedOf(scope) end)
 end
 
--- Returns the limit that refuses a request at its place in the waiting line; nil if it fits. `asking` has lines,
+-- Returns the limit that refuses a request at its place in the waiting line; nil if it fits. `asking` has allocations,
 -- priority and id ('' if it does not wait).
 local function violationFor(asking)
   local own = asking.id ~= '' and waiterOf(asking.id)
-  return firstViolation(asking.lines, usedOf, function(pool)
+  return firstViolation(asking.allocations, usedOf, function(pool)
     local reserved = 0
     visitLine(pool, function(entry)
       if entry.id == asking.id then return true end
-      if known(entry.holder, entry.lines) or not lacksOnlyPools(entry.lines) then return false end
-      local stands = own and amountOf(own.lines, pool) > 0
-      if stands or asking.priority <= entry.priority then reserved = amountOf(entry.lines, pool) end
+      if known(entry.holder, entry.allocations) or not lacksOnlyPools(entry.allocations) then return false end
+      local stands = own and amountOf(own.allocations, pool) > 0
+      if stands or asking.priority <= entry.priority then reserved = amountOf(entry.allocations, pool) end
       return true
     end)
     return reserved
@@ -165,7 +165,7 @@ local function serveHead(entry)
     offer(entry.id)
     return false
   end
-  return hasRoomFor(#entry.lines) and grantLines(entry.holder, entry.lines) ~= nil
+  return hasRoomFor(#entry.allocations) and grantAll(entry.holder, entry.allocations) ~= nil
 end
 
 -- Serves the waiting lines of these pools: grants to their heads while requests fit. A head that asks for the grant
@@ -175,10 +175,10 @@ local function serve(pools)
   for _, pool in ipairs(pools) do
     if left > 0 then
       visitLine(pool, function(entry)
-        local is = known(entry.holder, entry.lines)
+        local is = known(entry.holder, entry.allocations)
         if is then
           if is[1] ~= 'granted' then return false end
-        elseif not lacksOnlyPools(entry.lines) then
+        elseif not lacksOnlyPools(entry.allocations) then
           return false
         elseif not serveHead(entry) then
           return true
@@ -197,7 +197,7 @@ local function leaveLine(id)
   local entry = id ~= '' and waiterOf(id)
   if not entry then return false end
   removeWaiter(entry)
-  serve(poolsOf(entry.lines))
+  serve(poolsOf(entry.allocations))
   return true
 end
 

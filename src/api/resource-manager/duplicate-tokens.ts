@@ -7,10 +7,10 @@ export function tokenOf({ resourceNamespace: pool, allocationToken: token }: Sen
   return { pool, token };
 }
 
-/** Returns a note for each line whose token an earlier line of the batch names. */
-export function duplicateTokens(lines: readonly SentToken[]): readonly FieldNote[] {
+/** Returns a note for each allocation whose token an earlier allocation of the batch names. */
+export function duplicateTokens(sent: readonly SentToken[]): readonly FieldNote[] {
   const first = new Map<string, number>();
-  return lines.flatMap(({ resourceNamespace: pool, allocationToken: token }, at) => {
+  return sent.flatMap(({ resourceNamespace: pool, allocationToken: token }, at) => {
     const key = JSON.stringify([pool, token]);
     const earlier = first.get(key);
     if (earlier === undefined) first.set(key, at);
