@@ -11,6 +11,7 @@ import type { Decision } from "../core/reconcile/decision.ts";
 import { type ReconcileConfig, reasonOf } from "../core/reconcile/decision-draft.ts";
 import { afterCall, type CallOutcome, type DueCall, dueCall } from "../core/reconcile/plugin-outcome.ts";
 import { reconcile } from "../core/reconcile/reconcile.ts";
+import { linkedController } from "../runtime/linked-controller.ts";
 import { thrownText } from "../runtime/thrown-text.ts";
 import type { PluginHost, WorkerPorts } from "./ports.ts";
 import { type PluginEvents, TokenShortage } from "./token-shortage.ts";
@@ -101,10 +102,9 @@ export class PluginCalls {
 
   /** The properties of the plugin of that kind. Null: it cannot be loaded within the time of a call. */
   async propertiesOf(kind: string, signal: AbortSignal): Promise<PluginProperties | null> {
-    const over = new AbortController();
-    const stop = AbortSignal.any([over.signal, signal]);
-    const load = async () => (await this.#ports.plugins?.pluginOf(kind, stop))?.properties ?? {};
-    const late = this.#ports.clock.sleep(this.#callMsMax, stop).then(() => null);
+    using over = linkedController(signal);
+    const load = async () => (await this.#ports.plugins?.pluginOf(kind, over.signal))?.properties ?? {};
+    const late = this.#ports.clock.sleep(this.#callMsMax, over.signal).then(() => null);
     const properties = await Promise.race([load().catch(() => null), late]);
     over.abort();
     return properties;
@@ -127,15 +127,14 @@ export class PluginCalls {
   }
 
   async #cutOff(task: PluginTask, signal: AbortSignal): Promise<CallOutcome | null> {
-    const over = new AbortController();
-    const stop = AbortSignal.any([over.signal, signal]);
+    using over = linkedController(signal);
     const progress = { isLoaded: false };
-    const calling = this.#run(task, progress, stop).catch((error: unknown): CallOutcome => {
+    const calling = this.#run(task, progress, over.signal).catch((error: unknown): CallOutcome => {
       return { kind: "failed", message: thrownText(error) };
     });
     const outcome = await Promise.race([
       calling,
-      this.#ports.clock.sleep(this.#callMsMax, stop).then((): typeof CUT_OFF => CUT_OFF),
+      this.#ports.clock.sleep(this.#callMsMax, over.signal).then((): typeof CUT_OFF => CUT_OFF),
     ]);
     over.abort();
     if (signal.aborted) return null;

@@ -6,6 +6,7 @@ import { bucketOf } from "../core/job/bucket.ts";
 import type { ReconcileConfig } from "../core/reconcile/decision-draft.ts";
 import { doublingMs } from "../runtime/doubling.ts";
 import { KeyedQueue } from "../runtime/keyed-queue.ts";
+import { linkedController } from "../runtime/linked-controller.ts";
 import { BucketShare } from "./bucket-share.ts";
 import { JobMemory } from "./job-memory.ts";
 import { PluginCalls } from "./plugin-calls.ts";
@@ -303,7 +304,7 @@ class WorkerLoop {
 
   /** Aborted when this worker stops, or is no longer sure of its buckets. */
   #untilEither(sure: AbortSignal): AbortSignal {
-    if (this.#until?.sure !== sure) this.#until = { sure, signal: AbortSignal.any([this.#signal, sure]) };
+    if (this.#until?.sure !== sure) this.#until = { sure, signal: linkedController(this.#signal, sure).signal };
     return this.#until.signal;
   }
 

@@ -63,6 +63,7 @@ function fileRules({ path, text }: SourceFile): readonly string[] {
     broken.push(`${path}: the name is not kebab-case`);
   if (/\bprocess\.env\b/.test(text) && path !== "config.ts") broken.push(`${path}: only config.ts reads process.env`);
   broken.push(...placeRules(path));
+  if (/\bAbortSignal\.any\b(?!`)/.test(text)) broken.push(`${path}: AbortSignal.any: use linkedController of runtime`);
   if (/\bexport default\b/.test(text)) broken.push(`${path}: default export`);
   if (roomOf(path) === "core" && /\b(Date\.now|Math\.random|performance\.now|setTimeout|process\.)/.test(text)) {
     broken.push(`${path}: core takes time and chance as arguments`);

@@ -90,6 +90,7 @@ const violations: Record<string, { path: string; text: string }> = {
   "core has no collection that a module fills": { path: "core/job/x.ts", text: "const served = new Map();" },
   "lines end at 120 columns, comments too": { path: "cli/x.ts", text: `// ${"x".repeat(118)}` },
   "only config reads the environment": { path: "cli/x.ts", text: "export const x = process.env;" },
+  "signals are linked by linkedController": { path: "cli/x.ts", text: "const both = AbortSignal.any([one, other]);" },
   "no default exports": { path: "cli/x.ts", text: "export default 1;" },
   "file names are kebab-case": { path: "cli/someFile.ts", text: "" },
   "files end at 400 lines": { path: "cli/x.ts", text: "\n".repeat(401) },

@@ -1,6 +1,7 @@
 import type { Clock } from "../../runtime/clock.ts";
 import type { JsonObject } from "../../runtime/json.ts";
 import { canonicalJson } from "../../runtime/json.ts";
+import { linkedController } from "../../runtime/linked-controller.ts";
 import type { Cluster } from "./cluster.ts";
 import { type Clusters, createClusters } from "./clusters.ts";
 
@@ -75,7 +76,8 @@ export class ClusterRegistry {
     while (!signal.aborted) {
       this.#wake = new AbortController();
       await this.refresh().catch((error: unknown) => this.#ports.onError(error, "registered clusters"));
-      await this.#ports.clock.sleep(POLL_MS, AbortSignal.any([signal, this.#wake.signal]));
+      using woken = linkedController(signal, this.#wake.signal);
+      await this.#ports.clock.sleep(POLL_MS, woken.signal);
     }
     await this.#last.catch(() => undefined);
     await Promise.all([...this.#connections.keys()].map((name) => this.#disconnect(name)));

@@ -1,6 +1,7 @@
 /** Serves `gangway up` and the tests: starts a simulated cluster, and keeps its state in a folder if one is given. */
 import type { Clock } from "../../runtime/clock.ts";
 import type { JsonObject } from "../../runtime/json.ts";
+import { linkedController } from "../../runtime/linked-controller.ts";
 import { ApiServer } from "./api/api-server.ts";
 import { RESOURCE_KINDS } from "./api/resource-kinds.ts";
 import { createObject } from "./api/verbs.ts";
@@ -136,7 +137,8 @@ class ClusterRunner {
       const delayMs = Math.min(TICK_MS, Math.max(1, (this.model.nextDueMs() ?? nowMs + TICK_MS) - nowMs));
       this.#sleepUntilMs = nowMs + delayMs;
       this.#sleep = new AbortController();
-      await this.#clock.sleep(delayMs, AbortSignal.any([this.#sleep.signal, this.#stopped.signal]));
+      using woken = linkedController(this.#sleep.signal, this.#stopped.signal);
+      await this.#clock.sleep(delayMs, woken.signal);
     }
   }
 

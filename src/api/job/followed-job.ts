@@ -1,6 +1,7 @@
 import type { Job } from "../../core/job/job.ts";
 import { isTerminal } from "../../core/job/status.ts";
 import type { Clock } from "../../runtime/clock.ts";
+import { linkedController } from "../../runtime/linked-controller.ts";
 import type { JobWatch } from "../ports.ts";
 
 /** Wait for at most this long: no watch reports a container that restarts within its pod. */
@@ -43,7 +44,8 @@ export class FollowedJob {
 
   /** Waits for a change of the job, or for RECHECK_MS. */
   async wait(signal: AbortSignal): Promise<void> {
-    await this.#clock.sleep(RECHECK_MS, AbortSignal.any([signal, this.#changed.signal]));
+    using woken = linkedController(signal, this.#changed.signal);
+    await this.#clock.sleep(RECHECK_MS, woken.signal);
   }
 
   async #follow(signal: AbortSignal): Promise<void> {

@@ -5,6 +5,7 @@ import type { Job } from "../../core/job/job.ts";
 import type { Registry } from "../../core/kinds/registry.ts";
 import type { StreamJobLogsRequest, StreamJobLogsResponseSchema } from "../../gen/gangway/v1/job_service_pb.ts";
 import type { Clock } from "../../runtime/clock.ts";
+import { linkedController } from "../../runtime/linked-controller.ts";
 import { merge } from "../../runtime/merge.ts";
 import type { JobLogs, JobReads, JobWatch } from "../ports.ts";
 import type { CallContext } from "../rpc/call.ts";
@@ -78,8 +79,8 @@ async function* followAll(
       "name one replica or one type";
     throw invalidFields([{ field: "replica", message }]);
   }
-  const left = new AbortController();
-  const until = AbortSignal.any([signal, left.signal]);
+  using left = linkedController(signal);
+  const until = left.signal;
   const followed = new FollowedJob(ports, job);
   const tailLines = request.tailLines === undefined ? null : Number(request.tailLines);
   const { logs, clock } = ports;

@@ -2,6 +2,7 @@ import type { MessageInitShape, UnknownEnum } from "@bufbuild/protobuf";
 import { status } from "@grpc/grpc-js";
 import type { Job } from "../../gen/gangway/v1/job_pb.ts";
 import { type JobFilterSchema, JobService, WatchJobsResponse_Type } from "../../gen/gangway/v1/job_service_pb.ts";
+import { linkedController } from "../../runtime/linked-controller.ts";
 import { CommandFailure, EXIT } from "../exit.ts";
 import { isServiceError, retryDelayMs } from "../rpc/rpc-failure.ts";
 import type { Run } from "../run-command.ts";
@@ -71,7 +72,8 @@ function retryPauseMs(error: unknown, nowMs: number, state: StreamState): number
 
 async function pause(run: Run, options: StreamJobsOptions, pauseMs: number): Promise<void> {
   const { clock, signal: interrupted } = run.deps;
-  await clock.sleep(pauseMs, AbortSignal.any([options.signal, interrupted]));
+  using woken = linkedController(options.signal, interrupted);
+  await clock.sleep(pauseMs, woken.signal);
   if (interrupted.aborted) throw new CommandFailure(EXIT.interrupted, []);
 }
 

@@ -1,4 +1,5 @@
 import { type Job, JobPhase } from "../../gen/gangway/v1/job_pb.ts";
+import { linkedController } from "../../runtime/linked-controller.ts";
 import { CommandFailure, EXIT } from "../exit.ts";
 import { formatSpan } from "../output/duration.ts";
 import { paintPhase, phaseWord, podsCell, qualifiedName, reasonCell, TERMINAL } from "../output/job-text.ts";
@@ -40,8 +41,8 @@ export async function waitForEnd(run: Run, jobs: readonly Job[], options: WaitFo
   };
   const waitForNamespace = async (namespace: string, pending: PendingJobs) => {
     const names = pending.size <= FILTER_NAMES_MAX ? [...pending.keys()] : [];
-    const finished = new AbortController();
-    const signal = AbortSignal.any([stop.signal, finished.signal]);
+    using finished = linkedController(stop.signal);
+    const { signal } = finished;
     const progress = { pending, listed: new Set<string>(), report, color: run.deps.color };
     for await (const event of streamJobs(run, { filter: { namespace, names }, retriesFirstCall: true, signal })) {
       for (const end of applyEvent(event, progress)) counts[end] += 1;

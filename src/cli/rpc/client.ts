@@ -8,6 +8,7 @@ import type {
 } from "@bufbuild/protobuf";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { Client, credentials } from "@grpc/grpc-js";
+import { linkedController } from "../../runtime/linked-controller.ts";
 
 /** Calls the service at one address. A failed call throws the `ServiceError` of grpc-js. */
 export type GangwayClient = {
@@ -41,8 +42,7 @@ export function connect(address: string, signal: AbortSignal): GangwayClient {
   return {
     address,
     call: (method, request) => unary(client, method, request, signal),
-    stream: (method, request, streamSignal) =>
-      serverStream(client, method, request, AbortSignal.any([signal, streamSignal])),
+    stream: (method, request, streamSignal) => serverStream(client, method, request, [signal, streamSignal]),
     close: () => client.close(),
   };
 }
@@ -82,7 +82,7 @@ async function* serverStream<I extends DescMessage, O extends DescMessage>(
   client: Client,
   method: DescMethodServerStreaming<I, O>,
   request: MessageInitShape<I>,
-  signal: AbortSignal,
+  signals: readonly AbortSignal[],
 ): AsyncGenerator<MessageShape<O>> {
   const call = client.makeServerStreamRequest(
     pathOf(method),
@@ -91,12 +91,12 @@ async function* serverStream<I extends DescMessage, O extends DescMessage>(
     create(method.input, request),
   );
   const cancel = () => call.cancel();
-  signal.addEventListener("abort", cancel, { once: true });
-  if (signal.aborted) cancel();
+  using left = linkedController(...signals);
+  left.signal.addEventListener("abort", cancel, { once: true });
+  if (left.signal.aborted) cancel();
   try {
     for await (const message of call) yield message as MessageShape<O>;
   } finally {
-    signal.removeEventListener("abort", cancel);
     // A cancelled call emits one more error. It would crash the process without this listener.
     call.on("error", () => {});
     call.cancel();

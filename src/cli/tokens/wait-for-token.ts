@@ -4,6 +4,7 @@ import {
   type LinePosition,
   ResourceManager,
 } from "../../gen/gangway/v1/resource_manager_pb.ts";
+import { linkedController } from "../../runtime/linked-controller.ts";
 import { violationText } from "../output/quota-text.ts";
 import { isServiceError, retryDelayMs } from "../rpc/rpc-failure.ts";
 import type { Run } from "../run-command.ts";
@@ -28,7 +29,7 @@ export async function waitForToken(
   options: { readonly timeoutMs: number | null; readonly signal: AbortSignal },
 ): Promise<TokenWaitOutcome> {
   const { clock } = run.deps;
-  const over = new AbortController();
+  using over = linkedController(options.signal);
   let timedOut = false;
   if (options.timeoutMs !== null) {
     void clock.sleep(options.timeoutMs, over.signal).then(() => {
@@ -37,7 +38,7 @@ export async function waitForToken(
     });
   }
   try {
-    const response = await waitUntilGranted(run, request, AbortSignal.any([options.signal, over.signal]));
+    const response = await waitUntilGranted(run, request, over.signal);
     if (response !== null) return { kind: "granted", response };
   } finally {
     over.abort();

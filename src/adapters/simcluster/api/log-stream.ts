@@ -1,6 +1,7 @@
 /** Serves `gangway logs` on simulated clusters: streams the log of a container, as `pods/log` does. */
 import type { ServerResponse } from "node:http";
 import type { Clock } from "../../../runtime/clock.ts";
+import { linkedController } from "../../../runtime/linked-controller.ts";
 import type { SimModel } from "../model.ts";
 import { podLog, type SimLog, type SimLogLine } from "../pods/pod-log.ts";
 import type { StatusCause } from "./status-error.ts";
@@ -116,7 +117,8 @@ export class LogStream {
       const isWhole = await this.#sendWritten(this.#log);
       if (!isWhole || !this.#query.follow || ended) break;
       const dueMs = this.#log.nextMs(model.nowMs) ?? model.nowMs + IDLE_MS;
-      await clock.sleep(Math.max(1, dueMs - model.nowMs), AbortSignal.any([this.#closed.signal, this.#changed.signal]));
+      using woken = linkedController(this.#closed.signal, this.#changed.signal);
+      await clock.sleep(Math.max(1, dueMs - model.nowMs), woken.signal);
       catchUp();
       if (!this.#refresh()) break;
     }

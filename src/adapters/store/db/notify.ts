@@ -5,6 +5,7 @@
 import type { Client } from "pg";
 import type { Clock } from "../../../runtime/clock.ts";
 import { doublingMs } from "../../../runtime/doubling.ts";
+import { linkedController } from "../../../runtime/linked-controller.ts";
 import { type Hint, HintBatch, type Hints, hintsOf, localHints } from "./hints.ts";
 import { translated } from "./postgres-error.ts";
 
@@ -126,7 +127,7 @@ async function serve(
   const lost = new AbortController();
   client.on("error", (error) => lost.abort(error));
   client.on("end", () => lost.abort(new Error("Connection terminated")));
-  const ended = AbortSignal.any([signal, lost.signal]);
+  using ended = linkedController(signal, lost.signal);
   try {
     await client.connect();
     const { rows } = await client.query<{ pid: number }>(`select pg_backend_pid() as pid`);
@@ -137,7 +138,7 @@ async function serve(
     await client.query(`listen ${CHANNEL}`);
     onConnected();
     channel.missed();
-    await send(client, options, channel, ended);
+    await send(client, options, channel, ended.signal);
     if (!signal.aborted) throw lost.signal.reason;
   } finally {
     await client.end().catch(() => undefined);
@@ -150,7 +151,8 @@ async function serve(
  */
 async function send(client: Client, { clock }: NotifyOptions, channel: HintChannel, ended: AbortSignal): Promise<void> {
   while (!ended.aborted) {
-    const payloads = await channel.next(AbortSignal.any([ended, AbortSignal.timeout(ALIVE_MS)]));
+    using until = linkedController(ended, AbortSignal.timeout(ALIVE_MS));
+    const payloads = await channel.next(until.signal);
     if (payloads.length > 0) await client.query(NOTIFY, [CHANNEL, payloads]);
     else if (!ended.aborted) await client.query("select 1");
     await clock.sleep(COLLECT_MS, ended);
