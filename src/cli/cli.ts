@@ -5,15 +5,15 @@ import { registerCluster } from "./commands/cluster.ts";
 import { registerDelete } from "./commands/delete.ts";
 import { registerEvents } from "./commands/events.ts";
 import { registerExplain } from "./commands/explain.ts";
-import { registerGet } from "./commands/get.ts";
+import { registerGetAndList } from "./commands/get.ts";
 import { registerKinds } from "./commands/kinds.ts";
-import { registerList } from "./commands/list.ts";
 import { registerLogs } from "./commands/logs.ts";
 import { registerMigrate } from "./commands/migrate.ts";
 import { registerNamespace } from "./commands/namespace.ts";
 import { registerQueue } from "./commands/queue.ts";
 import { registerQuota } from "./commands/quota.ts";
 import { registerRelease } from "./commands/release.ts";
+import { registerRerun } from "./commands/rerun.ts";
 import { registerScale } from "./commands/scale.ts";
 import { registerServe } from "./commands/serve.ts";
 import { registerSubmit } from "./commands/submit.ts";
@@ -31,6 +31,7 @@ const COMMAND_GROUPS: Readonly<Record<string, readonly ((registrar: Registrar) =
   "Run the service:": [registerUp, registerServe, registerMigrate],
   "Submit and change jobs:": [
     registerSubmit,
+    registerRerun,
     registerUpdate,
     registerScale,
     registerSuspendAndResume,
@@ -38,8 +39,7 @@ const COMMAND_GROUPS: Readonly<Record<string, readonly ((registrar: Registrar) =
     registerDelete,
   ],
   "See jobs:": [
-    registerGet,
-    registerList,
+    registerGetAndList,
     registerWatch,
     registerWait,
     registerExplain,
@@ -96,9 +96,10 @@ function newProgram(deps: CliDeps): Command {
     )
     .version(deps.version, "--version", "print the version of this program")
     .option("--address <host:port>", "address of the service (default: GANGWAY_ADDRESS, or 127.0.0.1:7443)")
+    .option("-n, --namespace <name>", "namespace of jobs and tokens (default: default)")
     .helpOption("-h, --help", "print this help")
     .helpCommand("help [command]", "Print the help of a command")
-    .configureHelp({ showGlobalOptions: true, subcommandTerm: (command) => command.name() })
+    .configureHelp({ showGlobalOptions: true, subcommandTerm: (command) => command.name(), subcommandDescription })
     .configureOutput({
       writeOut: deps.stdout,
       writeErr: deps.stderr,
@@ -118,6 +119,13 @@ function newProgram(deps: CliDeps): Command {
         "gangway explain llama-pretrain",
       ) + EXIT_STATUSES,
     );
+}
+
+/** The summary of a command in the list of commands, with its other names. */
+function subcommandDescription(command: Command): string {
+  const aliases = command.aliases();
+  const summary = command.summary() || command.description();
+  return aliases.length === 0 ? summary : `${summary} (also: ${aliases.join(", ")})`;
 }
 
 function report(error: unknown, deps: CliDeps): number {

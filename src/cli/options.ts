@@ -1,19 +1,41 @@
 import { InvalidArgumentError, Option } from "commander";
+import type { Json } from "../runtime/json.ts";
 import { usageFailure } from "./exit.ts";
 import { parseDurationMs } from "./output/duration.ts";
 
-export type OutputFormat = "table" | "json" | "yaml" | "name";
+/** An output that the user describes by expressions over the JSON of the response. */
+export type TemplateSource = { readonly kind: "jsonpath" | "custom-columns"; readonly text: string };
+/** Renders a response by such expressions. `items` are those of a list; null for a single object. */
+export type Template = { readonly render: (json: Json, items: readonly Json[] | null) => string };
+
+/** `wide` is a table with more columns where a command has more, and `table` elsewhere. */
+export type OutputFormat = "table" | "wide" | "json" | "yaml" | "name" | Template;
+
+const FORMATS = ["table", "wide", "json", "yaml", "name"] as const;
 
 /** `-o` of commands that print objects. */
 export function outputOption(): Option {
-  return new Option("-o, --output <format>", "output format")
-    .choices(["table", "json", "yaml", "name"])
-    .default("table");
+  return new Option(
+    "-o, --output <format>",
+    "table, wide, json, yaml, name, jsonpath=TEMPLATE or custom-columns=TITLE:PATH,…",
+  )
+    .default("table")
+    .argParser(parseOutput);
 }
 
-/** `-n` of commands about jobs. */
-export function namespaceOption(): Option {
-  return new Option("-n, --namespace <name>", "namespace of the jobs").default("default");
+function parseOutput(given: string): (typeof FORMATS)[number] | TemplateSource {
+  const format = FORMATS.find((one) => one === given);
+  if (format !== undefined) return format;
+  const [, kind, text = ""] = /^(jsonpath|custom-columns)=(.+)$/s.exec(given) ?? [];
+  if (kind === "jsonpath" || kind === "custom-columns") return { kind, text };
+  throw new InvalidArgumentError(
+    "Allowed choices are table, wide, json, yaml, name, jsonpath=TEMPLATE, custom-columns=TITLE:PATH,….",
+  );
+}
+
+/** True for the formats that print a table, or a line of text where a command has no table. */
+export function isTable(output: OutputFormat): output is "table" | "wide" {
+  return output === "table" || output === "wide";
 }
 
 /** `--limit` of commands that list. */
@@ -63,4 +85,17 @@ export function parseInt32(text: string): number {
 /** Collects the values of an option that may be repeated. */
 export function repeated(value: string, before: readonly string[] | undefined): readonly string[] {
   return [...(before ?? []), value];
+}
+
+/** Collects the values of an option that may be repeated, or be a list with commas. */
+export function commaList(value: string, before: readonly string[] | undefined): readonly string[] {
+  return [...(before ?? []), ...splitCommas(value)];
+}
+
+/** The parts of a list with commas, without empty ones. */
+export function splitCommas(list: string): readonly string[] {
+  return list
+    .split(",")
+    .map((part) => part.trim())
+    .filter((part) => part !== "");
 }

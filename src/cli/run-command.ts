@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import type { CliDeps } from "./deps.ts";
 import { usageFailure } from "./exit.ts";
+import type { TemplateSource } from "./options.ts";
 import { connect, type GangwayClient } from "./rpc/client.ts";
 import { isServiceError, rpcFailure } from "./rpc/rpc-failure.ts";
 
@@ -13,10 +14,21 @@ export type Registrar = {
   readonly finish: (exitCode: number) => void;
 };
 
-/** The dependencies and the open client of a command that calls the service. */
-export type Run = { readonly deps: CliDeps; readonly client: GangwayClient };
+/** What a command that calls the service gets: the dependencies, an open client, and the namespace of its jobs. */
+export type Run = {
+  readonly deps: CliDeps;
+  readonly client: GangwayClient;
+  /** The namespace of --namespace, else the default one. */
+  readonly namespace: string;
+  /** True: the user gave --namespace. */
+  readonly isNamespaceGiven: boolean;
+};
+
+/** The options of every command, before or after its name. */
+export type GlobalOptions = { readonly address?: string; readonly namespace?: string };
 
 const DEFAULT_ADDRESS = "127.0.0.1:7443";
+const DEFAULT_NAMESPACE = "default";
 const ADDRESS = /^(?:\[[0-9a-fA-F:.]+\]|[^:[\]/\s]+):\d{1,5}$/;
 const PORT_MAX = 65_535;
 
@@ -27,16 +39,26 @@ export function onRun<O extends object>(
   body: (run: Run, args: readonly string[], options: O) => Promise<number>,
 ): void {
   command.action(async () => {
-    const options = command.optsWithGlobals<O & { address?: string }>();
+    const options = await compileOutput(command.optsWithGlobals<O & GlobalOptions>());
     const client = connect(addressOf(options.address, deps), deps.signal);
+    const { namespace } = options;
+    const run = { deps, client, namespace: namespace ?? DEFAULT_NAMESPACE, isNamespaceGiven: namespace !== undefined };
     try {
-      finish(await body({ deps, client }, command.args, options));
+      finish(await body(run, command.args, options));
     } catch (error) {
       throw isServiceError(error) ? rpcFailure(error, client.address) : error;
     } finally {
       client.close();
     }
   });
+}
+
+/** Replaces the source of an output template by the template. Loads the evaluator only then. */
+async function compileOutput<O extends object>(options: O & { output?: unknown }): Promise<O> {
+  const { output } = options;
+  if (typeof output !== "object" || output === null) return options;
+  const { compileTemplate } = await import("./output/template.ts");
+  return { ...options, output: compileTemplate(output as TemplateSource) };
 }
 
 function addressOf(option: string | undefined, deps: CliDeps): string {

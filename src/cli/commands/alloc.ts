@@ -9,7 +9,7 @@ import {
 } from "../../gen/gangway/v1/resource_manager_pb.ts";
 import type { ChildProgram, TakenSignal } from "../deps.ts";
 import { CommandFailure, EXIT, usageFailure } from "../exit.ts";
-import { durationOption, type OutputFormat, outputOption, parseCount, parseInt32 } from "../options.ts";
+import { durationOption, isTable, type OutputFormat, outputOption, parseCount, parseInt32 } from "../options.ts";
 import { formatSpan } from "../output/duration.ts";
 import { printLines, printResponse } from "../output/print.ts";
 import { violationText } from "../output/quota-text.ts";
@@ -74,7 +74,6 @@ function addAllocOptions(command: Command): Command {
   return command
     .option("--amount <count>", "amount of the pool (default: 1)", parseCount)
     .option("--project <name>", "project to charge (default: default)")
-    .option("--namespace <name>", "namespace to charge (default: default)")
     .option("--project-cap <count>", "refuse if the project would then use more of the pool than this", parseCount)
     .option("--namespace-cap <count>", "refuse if the namespace would then use more of the pool than this", parseCount)
     .option("--queue <name>", "queue to charge (default: the pool's queue)")
@@ -167,14 +166,14 @@ class AllocCommand {
     const expiry = leftMs === null ? "does not expire" : `expires in ${formatSpan(leftMs)}`;
     const result = held ? "already held" : "granted";
     const line = `${resourceNamespace} ${allocationToken} ${result}, fence ${fence}, ${expiry}`;
-    if (output === "table") printLines(this.#run, [line]);
+    if (isTable(output)) printLines(this.#run, [line]);
     else this.#printResponse(response);
     return EXIT.ok;
   }
 
   #refuse(response: AllocateResourceResponse): number {
     const { status, violated } = response;
-    if (this.#options.exec !== true && this.#options.output !== "table") this.#printResponse(response);
+    if (this.#options.exec !== true && !isTable(this.#options.output)) this.#printResponse(response);
     const refusal = status === AllocationStatus.EXHAUSTED ? "exhausted" : "namespace quota exceeded";
     const reason = violated === undefined ? "" : `: ${violationText(violated)}`;
     throw new CommandFailure(EXIT.refused, [`error: ${refusal}${reason}`]);

@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { type JobEvent, JobService, ListJobEventsResponseSchema } from "../../gen/gangway/v1/job_service_pb.ts";
 import { EXIT } from "../exit.ts";
 import { resolveJobName } from "../jobs/job-name.ts";
-import { namespaceOption, type OutputFormat, outputOption } from "../options.ts";
+import { type OutputFormat, outputOption } from "../options.ts";
 import { ageCell } from "../output/job-text.ts";
 import { printResponse } from "../output/print.ts";
 import { examples, onRun, type Registrar, type Run } from "../run-command.ts";
@@ -14,12 +14,11 @@ export function registerEvents(registrar: Registrar): void {
     .command("events")
     .description("List the events of a job, oldest first")
     .argument("<name>", "name of the job, as NAME or KIND/NAME")
-    .addOption(namespaceOption())
     .addOption(outputOption())
     .addHelpText("after", examples("gangway events llama-pretrain"));
-  type EventsOptions = { namespace: string; output: OutputFormat };
-  onRun<EventsOptions>(registrar, command, async (run, [argument = ""], { namespace, output }) => {
-    const events = await allEvents(run, { namespace, name: await resolveJobName(run, argument, namespace) });
+  type EventsOptions = { output: OutputFormat };
+  onRun<EventsOptions>(registrar, command, async (run, [argument = ""], { output }) => {
+    const events = await allEvents(run, { namespace: run.namespace, name: await resolveJobName(run, argument) });
     const nowMs = run.deps.clock.nowMs();
     printResponse(run, output, {
       schema: ListJobEventsResponseSchema,

@@ -9,28 +9,28 @@ import {
 } from "../../gen/gangway/v1/job_service_pb.ts";
 import { EXIT } from "../exit.ts";
 import { resolveJobName } from "../jobs/job-name.ts";
-import { namespaceOption, type OutputFormat, outputOption } from "../options.ts";
+import { isTable, type OutputFormat, outputOption } from "../options.ts";
 import { formatSpan } from "../output/duration.ts";
 import { ageCell, phaseWord } from "../output/job-text.ts";
 import { encodeMessage, printLines, printTable } from "../output/print.ts";
 import { oneLine } from "../output/table.ts";
 import { examples, onRun, type Registrar, type Run } from "../run-command.ts";
 
-type ExplainOptions = { namespace: string; output: OutputFormat };
+type ExplainOptions = { output: OutputFormat };
 
 export function registerExplain(registrar: Registrar): void {
   const command = registrar.program
     .command("explain")
+    .alias("describe")
     .description("Explain why a job waits, where it runs, or why it failed")
     .argument("<name>", "name of the job, as NAME or KIND/NAME")
-    .addOption(namespaceOption())
     .addOption(outputOption())
     .addHelpText("after", examples("gangway explain llama-pretrain", "gangway explain llama-pretrain -o json"));
-  onRun<ExplainOptions>(registrar, command, async (run, [argument = ""], { namespace, output }) => {
-    const name = await resolveJobName(run, argument, namespace);
-    const answer = await run.client.call(JobService.method.explainJob, { namespace, name });
+  onRun<ExplainOptions>(registrar, command, async (run, [argument = ""], { output }) => {
+    const name = await resolveJobName(run, argument);
+    const answer = await run.client.call(JobService.method.explainJob, { namespace: run.namespace, name });
     if (output === "name") printLines(run, [name]);
-    else if (output !== "table") run.deps.stdout(encodeMessage(output, ExplainJobResponseSchema, answer));
+    else if (!isTable(output)) run.deps.stdout(encodeMessage(output, ExplainJobResponseSchema, answer));
     else printExplanation(run, answer);
     return EXIT.ok;
   });

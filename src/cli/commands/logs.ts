@@ -4,11 +4,9 @@ import { InvalidArgumentError } from "commander";
 import { JobService, type LogLine } from "../../gen/gangway/v1/job_service_pb.ts";
 import { EXIT, usageFailure } from "../exit.ts";
 import { resolveJobName } from "../jobs/job-name.ts";
-import { namespaceOption } from "../options.ts";
 import { examples, onRun, type Registrar } from "../run-command.ts";
 
 type LogsOptions = {
-  namespace: string;
   replica?: string;
   container?: string;
   follow?: boolean;
@@ -23,7 +21,6 @@ export function registerLogs(registrar: Registrar): void {
     .command("logs")
     .description("Print the logs of a job's containers")
     .argument("<name>", "name of the job, as NAME or KIND/NAME")
-    .addOption(namespaceOption())
     .option(
       "-r, --replica <replica>",
       "only one replica, e.g. Worker/0, or one type, e.g. Worker (default: all replicas)",
@@ -43,11 +40,11 @@ export function registerLogs(registrar: Registrar): void {
       ),
     );
   onRun<LogsOptions>(registrar, command, async (run, [argument = ""], options) => {
-    const { namespace, replica = "", container = "", tail } = options;
+    const { replica = "", container = "", tail } = options;
     const { follow = false, timestamps = false, previous = false, prefix = false } = options;
     if (follow && previous) throw usageFailure("--follow and --previous cannot be combined: that log has ended");
-    const name = await resolveJobName(run, argument, namespace);
-    const request = { namespace, name, replica, container, follow, timestamps, previous };
+    const name = await resolveJobName(run, argument);
+    const request = { namespace: run.namespace, name, replica, container, follow, timestamps, previous };
     const writer = new LogWriter({ prefix, timestamps });
     const stream = run.client.stream(
       JobService.method.streamJobLogs,

@@ -9,12 +9,14 @@ export function registerRelease(registrar: Registrar): void {
   const command = registrar.program
     .command("release")
     .summary("Release a token that you hold")
-    .description("Release a token that you hold. Releasing a token that is not held succeeds too.")
+    .description(
+      "Release a token that you hold. Releasing a token that is not held succeeds too.\n" +
+        "With --namespace, refuse if the token is held under another namespace.",
+    )
     .argument("<pool>", "name of the pool, e.g. gpu/h100")
     .argument("<token>", "name of the token")
     .option("--holder <name>", "name of the token's holder (default: the caller's identity)")
     .option("--project <name>", "refuse if the token is held under another project")
-    .option("--namespace <name>", "refuse if the token is held under another namespace")
     .addOption(outputOption())
     .addHelpText("after", examples("gangway release ex:warehouse query-17"));
   type ReleaseOptions = { holder?: string; project?: string; namespace?: string; output: OutputFormat };

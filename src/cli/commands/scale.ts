@@ -1,7 +1,6 @@
 import { EXIT, usageFailure } from "../exit.ts";
 import { resolveJobName } from "../jobs/job-name.ts";
 import { partialSpec, updateJob } from "../jobs/update-job.ts";
-import { namespaceOption } from "../options.ts";
 import { examples, onRun, type Registrar } from "../run-command.ts";
 
 export function registerScale(registrar: Registrar): void {
@@ -13,11 +12,10 @@ export function registerScale(registrar: Registrar): void {
     )
     .argument("<name>", "name of the job, as NAME or KIND/NAME")
     .argument("<type=replicas...>", "replica types with their new numbers, e.g. Worker=8")
-    .addOption(namespaceOption())
     .addHelpText("after", examples("gangway scale llama-pretrain Worker=8"));
-  onRun<{ namespace: string }>(registrar, command, async (run, [argument = "", ...pairs], { namespace }) => {
+  onRun<object>(registrar, command, async (run, [argument = "", ...pairs]) => {
     const replicaSpecs = Object.fromEntries(pairs.map(parseReplicas));
-    const job = { namespace, name: await resolveJobName(run, argument, namespace) };
+    const job = { namespace: run.namespace, name: await resolveJobName(run, argument) };
     const update = { spec: partialSpec({ replicaSpecs }), paths: ["spec.replica_specs.*.replicas"] };
     await updateJob(run, job, "scaled", update);
     return EXIT.ok;

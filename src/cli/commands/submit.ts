@@ -1,3 +1,4 @@
+import { create } from "@bufbuild/protobuf";
 import type { Job } from "../../gen/gangway/v1/job_pb.ts";
 import {
   type CreateJobResponse,
@@ -6,17 +7,17 @@ import {
   JobView,
 } from "../../gen/gangway/v1/job_service_pb.ts";
 import { CommandFailure, EXIT, usageFailure } from "../exit.ts";
-import { submitJobs } from "../jobs/submit-jobs.ts";
+import { endedNote, existingJob, isPrintedFrom } from "../jobs/existing-job.ts";
+import { type SubmitAnswer, submitJobs } from "../jobs/submit-jobs.ts";
 import { waitForEnd } from "../jobs/wait-for-end.ts";
 import { noteLine, type ReadyManifest, readManifests } from "../manifest/read-manifests.ts";
-import { checkTimeout, type OutputFormat, outputOption, timeoutOption } from "../options.ts";
+import { checkTimeout, isTable, type OutputFormat, outputOption, timeoutOption } from "../options.ts";
 import { qualifiedName } from "../output/job-text.ts";
 import { encodeMessage } from "../output/print.ts";
 import { examples, onRun, type Registrar, type Run } from "../run-command.ts";
 
 type SubmitOptions = {
-  filename: readonly string[];
-  namespace?: string;
+  filename?: readonly string[];
   requestId?: string;
   dryRun?: boolean;
   strict?: boolean;
@@ -28,16 +29,17 @@ type SubmitOptions = {
 export function registerSubmit(registrar: Registrar): void {
   const command = registrar.program
     .command("submit")
+    .aliases(["apply", "create"])
+    .argument("[file...]", "files or folders, as for --filename")
     .summary("Submit jobs from manifests")
     .description(
       "Submit jobs from manifests of kubeflow.org/v1 (PyTorchJob, TFJob, MPIJob, …) or gangway.dev/v1.\n" +
         "Submits nothing if one of the manifests cannot be read.",
     )
-    .requiredOption(
+    .option(
       "-f, --filename <path...>",
       "files, folders of *.yaml, *.yml and *.json files, or - for stdin; may be repeated",
     )
-    .option("-n, --namespace <name>", "namespace for manifests that name none (default: default)")
     .option(
       "--request-id <id>",
       "submit only once: a repeated id returns the job that it created; several jobs use ID-1, ID-2, …",
@@ -50,28 +52,34 @@ export function registerSubmit(registrar: Registrar): void {
     .addHelpText(
       "after",
       examples(
-        "gangway submit -f pytorch-simple.yaml",
+        "gangway submit pytorch-simple.yaml",
         "gangway submit -f examples/ --wait --timeout 5m",
         "cat job.yaml | gangway submit -f - --dry-run --strict",
         "gangway submit -f job.yaml --request-id 2f1c0d --output json",
       ),
     );
-  onRun<SubmitOptions>(registrar, command, async (run, _args, options) => {
-    checkTimeout(options);
-    if (options.dryRun === true && options.wait === true)
-      throw usageFailure("--wait and --dry-run cannot be combined: a dry run has nothing to wait for");
-    const { created, refused } = await submitAndPrint(run, await readAll(run, options), options);
+  onRun<SubmitOptions>(registrar, command, async (run, args, options) => {
+    const paths = [...args, ...(options.filename ?? [])];
+    checkOptions(options, paths);
+    const { created, refused } = await submitAndPrint(run, await readAll(run, paths), options);
     if (refused > 0) return EXIT.refused;
     if (options.wait !== true) return EXIT.ok;
-    const report = options.output === "table" ? run.deps.stdout : run.deps.stderr;
+    const report = isTable(options.output) ? run.deps.stdout : run.deps.stderr;
     return waitForEnd(run, created, { timeoutMs: options.timeout ?? null, report: (line) => report(`${line}\n`) });
   });
 }
 
+function checkOptions(options: SubmitOptions, paths: readonly string[]): void {
+  checkTimeout(options);
+  if (paths.length === 0) throw usageFailure("give the manifests: files, folders, or - for stdin");
+  if (options.dryRun === true && options.wait === true)
+    throw usageFailure("--wait and --dry-run cannot be combined: a dry run has nothing to wait for");
+}
+
 /** Reads all manifests before the first is sent; throws with the errors of all of them. */
-async function readAll(run: Run, options: SubmitOptions): Promise<readonly ReadyManifest[]> {
-  const namespace = { name: options.namespace ?? "default", isExplicit: options.namespace !== undefined };
-  const { ready, errors, warnings } = await readManifests(options.filename, {
+async function readAll(run: Run, paths: readonly string[]): Promise<readonly ReadyManifest[]> {
+  const namespace = { name: run.namespace, isExplicit: run.isNamespaceGiven };
+  const { ready, errors, warnings } = await readManifests(paths, {
     io: run.deps,
     kinds: run.deps.kinds,
     namespace,
@@ -80,7 +88,7 @@ async function readAll(run: Run, options: SubmitOptions): Promise<readonly Ready
   if (errors.length > 0) {
     throw new CommandFailure(EXIT.refused, [...errors.map((error) => `error: ${error}`), "nothing was submitted"]);
   }
-  if (ready.length === 0) throw usageFailure(`there is no manifest in ${options.filename.join(", ")}`);
+  if (ready.length === 0) throw usageFailure(`there is no manifest in ${paths.join(", ")}`);
   return ready;
 }
 
@@ -92,27 +100,47 @@ async function submitAndPrint(
 ): Promise<{ readonly created: readonly Job[]; readonly refused: number }> {
   const created: Job[] = [];
   let refused = 0;
-  const view = output === "json" || output === "yaml" ? JobView.FULL : JobView.BASIC;
+  const view = isTable(output) || output === "name" ? JobView.BASIC : JobView.FULL;
   for await (const answer of submitJobs(run, ready, { requestId, dryRun, strict, view })) {
-    if (answer.kind === "refused") {
-      run.deps.stderr(`${answer.where}:\n${answer.lines.join("\n")}\n`);
+    const response = await acceptedResponse(run, answer);
+    if (response === null) {
       refused += 1;
       continue;
     }
-    for (const warning of answer.response.warnings) {
-      run.deps.stderr(`warning: ${noteLine(answer.where, warning)}\n`);
+    for (const warning of response.warnings) {
+      run.deps.stderr(`warning: ${noteLine(answer.manifest.where, warning)}\n`);
     }
-    run.deps.stdout(resultText(answer.response, output));
-    if (answer.response.job !== undefined) created.push(answer.response.job);
+    run.deps.stdout(resultText(response, output));
+    if (response.job === undefined) continue;
+    printEnded(run, response.job, false);
+    created.push(response.job);
   }
   return { created, refused };
+}
+
+/** The response to an accepted manifest. Null for a refused one, after printing why. */
+async function acceptedResponse(run: Run, answer: SubmitAnswer): Promise<CreateJobResponse | null> {
+  if (answer.kind === "accepted") return answer.response;
+  const { manifest, lines, reason } = answer;
+  const existing = reason === "JOB_NAME_TAKEN" ? await existingJob(run, manifest.job) : null;
+  if (existing !== null && isPrintedFrom(existing, manifest.job)) {
+    return create(CreateJobResponseSchema, { job: existing, outcome: CreateJobResponse_Outcome.UNCHANGED });
+  }
+  run.deps.stderr(`${manifest.where}:\n${lines.join("\n")}\n`);
+  if (existing !== null) printEnded(run, existing, true);
+  return null;
+}
+
+function printEnded(run: Run, job: Job, differs: boolean): void {
+  const note = endedNote(job, { nowMs: run.deps.clock.nowMs(), differs });
+  if (note !== null) run.deps.stderr(`${note}\n`);
 }
 
 function resultText(response: CreateJobResponse, output: OutputFormat): string {
   const name = response.job === undefined ? "job" : qualifiedName(response.job);
   if (output === "name") return `${name}\n`;
-  if (output === "json") return encodeMessage("json", CreateJobResponseSchema, response);
   if (output === "yaml") return `---\n${encodeMessage("yaml", CreateJobResponseSchema, response)}`;
+  if (!isTable(output)) return encodeMessage(output, CreateJobResponseSchema, response);
   return `${name} ${outcomeWord(response.outcome)}\n`;
 }
 

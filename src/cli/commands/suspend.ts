@@ -1,7 +1,7 @@
-import { EXIT } from "../exit.ts";
-import { resolveJobName } from "../jobs/job-name.ts";
+import type { Job } from "../../gen/gangway/v1/job_pb.ts";
+import { addJobSelection, changeJobs, type JobRef, type JobSelectionOptions, selectJobs } from "../jobs/select-jobs.ts";
 import { partialSpec, updateJob } from "../jobs/update-job.ts";
-import { namespaceOption } from "../options.ts";
+import { NOT_ENDED } from "../output/job-text.ts";
 import { examples, onRun, type Registrar } from "../run-command.ts";
 
 /** `gangway suspend` and `gangway resume`. */
@@ -18,23 +18,21 @@ export function registerSuspendAndResume(registrar: Registrar): void {
   });
 }
 
-function registerSuspendChange(
-  registrar: Registrar,
-  name: string,
-  change: { readonly suspend: boolean; readonly verb: string; readonly description: string },
-): void {
-  const command = registrar.program
-    .command(name)
+type SuspendChange = {
+  readonly suspend: boolean;
+  readonly verb: string;
+  readonly description: string;
+};
+
+function registerSuspendChange(registrar: Registrar, name: string, change: SuspendChange): void {
+  const command = addJobSelection(registrar.program.command(name))
     .description(change.description)
-    .argument("<name...>", "names of jobs, as NAME or KIND/NAME")
-    .addOption(namespaceOption())
-    .addHelpText("after", examples(`gangway ${name} llama-pretrain`));
-  onRun<{ namespace: string }>(registrar, command, async (run, names, { namespace }) => {
+    .addHelpText("after", examples(`gangway ${name} llama-pretrain`, `gangway ${name} --queue research --yes`));
+  onRun<JobSelectionOptions>(registrar, command, async (run, args, options) => {
+    const changes = (job: Job) => (job.spec?.runPolicy?.suspend ?? false) !== change.suspend;
+    const jobs = await selectJobs(run, args, { options, verb: name, phases: NOT_ENDED, changes });
     const spec = partialSpec({ runPolicy: { suspend: change.suspend } });
-    for (const argument of names) {
-      const job = { namespace, name: await resolveJobName(run, argument, namespace) };
-      await updateJob(run, job, change.verb, { spec, paths: ["spec.run_policy.suspend"] });
-    }
-    return EXIT.ok;
+    const changeOne = (job: JobRef) => updateJob(run, job, change.verb, { spec, paths: ["spec.run_policy.suspend"] });
+    return changeJobs(run, jobs, { change: changeOne, done: change.verb, isSelection: args.length === 0 });
   });
 }

@@ -3,44 +3,52 @@ import type { Command } from "commander";
 import type { Registry } from "../../core/kinds/registry.ts";
 import type { JobFilterSchema } from "../../gen/gangway/v1/job_service_pb.ts";
 import { usageFailure } from "../exit.ts";
-import { namespaceOption, repeated } from "../options.ts";
+import { commaList } from "../options.ts";
 import { parsePhase } from "../output/job-text.ts";
+import type { Run } from "../run-command.ts";
 
-/** The options by which `gangway list` and `gangway watch` select jobs. */
+/** The API accepts this many names in a filter. For more jobs, a stream covers their whole namespace. */
+export const FILTER_NAMES_MAX = 1000;
+
+/** The options that select jobs. */
 export type JobFilterOptions = {
-  readonly namespace: string;
   readonly allNamespaces?: boolean;
   readonly queue?: string;
   readonly cluster?: string;
   readonly phase?: readonly string[];
   readonly kind?: readonly string[];
-  readonly label?: readonly string[];
+  readonly selector?: readonly string[];
 };
 
 export function addJobFilterOptions(command: Command): Command {
   return command
-    .addOption(namespaceOption())
     .option("-A, --all-namespaces", "include jobs of all namespaces")
     .option("--queue <name>", "only jobs of this queue")
     .option("--cluster <name>", "only jobs on this cluster")
-    .option("--phase <phase>", "only jobs in this phase, e.g. waiting; may be repeated", repeated)
-    .option("--kind <kind>", "only jobs of this kind, e.g. PyTorchJob; may be repeated", repeated)
-    .option("-l, --label <key=value>", "only jobs with this label; may be repeated", repeated);
+    .option("--phase <phase,...>", "only jobs in one of these phases, e.g. waiting,running", commaList)
+    .option("--kind <kind,...>", "only jobs of one of these kinds, e.g. PyTorchJob", commaList)
+    .option("-l, --selector <key=value,...>", "only jobs with all of these labels", commaList);
 }
 
-/** Makes the API's filter. Without `names` it selects jobs of any name. */
+/** True if an option selects jobs by a property. */
+export function hasFilter({ queue, cluster, phase, kind, selector }: JobFilterOptions): boolean {
+  return [queue, cluster, phase, kind, selector].some((option) => option !== undefined);
+}
+
+/** Makes the API's filter for jobs of the run's namespace or of all. Without `names` it selects jobs of any name. */
 export function jobFilterOf(
+  { deps: { kinds }, namespace }: Run,
   options: JobFilterOptions,
-  { names, kinds }: { readonly names: readonly string[]; readonly kinds: Registry },
+  names: readonly string[],
 ): MessageInitShape<typeof JobFilterSchema> {
   return {
-    namespace: options.allNamespaces === true ? "" : options.namespace,
+    namespace: options.allNamespaces === true ? "" : namespace,
     names: [...names],
     queue: options.queue ?? "",
     cluster: options.cluster ?? "",
     phases: (options.phase ?? []).map(parsePhase),
     kinds: (options.kind ?? []).map((given) => spelledKind(given, kinds)),
-    labels: Object.fromEntries((options.label ?? []).flatMap((labels) => labels.split(",")).map(parseLabel)),
+    labels: labelsOf(options.selector ?? []),
   };
 }
 
@@ -49,8 +57,16 @@ function spelledKind(given: string, kinds: Registry): string {
   return kinds.all.find(({ name }) => name.toLowerCase() === given.toLowerCase())?.name ?? given;
 }
 
-function parseLabel(text: string): readonly [string, string] {
-  const at = text.indexOf("=");
-  if (at < 1) throw usageFailure(`--label must be KEY=VALUE, not ${text}`);
-  return [text.slice(0, at), text.slice(at + 1)];
+function labelsOf(selectors: readonly string[]): Record<string, string> {
+  const labels: Record<string, string> = {};
+  for (const selector of selectors) {
+    const [, key = "", value = ""] = /^([^=!\s]+)==?([^=\s]*)$/.exec(selector) ?? [];
+    if (key === "") throw usageFailure(`--selector must be KEY=VALUE, not ${selector}`);
+    const other = labels[key];
+    if (other !== undefined && other !== value) {
+      throw usageFailure(`--selector gives ${key} two values, ${other} and ${value}: no job has both`);
+    }
+    labels[key] = value;
+  }
+  return labels;
 }

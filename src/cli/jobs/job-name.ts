@@ -11,20 +11,16 @@ export function parseJobName(argument: string): string {
 }
 
 /** Returns the name in a job argument. If the argument has a kind, checks that the job is of this kind. */
-export async function resolveJobName(run: Run, argument: string, namespace: string): Promise<string> {
+export async function resolveJobName(run: Run, argument: string): Promise<string> {
   const name = parseJobName(argument);
-  if (argument !== name) await getJobByName(run, argument, { namespace, view: JobView.BASIC });
+  if (argument !== name) await getJobByName(run, argument, JobView.BASIC);
   return name;
 }
 
 /** Gets the job that a job argument names. Refuses a job of another kind than the argument's. */
-async function getJobByName(
-  run: Run,
-  argument: string,
-  { namespace, view }: { readonly namespace: string; readonly view: JobView },
-): Promise<Job | undefined> {
+async function getJobByName(run: Run, argument: string, view: JobView): Promise<Job | undefined> {
   const name = parseJobName(argument);
-  const { job } = await run.client.call(JobService.method.getJob, { namespace, name, view });
+  const { job } = await run.client.call(JobService.method.getJob, { namespace: run.namespace, name, view });
   const kind = job?.spec?.kind ?? "";
   const isMatch = argument === name || `${kind}/${name}`.toLowerCase() === argument.toLowerCase();
   if (!isMatch) throw new CommandFailure(EXIT.refused, [`error: there is no ${argument}: ${name} is a ${kind}`]);
@@ -32,14 +28,10 @@ async function getJobByName(
 }
 
 /** Gets the jobs that these job arguments name, in their order. */
-export async function getJobsByName(
-  run: Run,
-  names: readonly string[],
-  options: { readonly namespace: string; readonly view: JobView },
-): Promise<readonly Job[]> {
+export async function getJobsByName(run: Run, names: readonly string[], view: JobView): Promise<readonly Job[]> {
   const jobs: Job[] = [];
   for (const name of names) {
-    const job = await getJobByName(run, name, options);
+    const job = await getJobByName(run, name, view);
     if (job !== undefined) jobs.push(job);
   }
   return jobs;

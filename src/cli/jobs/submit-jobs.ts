@@ -1,4 +1,5 @@
 import { create, toBinary } from "@bufbuild/protobuf";
+import type { Any } from "@bufbuild/protobuf/wkt";
 import {
   type CreateJobRequest,
   CreateJobRequestSchema,
@@ -8,15 +9,16 @@ import {
 } from "../../gen/gangway/v1/job_service_pb.ts";
 import { type CommandFailure, EXIT } from "../exit.ts";
 import type { ReadyManifest } from "../manifest/read-manifests.ts";
-import { isServiceError, rpcFailure, statusFailure } from "../rpc/rpc-failure.ts";
+import { detailsOf, isServiceError, reasonOf, rpcFailure, statusFailure } from "../rpc/rpc-failure.ts";
 import type { Run } from "../run-command.ts";
 
-/** The service's answer to one manifest. `where` names the manifest's file and document. */
-export type SubmitAnswer = { readonly where: string } & SubmitOutcome;
+/** The service's answer to one manifest. */
+export type SubmitAnswer = { readonly manifest: ReadyManifest } & SubmitOutcome;
 
 type SubmitOutcome =
   | { readonly kind: "accepted"; readonly response: CreateJobResponse }
-  | { readonly kind: "refused"; readonly lines: readonly string[] };
+  /** `reason` is that of the service in capitals, such as JOB_NAME_TAKEN. */
+  | { readonly kind: "refused"; readonly reason: string; readonly lines: readonly string[] };
 
 type SubmitJobsOptions = {
   readonly requestId: string | undefined;
@@ -41,10 +43,13 @@ export async function* submitJobs(
     const requestId = requestIdOf(options.requestId, { at, total: ready.length });
     return create(CreateJobRequestSchema, { job, requestId, validateOnly: options.dryRun, strict: options.strict });
   });
-  const manifests = ready.values();
+  let at = 0;
   for (const batch of batchesOf(requests)) {
-    for await (const outcome of submitBatch(run, batch, options.view))
-      yield { where: manifests.next().value?.where ?? "", ...outcome };
+    for await (const outcome of submitBatch(run, batch, options.view)) {
+      const manifest = ready[at];
+      at += 1;
+      if (manifest !== undefined) yield { manifest, ...outcome };
+    }
   }
 }
 
@@ -82,7 +87,7 @@ async function* submitBatch(
   const { results } = await run.client.call(JobService.method.batchCreateJobs, { requests: [...batch], view });
   for (const { result } of results) {
     if (result.case === "response") yield { kind: "accepted", response: result.value };
-    else if (result.value !== undefined) yield refusalOf(statusFailure(result.value));
+    else if (result.value !== undefined) yield refusalOf(statusFailure(result.value), result.value.details);
   }
 }
 
@@ -91,12 +96,12 @@ async function submitOne(run: Run, request: CreateJobRequest): Promise<SubmitOut
     return { kind: "accepted", response: await run.client.call(JobService.method.createJob, request) };
   } catch (error) {
     if (!isServiceError(error)) throw error;
-    return refusalOf(rpcFailure(error, run.client.address));
+    return refusalOf(rpcFailure(error, run.client.address), detailsOf(error));
   }
 }
 
 /** Throws a failure that is not about this job, such as an unavailable service. */
-function refusalOf(failure: CommandFailure): SubmitOutcome {
+function refusalOf(failure: CommandFailure, details: readonly Any[]): SubmitOutcome {
   if (failure.exitCode !== EXIT.refused) throw failure;
-  return { kind: "refused", lines: failure.lines };
+  return { kind: "refused", reason: reasonOf(details), lines: failure.lines };
 }

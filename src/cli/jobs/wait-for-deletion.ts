@@ -1,17 +1,17 @@
 import type { Job } from "../../gen/gangway/v1/job_pb.ts";
 import { CommandFailure, EXIT } from "../exit.ts";
 import type { Run } from "../run-command.ts";
+import { FILTER_NAMES_MAX } from "./job-filter.ts";
 import { type JobStreamEvent, streamJobs } from "./stream-jobs.ts";
 
 type WaitForDeletionOptions = {
-  readonly namespace: string;
   /** Null: no timeout. */
   readonly timeoutMs: number | null;
   /** Called once for each job, as soon as it is deleted. */
   readonly onDeleted: (job: Job) => void;
 };
 
-/** Waits until these jobs of one namespace are deleted. A new job of the same name has another uid and is ignored. */
+/** Waits until these jobs are deleted. A new job of the same name has another uid and is ignored. */
 export async function waitForDeletion(
   run: Run,
   jobs: readonly Job[],
@@ -23,7 +23,7 @@ export async function waitForDeletion(
   }
   const left = new Map(jobs.map((job) => [job.metadata?.uid ?? "", job]));
   const listed = new Set<string>();
-  const filter = { namespace: options.namespace, names: jobs.map((job) => job.metadata?.name ?? "") };
+  const filter = filterFor(jobs);
   try {
     for await (const event of streamJobs(run, { filter, retriesFirstCall: true, signal: stop.signal })) {
       for (const uid of deletedBy(event, { left, listed })) {
@@ -38,6 +38,17 @@ export async function waitForDeletion(
   throw new CommandFailure(EXIT.timedOut, [
     `error: timed out: ${left.size} of ${jobs.length} jobs are not deleted yet; "gangway list" shows them`,
   ]);
+}
+
+/** A filter that these jobs pass; others may pass it too. */
+function filterFor(jobs: readonly Job[]): { readonly namespace: string; readonly names: string[] } {
+  const namespaces = new Set(jobs.map((job) => job.metadata?.namespace ?? ""));
+  const [namespace = ""] = namespaces;
+  const names = jobs.map((job) => job.metadata?.name ?? "");
+  return {
+    namespace: namespaces.size === 1 ? namespace : "",
+    names: names.length <= FILTER_NAMES_MAX ? names : [],
+  };
 }
 
 /** Returns the uids of the jobs that this event shows to be deleted. `listed` collects the uids of a listing. */

@@ -5,6 +5,7 @@ import { formatSpan } from "../output/duration.ts";
 import { paintPhase, phaseWord, podsCell, qualifiedName, reasonCell, TERMINAL } from "../output/job-text.ts";
 import { oneLine } from "../output/table.ts";
 import type { Run } from "../run-command.ts";
+import { FILTER_NAMES_MAX } from "./job-filter.ts";
 import { type JobStreamEvent, streamJobs } from "./stream-jobs.ts";
 
 type WaitForEndOptions = {
@@ -21,9 +22,6 @@ type PendingJob = { readonly uid: string; readonly label: string; lastText: stri
 type PendingJobs = Map<string, PendingJob>;
 
 type JobEnd = "succeeded" | "failed";
-
-/** The API accepts this many names in a filter. For more jobs, the stream covers the whole namespace. */
-const FILTER_NAMES_MAX = 1000;
 
 /**
  * Waits until every job has ended, and reports each change. Returns exit status 0 if all jobs succeeded, 1 if one did

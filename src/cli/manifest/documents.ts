@@ -3,7 +3,7 @@ import type { Json } from "../../runtime/json.ts";
 import type { ManifestSource } from "./sources.ts";
 
 /** One YAML document. `where` names its file and its number in the file. */
-type ManifestDocument = { readonly where: string; readonly value: Json };
+export type ManifestDocument = { readonly where: string; readonly value: Json };
 
 /** Parses a source as YAML (JSON is YAML too). Skips empty documents, and returns the errors of invalid ones. */
 export function parseDocuments(source: ManifestSource): {

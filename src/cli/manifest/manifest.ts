@@ -19,6 +19,8 @@ export type DefaultNamespace = { readonly name: string; readonly isExplicit: boo
 
 const MEMBERS = ["apiVersion", "kind", "metadata", "spec"];
 const METADATA = ["name", "generateName", "namespace", "labels", "annotations"];
+/** Members of a job, and of its metadata, that only the service sets. */
+const RETURNED = ["status", "project", "uid", "resourceVersion", "createTime", "deleteTime", "createdBy"];
 const KUBEFLOW_VERSION = "kubeflow.org/v1";
 const GANGWAY_VERSION = "gangway.dev/v1";
 /** Kinds are DNS labels in Kubernetes. Messages cut longer text. */
@@ -92,9 +94,11 @@ function specErrors(document: JsonObject, spec: SentSpec, kind: Kind | undefined
   return checkSent(kind, spec).map(spelled);
 }
 
-/** Warns of fields that the job does not use, such as the status of an object that was read from a cluster. */
+/** Warns of fields that the job does not use, except those that the API returns: `gangway get -o yaml` has them. */
 function otherMembers(document: JsonObject): FieldNote[] {
-  const outer = Object.keys(document).filter((member) => !MEMBERS.includes(member));
-  const inner = Object.keys(objectAt(document, "metadata")).filter((member) => !METADATA.includes(member));
+  const returned = document["apiVersion"] === GANGWAY_VERSION ? RETURNED : [];
+  const isOther = (known: readonly string[]) => (member: string) => ![...known, ...returned].includes(member);
+  const outer = Object.keys(document).filter(isOther(MEMBERS));
+  const inner = Object.keys(objectAt(document, "metadata")).filter(isOther(METADATA));
   return [...outer, ...inner.map((member) => `metadata.${member}`)].map((field) => ({ field, message: "is ignored" }));
 }

@@ -1,7 +1,8 @@
 import type { Registry } from "../../core/kinds/registry.ts";
 import type { Job } from "../../gen/gangway/v1/job_pb.ts";
+import { arrayAt, isJsonObject } from "../../runtime/json.ts";
 import type { CliIo } from "../deps.ts";
-import { parseDocuments } from "./documents.ts";
+import { type ManifestDocument, parseDocuments } from "./documents.ts";
 import { type DefaultNamespace, readManifest } from "./manifest.ts";
 import { readSources } from "./sources.ts";
 
@@ -26,7 +27,7 @@ export async function readManifests(
   for (const source of await readSources(paths, options.io)) {
     const parsed = parseDocuments(source);
     errors.push(...parsed.errors);
-    for (const { where, value } of parsed.documents) {
+    for (const { where, value } of parsed.documents.flatMap(itemsOfList)) {
       const manifest = readManifest(value, options);
       if (manifest.kind === "invalid") errors.push(...manifest.errors.map((note) => noteLine(where, note)));
       else {
@@ -36,6 +37,13 @@ export async function readManifests(
     }
   }
   return { ready, errors: [...errors, ...duplicates(ready)], warnings };
+}
+
+/** The objects of a `List`, as `kubectl get -o yaml` prints several objects; else the document itself. */
+function itemsOfList(document: ManifestDocument): readonly ManifestDocument[] {
+  const { where, value } = document;
+  if (!isJsonObject(value) || value["apiVersion"] !== "v1" || value["kind"] !== "List") return [document];
+  return arrayAt(value, "items").map((item, at) => ({ where: `${where}, item ${at + 1}`, value: item }));
 }
 
 /** One line of text about a field of a document. An empty `field` is the whole document. */

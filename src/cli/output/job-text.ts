@@ -8,6 +8,16 @@ import type { Column } from "./table.ts";
 
 export const TERMINAL: readonly number[] = [JobPhase.SUCCEEDED, JobPhase.FAILED, JobPhase.CANCELLED];
 
+/** The phases of a job that has not ended. */
+export const NOT_ENDED: readonly JobPhase[] = [
+  JobPhase.WAITING,
+  JobPhase.ADMITTED,
+  JobPhase.STARTING,
+  JobPhase.RUNNING,
+  JobPhase.RESTARTING,
+  JobPhase.SUSPENDED,
+];
+
 /** `pytorchjob/llama`: kind and name, as kubectl prints them. */
 export function qualifiedName(job: Job): string {
   return `${(job.spec?.kind ?? "job").toLowerCase()}/${job.metadata?.name ?? ""}`;
@@ -72,6 +82,24 @@ export function queueOf(job: Job): string {
   return job.spec?.runPolicy?.schedulingPolicy?.queue ?? "";
 }
 
+function labelsText(labels: Readonly<Record<string, string>>): string {
+  return Object.entries(labels)
+    .map(([key, value]) => `${key}=${value}`)
+    .join(",");
+}
+
+/** How often the job failed and was started again. */
+function restartsCell({ status }: Job): string {
+  return String((status?.attempts?.user ?? 0) + (status?.attempts?.system ?? 0));
+}
+
+/** From the start of the job to its end, or until now. */
+function ranForCell({ status }: Job, nowMs: number): string {
+  if (status?.startTime === undefined) return "";
+  const endMs = status.completionTime === undefined ? nowMs : timestampMs(status.completionTime);
+  return formatSpan(endMs - timestampMs(status.startTime));
+}
+
 const PHASE_STYLE = {
   WAITING: "yellow",
   RESTARTING: "yellow",
@@ -88,8 +116,8 @@ export function paintPhase(cell: string): string {
   return style === undefined ? cell : styleText(style, cell, { validateStream: false });
 }
 
-/** A column of a table of jobs, and the function that fills its cells. */
-type JobColumn = Column & { readonly cell: (job: Job, nowMs: number) => string };
+/** A column of a table of jobs, and the function that fills its cells. `wide`: only with `-o wide`. */
+type JobColumn = Column & { readonly cell: (job: Job, nowMs: number) => string; readonly wide?: true };
 
 const JOB_COLUMNS: readonly JobColumn[] = [
   { title: "NAME", cell: (job) => job.metadata?.name ?? "" },
@@ -104,6 +132,12 @@ const JOB_COLUMNS: readonly JobColumn[] = [
   { title: "CLUSTER", cell: (job) => job.status?.admission?.cluster ?? "" },
   { title: "PODS", align: "right", cell: podsCell },
   { title: "AGE", align: "right", cell: (job, nowMs) => ageCell(job.metadata?.createTime, nowMs) },
+  { title: "MIN", align: "right", wide: true, cell: (job) => String(job.status?.minAvailable ?? 0) },
+  { title: "ADMISSION", align: "right", wide: true, cell: (job) => String(job.status?.admission?.number ?? "") },
+  { title: "RESTARTS", align: "right", wide: true, cell: restartsCell },
+  { title: "RAN FOR", align: "right", wide: true, cell: ranForCell },
+  { title: "BY", wide: true, cell: (job) => job.metadata?.createdBy ?? "" },
+  { title: "LABELS", wide: true, cell: (job) => labelsText(job.metadata?.labels ?? {}) },
   { title: "REASON", cell: reasonCell },
 ];
 const NAMESPACE_COLUMN: JobColumn = { title: "NAMESPACE", cell: (job) => job.metadata?.namespace ?? "" };
@@ -111,8 +145,9 @@ const NAMESPACE_COLUMN: JobColumn = { title: "NAMESPACE", cell: (job) => job.met
 /** Columns and rows of a table of jobs. */
 export function jobsTable(
   jobs: readonly Job[],
-  options: { readonly nowMs: number; readonly withNamespace: boolean },
+  options: { readonly nowMs: number; readonly withNamespace: boolean; readonly wide: boolean },
 ): { readonly columns: readonly Column[]; readonly rows: readonly (readonly string[])[] } {
-  const columns = options.withNamespace ? [NAMESPACE_COLUMN, ...JOB_COLUMNS] : JOB_COLUMNS;
+  const all = options.withNamespace ? [NAMESPACE_COLUMN, ...JOB_COLUMNS] : JOB_COLUMNS;
+  const columns = options.wide ? all : all.filter((column) => column.wide !== true);
   return { columns, rows: jobs.map((job) => columns.map((column) => column.cell(job, options.nowMs))) };
 }

@@ -1,8 +1,8 @@
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
-import { toJson } from "@bufbuild/protobuf";
 import { stringify } from "yaml";
-import type { OutputFormat } from "../options.ts";
+import { isTable, type OutputFormat } from "../options.ts";
 import type { Run } from "../run-command.ts";
+import { documentsOf, itemsOf, messageJson } from "./message-json.ts";
 import { type Column, renderTable } from "./table.ts";
 
 /** A response, with what each output format needs of it. */
@@ -16,14 +16,14 @@ export type PrintableResponse<D extends DescMessage> = {
   readonly none: string;
 };
 
-/** Prints a response in the format of `--output`. JSON and YAML are protobuf's JSON mapping. */
+/** Prints a response in the format of `--output`. JSON and YAML are protobuf's JSON mapping; see `messageJson`. */
 export function printResponse<D extends DescMessage>(
   run: Run,
   format: OutputFormat,
   response: PrintableResponse<D>,
 ): void {
   if (format === "name") printLines(run, response.names);
-  else if (format !== "table") run.deps.stdout(encodeMessage(format, response.schema, response.message));
+  else if (!isTable(format)) run.deps.stdout(encodeMessage(format, response.schema, response.message));
   else if (response.rows.length === 0) run.deps.stderr(`${response.none}\n`);
   else printTable(run, response.columns, response.rows);
 }
@@ -34,17 +34,23 @@ export function printChange<D extends DescMessage>(
   format: OutputFormat,
   { line, ...response }: Pick<PrintableResponse<D>, "schema" | "message" | "names"> & { readonly line: string },
 ): void {
-  if (format === "table") printLines(run, [line]);
+  if (isTable(format)) printLines(run, [line]);
   else printResponse(run, format, { ...response, columns: [], rows: [], none: "" });
 }
 
 export function encodeMessage<D extends DescMessage>(
-  format: "json" | "yaml",
+  format: Exclude<OutputFormat, "table" | "wide" | "name">,
   schema: D,
   message: MessageShape<D>,
 ): string {
-  const json = toJson(schema, message);
-  return format === "json" ? `${JSON.stringify(json, null, 2)}\n` : stringify(json);
+  const json = messageJson(schema, message);
+  if (format === "json") return `${JSON.stringify(json, null, 2)}\n`;
+  if (format === "yaml")
+    return documentsOf(schema, json)
+      .map((document) => stringify(document))
+      .join("---\n");
+  const items = itemsOf(schema, json);
+  return format.render(items === null ? json : { ...json, items }, items);
 }
 
 export function printTable(run: Run, columns: readonly Column[], rows: readonly (readonly string[])[]): void {

@@ -6,6 +6,7 @@ import type { ServiceError } from "@grpc/grpc-js";
 import { status } from "@grpc/grpc-js";
 import {
   BadRequestSchema,
+  ErrorInfoSchema,
   PreconditionFailureSchema,
   QuotaFailureSchema,
   RetryInfoSchema,
@@ -38,6 +39,11 @@ export function rpcFailure(error: ServiceError, address: string): CommandFailure
     `  The command tried ${address}. Start the service with "gangway up", or set another address with`,
     "  --address HOST:PORT or the environment variable GANGWAY_ADDRESS.",
   ]);
+}
+
+/** The reason of a refusal in capitals, such as JOB_NAME_TAKEN; empty if it has none. */
+export function reasonOf(details: readonly Any[]): string {
+  return details.map((detail) => unpack(detail, ErrorInfoSchema)?.reason ?? "").find((reason) => reason !== "") ?? "";
 }
 
 /** A google.rpc.Status, of a call or of one item of a batch. */
@@ -73,7 +79,7 @@ function codeInWords(code: number): string {
 }
 
 /** Returns the details of the standard error model. Details that do not decode are ignored. */
-function detailsOf(error: ServiceError): readonly Any[] {
+export function detailsOf(error: ServiceError): readonly Any[] {
   const [bytes] = error.metadata.get("grpc-status-details-bin");
   if (!(bytes instanceof Uint8Array)) return [];
   try {

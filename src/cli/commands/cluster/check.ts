@@ -5,7 +5,7 @@ import {
   ClusterService,
 } from "../../../gen/gangway/v1/cluster_service_pb.ts";
 import { EXIT } from "../../exit.ts";
-import { type OutputFormat, outputOption } from "../../options.ts";
+import { isTable, type OutputFormat, outputOption } from "../../options.ts";
 import { printLines, printResponse } from "../../output/print.ts";
 import { examples, onRun, type Registrar } from "../../run-command.ts";
 
@@ -23,7 +23,7 @@ export function registerCheckCluster(registrar: Registrar): void {
   onRun<{ output: OutputFormat }>(registrar, command, async (run, [name = ""], { output }) => {
     const message = await run.client.call(ClusterService.method.checkCluster, { name });
     const { check } = message;
-    if (output === "table") printLines(run, checkLines(check));
+    if (isTable(output)) printLines(run, checkLines(check));
     else {
       const response = { schema: CheckClusterResponseSchema, message, names: [`cluster/${name}`] };
       printResponse(run, output, { ...response, columns: [], rows: [], none: "" });

@@ -30,7 +30,6 @@ export function registerAllocations(registrar: Registrar): void {
     .description("List held tokens and their holders")
     .option("--pool <pool>", "only tokens of this pool")
     .option("--project <name>", "only tokens of this project")
-    .option("--namespace <name>", "only tokens of this namespace")
     .option("--holder <name>", "only tokens of this holder: a caller, or job/NAMESPACE/NAME/ADMISSION")
     .addOption(durationOption("--older-than <duration>", "only tokens that were granted at least this long ago"))
     .addOption(limitOption())
