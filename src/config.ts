@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { parse } from "yaml";
+import { parseAllowedHosts } from "./adapters/cluster/allowed-hosts.ts";
 import { type Login, parseAddress, type TlsOptions } from "./adapters/counters/redis/address.ts";
 import { PLAIN_POD_CONFIG, type PodConfig } from "./core/pods/pod-config.ts";
 import type { PendingLimits } from "./core/pods/read-pending.ts";
@@ -53,6 +54,8 @@ export type Config = {
   /** Encrypts the credentials of registered clusters. Null: none can be stored. */
   readonly credentialsKey: Buffer | null;
   readonly allowLocalKubeconfigs: boolean;
+  /** The hosts that registered clusters may have, as `parseAllowedHosts` reads them. */
+  readonly clusterHosts: string;
   /** The events of a job are also Kubernetes events in its cluster. */
   readonly clusterEvents: boolean;
   /** The images of the init containers that Gangway adds to pods. */
@@ -108,6 +111,7 @@ export function readConfig(workingDirectory: string, env: Environment = process.
     otel: readOtel(env),
     credentialsKey: readCredentialsKey(env),
     allowLocalKubeconfigs: given(env, "GANGWAY_LOCAL_KUBECONFIGS") === "allow",
+    clusterHosts: readClusterHosts(env),
     clusterEvents: choiceOf(env, "GANGWAY_CLUSTER_EVENTS") === "on",
     images: { init: readImage(env, "GANGWAY_INIT_IMAGE"), kubectl: readImage(env, "GANGWAY_KUBECTL_IMAGE") },
     pending: {
@@ -161,6 +165,16 @@ function choiceOf(env: Environment, name: NameWith<"values">): string {
   const values: readonly string[] = VARIABLES[name].values;
   if (values.includes(text)) return text;
   throw new Error(`${name} is "${text}"; allowed are ${values.join(", ")}`);
+}
+
+function readClusterHosts(env: Environment): string {
+  const text = textOf(env, "GANGWAY_CLUSTER_HOSTS");
+  try {
+    parseAllowedHosts(text);
+    return text;
+  } catch (error) {
+    throw new Error(`GANGWAY_CLUSTER_HOSTS has a wrong part: ${error instanceof Error ? error.message : error}`);
+  }
 }
 
 /** Reads YAML, and JSON with it. */

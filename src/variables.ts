@@ -1,4 +1,5 @@
 /** Every environment variable that Gangway reads: what an operator can set, with its default and what it means. */
+import { DEFAULT_CLUSTER_HOSTS } from "./adapters/cluster/allowed-hosts.ts";
 import { PENDING_LIMITS } from "./core/pods/read-pending.ts";
 import { POOLS_MAX, TOKENS_MAX, WAITERS_MAX } from "./core/quota/limits.ts";
 
@@ -46,7 +47,15 @@ export const VARIABLES = {
     meaning: "The key that encrypts the credentials of registered clusters in the database: 32 bytes in base64.",
   },
   GANGWAY_LOCAL_KUBECONFIGS: {
-    meaning: "`allow`: a kubeconfig may be a file of the server's machine, name such files, and run programs there.",
+    meaning:
+      "`allow`: a kubeconfig may be a file of the server's machine, name such files, run programs there, " +
+      "and name a proxy.",
+  },
+  GANGWAY_CLUSTER_HOSTS: {
+    default: DEFAULT_CLUSTER_HOSTS,
+    meaning:
+      "The hosts that registered clusters may have, separated by commas: names, `*.SUFFIX`, `*` for any, addresses, " +
+      "and ranges, which alone allow loopback and link-local addresses.",
   },
   GANGWAY_CLUSTER_EVENTS: {
     default: "off",

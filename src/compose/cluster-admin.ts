@@ -1,5 +1,5 @@
 /** Connects the API that registers clusters with the store and the cluster adapter. */
-import { readFile } from "node:fs/promises";
+import type { AllowedHosts } from "../adapters/cluster/allowed-hosts.ts";
 import type { ClusterRegistry } from "../adapters/cluster/registry.ts";
 import type { createStore } from "../adapters/store/store.ts";
 import { createClusterAdmin } from "../api/cluster/cluster-admin.ts";
@@ -13,27 +13,30 @@ export type ClusterAdminParts = {
   /** Encrypts kubeconfigs. Null: this process cannot store any. */
   readonly key: Buffer | null;
   readonly allowLocal: boolean;
+  /** The addresses that clusters may have. Omitted: all but link-local ones and their like. */
+  readonly hosts?: AllowedHosts | undefined;
   readonly simulated: (name: string) => string | null;
 };
 
 // The first call that needs them loads them: most processes never register a cluster.
 const credentials = () => import("../adapters/cluster/credentials.ts");
-const kubeconfigs = () => import("../adapters/cluster/kubeconfig.ts");
+const acceptance = () => import("../adapters/cluster/accept-kubeconfig.ts");
+const files = () => import("../adapters/cluster/kubeconfig-files.ts");
 const checks = () => import("../adapters/cluster/check-cluster.ts");
 
 export function connectClusterAdmin(parts: ClusterAdminParts): ClusterAdmin {
-  const { store, registry, clock, key, allowLocal, simulated } = parts;
+  const { store, registry, clock, key, allowLocal, hosts, simulated } = parts;
   return createClusterAdmin({
     table: { ...store.clusters, getCluster: store.admin.getCluster },
     refresh: () => registry.refresh(),
     allowLocal,
-    readFile: (path) => readFile(path, "utf8").catch(() => null),
-    pickContext: async (text, context) => (await kubeconfigs()).pickContext(text, { context, allowLocal }),
+    readFile: async (path) => (await files()).readLocalFile(path).catch(() => null),
+    pickContext: async (text, context) => (await acceptance()).acceptKubeconfig(text, { context, allowLocal, hosts }),
     seal: key === null ? null : async (cluster, text) => (await credentials()).sealKubeconfig(key, cluster, text),
     open: async (cluster, stored) => (await credentials()).openCredentials(stored, { cluster, key, allowLocal }),
     check: async (kubeconfig, gangScheduler) => {
       const namespaces = (await store.admin.listNamespaces()).map(({ name }) => name);
-      return (await checks()).checkCluster(kubeconfig, { clock, namespaces, gangScheduler });
+      return (await checks()).checkCluster(kubeconfig, { clock, namespaces, gangScheduler, hosts });
     },
     simulated,
   });

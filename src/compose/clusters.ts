@@ -1,16 +1,17 @@
 /** Connects this process with its clusters: those that it simulates, and those that the table names. */
-import { type Cluster, connectCluster } from "../adapters/cluster/cluster.ts";
+import { parseAllowedHosts } from "../adapters/cluster/allowed-hosts.ts";
+import { type Cluster, connectCluster, type KubeClusterOptions } from "../adapters/cluster/cluster.ts";
 import { ClusterRegistry } from "../adapters/cluster/registry.ts";
 import { observerLease } from "../adapters/store/fleet/leases.ts";
 import type { Config } from "../config.ts";
-import { type GangScheduler, gangSchedulerOf } from "../core/pods/pod-group.ts";
+import { gangSchedulerOf } from "../core/pods/pod-group.ts";
 import { type Base, runLoops } from "./base.ts";
 import { connectClusterAdmin } from "./cluster-admin.ts";
 
 /** Connects a cluster. Each process hears of its jobs; the process with the observer's lease records its capacity. */
 export function connect(
   base: Base,
-  cluster: { readonly name: string; readonly kubeconfig: string; readonly gangScheduler?: GangScheduler | null },
+  cluster: Pick<KubeClusterOptions, "name" | "kubeconfig" | "gangScheduler" | "hosts">,
   { observes } = { observes: true },
 ): Cluster {
   const { clock, store, installation, telemetry, instrumentation, tell, heard, member } = base;
@@ -45,7 +46,7 @@ export function connect(
 }
 
 export type FollowOptions = {
-  readonly config: Pick<Config, "credentialsKey" | "allowLocalKubeconfigs">;
+  readonly config: Pick<Config, "credentialsKey" | "allowLocalKubeconfigs" | "clusterHosts">;
   /** True for workers, which watch clusters. False: this process only sends single requests to them. */
   readonly listens: boolean;
   /** Clusters that are connected already. The table names the others. */
@@ -59,6 +60,7 @@ export async function followClusters(base: Base, options: FollowOptions) {
   const { clock, store, telemetry, instrumentation, heard, parts } = base;
   const { listens, given, simulated } = options;
   const { credentialsKey: key, allowLocalKubeconfigs: allowLocal } = options.config;
+  const hosts = parseAllowedHosts(options.config.clusterHosts);
   const registry = new ClusterRegistry(
     {
       clock,
@@ -66,7 +68,7 @@ export async function followClusters(base: Base, options: FollowOptions) {
       connect: async ({ name, credentials, gangScheduler }) => {
         const { openCredentials } = await import("../adapters/cluster/credentials.ts");
         const kubeconfig = await openCredentials(credentials, { cluster: name, key, allowLocal });
-        const cluster = { name, kubeconfig, gangScheduler: gangSchedulerOf(gangScheduler) };
+        const cluster = { name, kubeconfig, gangScheduler: gangSchedulerOf(gangScheduler), hosts };
         return connect(base, cluster, { observes: listens });
       },
       listens,
@@ -82,7 +84,7 @@ export async function followClusters(base: Base, options: FollowOptions) {
   await registry.refresh();
   for (const cluster of given) cluster.start();
   runLoops(parts, (signal) => registry.run(signal));
-  const admin = connectClusterAdmin({ store, registry, clock, key, allowLocal, simulated });
+  const admin = connectClusterAdmin({ store, registry, clock, key, allowLocal, hosts, simulated });
   return { clusters: registry.clusters, admin };
 }
 

@@ -4,8 +4,9 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import fc from "fast-check";
 import { openCredentials, sealKubeconfig } from "../../src/adapters/cluster/credentials.ts";
-import { pickContext } from "../../src/adapters/cluster/kubeconfig.ts";
+import { KUBECONFIG_BYTES_MAX, pickContext } from "../../src/adapters/cluster/kubeconfig.ts";
 import type { JsonObject } from "../../src/runtime/json.ts";
 
 const SECRET = "secret-token-of-one";
@@ -69,6 +70,243 @@ for (const [name, { text, context, says }] of Object.entries(refusals)) {
     assert.ok(!picked.problems.join().includes(SECRET));
   });
 }
+
+/** A kubeconfig of one context whose members a case replaces. */
+function only(
+  members: { cluster?: unknown; user?: unknown; context?: unknown; config?: object } = {},
+  lists: { clusters?: unknown; users?: unknown; contexts?: unknown } = {},
+): string {
+  const { cluster = { server: "https://one.example.com" }, user = { token: SECRET } } = members;
+  const { context = { cluster: "one", user: "me" }, config: others = {} } = members;
+  return JSON.stringify({
+    clusters: [{ name: "one", cluster }],
+    users: [{ name: "me", user }],
+    contexts: [{ name: "a", context }],
+    "current-context": "a",
+    ...lists,
+    ...others,
+  });
+}
+
+const withServer = (server: unknown) => ({ cluster: { server } });
+const withUser = (user: unknown) => only({ user });
+const withCluster = (cluster: object) => only({ cluster: { server: "https://one.example.com", ...cluster } });
+const base64 = (text: string) => Buffer.from(text).toString("base64");
+
+/** What is wrong with each, as its only problem. */
+const hostile: Record<string, { text: string; says: RegExp }> = {
+  "a token file in client-node's spelling": {
+    text: withUser({ "token-file": "/etc/hostname" }),
+    says: /^users\[0\]\.user\.token-file is not allowed: allowed are token, /,
+  },
+  "a token file beside a token": {
+    text: withUser({ token: SECRET, "token-file": "/dev/zero" }),
+    says: /token-file is not allowed/,
+  },
+  "a token file in capitals": { text: withUser({ TokenFile: "/dev/zero" }), says: /user\.TokenFile is not allowed/ },
+  "a token in capitals": { text: withUser({ Token: "t" }), says: /user\.Token is not allowed: did you mean token\?/ },
+  "a number as token": {
+    text: withUser({ token: 12 }),
+    says: /^users\[0\]\.user\.token must be text, but is a number: put it in quotes$/,
+  },
+  "an object as token": { text: withUser({ token: { a: 1 } }), says: /user\.token must be text, but is an object$/ },
+  "a list as token": { text: withUser({ token: ["t"] }), says: /user\.token must be text, but is a list$/ },
+  "null as token": { text: withUser({ token: null }), says: /user\.token must be text, but is empty$/ },
+  "an empty token": { text: withUser({ token: "" }), says: /user\.token must not be empty/ },
+  "a token that ends a header": { text: withUser({ token: "a\r\nx: y" }), says: /user\.token must be printable ASCII/ },
+  "a token with a line break": { text: withUser({ token: "a\n" }), says: /user\.token must be printable ASCII/ },
+  "a token beside a password": {
+    text: withUser({ token: "t", username: "u", password: "p" }),
+    says: /a token or a password, not both/,
+  },
+  "a user without password": { text: withUser({ username: "u" }), says: /username and password, or neither/ },
+  "a user with a colon": { text: withUser({ username: "u:v", password: "p" }), says: /must not contain a colon/ },
+  "another user to act as": { text: withUser({ token: "t", as: "root" }), says: /user\.as is not allowed/ },
+  "a certificate without a key": {
+    text: withUser({ "client-certificate-data": base64("-----BEGIN CERTIFICATE-----") }),
+    says: /needs client-key-data|must hold/,
+  },
+  "a key that is no base64": {
+    text: withUser({ "client-key-data": "§" }),
+    says: /must be a PEM file|needs client-cert/,
+  },
+  "an authority that is no PEM": {
+    text: withCluster({ "certificate-authority-data": base64("hello") }),
+    says: /certificate-authority-data must be a PEM file in base64/,
+  },
+  "an authority that is no certificate": {
+    text: withCluster({
+      "certificate-authority-data": base64("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"),
+    }),
+    says: /must hold valid certificates, but number 1 is not one/,
+  },
+  "an authority for a server that is not checked": {
+    text: withCluster({ "insecure-skip-tls-verify": true, "certificate-authority": "/ca" }),
+    says: /certificate-authority names a file|must be omitted/,
+  },
+  "a number as TLS name": {
+    text: withCluster({ "tls-server-name": 5 }),
+    says: /tls-server-name must be text, but is a nu/,
+  },
+  "an address as TLS name": { text: withCluster({ "tls-server-name": "10.0.0.1" }), says: /must be a DNS name/ },
+  "a TLS name with a zero byte": { text: withCluster({ "tls-server-name": "a\0b" }), says: /must be a DNS name/ },
+  "text as flag": {
+    text: withCluster({ "insecure-skip-tls-verify": "yes" }),
+    says: /must be true or false, but is text/,
+  },
+  "a proxy": {
+    text: withCluster({ "proxy-url": "http://p" }),
+    says: /proxy-url leads through a proxy, which this server/,
+  },
+  "an extension": { text: withCluster({ extensions: [] }), says: /cluster\.extensions is not allowed/ },
+  "a prototype": {
+    text: only().replace('"token"', '"__proto__":{"token-file":"/x"},"token"'),
+    says: /line 1 must not have the key "__proto__"/,
+  },
+  "a constructor": { text: withUser({ constructor: "t" }), says: /user\.constructor is not allowed/ },
+  "a member twice": {
+    text: only().replace('"token"', '"token":"x","token"'),
+    says: /line 1 has the key "token" for the second time/,
+  },
+  "a merge key": { text: withUser({ "<<": { "token-file": "/x" } }), says: /user\."<<" is not allowed/ },
+  "an anchor": { text: only().replace('{"token"', '&a {"token"'), says: /must have no anchors, aliases or merge keys/ },
+  "a tag": { text: only().replace('{"token"', '!!map {"token"'), says: /must have no tags or directives/ },
+  "another version of YAML": { text: `%YAML 1.1\n---\n${only()}`, says: /must have no tags or directives/ },
+  "two documents": { text: `${only()}\n---\n${only()}`, says: /must be a single document/ },
+  "no server": { text: only({ cluster: {} }), says: /clusters\[0\]\.cluster\.server is missing/ },
+  "a server that is a list": {
+    text: only(withServer(["https://a"])),
+    says: /cluster\.server must be text, but is a list/,
+  },
+  "a server with a password": { text: only(withServer("https://u:p@a")), says: /must not hold a user or password/ },
+  "a server with a query": { text: only(withServer("https://a/?x=")), says: /must not have a query or fragment/ },
+  "a server without encryption": {
+    text: only(withServer("http://a")),
+    says: /must be an https URL, unless insecure-skip/,
+  },
+  "no contexts": { text: only({}, { contexts: null }), says: /the kubeconfig has no context a$/ },
+  "contexts that are no list": { text: only({}, { contexts: {} }), says: /contexts must be a list, but is an object/ },
+  "a context that is null": {
+    text: only({}, { contexts: [null, { name: "a", context: { cluster: "one", user: "me" } }] }),
+    says: /contexts\[0\] must be an object with name and context, but is empty/,
+  },
+  "a context without content": {
+    text: only({ context: null }),
+    says: /contexts\[0\]\.context must be an object, but is empty/,
+  },
+  "a context without cluster": {
+    text: only({ context: { user: "me" } }),
+    says: /context\.cluster is missing: it must name/,
+  },
+  "a context without user": {
+    text: only({ context: { cluster: "one" } }),
+    says: /^contexts\[0\]\.context\.user is missing: it must name one of the users$/,
+  },
+  "a user that is null": { text: only({ user: null }), says: /users\[0\]\.user must be an object, but is empty/ },
+  "no users": { text: only({}, { users: [] }), says: /the kubeconfig has no user me/ },
+  "a cluster that is text": {
+    text: only({ cluster: "one" }),
+    says: /clusters\[0\]\.cluster must be an object, but is text/,
+  },
+  "two users of a name": {
+    text: only(
+      {},
+      {
+        users: [
+          { name: "me", user: {} },
+          { name: "me", user: {} },
+        ],
+      },
+    ),
+    says: /users\[1\]\.name is also the name of an earlier entry: me/,
+  },
+  "an entry without name": {
+    text: only({}, { users: [{ name: "me", user: {} }, { user: {} }] }),
+    says: /users\[1\]\.name must be text, but is empty/,
+  },
+  "an entry with another member": {
+    text: only({}, { users: [{ name: "me", user: {}, exec: {} }] }),
+    says: /users\[0\]\.exec is not allowed: allowed are name and user/,
+  },
+  "an unknown member": {
+    text: only({ config: { include: "/etc" } }),
+    says: /^include is not allowed: allowed are apiVersion/,
+  },
+  "another version": { text: only({ config: { apiVersion: "v2" } }), says: /^apiVersion must be v1$/ },
+  "preferences that are not empty": {
+    text: only({ config: { preferences: { a: 1 } } }),
+    says: /must be an empty object/,
+  },
+  "a current context that is a number": {
+    text: only({ config: { "current-context": 5 } }).replace('"a"', '"5"'),
+    says: /current-context must be text|no current context/,
+  },
+};
+for (const [name, { text, says }] of Object.entries(hostile)) {
+  test(`a kubeconfig with ${name} is refused with its place and what is allowed, and no client is made of it`, () => {
+    const picked = pick(text);
+    assert.ok(picked.kind === "refused");
+    assert.match(picked.problems.join("\n"), new RegExp(says.source, "m"));
+    assert.ok(!picked.problems.join().includes(SECRET));
+  });
+}
+
+test("a kubeconfig as kubectl and kubeadm write it is taken", () => {
+  const config = { preferences: {}, apiVersion: "v1", kind: "Config" };
+  const context = { cluster: "one", user: "me", namespace: "default" };
+  assert.equal(pick(only({ config, context })).kind, "ok");
+  assert.equal(pick(withUser({})).kind, "ok", "a user without credentials is anonymous");
+});
+
+const floods: Record<string, string> = {
+  "90,000 keys": `{${Array.from({ length: 90_000 }, (_, at) => `k${at}: 1`).join(",")}}`,
+  "500,000 brackets": "[".repeat(500_000),
+  "brackets up to the limit": "[".repeat(KUBECONFIG_BYTES_MAX),
+  "lists in one line up to the limit": "- ".repeat(KUBECONFIG_BYTES_MAX / 2),
+  "keys up to the limit": Array.from({ length: 8_000 }, (_, at) => `k${at}: 1`).join("\n"),
+  "commas up to the limit": ",".repeat(KUBECONFIG_BYTES_MAX),
+  "unknown members up to the limit": only({
+    user: Object.fromEntries(Array.from({ length: 4_000 }, (_, at) => [`token${at}`, ""])),
+  }),
+  "entries up to the limit": only({}, { users: Array.from({ length: 9_000 }, () => null) }),
+};
+for (const [name, text] of Object.entries(floods)) {
+  test(`a kubeconfig of ${name} is refused before it costs anything`, () => {
+    const picked = pick(text);
+    assert.ok(picked.kind === "refused");
+    assert.ok(picked.problems.length <= 21);
+  });
+}
+
+test("whatever JSON stands in a kubeconfig, it is refused or has only allowed members of their types", () => {
+  const texts = ["client-key", "token", "server", "exec", "https://a.example", "me", "one", "a", ""];
+  const name = fc.constantFrom("token", "token-file", "tokenFile", "server", "name", "cluster", "user", "exec", "as");
+  const { value } = fc.letrec((tie) => ({
+    value: fc.oneof({ depthSize: "small" }, fc.constantFrom(...texts), fc.jsonValue(), tie("object")),
+    object: fc.dictionary(name, tie("value"), { maxKeys: 4 }),
+  }));
+  const server = fc.oneof(fc.constant("https://a.example"), value);
+  const user = fc.oneof(
+    fc.constant({}),
+    fc.constant({ token: "t" }),
+    fc.dictionary(name, value, { maxKeys: 3 }),
+    value,
+  );
+  const list = fc.oneof(fc.constant(undefined), value);
+  fc.assert(
+    fc.property(server, user, list, fc.boolean(), (one, two, three, allowLocal) => {
+      const lists = three === undefined ? {} : { contexts: three };
+      const picked = pick(only({ cluster: { server: one }, user: two }, lists), "", allowLocal);
+      if (picked.kind === "refused") return assert.ok(picked.problems.length > 0);
+      const allowed = ["token", ...(allowLocal ? ["tokenFile", "exec"] : [])];
+      for (const [member, inner] of Object.entries(picked.user)) {
+        assert.ok(allowed.includes(member) && (typeof inner === "string" || member === "exec"), member);
+      }
+      assert.equal(typeof picked.cluster["server"], "string");
+    }),
+    { numRuns: 500 },
+  );
+});
 
 test("programs and files are accepted if the server allows them", () => {
   assert.equal(pick(config({}, { exec: { command: "sh" }, "client-key": "/k" }), "", true).kind, "ok");

@@ -4,6 +4,7 @@ import { GANG_SCHEDULERS, type GangScheduler } from "../../core/pods/pod-group.t
 import type { Clock } from "../../runtime/clock.ts";
 import type { Json, JsonObject } from "../../runtime/json.ts";
 import { arrayAt, isJsonObject, objectAt, stringAt } from "../../runtime/json.ts";
+import { type AllowedHosts, DEFAULT_CLUSTER_HOSTS, parseAllowedHosts } from "./allowed-hosts.ts";
 import { createKubeClient, type KubeClient } from "./client.ts";
 import type { KubeFailure } from "./kube-failure.ts";
 import { groupsPath } from "./list-job.ts";
@@ -29,9 +30,12 @@ export async function checkCluster(
     readonly namespaces: readonly string[];
     /** The gang scheduler that the cluster is registered with. Null or omitted: none. */
     readonly gangScheduler?: GangScheduler | null;
+    /** The addresses that connections may lead to. Omitted: all but link-local ones and their like. */
+    readonly hosts?: AllowedHosts | undefined;
   },
 ): Promise<ClusterCheck> {
-  const client = createKubeClient({ kubeconfig, connectionsMax: 8, requestTimeoutMs: REQUEST_TIMEOUT_MS });
+  const hosts = of.hosts ?? parseAllowedHosts(DEFAULT_CLUSTER_HOSTS);
+  const client = createKubeClient({ kubeconfig, hosts, connectionsMax: 8, requestTimeoutMs: REQUEST_TIMEOUT_MS });
   try {
     const version = await client.request({ method: "GET", path: "/version" });
     if (version.kind === "failed") return { kubernetesVersion: "", clockSkewMs: null, findings: [unanswered(version)] };

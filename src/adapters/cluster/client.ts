@@ -2,12 +2,9 @@
  * The HTTP client of one API server. It serves operators who register clusters with any kubeconfig, and users whose
  * templates have fields of a newer Kubernetes.
  */
-import { isDeepStrictEqual } from "node:util";
-import { HttpMethod, KubeConfig, RequestContext } from "@kubernetes/client-node";
-import { Agent, type Dispatcher } from "undici";
-import { invariant } from "../../runtime/assert.ts";
 import type { JsonObject } from "../../runtime/json.ts";
 import { isJsonObject } from "../../runtime/json.ts";
+import { ConnectionPool, type KubeClientOptions } from "./connection-pool.ts";
 import { failureFromStatus, type KubeFailure, unreachable } from "./kube-failure.ts";
 
 /** One call to the API server. Objects are plain JSON, so that fields which this client does not know are kept. */
@@ -54,18 +51,11 @@ export type KubeClient = {
   readonly close: () => Promise<void>;
 };
 
-export type KubeClientOptions = {
-  /** YAML or JSON text. */
-  readonly kubeconfig: string;
-  readonly connectionsMax: number;
-  readonly requestTimeoutMs: number;
-};
-
 /**
  * Calls one API server with the address, trust and credentials of a kubeconfig. All calls share one pool of kept-alive
- * connections, and no call is repeated automatically. Throws if the kubeconfig has no current cluster.
+ * connections, and no call is repeated automatically; redirects are not followed. Throws if the kubeconfig is refused.
  *
- * client-node reads the kubeconfig and signs every call. Its typed calls are not used, since they drop fields that
+ * client-node signs every call. Its typed calls are not used, since they drop fields that
  * their models do not know, such as a newer cluster's fields in a user's template. Its `Watch` is not used either: it
  * cannot be ended before it has opened, hides why it was refused, and swallows exceptions of callbacks.
  */
@@ -122,58 +112,6 @@ export function createKubeClient(options: KubeClientOptions): KubeClient {
     },
     close: () => pool.close(),
   };
-}
-
-type PrivateParts = { createDispatcher: (cluster: unknown, agentOptions: Record<string, unknown>) => Dispatcher };
-
-/**
- * client-node makes a new dispatcher, and with it a new connection, for every call. This class keeps one, and replaces
- * it only when the credentials change. `createDispatcher` is private in the types, so it is defined on the object.
- */
-class ConnectionPool {
-  readonly #config = new KubeConfig();
-  readonly #base: URL;
-  #remembered: { readonly options: Record<string, unknown>; readonly dispatcher: Dispatcher } | null = null;
-
-  constructor(options: KubeClientOptions) {
-    const config = this.#config;
-    config.loadFromString(options.kubeconfig);
-    const cluster = config.getCurrentCluster();
-    invariant(cluster !== null, "the kubeconfig has a current cluster");
-    this.#base = new URL(cluster.server);
-    const own = (KubeConfig.prototype as unknown as PrivateParts).createDispatcher.bind(config);
-    const create: PrivateParts["createDispatcher"] = (_cluster, agentOptions) => {
-      const remembered = this.#remembered;
-      if (remembered !== null && isDeepStrictEqual(remembered.options, agentOptions)) return remembered.dispatcher;
-      void remembered?.dispatcher.close();
-      const wanted = config.createDispatcherOptions(cluster, agentOptions);
-      const tls = wanted.type === "agent" ? wanted.connect : {};
-      const connect = { ...tls, timeout: options.requestTimeoutMs } as NonNullable<Agent.Options["connect"]>;
-      const dispatcher =
-        wanted.type === "agent" || wanted.type === "none"
-          ? new Agent({ connect, connections: options.connectionsMax, allowH2: false })
-          : own(cluster, agentOptions);
-      this.#remembered = { options: agentOptions, dispatcher };
-      return dispatcher;
-    };
-    Object.defineProperty(config, "createDispatcher", { value: create });
-  }
-
-  async authenticated(request: KubeRequest): Promise<{
-    readonly dispatcher: Dispatcher;
-    readonly headers: Readonly<Record<string, string>>;
-    readonly base: URL;
-  }> {
-    const context = new RequestContext(this.#base.origin, HttpMethod[request.method]);
-    await this.#config.applySecurityAuthentication(context);
-    const dispatcher = context.getDispatcher();
-    invariant(dispatcher !== undefined, "a dispatcher was set");
-    return { dispatcher, headers: context.getHeaders(), base: this.#base };
-  }
-
-  async close(): Promise<void> {
-    await this.#remembered?.dispatcher.destroy();
-  }
 }
 
 function parseObject(text: string): JsonObject {

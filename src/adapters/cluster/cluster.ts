@@ -13,6 +13,7 @@ import type { Clock } from "../../runtime/clock.ts";
 import type { JsonObject } from "../../runtime/json.ts";
 import { objectAt, stringAt } from "../../runtime/json.ts";
 import { Actions } from "./actions.ts";
+import type { AllowedHosts } from "./allowed-hosts.ts";
 import { AnchorEventWriter } from "./anchor-event-writer.ts";
 import { CapacityObserver, type CapacityReport } from "./capacity-observer.ts";
 import { createKubeClient, type KubeClient } from "./client.ts";
@@ -37,6 +38,8 @@ export type KubeClusterOptions = {
   readonly name: string;
   /** YAML or JSON text. */
   readonly kubeconfig: string;
+  /** The addresses that connections may lead to. Omitted: all but link-local ones and their like. */
+  readonly hosts?: AllowedHosts;
   /** The installation whose objects are ours. Two databases never share one. */
   readonly installation: string;
   readonly clock: Clock;
@@ -112,14 +115,11 @@ const CONNECTIONS_FOR_READS = 16;
 export function connectCluster(options: KubeClusterOptions): Cluster {
   const { name, clock, installation, gangScheduler: scheduler = null } = options;
   const writeBudget = options.writeBudget ?? 50;
-  const direct = createKubeClient({
-    kubeconfig: options.kubeconfig,
-    connectionsMax: writeBudget + CONNECTIONS_FOR_READS,
-    requestTimeoutMs: options.requestTimeoutMs ?? 15_000,
-  });
+  const { kubeconfig, hosts, requestTimeoutMs = 15_000 } = options;
+  const access = { kubeconfig, requestTimeoutMs, ...(hosts === undefined ? {} : { hosts }) };
+  const direct = createKubeClient({ ...access, connectionsMax: writeBudget + CONNECTIONS_FOR_READS });
   const client = options.wrapClient?.(direct) ?? direct;
-  const { kubeconfig, requestTimeoutMs = 15_000 } = options;
-  const logs = createPodLogs({ kubeconfig, requestTimeoutMs }, installation);
+  const logs = createPodLogs(access, installation);
   const parts = reflect(client, options, {
     capacity: () => observer.changed(),
     configMap: (key) => actions.anchors.forget(key),

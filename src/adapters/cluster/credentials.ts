@@ -1,8 +1,8 @@
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
-import { readFile } from "node:fs/promises";
 import type { JsonObject } from "../../runtime/json.ts";
 import { stringAt } from "../../runtime/json.ts";
 import { pickContext } from "./kubeconfig.ts";
+import { readLocalFile, withFiles } from "./kubeconfig-files.ts";
 
 /** Credentials as the database has them: encrypted, or a reference to a file of this machine. */
 type StoredCredentials =
@@ -24,22 +24,25 @@ export function sealKubeconfig(key: Buffer, cluster: string, kubeconfig: string)
 }
 
 /**
- * Returns the kubeconfig of stored credentials. Throws if the key is missing or differs, or if the file cannot be read,
- * is not a kubeconfig or is not allowed. No message contains a credential.
+ * Returns the kubeconfig of stored credentials. Throws if the key is missing or differs, if a file cannot be read, and
+ * if this process would not accept the kubeconfig today: it may be older than this process' rules and settings. No
+ * message contains a credential.
  */
 export async function openCredentials(
   stored: JsonObject,
   of: { readonly cluster: string; readonly key: Buffer | null; readonly allowLocal: boolean },
 ): Promise<string> {
-  if (stringAt(stored, "kind") === "sealed") return unseal(stored, of.cluster, of.key);
-  if (!of.allowLocal)
+  const { cluster, key, allowLocal } = of;
+  const isSealed = stringAt(stored, "kind") === "sealed";
+  if (!isSealed && !allowLocal)
     throw new Error(
       "the cluster's kubeconfig is a file, and this process does not allow files: register the kubeconfig itself",
     );
-  const text = await readFile(stringAt(stored, "path") ?? "", "utf8");
-  const picked = pickContext(text, { context: stringAt(stored, "context") ?? "", allowLocal: true });
-  if (picked.kind === "ok") return picked.kubeconfig;
-  throw new Error(picked.problems.join("; "));
+  const text = isSealed ? unseal(stored, cluster, key) : await readLocalFile(stringAt(stored, "path") ?? "");
+  const context = isSealed ? "" : (stringAt(stored, "context") ?? "");
+  const picked = pickContext(text, { context, allowLocal });
+  if (picked.kind === "refused") throw new Error(picked.problems.join("; "));
+  return allowLocal ? withFiles(picked.kubeconfig) : text;
 }
 
 function unseal(stored: JsonObject, cluster: string, key: Buffer | null): string {

@@ -9,8 +9,8 @@ import type {
 import { LABEL } from "../../core/job/labels.ts";
 import type { JsonObject } from "../../runtime/json.ts";
 import { arrayAt, isJsonObject, numberAt, objectAt, stringAt, stringMapAt } from "../../runtime/json.ts";
-import type { KubeClient, KubeClientOptions } from "./client.ts";
-import { createKubeClient } from "./client.ts";
+import { createKubeClient, type KubeClient } from "./client.ts";
+import type { KubeClientOptions } from "./connection-pool.ts";
 import { ownJobUid } from "./kept-objects.ts";
 import { unreachable } from "./kube-failure.ts";
 import { logLines } from "./log-lines.ts";

@@ -33,7 +33,7 @@ export type ClusterAdminPorts = {
   readonly allowLocal: boolean;
   /** The text of a file of this machine; null if it cannot be read. */
   readonly readFile: (path: string) => Promise<string | null>;
-  /** Takes one context out of a kubeconfig; an empty name means the current context. */
+  /** Judges a kubeconfig, and takes one context out of it; an empty name means the current context. */
   readonly pickContext: (text: string, context: string) => Promise<PickedKubeconfig>;
   /** Encrypts a kubeconfig for the table. Null: this process has no key. */
   readonly seal: ((cluster: string, kubeconfig: string) => Promise<JsonObject>) | null;
@@ -46,7 +46,8 @@ export type ClusterAdminPorts = {
 };
 
 export type PickedKubeconfig =
-  | { readonly kind: "ok"; readonly kubeconfig: string }
+  /** The kubeconfig as it is stored, and as connections use it. Omitted: the same. */
+  | { readonly kind: "ok"; readonly kubeconfig: string; readonly usable?: string }
   | { readonly kind: "refused"; readonly problems: readonly string[] };
 
 type Prepared = { readonly kind: "ready"; readonly stored: JsonObject; readonly kubeconfig: string };
@@ -96,7 +97,7 @@ export function createClusterAdmin(ports: ClusterAdminPorts): ClusterAdmin {
   };
 }
 
-/** Returns the form in which credentials are stored and the kubeconfig behind them, or why they are refused. */
+/** Returns the form in which credentials are stored and the kubeconfig to use, or why they are refused. */
 async function prepare(
   { allowLocal, readFile, pickContext, seal }: ClusterAdminPorts,
   cluster: string,
@@ -108,12 +109,20 @@ async function prepare(
     if (text === null) return refused(`the server cannot read the file ${kubeconfig.path}`);
     const picked = await pickContext(text, context);
     if (picked.kind === "refused") return { kind: "refusedCredentials", problems: picked.problems };
-    return { kind: "ready", stored: { kind: "file", path: kubeconfig.path, context }, kubeconfig: picked.kubeconfig };
+    return {
+      kind: "ready",
+      stored: { kind: "file", path: kubeconfig.path, context },
+      kubeconfig: picked.usable ?? picked.kubeconfig,
+    };
   }
   const picked = await pickContext(kubeconfig.text, context);
   if (picked.kind === "refused") return { kind: "refusedCredentials", problems: picked.problems };
   if (seal === null) return { kind: "noKey" };
-  return { kind: "ready", stored: await seal(cluster, picked.kubeconfig), kubeconfig: picked.kubeconfig };
+  return {
+    kind: "ready",
+    stored: await seal(cluster, picked.kubeconfig),
+    kubeconfig: picked.usable ?? picked.kubeconfig,
+  };
 }
 
 function refused(problem: string): CredentialsRefusal {
