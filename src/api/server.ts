@@ -112,6 +112,7 @@ function addServices(server: Server, ports: ApiPorts, stopping: AbortSignal) {
   const environment = {
     onInternalError: ports.onInternalError,
     stopping,
+    clock: ports.clock,
     ...(ports.observeCall === undefined ? null : { observe: ports.observeCall }),
   };
   serve(server, JobService, jobService(ports), environment);
@@ -124,8 +125,8 @@ function addServices(server: Server, ports: ApiPorts, stopping: AbortSignal) {
   serve(server, ServerReflection, reflectionService(readDescriptors(), listed), environment);
   const health = createHealth(names);
   // A watch of health outlives the drain, to tell it. Neither metrics nor traces count health checks.
-  const { onInternalError } = environment;
-  serve(server, HealthService, health.handlers, { onInternalError, stopping: new AbortController().signal });
+  const { onInternalError, clock } = environment;
+  serve(server, HealthService, health.handlers, { onInternalError, clock, stopping: new AbortController().signal });
   return health;
 }
 

@@ -1,7 +1,12 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { type TestContext, test } from "node:test";
+import { Client, credentials } from "@grpc/grpc-js";
 import { createPodLogs } from "../../src/adapters/cluster/pod-logs.ts";
 import type { SimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
+import type { JobLogs } from "../../src/api/ports.ts";
+import { FOLLOWED_LOGS_MAX } from "../../src/core/job/container-log.ts";
 import type { Job } from "../../src/core/job/job.ts";
 import { LABEL } from "../../src/core/job/labels.ts";
 import type { JobPhase } from "../../src/core/job/status.ts";
@@ -18,7 +23,7 @@ import {
   until,
 } from "../cluster/harness.ts";
 import { create, destroy, pod, podManifest } from "../simcluster/support.ts";
-import { readRefusal, startFixture } from "./fixture.ts";
+import { callsOf, readRefusal, startFixture } from "./fixture.ts";
 import { pytorchJob } from "./jobs.ts";
 
 const { method } = JobService;
@@ -237,4 +242,104 @@ test("the command line shows lines with their replica, and with their time on re
   assert.match(refused.stderr, /not found: replica default\/mnist\/Worker\/7 does not exist/);
   assert.equal((await logs("mnist --tail x")).exitCode, 2);
   assert.equal((await logs("mnist --follow --previous")).exitCode, 2);
+});
+
+/** Follows the log of the master with this many streams; resolves once each has its first line. */
+async function followMaster(world: Awaited<ReturnType<typeof start>>, streams: number) {
+  const followers = Array.from({ length: streams }, () =>
+    world.stream(method.streamJobLogs, { name: "mnist", replica: "Master/0", follow: true }),
+  );
+  for (const follower of followers) follower.on("error", () => {});
+  await Promise.all(followers.map((follower) => new Promise((resolve) => follower.once("data", resolve))));
+  return followers;
+}
+
+/** True if one more stream may follow the log of the master. */
+async function isFollowed({ stream }: Pick<Awaited<ReturnType<typeof start>>, "stream">): Promise<boolean> {
+  const late = stream(method.streamJobLogs, { name: "mnist", replica: "Master/0", follow: true });
+  late.on("error", () => {});
+  const isAccepted = await new Promise<boolean>((resolve) => {
+    late.once("data", () => resolve(true));
+    late.once("error", () => resolve(false));
+  });
+  late.cancel();
+  return isAccepted;
+}
+
+test("256 followers keep no short read waiting, one more is refused at once, and places are freed", async (t) => {
+  const world = await start(t);
+  const { read, move, startPod } = world;
+  move("RUNNING");
+  startPod("Master", 0, { run: "forever", "log-every": "never" });
+  startPod("Worker", 0, { run: "forever", "log-every": "never" });
+  const followers = await followMaster(world, FOLLOWED_LOGS_MAX);
+  const follow = (replica: string) => read({ replica, follow: true });
+
+  const { refusal } = await follow("Worker/0");
+  assert.deepEqual(
+    [refusal?.code, refusal?.reason, refusal?.retries],
+    ["RESOURCE_EXHAUSTED", "TOO_MANY_FOLLOWED_LOGS", true],
+  );
+  const reads = await Promise.all(Array.from({ length: 100 }, () => read({ replica: "Worker/0" })));
+  assert.deepEqual(new Set(reads.map(({ texts }) => texts.length)), new Set([1]));
+
+  followers[0]?.cancel();
+  await until(() => isFollowed(world), "the place of the client that left is free");
+});
+
+test("the places of clients whose connection is lost are freed", async (t) => {
+  const world = await start(t);
+  world.move("RUNNING");
+  world.startPod("Master", 0, { run: "forever", "log-every": "never" });
+  const sockets = new Set<Socket>();
+  const relay = createServer((near) => {
+    const far = connect(Number(world.api.address.split(":").at(-1)), "127.0.0.1");
+    for (const socket of [near, far]) sockets.add(socket.on("error", () => {}));
+    near.pipe(far).pipe(near);
+  });
+  await once(relay.listen(0, "127.0.0.1"), "listening");
+  const { port } = relay.address() as AddressInfo;
+  const client = new Client(`127.0.0.1:${port}`, credentials.createInsecure());
+  t.after(() => {
+    client.close();
+    for (const socket of sockets) socket.destroy();
+    relay.close();
+  });
+  await followMaster({ ...world, ...callsOf(client) }, FOLLOWED_LOGS_MAX);
+  assert.equal((await world.read({ replica: "Master/0", follow: true })).refusal?.code, "RESOURCE_EXHAUSTED");
+
+  for (const socket of sockets) socket.destroy();
+  await until(() => isFollowed(world), "a place is free");
+});
+
+test("a stream whose client has read nothing for a minute ends, and frees what it holds", async (t) => {
+  const opened = { left: 0 };
+  const text = "x".repeat(60_000);
+  const logs: JobLogs = {
+    look: async () => ({ kind: "found", containers: [{ name: "pytorch", run: "1", state: "running", reason: "" }] }),
+    open: async () => ({ kind: "open", lines: endless() }),
+  };
+  async function* endless() {
+    try {
+      for (;;) {
+        yield [{ timeNs: null, text, partial: false }];
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    } finally {
+      opened.left += 1;
+    }
+  }
+  const { call, stream, store } = await startFixture(t, { logs, clock: fastClock(300) });
+  await call(method.createJob, { job: pytorchJob("mnist") });
+  const { job } = store.jobs.get("default/mnist")!;
+  store.put({ ...job, admissions: [admitted(1)], status: { ...job.status, phase: "RUNNING", waiting: null } });
+  const asleep = stream(method.streamJobLogs, { name: "mnist", replica: "Master/0" });
+  // A stream of grpc-js that was never read takes messages without a bound; one that was paused does not.
+  await new Promise((resolve) => asleep.once("data", resolve));
+  asleep.pause();
+  await until(() => opened.left === 1, "the stream has ended");
+  const ended = new Promise<Parameters<typeof readRefusal>[0]>((resolve) => asleep.on("error", resolve));
+  asleep.resume();
+  const { code, reason, retries } = readRefusal(await ended);
+  assert.deepEqual([code, reason, retries], ["RESOURCE_EXHAUSTED", "STREAM_STALLED", true]);
 });

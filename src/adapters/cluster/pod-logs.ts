@@ -1,10 +1,11 @@
-import type {
-  ContainerForLog,
-  LogFailure,
-  LogRequest,
-  LogTarget,
-  OpenLog,
-  PodForLog,
+import {
+  type ContainerForLog,
+  FOLLOWED_LOGS_MAX,
+  type LogFailure,
+  type LogRequest,
+  type LogTarget,
+  type OpenLog,
+  type PodForLog,
 } from "../../core/job/container-log.ts";
 import { LABEL } from "../../core/job/labels.ts";
 import type { JsonObject } from "../../runtime/json.ts";
@@ -21,22 +22,26 @@ export type PodLogs = {
   readonly close: () => Promise<void>;
 };
 
-/** A followed log keeps its connection until it ends. */
-const CONNECTIONS_MAX = 256;
+/**
+ * A followed log keeps its connection until it ends, so that followers have connections of their own. All others end
+ * soon: one that finds no free connection waits for the next.
+ */
+const CONNECTIONS_MAX = { followed: FOLLOWED_LOGS_MAX, readOnce: 64 };
 
 /**
- * Reads logs of one cluster over connections of their own, so that no watch or write waits behind a log. Connects with
- * the first call.
+ * Reads logs of one cluster over connections of their own, so that no watch or write waits behind a log, and that no
+ * log which is read once waits behind those that are followed. Connects with the first call.
  */
 export function createPodLogs(options: Omit<KubeClientOptions, "connectionsMax">, installation: string): PodLogs {
-  let client: KubeClient | null = null;
-  const connected = () => {
-    client ??= createKubeClient({ ...options, connectionsMax: CONNECTIONS_MAX });
-    return client;
+  const clients: { followed?: KubeClient; readOnce?: KubeClient } = {};
+  const clientFor = ({ follow }: Pick<LogTarget, "follow">) => {
+    const use = follow ? "followed" : "readOnce";
+    clients[use] ??= createKubeClient({ ...options, connectionsMax: CONNECTIONS_MAX[use] });
+    return clients[use];
   };
   return {
     async look(target, signal) {
-      const got = await connected().request({ method: "GET", path: pathOf(target) }, signal);
+      const got = await clientFor(target).request({ method: "GET", path: pathOf(target) }, signal);
       if (got.kind === "failed") return got.status === 404 ? { kind: "absent" } : got;
       return isOf(target, got.object, installation) ? podForLog(got.object) : { kind: "absent" };
     },
@@ -51,14 +56,14 @@ export function createPodLogs(options: Omit<KubeClientOptions, "connectionsMax">
         ...(sinceTime === null ? {} : { sinceTime }),
       };
       try {
-        const opened = await connected().stream({ path: `${pathOf(request)}/log`, query }, signal);
+        const opened = await clientFor(request).stream({ path: `${pathOf(request)}/log`, query }, signal);
         return opened.kind === "open" ? { kind: "open", lines: logLines(opened.bytes) } : opened;
       } catch (error) {
         return unreachable(error);
       }
     },
     async close() {
-      await client?.close();
+      await Promise.all([clients.followed?.close(), clients.readOnce?.close()]);
     },
   };
 }

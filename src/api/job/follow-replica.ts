@@ -62,7 +62,7 @@ async function findRun(
   at: ReadState,
   signal: AbortSignal,
 ): Promise<ReadableRun | null> {
-  const target = targetOf(followed.job.job, replica);
+  const target = targetOf(followed.job.job, replica, { follow: true });
   if (target === null) return noLogYet(at);
   const pod = await followed.logs.look(target, signal);
   if (signal.aborted) return null;
@@ -125,7 +125,6 @@ function requestOf({ target, container }: ReadableRun, { lastNs, tailLines }: Re
   return {
     ...target,
     container: container.name,
-    follow: true,
     previous: false,
     tailLines: lastNs === null ? tailLines : null,
     sinceTime: lastNs === null ? null : new Date(Number(lastNs / 1_000_000n)).toISOString(),

@@ -52,7 +52,7 @@ export class FollowedJob {
     const { namespace, name } = this.#job;
     const filter = { namespace, names: [name], kinds: [], phases: [], queue: "", cluster: null, labels: {} };
     let found = false;
-    for await (const entry of this.#watch.watch({ filter, cursor: "", full: true }, signal)) {
+    for await (const entry of this.#watch.watch({ filter, cursor: "", full: false }, signal)) {
       const isOurs = "job" in entry && entry.job.uid === this.#job.uid;
       if (isOurs) this.#take(entry);
       found ||= isOurs;

@@ -10,6 +10,7 @@ import { recordOf, toProtoJob } from "./convert-job.ts";
 import { namespaceOf } from "./convert-sent.ts";
 import { createJob } from "./create-job.ts";
 import { explainJob } from "./explain-job.ts";
+import { FollowerBound } from "./follower-bound.ts";
 import { listKinds } from "./list-kinds.ts";
 import { getJob, listJobEvents, listJobs } from "./read-jobs.ts";
 import { streamJobLogs } from "./stream-job-logs.ts";
@@ -37,6 +38,7 @@ export function jobService({
   clock,
   onInternalError,
 }: JobPorts): ServiceHandlers<typeof JobService> {
+  const followers = new FollowerBound();
   return {
     createJob: (request, context) => createJob(intake, request, context),
     batchCreateJobs: (request, context) => batchCreateJobs({ intake, onInternalError }, request, context),
@@ -49,7 +51,8 @@ export function jobService({
     explainJob: (request) => explainJob({ reads, kinds }, request),
     listJobEvents: (request) => listJobEvents(reads, request),
     listKinds: async () => listKinds(kinds),
-    streamJobLogs: (request, context) => streamJobLogs({ kinds, reads, watch, logs, clock }, request, context),
+    streamJobLogs: (request, context) =>
+      streamJobLogs({ kinds, reads, watch, logs, followers, clock }, request, context),
   };
 }
 

@@ -53,7 +53,11 @@ function usualContainer(job: Job, kind: Kind | undefined, role: string): string 
 }
 
 /** Returns the pod of a replica under the job's current admission. Null: the replica is not admitted. */
-export function targetOf(job: Job, { role, index, pod }: LogReplica): LogTarget | null {
+export function targetOf(
+  job: Job,
+  { role, index, pod }: LogReplica,
+  { follow }: Pick<LogTarget, "follow">,
+): LogTarget | null {
   const admission = currentAdmission(job);
   if (admission === null || admission.cluster === null || index >= (admission.members[role] ?? 0)) return null;
   return {
@@ -62,5 +66,6 @@ export function targetOf(job: Job, { role, index, pod }: LogReplica): LogTarget 
     pod,
     jobUid: job.uid,
     admission: admission.number,
+    follow,
   };
 }

@@ -13,6 +13,7 @@ import { invalidFields, notFound, type RpcError, unavailable } from "../rpc/rpc-
 import { namespaceOf } from "./convert-sent.ts";
 import { followReplica } from "./follow-replica.ts";
 import { FollowedJob } from "./followed-job.ts";
+import type { FollowerBound } from "./follower-bound.ts";
 import { logFailure, noPod, noSuchContainer, notStarted } from "./log-errors.ts";
 import { type LogReplica, replicasNamed, targetOf } from "./log-replicas.ts";
 
@@ -21,13 +22,14 @@ type LogPorts = {
   readonly reads: JobReads;
   readonly watch: JobWatch;
   readonly logs: JobLogs;
+  readonly followers: FollowerBound;
   readonly clock: Clock;
 };
 
 type Response = MessageInitShape<typeof StreamJobLogsResponseSchema>;
 type Written = { readonly replica: LogReplica; readonly lines: readonly LogLine[] };
 
-/** Each followed replica holds a connection to its cluster. */
+/** The most replicas that one stream follows, so that one client cannot take all places of followers. */
 const FOLLOWED_MAX = 100;
 
 /**
@@ -81,6 +83,7 @@ async function* followAll(
   }
   using left = linkedController(signal);
   const until = left.signal;
+  using _places = ports.followers.reserve(replicas.length, until);
   const followed = new FollowedJob(ports, job);
   const tailLines = request.tailLines === undefined ? null : Number(request.tailLines);
   const { logs, clock } = ports;
@@ -121,7 +124,7 @@ async function openOnce(
   { job, replica, request }: LogSelection & { readonly replica: LogReplica },
   signal: AbortSignal,
 ): Promise<OpenLog | { readonly kind: "missing"; readonly error: RpcError }> {
-  const target = targetOf(job, replica);
+  const target = targetOf(job, replica, { follow: false });
   const pod = target === null ? { kind: "absent" as const } : await logs.look(target, signal);
   if (pod.kind === "failed") throw logFailure(job, replica, pod);
   if (target === null || pod.kind === "absent") return { kind: "missing", error: noPod(job, replica) };
@@ -129,7 +132,7 @@ async function openOnce(
   if (container === undefined) throw noSuchContainer(replica, pod.containers);
   if (container.state === "waiting") return { kind: "missing", error: notStarted(job, replica, container) };
   const tailLines = request.tailLines === undefined ? null : Number(request.tailLines);
-  const wanted = { container: container.name, follow: false, previous: request.previous, tailLines, sinceTime: null };
+  const wanted = { container: container.name, previous: request.previous, tailLines, sinceTime: null };
   const opened = await logs.open({ ...target, ...wanted }, signal);
   if (opened.kind === "open") return opened;
   const error = logFailure(job, replica, opened);

@@ -8,9 +8,8 @@ import type {
 } from "../../gen/gangway/v1/resource_manager_pb.ts";
 import { changedRecord, existingRecord } from "../rpc/admin-outcome.ts";
 import type { CallContext } from "../rpc/call.ts";
-import { badPageToken, failedPrecondition, invalidFields, notFound } from "../rpc/rpc-error.ts";
+import { badPageToken, failedPrecondition, invalidFields, notFound, tooMany } from "../rpc/rpc-error.ts";
 import { durabilityFromProto, spanMs, toProtoAllocation, toProtoPool } from "./convert-quota.ts";
-import { tooMany } from "./quota-errors.ts";
 import type { TokenOperations } from "./quota-ports.ts";
 
 const PAGE_SIZE_DEFAULT = 100;

@@ -1,12 +1,9 @@
 import { status } from "@grpc/grpc-js";
 import type { AllocateRefusal, TokenName } from "../../core/quota/calls.ts";
 import type { Violation } from "../../core/quota/counters.ts";
-import { errorInfo, quotaFailure, retryInfo } from "../rpc/error-details.ts";
-import { alreadyExists, failedPrecondition, invalidFields, notFound, RpcError } from "../rpc/rpc-error.ts";
+import { errorInfo } from "../rpc/error-details.ts";
+import { alreadyExists, failedPrecondition, invalidFields, notFound, RpcError, tooMany } from "../rpc/rpc-error.ts";
 import { scopeName } from "./convert-quota.ts";
-
-/** The time after which a retry may find room. */
-const RETRY_MS = 5000;
 
 export function tokenName({ pool, token }: TokenName): string {
   return `token ${token} of pool ${pool}`;
@@ -27,16 +24,6 @@ export function otherScope(ref: TokenName, { project, namespace }: { project: st
     subject: tokenName(ref),
     description: `is held in project ${project} and namespace ${namespace}, not in those of the request`,
   });
-}
-
-/** RESOURCE_EXHAUSTED for a bound that protects the service, as opposed to a pool's quota. */
-export function tooMany(reason: string, violation: { subject: string; description: string }): RpcError {
-  const message = `${violation.subject} ${violation.description}`;
-  return new RpcError(status.RESOURCE_EXHAUSTED, message, [
-    quotaFailure(violation),
-    errorInfo(reason),
-    retryInfo(RETRY_MS),
-  ]);
 }
 
 export function neverFits(violation: Violation): RpcError {

@@ -5,10 +5,10 @@ import type {
   WaitForResourceResponseSchema,
 } from "../../gen/gangway/v1/resource_manager_pb.ts";
 import type { CallContext } from "../rpc/call.ts";
-import type { RpcError } from "../rpc/rpc-error.ts";
+import { type RpcError, tooMany } from "../rpc/rpc-error.ts";
 import { grantedResponse, oneAllocation } from "./allocate.ts";
 import { scopeName, toProtoViolation } from "./convert-quota.ts";
-import { allocateError, neverFits, tooMany } from "./quota-errors.ts";
+import { allocateError, neverFits } from "./quota-errors.ts";
 import type { TokenOperations } from "./quota-ports.ts";
 
 /**

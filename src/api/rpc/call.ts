@@ -1,7 +1,9 @@
 import type { DescMessage, DescMethod, MessageInitShape } from "@bufbuild/protobuf";
 import type { ServerDuplexStream, ServerWritableStream } from "@grpc/grpc-js";
 import type { FieldNote } from "../../core/job/sent.ts";
-import { type OnInternalError, toStatus, unavailable } from "./rpc-error.ts";
+import type { Clock } from "../../runtime/clock.ts";
+import { linkedController } from "../../runtime/linked-controller.ts";
+import { type OnInternalError, stalled, toStatus, unavailable } from "./rpc-error.ts";
 import { type Decoded, encode } from "./service-definition.ts";
 
 /** The context of a call, which its handler gets with the request. */
@@ -21,7 +23,11 @@ export type CallEnvironment = {
   readonly stopping: AbortSignal;
   /** Runs each unary call, to measure or trace it. Omitted: calls run directly. */
   readonly observe?: ObserveCall;
+  readonly clock: Pick<Clock, "sleep">;
 };
+
+/** A client that takes no message for this long would otherwise keep what its stream holds for ever. */
+const STALL_MS_MAX = 60_000;
 
 /** `method` is `package.Service/Method`; `headers` is the metadata of the call. */
 export type ObserveCall = <T extends { readonly code: number }>(
@@ -67,7 +73,8 @@ export function runStream({ call, method, start, environment }: StreamRun): void
   const run = async () => {
     for await (const response of start({ signal, identity: IDENTITY, violations: [] })) {
       if (ended || signal.aborted) break;
-      if (!call.write(encode(method.output, response))) await drained(call, signal);
+      if (call.write(encode(method.output, response))) continue;
+      if (!(await drained(call, signal, environment.clock))) throw stalled(STALL_MS_MAX / 1000);
     }
   };
   if (environment.stopping.aborted) {
@@ -80,17 +87,14 @@ export function runStream({ call, method, start, environment }: StreamRun): void
     .finally(() => environment.stopping.removeEventListener("abort", stop));
 }
 
-function drained(call: StreamRun["call"], signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) return resolve();
-    const done = () => {
-      call.removeListener("drain", done);
-      signal.removeEventListener("abort", done);
-      resolve();
-    };
-    call.once("drain", done);
-    signal.addEventListener("abort", done, { once: true });
-  });
+/** Waits until the client has read, or the signal is aborted. False: neither happened for `STALL_MS_MAX`. */
+async function drained(call: StreamRun["call"], signal: AbortSignal, clock: Pick<Clock, "sleep">): Promise<boolean> {
+  using over = linkedController(signal);
+  const done = () => over.abort();
+  call.once("drain", done);
+  await clock.sleep(STALL_MS_MAX, over.signal);
+  call.removeListener("drain", done);
+  return over.signal.aborted;
 }
 
 /** Returns a controller that is aborted when the caller leaves or its deadline passes. */

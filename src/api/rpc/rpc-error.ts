@@ -8,6 +8,7 @@ import {
   encodeStatus,
   errorInfo,
   preconditionFailure,
+  quotaFailure,
   resourceInfo,
   retryInfo,
   statusMessage,
@@ -15,6 +16,8 @@ import {
 
 const DETAILS_KEY = "grpc-status-details-bin";
 const RETRY_MS = 1000;
+/** The time after which there may be room again. */
+const ROOM_RETRY_MS = 5000;
 const FIELDS_NAMED_MAX = 5;
 /** Room in a status for everything but its BadRequest: message, reason, type names. */
 const BESIDE_BAD_REQUEST_BYTES = 1600;
@@ -80,6 +83,19 @@ export function badPageToken(): RpcError {
   ]);
 }
 
+/** RESOURCE_EXHAUSTED for a bound that protects the service, as opposed to a pool's quota. */
+export function tooMany(
+  reason: string,
+  violation: { readonly subject: string; readonly description: string },
+): RpcError {
+  const message = `${violation.subject} ${violation.description}`;
+  return new RpcError(status.RESOURCE_EXHAUSTED, message, [
+    quotaFailure(violation),
+    errorInfo(reason),
+    retryInfo(ROOM_RETRY_MS),
+  ]);
+}
+
 /** Ends a watch whose client reads too slowly; the cursor says where to resume. */
 export function tooSlow(cursor: string): RpcError {
   const message = "the stream was read too slowly and ends here: watch again with the cursor of the last response";
@@ -87,6 +103,12 @@ export function tooSlow(cursor: string): RpcError {
     errorInfo("WATCH_TOO_SLOW", { cursor }),
     retryInfo(RETRY_MS),
   ]);
+}
+
+/** Ends a stream whose client has taken no message for too long. */
+export function stalled(seconds: number): RpcError {
+  const message = `the client has read nothing for ${seconds} s: call again, and resume a watch with its last cursor`;
+  return new RpcError(status.RESOURCE_EXHAUSTED, message, [errorInfo("STREAM_STALLED"), retryInfo(RETRY_MS)]);
 }
 
 /** Gets the cause of an internal error, which no client may see, and the reference that the client got instead. */

@@ -1,5 +1,8 @@
 /** Requests for the logs of containers, and the answers of clusters. */
 
+/** The most logs that the streams of one process follow at a time. Each holds a connection to a cluster. */
+export const FOLLOWED_LOGS_MAX = 256;
+
 /** Names a pod, which must belong to this admission of this job. */
 export type LogTarget = {
   readonly cluster: string;
@@ -7,11 +10,12 @@ export type LogTarget = {
   readonly pod: string;
   readonly jobUid: string;
   readonly admission: number;
+  /** True: for a stream that follows the log. It shares no connection with those that read a log once. */
+  readonly follow: boolean;
 };
 
 export type LogRequest = LogTarget & {
   readonly container: string;
-  readonly follow: boolean;
   readonly previous: boolean;
   /** Null: from the beginning. */
   readonly tailLines: number | null;

@@ -1631,7 +1631,9 @@ export const JobService: GenService<{
    * container does not exist, or more than 100 replicas are to be followed. FAILED_PRECONDITION: the container has not
    * started (NOT_STARTED; a stream that follows waits instead), the pods were removed (PODS_GONE), the cluster has no
    * log of it (NO_LOG) or refuses to return it (CLUSTER_REFUSED). UNAVAILABLE: the cluster does not answer
-   * (CLUSTER_UNAVAILABLE) or the log broke off (LOG_BROKEN_OFF).
+   * (CLUSTER_UNAVAILABLE) or the log broke off (LOG_BROKEN_OFF). RESOURCE_EXHAUSTED with RetryInfo: clients follow 256
+   * logs of this server already (TOO_MANY_FOLLOWED_LOGS; a log can still be read without `follow`), or the client has
+   * read nothing for a minute (STREAM_STALLED).
    *
    * @generated from rpc gangway.v1.JobService.StreamJobLogs
    */
