@@ -16,7 +16,18 @@ export type Health = {
 export function createHealth(services: readonly string[]): Health {
   const names = new Set(["", ...services]);
   let status: Serving = Serving.NOT_SERVING;
-  let changed = Promise.withResolvers<void>();
+  /** Wakes each open watch. */
+  const watchers = new Set<() => void>();
+  const changeOrEnd = (signal: AbortSignal) =>
+    new Promise<void>((resolve) => {
+      const done = () => {
+        watchers.delete(done);
+        signal.removeEventListener("abort", done);
+        resolve();
+      };
+      watchers.add(done);
+      signal.addEventListener("abort", done, { once: true });
+    });
   return {
     handlers: {
       check: async ({ service }) => {
@@ -25,19 +36,18 @@ export function createHealth(services: readonly string[]): Health {
       },
       list: async () => ({ statuses: Object.fromEntries([...names].map((name) => [name, { status }])) }),
       watch: async function* ({ service }, { signal }) {
-        const left = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
-        while (!signal.aborted) {
-          const next = changed.promise;
-          yield { status: names.has(service) ? status : Serving.SERVICE_UNKNOWN };
-          await Promise.race([next, left]);
+        for (let told: Serving | null = null; !signal.aborted; ) {
+          const current = names.has(service) ? status : Serving.SERVICE_UNKNOWN;
+          if (current === told) await changeOrEnd(signal);
+          else yield { status: current };
+          told = current;
         }
       },
     },
     set: (to) => {
       if (status === Serving[to]) return;
       status = Serving[to];
-      changed.resolve();
-      changed = Promise.withResolvers();
+      for (const wake of [...watchers]) wake();
     },
   };
 }
