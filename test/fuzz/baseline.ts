@@ -1,0 +1,144 @@
+/** The state that every stretch of a run begins with, and what must be left after everything was removed. */
+
+import { DEMO_CLUSTERS, DEMO_QUEUES } from "../../src/adapters/simcluster/demo-clusters.ts";
+import { startSimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
+import { connect, type GangwayClient } from "../../src/cli/rpc/client.ts";
+import { ClusterService } from "../../src/gen/gangway/v1/cluster_service_pb.ts";
+import { JobService } from "../../src/gen/gangway/v1/job_service_pb.ts";
+import { NamespaceService } from "../../src/gen/gangway/v1/namespace_service_pb.ts";
+import { QueueService } from "../../src/gen/gangway/v1/queue_service_pb.ts";
+import { ResourceManager } from "../../src/gen/gangway/v1/resource_manager_pb.ts";
+import { systemClock } from "../../src/runtime/clock.ts";
+import { waitUntil } from "../support/bounded.ts";
+import type { Subject } from "./subject.ts";
+
+/** Two simulated clusters by their kubeconfigs, for a service that has none of its own. */
+export async function startClusters(parts: AsyncDisposableStack): Promise<ReadonlyMap<string, string>> {
+  const started = await Promise.all(
+    DEMO_CLUSTERS.map(async ({ name, nodes }) => {
+      const cluster = await startSimCluster({ name, nodes, directory: null, clock: systemClock() });
+      parts.defer(() => cluster.close());
+      return [name, cluster.kubeconfig()] as const;
+    }),
+  );
+  return new Map(started);
+}
+
+/** Restores queues, clusters and pools, which calls of the fuzz change and delete. */
+export async function restore(client: GangwayClient, kubeconfigs: ReadonlyMap<string, string>): Promise<void> {
+  const { clusters } = await client.call(ClusterService.method.listClusters, {});
+  for (const { name, simulated } of clusters) {
+    if (!simulated) await client.call(ClusterService.method.deleteCluster, { name, forget: true });
+    else await client.call(ClusterService.method.uncordonCluster, { name });
+  }
+  for (const { name, labels, flavors } of DEMO_CLUSTERS) {
+    const kubeconfig = kubeconfigs.get(name);
+    if (kubeconfig === undefined) continue;
+    const cluster = { name, labels, flavors: flavors.map((flavor) => ({ ...flavor })) };
+    const credentials = { kubeconfig: { case: "text", value: kubeconfig } } as const;
+    await client.call(ClusterService.method.registerCluster, { cluster, credentials });
+  }
+  await restoreQueues(client);
+  for (const resourceNamespace of ["ex:warehouse", "ex:cache", "ex:small"]) {
+    await client.call(ResourceManager.method.registerResourceQuota, { resourceNamespace, quota: 20n });
+  }
+}
+
+async function restoreQueues(client: GangwayClient): Promise<void> {
+  const { queues } = await client.call(QueueService.method.listQueues, {});
+  for (const { name } of queues) await client.call(QueueService.method.updateQueue, { queue: { name } });
+  for (const { name } of queues) {
+    if (name !== "default") await client.call(QueueService.method.deleteQueue, { name });
+  }
+  for (const { name, quotas } of DEMO_QUEUES) {
+    const queue = { name, quotas: quotas.map((quota) => ({ ...quota, nominal: BigInt(quota.nominal) })) };
+    const { method } = QueueService;
+    await (name === "default"
+      ? client.call(method.updateQueue, { queue })
+      : client.call(method.createQueue, { queue }));
+  }
+}
+
+/** Deletes every job, token and namespace, and waits until nothing of them is left. */
+export async function clear(client: GangwayClient, subject: Subject): Promise<void> {
+  await eachPage(async (pageToken) => {
+    const { jobs, nextPageToken } = await client.call(JobService.method.listJobs, { pageSize: 200, pageToken });
+    for (const { metadata } of jobs) {
+      await client.call(JobService.method.deleteJob, { namespace: metadata!.namespace, name: metadata!.name });
+    }
+    return nextPageToken;
+  });
+  await waitUntil(
+    "every deleted job is gone",
+    async () => (await leftOf(subject, ["jobs", "admission_clusters"])) === "",
+  );
+  await eachPage(async (pageToken) => {
+    const listed = await client.call(ResourceManager.method.listAllocations, { pageSize: 200, pageToken });
+    for (const { resourceNamespace, allocationToken } of listed.allocations) {
+      const token = { resourceNamespace, allocationToken, reason: "the fuzz clears its tokens" };
+      await client.call(ResourceManager.method.forceRelease, token);
+    }
+    return listed.nextPageToken;
+  });
+  const { pools } = await client.call(ResourceManager.method.listPools, { pageSize: 1000 });
+  for (const { name, queue, quota } of pools) {
+    const unqueued = { resourceNamespace: name, quota: quota ?? 2n ** 53n - 1n, queue: "" };
+    if (queue !== "") await client.call(ResourceManager.method.registerResourceQuota, unqueued);
+  }
+  const { namespaces } = await client.call(NamespaceService.method.listNamespaces, {});
+  for (const { name } of namespaces) await client.call(NamespaceService.method.deleteNamespace, { name });
+}
+
+async function eachPage(read: (pageToken: string) => Promise<string>): Promise<void> {
+  for (let token = ""; ; ) {
+    token = await read(token);
+    if (token === "") return;
+  }
+}
+
+/** Rows that must not be there once everything was removed. */
+const LEFT: Readonly<Record<string, string>> = {
+  jobs: "select count(*)::int as n from jobs",
+  namespaces: "select count(*)::int as n from namespaces",
+  refusals: "select count(*)::int as n from refusals",
+  admission_clusters: "select count(*)::int as n from admission_clusters",
+  "admissions that hold something":
+    "select count(*)::int as n from admissions where state = 'live' or tokens_released_ms is null or gone_ms is null",
+  "tokens that are held": "select count(*)::int as n from allocations where released_ms is null",
+  "sums of tokens": "select count(*)::int as n from allocation_sums where used <> 0",
+};
+
+/** What is left, such as `3 jobs`; empty if nothing is. */
+export async function leftOf(subject: Subject, names: readonly string[] = Object.keys(LEFT)): Promise<string> {
+  const counted = await Promise.all(
+    names.map(async (name) => ({ name, n: Number((await subject.query(LEFT[name] ?? ""))[0]?.["n"]) })),
+  );
+  return counted.flatMap(({ name, n }) => (n === 0 ? [] : [`${n} ${name}`])).join(", ");
+}
+
+/** A client of the service that fails calls like any other. */
+export function clientOf(subject: Subject, parts: AsyncDisposableStack): GangwayClient {
+  const closed = new AbortController();
+  const client = connect(subject.address, closed.signal);
+  parts.defer(() => {
+    closed.abort();
+    client.close();
+  });
+  return client;
+}
+
+/** Calls that any healthy service answers with OK. Throws what it answers instead. */
+export async function probe(client: GangwayClient): Promise<void> {
+  const queue = { name: "probe", quotas: [] };
+  await client.call(QueueService.method.createQueue, { queue });
+  await client.call(QueueService.method.getQueue, { name: "probe" });
+  await client.call(QueueService.method.deleteQueue, { name: "probe" });
+  const token = { resourceNamespace: "probe", allocationToken: "probe" };
+  await client.call(ResourceManager.method.registerResourceQuota, { resourceNamespace: "probe", quota: 1n });
+  await client.call(ResourceManager.method.allocateResource, token);
+  await client.call(ResourceManager.method.releaseResource, token);
+  const template = { spec: { containers: [{ name: "main", image: "x" }] } };
+  const job = { metadata: { name: "probe" }, spec: { kind: "Job", replicaSpecs: { Worker: { template } } } };
+  await client.call(JobService.method.createJob, { job, validateOnly: true });
+  await client.call(JobService.method.listJobs, { pageSize: 1 });
+}

@@ -1,0 +1,69 @@
+/** Digests of the tables, which show whether a call changed anything. */
+import type { Subject } from "./subject.ts";
+
+/** Tables that the service also changes without a call: leases, timers, the planner, workers and the event log. */
+const MOVING_TABLES = [
+  "admission_clusters",
+  "admissions",
+  "allocation_sums",
+  "bucket_leases",
+  "counters_holder",
+  "installation",
+  "job_changes",
+  "job_events",
+  "job_log",
+  "leases",
+  "migrations",
+  "refusals",
+  "token_tombstones",
+  "workers",
+];
+/** Columns that it changes without a call, and the rows that it leaves alone otherwise. */
+const MOVING: Readonly<Record<string, { readonly columns: readonly string[]; readonly still?: string }>> = {
+  clusters: { columns: ["admission_counter", "capacity", "observed_ms", "reachable"] },
+  quota_domains: { columns: ["epoch", "pruned_fence", "buried"] },
+  // A worker removes jobs that are deleted, or whose time to live is over.
+  jobs: {
+    columns: ["phase", "completion_ms", "cluster", "version", "recheck_at_ms", "status"],
+    still: "delete_ms is null and spec->'runPolicy'->>'ttlSecondsAfterFinished' is null",
+  },
+  // A reaper takes back tokens that lapsed.
+  allocations: {
+    columns: ["confirmed", "shrunk"],
+    still: "job_uid is null and released_ms is null and (lease_ms is null or lease_ms >= 3600000)",
+  },
+};
+
+const COLUMNS = `
+select table_name as table, string_agg(quote_ident(column_name), ', ' order by ordinal_position) as columns
+  from information_schema.columns where table_schema = 'public'
+   and not (table_name, column_name) in (MOVING)
+ group by table_name order by table_name`;
+
+export type Digests = Readonly<Record<string, string>>;
+
+/** Makes the function that takes a digest of every table. New tables are in it until they are named above. */
+export async function digester(subject: Subject): Promise<() => Promise<Digests>> {
+  const moving = Object.entries(MOVING).flatMap(([table, { columns }]) =>
+    columns.map((name) => `('${table}', '${name}')`),
+  );
+  const tables = await subject.query(COLUMNS.replace("MOVING", moving.join(", ")));
+  const parts = tables
+    .filter(({ table }) => !MOVING_TABLES.includes(String(table)))
+    .map(({ table, columns }) => {
+      const still = MOVING[String(table)]?.still ?? "true";
+      const rows = `select md5(row(${columns})::text) as row from ${table} where ${still}`;
+      const digest = "md5(coalesce(string_agg(row, '' order by row), ''))";
+      return `select '${table}' as table, ${digest} as digest from (${rows}) r`;
+    });
+  const sql = parts.join(" union all ");
+  return async () => {
+    const rows = await subject.query(sql);
+    return Object.fromEntries(rows.map(({ table, digest }) => [String(table), String(digest)]));
+  };
+}
+
+/** The tables whose digests differ. */
+export function changedTables(before: Digests, after: Digests): readonly string[] {
+  return Object.keys(after).filter((table) => before[table] !== after[table]);
+}

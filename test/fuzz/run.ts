@@ -1,0 +1,65 @@
+/** `npm run fuzz -- N`: calls every RPC with requests that nobody meant to send. */
+import { parseArgs } from "node:util";
+import { fuzz } from "./fuzz.ts";
+import { methodsNamed } from "./plan.ts";
+import { replay } from "./replay.ts";
+
+const HELP = `npm run fuzz -- [N] [options]
+
+Sends N calls (default 10,000) to a service in a process of its own: requests made from the descriptors of every RPC,
+good requests with parts changed, raw bytes, and misused HTTP/2. Ends with status 1 if a call is answered with INTERNAL,
+UNKNOWN or UNAVAILABLE, if a call that failed has changed a table, if the service stalls for more than a second, logs an
+error, ends, or keeps memory, sockets, connections or rows.
+
+  --seed S         the same calls as another run with this seed (default: the time)
+  --postgres URL   runs the service on a new database of this PostgreSQL server (default: embedded)
+  --redis URL      the service counts tokens in this Redis
+  --only NAME      calls only this RPC or service, such as JobService.CreateJob or JobService; may be repeated
+  --counts         prints how often each RPC was answered with each status
+  --replay WHICH   sends the calls of a failure's file again, or the calls of a seed up to one: SEED:N
+  --help           this text
+`;
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    help: { type: "boolean", default: false },
+    seed: { type: "string", default: String(Date.now() % 1_000_000) },
+    postgres: { type: "string" },
+    redis: { type: "string" },
+    only: { type: "string", multiple: true, default: [] },
+    counts: { type: "boolean", default: false },
+    replay: { type: "string" },
+  },
+});
+const print = (line: string) => console.log(line);
+
+async function run(): Promise<number> {
+  if (values.help) {
+    process.stdout.write(HELP);
+    return 0;
+  }
+  const parts = { postgres: values.postgres ?? null, redis: values.redis ?? null };
+  const methods = methodsNamed(values.only);
+  if (values.replay !== undefined) return replay(values.replay, { ...parts, methods, print });
+  const seed = Number(values.seed);
+  const calls = Number(positionals[0] ?? "10000");
+  if (!Number.isSafeInteger(seed) || !Number.isSafeInteger(calls))
+    throw new Error("N and --seed must be whole numbers");
+  print(`seed ${seed}`);
+  const report = await fuzz({ ...parts, calls, seed, methods, print });
+  const rate = Math.round(report.calls / report.seconds);
+  if (values.counts) for (const [key, count] of [...report.counts].sort()) print(`${String(count).padStart(7)} ${key}`);
+  const problems = report.findings.length + report.stalls.length;
+  const found = problems === 0 ? "nothing found" : `${problems} found`;
+  print(`${report.calls} calls in ${Math.round(report.seconds)} s (${rate}/s): ${found}`);
+  return problems === 0 ? 0 : 1;
+}
+
+try {
+  process.exitCode = await run();
+} catch (error) {
+  // A connection or a child that is still open must not keep the process alive.
+  console.error(`the fuzz failed: ${error instanceof Error ? error.stack : String(error)}`);
+  process.exit(1);
+}
