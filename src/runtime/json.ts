@@ -1,3 +1,5 @@
+import { compareText } from "./compare-text.ts";
+
 /** Any JSON value, read-only. */
 export type Json = null | boolean | number | string | readonly Json[] | JsonObject;
 
@@ -45,6 +47,6 @@ export function stringMapAt(value: unknown, member: string): Readonly<Record<str
 /** JSON text with sorted members, so that equal values give equal text. */
 export function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_key, inner: unknown) =>
-    isJsonObject(inner) ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1))) : inner,
+    isJsonObject(inner) ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => compareText(a, b))) : inner,
   );
 }

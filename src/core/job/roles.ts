@@ -1,3 +1,4 @@
+import { compareText } from "../../runtime/compare-text.ts";
 import type { JobSpec } from "./spec.ts";
 import type { ReplicaKey } from "./status.ts";
 
@@ -9,7 +10,7 @@ export function compareRoles(a: string, b: string): number {
     const at = ROLE_ORDER.indexOf(role.toLowerCase());
     return at < 0 ? ROLE_ORDER.length : at;
   };
-  return rank(a) - rank(b) || (a < b ? -1 : a > b ? 1 : 0);
+  return rank(a) - rank(b) || compareText(a, b);
 }
 
 /** The replica types of a job, in the order of `compareRoles`. */

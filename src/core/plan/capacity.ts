@@ -1,3 +1,4 @@
+import { compareText } from "../../runtime/compare-text.ts";
 import type { JsonObject } from "../../runtime/json.ts";
 import { arrayAt, objectAt, stringAt, stringMapAt } from "../../runtime/json.ts";
 import type { Taint } from "../pods/node-match.ts";
@@ -27,9 +28,9 @@ export function summarize(nodes: readonly JsonObject[], pods: readonly JsonObjec
     }
   }
   return {
-    nodes: nodes.map((node) => nodeCapacity(node, used)).sort((a, b) => (a.name < b.name ? -1 : 1)),
+    nodes: nodes.map((node) => nodeCapacity(node, used)).sort((a, b) => compareText(a.name, b.name)),
     seen: seen.sort(compareSeen),
-    unbound: unbound.sort((a, b) => (a.key < b.key ? -1 : 1)).map(({ pod }) => pod),
+    unbound: unbound.sort((a, b) => compareText(a.key, b.key)).map(({ pod }) => pod),
   };
 }
 
@@ -91,8 +92,6 @@ function podKey(pod: JsonObject): string {
 }
 
 function compareSeen(a: BoundMember, b: BoundMember): number {
-  if (a.jobUid !== b.jobUid) return a.jobUid < b.jobUid ? -1 : 1;
-  if (a.admission !== b.admission) return a.admission - b.admission;
-  if (a.role !== b.role) return a.role < b.role ? -1 : 1;
-  return a.index - b.index;
+  const byAdmission = compareText(a.jobUid, b.jobUid) || a.admission - b.admission;
+  return byAdmission || compareText(a.role, b.role) || a.index - b.index;
 }

@@ -1,3 +1,4 @@
+import { compareText } from "../../runtime/compare-text.ts";
 import { nodeAllows } from "../pods/node-match.ts";
 import type { Resources } from "../pods/resources.ts";
 import type { MemberGroup } from "./gang.ts";
@@ -94,7 +95,7 @@ function isExtended(resource: string): boolean {
 /** Scarce resources first: extended resources, processors, memory, then the others by name. */
 function compareResources(a: string, b: string): number {
   const rank = (name: string) => (isExtended(name) ? 0 : name === "cpu" ? 1 : name === "memory" ? 2 : 3);
-  return rank(a) - rank(b) || (a < b ? -1 : a > b ? 1 : 0);
+  return rank(a) - rank(b) || compareText(a, b);
 }
 
 /** Larger requests first, by the scarcest resource in which two groups differ. */
@@ -122,6 +123,6 @@ function compareTightness(requests: Resources): (a: Shape, b: Shape) => number {
     if (difference !== 0) return difference;
     const name = requested.find((resource) => (a.free[resource] ?? 0) !== (b.free[resource] ?? 0));
     if (name !== undefined) return (a.free[name] ?? 0) - (b.free[name] ?? 0);
-    return a.node.name < b.node.name ? -1 : a.node.name > b.node.name ? 1 : 0;
+    return compareText(a.node.name, b.node.name);
   };
 }

@@ -1,3 +1,4 @@
+import { compareText } from "../../runtime/compare-text.ts";
 import type { Json, JsonObject } from "../../runtime/json.ts";
 import { arrayAt, canonicalJson, isJsonObject, objectAt } from "../../runtime/json.ts";
 
@@ -7,7 +8,7 @@ const PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution";
 /** The `affinity` member of a pod spec with these node labels required too. Empty without an affinity and labels. */
 export function requireNodeLabels(podSpec: JsonObject, labels: Readonly<Record<string, string>>): JsonObject {
   const demands = Object.entries(labels)
-    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .sort(([a], [b]) => compareText(a, b))
     .map(([key, value]): JsonObject => ({ key, operator: "In", values: [value] }));
   return demands.length === 0 ? {} : { affinity: requireOfNodes(objectAt(podSpec, "affinity"), demands) };
 }

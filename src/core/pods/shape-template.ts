@@ -2,6 +2,7 @@
  * Adapts the template of a job to the platform that runs it. It serves users who do not know the nodes, defaults and
  * limits of a platform, and operators who set them in one place.
  */
+import { compareText } from "../../runtime/compare-text.ts";
 import { arrayAt, isJsonObject, type JsonObject, objectAt, stringAt, stringMapAt } from "../../runtime/json.ts";
 import type { FieldError } from "../job/sent.ts";
 import { DOWNLOADER, withCoPilot } from "./co-pilot.ts";
@@ -193,7 +194,7 @@ function withResources(
 /** Adds the platform's environment to a container. Variables that the container sets itself stay. */
 function withPlatformEnv(container: JsonObject, config: PodConfig): JsonObject {
   const defaults = Object.entries(config.defaultEnvVars)
-    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .sort(([a], [b]) => compareText(a, b))
     .map(([name, value]) => ({ name, value }));
   const env = missingEnv(container, defaults);
   const sources = [

@@ -2,6 +2,7 @@
  * Puts the observed pods of a live admission into the slots of its gang. It serves users whose replicas must keep their
  * index, name and attempt across restarts.
  */
+import { compareText } from "../../runtime/compare-text.ts";
 import type { Job } from "../job/job.ts";
 import { LABEL } from "../job/labels.ts";
 import { keptMembers, replicaKey, rolesOf } from "../job/roles.ts";
@@ -187,5 +188,5 @@ function isAhead(pod: PodView, slots: readonly Slot[]): boolean {
 }
 
 function olderFirst(a: PodView, b: PodView): number {
-  return Number(a.deleting) - Number(b.deleting) || a.createTimeMs - b.createTimeMs || (a.uid < b.uid ? -1 : 1);
+  return Number(a.deleting) - Number(b.deleting) || a.createTimeMs - b.createTimeMs || compareText(a.uid, b.uid);
 }

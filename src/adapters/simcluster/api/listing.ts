@@ -1,3 +1,4 @@
+import { compareText } from "../../../runtime/compare-text.ts";
 import type { JsonObject } from "../../../runtime/json.ts";
 import { isJsonObject, numberAt, stringAt } from "../../../runtime/json.ts";
 import type { SimModel } from "../model.ts";
@@ -31,7 +32,7 @@ export function selected(model: SimModel, { kind, matches }: ObjectSelection): K
 function inOrder(objects: KubeObject[]): KubeObject[] {
   return objects
     .map((object) => ({ object, key: keyOf(object.metadata) }))
-    .sort((a, b) => (a.key < b.key ? -1 : 1))
+    .sort((a, b) => compareText(a.key, b.key))
     .map(({ object }) => object);
 }
 

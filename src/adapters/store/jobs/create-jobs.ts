@@ -1,5 +1,6 @@
 import { createdEvent } from "../../../core/job/create-and-end.ts";
 import type { CreatedJob, NewJob } from "../../../core/job/requests.ts";
+import { compareText } from "../../../runtime/compare-text.ts";
 import { ensureNamespace } from "../admin/namespaces.ts";
 import { type Db, type Executor, json } from "../db/db.ts";
 import { appendChanges } from "./append.ts";
@@ -54,7 +55,7 @@ async function createFree(
   opening: NamespaceDefaults,
 ): Promise<ReadonlySet<string>> {
   const claimed = await claimRequestIds(tx, requests);
-  const free = withoutOvertaking(requests, claimed).sort((a, b) => compare(keyOf(a), keyOf(b)));
+  const free = withoutOvertaking(requests, claimed).sort((a, b) => compareText(keyOf(a), keyOf(b)));
   const inserted = free.length === 0 ? new Set<string>() : await insertFree(tx, free, opening);
   const unused = [...claimed].filter((uid) => !inserted.has(uid));
   if (unused.length > 0) await tx.query("delete from request_ids where job_uid = any($1::uuid[])", [unused]);
@@ -98,7 +99,7 @@ function withoutOvertaking(requests: readonly NewJob[], claimed: ReadonlySet<str
 async function claimRequestIds(tx: Executor, requests: readonly NewJob[]): Promise<ReadonlySet<string>> {
   const asking = requests
     .filter(({ requestId }) => requestId !== "")
-    .sort((a, b) => compare(requestKeyOf(a), requestKeyOf(b)));
+    .sort((a, b) => compareText(requestKeyOf(a), requestKeyOf(b)));
   if (asking.length === 0) return new Set();
   const claimed = await tx.query<{ job_uid: string }>(CLAIM_REQUESTS, [
     asking.map(({ job }) => job.namespace),
@@ -124,8 +125,4 @@ function requestKeyOf({ job, requestId }: NewJob): string {
 
 function keyOf({ job }: NewJob): string {
   return `${job.namespace}/${job.name}`;
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }

@@ -1,5 +1,6 @@
 import { applyRefusal } from "../../../core/plan/apply-plan.ts";
 import type { Refusal } from "../../../core/plan/plan-types.ts";
+import { compareText } from "../../../runtime/compare-text.ts";
 import { type Db, type Executor, json } from "../db/db.ts";
 import { holdsLease, PLANNER_LEASE } from "../fleet/leases.ts";
 import { appendChanges } from "../jobs/append.ts";
@@ -19,7 +20,7 @@ export async function recordRefusals(
   plannerEpoch: number,
   nowMs: number,
 ): Promise<void> {
-  const ordered = [...refusals].sort((a, b) => (a.jobUid < b.jobUid ? -1 : 1));
+  const ordered = [...refusals].sort((a, b) => compareText(a.jobUid, b.jobUid));
   for (let from = 0; from < ordered.length; from += BATCH) {
     const batch = ordered.slice(from, from + BATCH);
     await db.tx(async (tx) => {
