@@ -1,5 +1,5 @@
 import type { BucketLease } from "../core/job/bucket.ts";
-import { awaitsResult, type Job } from "../core/job/job.ts";
+import { awaitsResult, type Job, liveAdmission } from "../core/job/job.ts";
 import { memberCount } from "../core/job/roles.ts";
 import { isService } from "../core/kinds/kind.ts";
 import { podName } from "../core/kinds/pod-name.ts";
@@ -86,7 +86,7 @@ async function decideGang(
 function whereToLook(job: Job, kinds: Registry): JobToObserve {
   const kind = kinds.kindOf(job.spec.kind);
   const clusters = [...new Set(job.admissions.flatMap(({ cluster }) => cluster ?? []))];
-  const live = job.admissions.find(({ state }) => state === "live");
+  const live = liveAdmission(job);
   const pods = Object.entries(live?.members ?? {}).flatMap(([role, members]) =>
     Array.from({ length: members }, (_, index) => podName({ job, kind, role, index })),
   );

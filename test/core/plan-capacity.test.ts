@@ -77,14 +77,56 @@ test("members count as seen while their pods are bound and live", () => {
   assert.deepEqual(unbound, []);
 });
 
+test("a pod that lacks one of a member's labels takes room, but is no member", () => {
+  const lacking = [LABEL.jobUid, LABEL.replicaType, LABEL.replicaIndex].map((label) => ({
+    ...ours(0),
+    [label]: undefined,
+  }));
+  const pods = lacking.map((labels, at) => kubePod(`pod-${at}`, { node: "n", labels: labels as JsonObject }));
+  const { seen, nodes } = summarize([kubeNode("n")], pods);
+  assert.deepEqual(seen, []);
+  assert.equal(nodes[0]?.free["nvidia.com/gpu"], 5000);
+});
+
+test("members are listed by job, admission, replica type and index, whatever the order of their pods", () => {
+  const member = ([uid, admission, role, index]: readonly string[]) => ({
+    ...ours(0),
+    [LABEL.jobUid]: uid,
+    [LABEL.admission]: admission,
+    [LABEL.replicaType]: role,
+    [LABEL.replicaIndex]: index,
+  });
+  const sorted = [
+    ["uid-a", "1", "worker", "1"],
+    ["uid-a", "2", "ps", "1"],
+    ["uid-a", "2", "worker", "0"],
+    ["uid-a", "2", "worker", "1"],
+    ["uid-b", "1", "ps", "0"],
+  ];
+  const pods = sorted.map((parts, at) => kubePod(`pod-${at}`, { node: "n", labels: member(parts) }));
+  for (const order of [pods, pods.toReversed(), [...pods.slice(2), ...pods.slice(0, 2)]]) {
+    const listed = summarize([], order).seen.map(({ jobUid, admission, role, index }) => [
+      jobUid,
+      `${admission}`,
+      role,
+      `${index}`,
+    ]);
+    assert.deepEqual(listed, sorted);
+  }
+});
+
 test("an unbound pod of others is listed with the parts of its spec that decide where it may run", () => {
   const pods = [
     kubePod("waits", { gpus: 4, phase: "Pending" }),
     kubePod("leaves", { phase: "Pending", deleting: true }),
     kubePod("ours", { phase: "Pending", labels: ours(0) }),
   ];
-  assert.deepEqual(summarize([], pods).unbound, [
+  const scheduling = { affinity: { nodeAffinity: {} }, tolerations: [{ operator: "Exists" }] };
+  const picky = kubePod("x-picky", { gpus: 1, phase: "Pending" });
+  const spec = { ...(picky["spec"] as JsonObject), ...scheduling };
+  assert.deepEqual(summarize([], [...pods, { ...picky, spec }]).unbound, [
     { podSpec: { nodeSelector: { gpu: "h100" } }, requests: { "nvidia.com/gpu": 4000, pods: 1000 } },
+    { podSpec: { nodeSelector: { gpu: "h100" }, ...scheduling }, requests: { "nvidia.com/gpu": 1000, pods: 1000 } },
   ]);
 });
 
@@ -109,9 +151,12 @@ for (const [name, { node, unschedulable }] of Object.entries(unusable)) {
 }
 
 test("a node keeps its taints and labels", () => {
-  const taints = [{ key: "dedicated", effect: "NoSchedule" }];
+  const taints = [
+    { key: "dedicated", effect: "NoSchedule" },
+    { key: "team", value: "ml", effect: "NoExecute" },
+  ];
   const [node] = summarize([kubeNode("n", { spec: { taints } })], []).nodes;
-  assert.deepEqual(node?.taints, [{ key: "dedicated", value: "", effect: "NoSchedule" }]);
+  assert.deepEqual(node?.taints, [{ key: "dedicated", value: "", effect: "NoSchedule" }, taints[1]]);
   assert.deepEqual(node?.labels, { gpu: "h100" });
 });
 

@@ -329,6 +329,53 @@ const cases: Readonly<Record<string, { readonly from: Partial<PlanSnapshot>; rea
     },
     made: ["a: Draining"],
   },
+  "an older admission keeps the gang out of its own cluster alone": {
+    from: {
+      waiting: [job({ name: "a", roles: gang(1, 4), admissions: [undone({ tokensReleasedMs: 5 })] })],
+      clusters: [cluster("east"), cluster("west")],
+    },
+    made: ["a -> west Worker=1 gpu/h100 #3"],
+  },
+  "of equal shares, the queue that is first by name goes first": {
+    from: {
+      waiting: [
+        job({ name: "a", queue: "zulu", roles: gang(2, 8) }),
+        job({ name: "b", queue: "alpha", roles: gang(2, 8), createTimeMs: 1 }),
+      ],
+      queues: [queue("zulu", { h100: 64 }), queue("alpha", { h100: 64 })],
+    },
+    made: ["b -> east Worker=2 gpu/h100", "a: NoCapacity"],
+  },
+  "a quota of 0 that is not used counts as no share": {
+    from: {
+      waiting: [
+        job({ name: "a", queue: "half", roles: gang(1, 8) }),
+        job({ name: "b", queue: "idle", roles: gang(1, 8) }),
+      ],
+      queues: [queue("half", { a100: 0, h100: 16 }, { used: { "gpu/h100": 8 } }), queue("idle", { h100: 64 })],
+    },
+    made: ["b -> east Worker=1 gpu/h100", "a -> east Worker=1 gpu/h100"],
+  },
+  "a gang without GPUs goes to the cluster with the fewest processors left": {
+    from: {
+      waiting: [job({ name: "a", roles: { Worker: { replicas: 1, cpu: 1 } } })],
+      clusters: [cluster("alpha"), cluster("busy", { nodes: nodes(2, "h100", { free: amounts(8, 32) }) })],
+    },
+    made: ["a -> busy Worker=1"],
+  },
+  "members that need no flavor yet are admitted even if more of it is used than allowed": {
+    from: {
+      waiting: [
+        job({
+          name: "a",
+          roles: { Master: { replicas: 1, cpu: 4 }, Worker: { replicas: 2, gpus: 8 } },
+          minAvailable: 1,
+        }),
+      ],
+      queues: [queue("q", { h100: 8 }, { used: { "gpu/h100": 9 } })],
+    },
+    made: ["a -> east Master=1 Worker=0 gpu/h100"],
+  },
   "clusters that the gang may not use count as none": {
     from: {
       waiting: [job({ name: "a", roles: gang(1, 8) })],
@@ -482,7 +529,7 @@ for (const [name, { from, made }] of Object.entries(cases)) {
 
 test("a refusal for lack of room says how many pods are needed and how many fit", () => {
   const east = cluster("h100-east", { nodes: [...nodes(2, "h100"), ...nodes(2, "h100", { free: amounts(0) })] });
-  const full = cluster("h100-full", { nodes: nodes(4, "h100", { free: amounts(0) }) });
+  const full = cluster("a-full", { nodes: nodes(4, "h100", { free: amounts(0) }) });
   const made = plan(
     snapshot({
       waiting: [job({ name: "a", roles: gang(4, 8) })],
@@ -499,20 +546,75 @@ test("a refusal for lack of room says how many pods are needed and how many fit"
       reason: "NoCapacity",
       message,
       clusters: [
-        { cluster: "h100-east", reason: "NoCapacity", message, flavor: "gpu/h100", need: 4, have: 2 },
         {
-          cluster: "h100-full",
+          cluster: "a-full",
           reason: "NoCapacity",
-          message: message.replace("2 fit now on h100-east", "0 fit now on h100-full"),
+          message: message.replace("2 fit now on h100-east", "0 fit now on a-full"),
           flavor: "gpu/h100",
           need: 4,
           have: 0,
         },
+        { cluster: "h100-east", reason: "NoCapacity", message, flavor: "gpu/h100", need: 4, have: 2 },
       ],
       quotas: [],
       retryAtMs: null,
     },
   ]);
+});
+
+test("a gang that no cluster can take is told why for each", () => {
+  const clusters = [
+    cluster("a", { cordoned: true }),
+    cluster("b", { reachable: false }),
+    cluster("c", { capacity: null }),
+    cluster("d", { flavors: [{ ...flavor("h100"), resource: "other" }] }),
+    cluster("e", { labels: { region: "us" } }),
+    cluster("f"),
+  ];
+  const one = job({
+    name: "a",
+    roles: gang(1, 8),
+    clusters: ["a", "b", "c", "d", "e"],
+    clusterSelector: { region: "eu" },
+  });
+  const labelled = clusters.map((each) => ({ ...each, labels: { region: "eu", ...each.labels } }));
+  const queues = [queue("q", { h100: 9 })];
+  const [refusal] = plan(snapshot({ waiting: [one], clusters: labelled, queues }), AT).refusals;
+  const found = refusal?.clusters.map(({ cluster: name, reason, flavor: lacks }) => [name, reason, lacks]);
+  assert.deepEqual(found, [
+    ["a", "Cordoned", null],
+    ["b", "Unreachable", null],
+    ["c", "CapacityUnknown", null],
+    ["e", "NotSelected", null],
+    ["f", "NotSelected", null],
+    ["d", "NoSuchFlavor", "gpu/h100"],
+  ]);
+  assert.equal(
+    refusal?.message,
+    "no cluster can be used: a: it is cordoned; b: it cannot be reached; c: its capacity has not been observed yet; " +
+      "e: it has no label region=eu; f: the job asks for a, b, c, d, e; d: it has no gpu/h100",
+  );
+  const [alone] = plan(snapshot({ waiting: [one], clusters: [], queues }), AT).refusals;
+  assert.deepEqual([alone?.reason, alone?.message], ["NoCluster", "there is no cluster"]);
+});
+
+test("a gang that waits for its own pods to leave a cluster names that cluster", () => {
+  const one = job({ name: "a", roles: gang(1, 8), admissions: [undone({ tokensReleasedMs: 5 })] });
+  const [refusal] = plan(snapshot({ waiting: [one] }), AT).refusals;
+  assert.equal(refusal?.message, "east: admission 2 of this job has not left it yet");
+});
+
+test("a job that may reuse an earlier result is told which one it waits for", () => {
+  const one = job({ name: "a", roles: gang(1, 8) });
+  const spec = { ...one.spec, runPolicy: { ...one.spec.runPolicy, cacheKey: "k" } };
+  const words = (waiting: Job["status"]["waiting"]) =>
+    plan(snapshot({ waiting: [{ ...one, spec, status: { ...one.status, waiting } }] }), AT).refusals[0]?.message;
+  assert.equal(words({ reason: "WaitingForCache", message: "waits for ml/b", sinceMs: 1 }), "waits for ml/b");
+  assert.equal(
+    words({ reason: "Suspended", message: "it is suspended", sinceMs: 1 }),
+    "earlier results are looked for",
+  );
+  assert.equal(words(null), "earlier results are looked for");
 });
 
 test("a refusal for lack of quota names the holders, largest first", () => {
@@ -539,11 +641,12 @@ test("a plan says when time alone may change it", () => {
   const waiting = [5, 3].map((ms) =>
     job({ name: `in-${ms}`, roles: gang(1, 8), backoff: { undone: 1, notBeforeMs: NOW + ms, lastCluster: "east" } }),
   );
-  const made = plan(snapshot({ waiting }), AT);
+  const large = job({ name: "large", roles: gang(9, 8), createTimeMs: 1 });
+  const made = plan(snapshot({ waiting: [...waiting, large] }), AT);
   assert.equal(made.replanAtMs, NOW + 3);
   assert.deepEqual(
     made.refusals.map((refusal) => refusal.retryAtMs),
-    [NOW + 3, NOW + 5],
+    [NOW + 3, NOW + 5, null],
   );
   assert.match(made.refusals[0]?.message ?? "", /admission to east was undone.* 1970-01-01T00:16:40\.003Z/);
 });
@@ -562,6 +665,15 @@ test("a planned admission has every field of its record", () => {
     nodeLabels: { gpu: "h100" },
     allocations: [{ pool: "gpu/h100", amount: 8, project: "research", namespace: "ml", queue: "q" }],
   });
+});
+
+test("each admission to a cluster expects that the one before it has raised the counter", () => {
+  const waiting = ["a", "b", "c"].map((name) => job({ name, roles: gang(1, 2) }));
+  const made = plan(snapshot({ waiting }), AT);
+  assert.deepEqual(
+    made.admissions.map(({ admissionCounter }) => admissionCounter),
+    [7, 8, 9],
+  );
 });
 
 test("growth is charged only for the members that it adds", () => {
@@ -597,7 +709,7 @@ test("two flavored resources get a flavor each, and both demand their nodes", ()
   });
   const q = queue("q", { h100: 8 });
   const queues = [{ ...q, quotas: [...q.quotas, { flavor: "rdma/ib", resource: "rdma/hca", nominal: 8 }] }];
-  const clusters = [cluster("east", { nodes: all, flavors: [flavor("h100"), ib] })];
+  const clusters = [cluster("east", { nodes: all, flavors: [ib, flavor("h100")] })];
   const [planned] = plan(snapshot({ waiting: [both], queues, clusters }), AT).admissions;
   assert.deepEqual(planned?.nodeLabels, labels);
   assert.deepEqual(

@@ -40,6 +40,29 @@ test("a small gang is placed by search if no group can go first", () => {
   assert.equal(placed(roles, nodes), 3);
 });
 
+test("a gang is placed by search up to a number of pods only, since the time for it grows with them", () => {
+  const others = (replicas: number) => ({ replicas, cpu: 1, pod: { nodeSelector: { zone: "b" } } });
+  const roles = { Worker: { replicas: 2, gpus: 1, cpu: 1 }, Master: { replicas: 1, gpus: 2 } };
+  const nodes = [
+    node("x", "h100", { free: amounts(2, 4) }),
+    node("y", "h100", { free: amounts(2, 1) }),
+    node("z", "h100", { labels: { gpu: "h100", zone: "b" }, free: amounts(0, 64) }),
+  ];
+  assert.equal(placed({ ...roles, PS: others(13) }, nodes), 16);
+  assert.ok(placed({ ...roles, PS: others(14) }, nodes) < 17);
+});
+
+test("a search ends even if nearly every way has to be tried", () => {
+  // The pods take 10 of the 1,005 processors less than there are, but an odd one stays on each of the five nodes.
+  const sizes = Array.from({ length: 15 }, (_, at) => 2 * (27 + at));
+  const rest = 1000 - sizes.reduce((sum, cpu) => sum + cpu, 0);
+  const roles = Object.fromEntries(
+    sizes.map((cpu, at) => [`R${at}`, { replicas: 1, cpu: at < 14 ? cpu : cpu + rest }]),
+  );
+  const nodes = [1, 2, 3, 4, 5].map((at) => node(`n${at}`, "h100", { free: amounts(0, 199) }));
+  assert.ok(placed(roles, nodes) < 15);
+});
+
 const GPU = "nvidia.com/gpu";
 
 /** So many nodes that are alike, with so much free. */
@@ -103,6 +126,16 @@ const tightest: Record<string, { shapes: readonly Shape[]; requests: Resources; 
     requests: { cpu: 4, [GPU]: 1 },
     order: ["b", "a"],
   },
+  "nodes whose other resources would stay idle no later": {
+    shapes: [shape("a", { cpu: 5, memory: 9 }), shape("b", { cpu: 9, memory: 1 })],
+    requests: { cpu: 4 },
+    order: ["a", "b"],
+  },
+  "nodes with devices last if they request none of them": {
+    shapes: [shape("a", { cpu: 5, [GPU]: 8 }), shape("b", { cpu: 9, [GPU]: 0 })],
+    requests: { cpu: 4, [GPU]: 0 },
+    order: ["b", "a"],
+  },
   "only nodes that have room": {
     shapes: [shape("a", { cpu: 3 }), shape("b", { cpu: 4 })],
     requests: { cpu: 4 },
@@ -138,8 +171,8 @@ test("groups are ordered by devices, then processors, then memory, then others, 
   const ordered = [
     group({ [GPU]: 2, cpu: 1 }),
     group({ [GPU]: 1, cpu: 9 }),
-    group({ cpu: 8, memory: 1 }),
-    group({ cpu: 7, memory: 9 }),
+    group({ memory: 1, cpu: 8 }),
+    group({ memory: 9, cpu: 7 }),
     group({ cpu: 7, memory: 8, "ephemeral-storage": 1 }),
     group({ cpu: 7, memory: 7, "ephemeral-storage": 9 }, { role: "A" }),
     group({ cpu: 7, memory: 7, "ephemeral-storage": 9 }, { role: "B" }),
@@ -150,8 +183,8 @@ test("groups are ordered by devices, then processors, then memory, then others, 
 test("nodes are as full as the part of their resource that is in use", () => {
   const of = { resource: GPU, nodeLabels: { gpu: "h100" } };
   const shapes = [
-    shape("a", { [GPU]: 8 }, { count: 1 }),
-    shape("b", { [GPU]: 0 }, { count: 3 }),
+    shape("a", { [GPU]: 8 }, { count: 2 }),
+    shape("b", { [GPU]: 0 }, { count: 6 }),
     shape("c", { [GPU]: 8 }, { count: 9, gpu: "a100" }),
   ];
   assert.equal(fullness(shapes, of), 0.75);

@@ -1,14 +1,24 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { flavorChoices } from "../../src/core/plan/flavors.ts";
 import { plan } from "../../src/core/plan/plan.ts";
 import type { Plan } from "../../src/core/plan/plan-types.ts";
-import { AT, cluster, job, nodes, pool, queue, snapshot } from "./plan-world.ts";
+import { QuotaBook } from "../../src/core/plan/quota-book.ts";
+import { AT, admission, cluster, job, nodes, pool, queue, snapshot } from "./plan-world.ts";
 
 const POOL = "gpu/h100";
 
 /** A gang of some pods with 8 GPUs each. */
 const gang = (name: string, replicas: number, parts: Partial<Parameters<typeof job>[0]> = {}) =>
   job({ name, roles: { Worker: { replicas, gpus: 8 } }, ...parts });
+
+const HOLDERS = "(held by caller two, caller one, ml/c, ml/d, ml/draining)";
+const RESOURCES = ["nvidia.com/gpu", "rdma/hca"];
+const FLAVORS = { "nvidia.com/gpu": POOL };
+
+/** An admission that was undone in another cluster. Null: pods of it may still run. */
+const left = (tokensReleasedMs: number | null) =>
+  admission({ cluster: "west", state: "undone", members: { Worker: 1 }, flavors: FLAVORS, tokensReleasedMs });
 
 const shared = { parent: "all", strategy: "BEST_EFFORT_FIFO" } as const;
 
@@ -110,6 +120,112 @@ const cases: Record<string, { from: Parameters<typeof snapshot>[0]; made: readon
       "uid-queue: AboveQuota: needs 16 of gpu/h100; queue small may use 8 at most",
     ],
   },
+  "a gang that would take the room of the one in the waiting line is refused by the pool alone": {
+    from: {
+      waiting: [gang("first", 2), gang("next", 1, { createTimeMs: 1 }), gang("low", 1, { priority: -1 })],
+      queues: [queue("q", { h100: 20 })],
+      pools: [pool(POOL, { quota: 28 })],
+      sums: [{ scope: { kind: "pool", pool: POOL }, used: 20 }],
+    },
+    made: [
+      "uid-first is in the waiting line",
+      "uid-first: QuotaExhausted: needs 16 of gpu/h100; pool gpu/h100 uses 20 of 28; " +
+        "it is in the waiting line of gpu/h100",
+      "uid-next: Reserved: needs 8 of gpu/h100; pool gpu/h100 uses 20 of 28, and keeps 16 for ml/first",
+      "uid-low: Reserved: needs 8 of gpu/h100; pool gpu/h100 uses 20 of 28, and keeps 16 for ml/first",
+    ],
+  },
+  "a gang for which all of one flavor is kept and another is exhausted lacks quota": {
+    from: {
+      waiting: [gang("first", 2, { gpuModels: ["h100"] }), gang("next", 1, { createTimeMs: 1 })],
+      queues: [queue("q", { h100: 99, a100: 9 }, { used: { "gpu/a100": 8 } })],
+      pools: [pool(POOL, { quota: 28 }), pool("gpu/a100")],
+      sums: [
+        { scope: { kind: "pool", pool: POOL }, used: 20 },
+        { scope: { kind: "queue", pool: "gpu/a100", queue: "q" }, used: 8 },
+      ],
+    },
+    made: [
+      "uid-first is in the waiting line",
+      "uid-first: QuotaExhausted: needs 16 of gpu/h100; pool gpu/h100 uses 20 of 28; " +
+        "it is in the waiting line of gpu/h100",
+      "uid-next: QuotaExhausted: needs 8 of gpu/h100; pool gpu/h100 uses 20 of 28, and keeps 16 for ml/first; " +
+        "needs 8 of gpu/a100; queue q uses 8 of 9",
+    ],
+  },
+  "a gang that needs exactly the whole limit may still get it": {
+    from: { waiting: [gang("a", 2)], queues: [queue("q", { h100: 16 }, { used: { [POOL]: 8 } })] },
+    made: ["uid-a: QuotaExhausted: needs 16 of gpu/h100; queue q uses 8 of 16"],
+  },
+  "a queue above counts only the part of a request that the queue's own guarantee does not cover": {
+    from: { waiting: [gang("a", 4, { queue: "left" })], queues: tree({ left: { lendingLimit: 0 }, used: 16 }) },
+    made: ["uid-a: QuotaExhausted: needs 16 of gpu/h100; queue all uses 16 of 24"],
+  },
+  "a gang is refused only by quotas of what it requests": {
+    from: {
+      waiting: [gang("a", 1)],
+      queues: [
+        {
+          ...queue("q", {}),
+          quotas: [POOL, "rdma/ib"].map((name, at) => ({ flavor: name, resource: RESOURCES[at] ?? "", nominal: 4 })),
+        },
+      ],
+      pools: [pool(POOL), pool("rdma/ib")],
+    },
+    made: ["uid-a: AboveQuota: needs 8 of gpu/h100; queue q may use 4 at most"],
+  },
+  "a gang that names a model is told that the queue has no quota for that model": {
+    from: {
+      waiting: [gang("a", 1, { gpuModels: ["b200"] }), gang("b", 1, { queue: "none" })],
+      queues: [queue("q", { h100: 8 }), queue("none", {})],
+    },
+    made: [
+      "uid-a: NoQuota: queue q has no quota for b200",
+      "uid-b: NoQuota: queue none has no quota for nvidia.com/gpu",
+    ],
+  },
+  "holders are named with all that they hold, largest first, then by name, at most five": {
+    from: {
+      waiting: [
+        gang("z", 1, { createTimeMs: 9 }),
+        gang("draining", 1, { admissions: [left(null)] }),
+        gang("gone", 1, { admissions: [left(5)] }),
+      ],
+      admitted: ["e", "d", "c"].map((name) =>
+        gang(name, 1, { admissions: [admission({ cluster: "west", members: { Worker: 1 }, flavors: FLAVORS })] }),
+      ),
+      queues: [queue("q", { h100: 8 }, { used: { [POOL]: 8 } })],
+      callers: [1, 8, 8].map((amount, at) => ({
+        caller: at === 1 ? "one" : "two",
+        pool: POOL,
+        project: "p",
+        namespace: "n",
+        queue: "q",
+        amount,
+      })),
+    },
+    made: ["z", "gone"]
+      .map((name) => `uid-${name}: QuotaExhausted: needs 8 of gpu/h100; queue q uses 8 of 8 ${HOLDERS}`)
+      .concat("uid-draining: Draining: pods of its admission 1 still run on west"),
+  },
+  "holders include the gangs that the plan itself admits": {
+    from: {
+      waiting: [gang("a", 9), gang("b", 1, { createTimeMs: 1 }), gang("c", 2, { createTimeMs: 2 })],
+      admitted: [
+        gang("host", 0, {
+          roles: { Master: { replicas: 1 }, Worker: { replicas: 1, gpus: 8 } },
+          admissions: [admission({ cluster: "west", members: { Master: 1, Worker: 0 }, flavors: FLAVORS })],
+        }),
+      ],
+      queues: [queue("q", { h100: 20 }, { used: { [POOL]: 1 } })],
+      callers: [{ caller: "one", pool: POOL, project: "p", namespace: "n", queue: "q", amount: 1 }],
+    },
+    made: [
+      "uid-b admitted with 1",
+      "uid-a: AboveQuota: needs 72 of gpu/h100; queue q may use 20 at most",
+      "uid-c: QuotaExhausted: needs 16 of gpu/h100; queue q uses 9 of 20 (held by ml/b, caller one)",
+    ],
+  },
   "a gang that accepts fewer members is admitted with them and does not wait in the line": {
     from: {
       waiting: [gang("a", 2, { minAvailable: 1 })],
@@ -124,3 +240,46 @@ const cases: Record<string, { from: Parameters<typeof snapshot>[0]; made: readon
 for (const [name, { from, made }] of Object.entries(cases)) {
   test(name, () => assert.deepEqual([...short(plan(snapshot(from), AT))].sort(), [...made].sort()));
 }
+
+test("the gang in the waiting line has the admission that it would get", () => {
+  const from = snapshot({
+    waiting: [gang("a", 1, { priority: 3, createTimeMs: 4 })],
+    queues: [queue("q", { h100: 99 })],
+    pools: [pool(POOL, { quota: 7 + 8 })],
+    sums: [{ scope: { kind: "pool", pool: POOL }, used: 8 }],
+  });
+  const planned = {
+    kind: "admit",
+    jobUid: "uid-a",
+    jobVersion: 3,
+    admission: 1,
+    cluster: "east",
+    admissionCounter: 7,
+    members: { Worker: 1 },
+    flavors: FLAVORS,
+    nodeLabels: { gpu: "h100" },
+    allocations: [{ pool: POOL, amount: 8, project: "research", namespace: "ml", queue: "q" }],
+  };
+  assert.deepEqual(plan(from, AT).inLine, { planned, priority: 3, sinceMs: 4, after: 0 });
+});
+
+test("a resource without a quota is a refusal of its own", () => {
+  const [refusal] = plan(snapshot({ waiting: [gang("a", 1)], queues: [queue("q", {})] }), AT).refusals;
+  const scope = { kind: "queue", pool: "nvidia.com/gpu", queue: "q" };
+  const amounts = { need: 8, used: 0, limit: 0, reserved: 0 };
+  assert.deepEqual(refusal?.quotas, [
+    { queue: "q", flavor: "nvidia.com/gpu", scope, reason: "NoQuota", ...amounts, heldBy: [] },
+  ]);
+});
+
+test("of very many combinations of flavors, a bounded number is tried", () => {
+  const resources = ["x/a", "x/b", "x/c"];
+  const names = resources.flatMap((resource) =>
+    [1, 2, 3, 4, 5].map((at) => ({ flavor: `${resource}-${at}`, resource })),
+  );
+  const limits = queue("q", {}, { quotas: names.map((each) => ({ ...each, nominal: 99 })) });
+  const book = new QuotaBook(snapshot({ queues: [limits], pools: names.map(({ flavor }) => pool(flavor)) }));
+  const amounts = Object.fromEntries(resources.map((resource) => [resource, 1]));
+  const { choices, inLine } = flavorChoices(gang("a", 1), limits, { amounts, book });
+  assert.deepEqual([choices.length, inLine.length], [64, 64]);
+});

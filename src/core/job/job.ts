@@ -37,14 +37,29 @@ export function currentAdmission(job: Job): Admission | null {
   return last !== undefined && last.state !== "undone" ? last : null;
 }
 
+/** The admission under which the job's pods run now. Null: it has none. */
+export function liveAdmission({ admissions }: Pick<Job, "admissions">): Admission | null {
+  return admissions.find(({ state }) => state === "live") ?? null;
+}
+
 /** True for an undone admission without objects and tokens: the record drops it. */
 export function isHistory(admission: Admission): boolean {
   return admission.state === "undone" && admission.tokensReleasedMs !== null && admission.goneMs !== null;
 }
 
+/** The first ended or undone admission whose pods may still hold its tokens. Null: there is none. */
+export function drainingAdmission({ admissions }: Pick<Job, "admissions">): Admission | null {
+  return admissions.find(({ state, tokensReleasedMs }) => state !== "live" && tokensReleasedMs === null) ?? null;
+}
+
 /** True while pods of an ended or undone admission may still hold its tokens. */
 export function isDraining(job: Job): boolean {
-  return job.admissions.some((admission) => admission.state !== "live" && admission.tokensReleasedMs === null);
+  return drainingAdmission(job) !== null;
+}
+
+/** True while a job that has not ended must have no pods. */
+export function isSuspended({ spec }: Job): boolean {
+  return spec.runPolicy.suspend === true;
 }
 
 /**

@@ -3,7 +3,7 @@
  * not resubmit a job to change it.
  */
 import { canonicalJson } from "../../runtime/json.ts";
-import type { Job } from "../job/job.ts";
+import { type Job, liveAdmission } from "../job/job.ts";
 import { rolesOf } from "../job/roles.ts";
 import type { FieldError, SentSpec } from "../job/sent.ts";
 import { type JobSpec, type ReplicaSpec, totalReplicas } from "../job/spec.ts";
@@ -57,14 +57,10 @@ export function changeJob(job: Job, kind: Kind, wanted: WantedChange, nowMs: num
   const labels = wanted.labels ?? job.labels;
   const changes = describe(job, spec, labels);
   if (changes === "") return { kind: "unchanged", job };
-  const resized = isAdmitted(job) && resizedRoles(job.spec, spec).length > 0;
+  const resized = liveAdmission(job) !== null && resizedRoles(job.spec, spec).length > 0;
   const status = resized ? { ...job.status, resizedMs: nowMs } : job.status;
   const event = { type: "Normal", reason: `${job.spec.kind}Updated`, message: `Changed: ${changes}.` } as const;
   return { kind: "changed", job: { ...job, spec, labels, status, version: job.version + 1 }, event };
-}
-
-function isAdmitted(job: Job): boolean {
-  return job.admissions.some(({ state }) => state === "live");
 }
 
 function wrongRoles(job: Job, kind: Kind, { replicas = {} }: WantedChange): readonly FieldError[] {
@@ -108,7 +104,7 @@ function changedSpec(job: Job, kind: Kind, wanted: WantedChange): JobSpec {
 function minimumOf(job: Job, resized: JobSpec): number {
   const { minAvailable } = job.spec.runPolicy.schedulingPolicy;
   const total = totalReplicas(resized);
-  const all = minAvailable === totalReplicas(job.spec) && !isAdmitted(job);
+  const all = minAvailable === totalReplicas(job.spec) && liveAdmission(job) === null;
   return all ? total : Math.min(minAvailable, total);
 }
 
@@ -143,14 +139,14 @@ function resizedRoles(before: JobSpec, after: JobSpec): readonly string[] {
  * there is none.
  */
 function fixedRole(job: Job, kind: Kind, spec: JobSpec): string | null {
-  if (!isAdmitted(job)) return null;
+  if (liveAdmission(job) === null) return null;
   const elastic = (kind.elasticRoles?.(job.spec) ?? []).map(({ name }) => name);
   return resizedRoles(job.spec, spec).find((role) => !elastic.includes(role)) ?? null;
 }
 
 /** Errors for numbers of replicas outside the elastic bounds of an admitted gang. */
 function beyondBounds(job: Job, kind: Kind, spec: JobSpec): readonly FieldError[] {
-  if (!isAdmitted(job)) return [];
+  if (liveAdmission(job) === null) return [];
   const resized = resizedRoles(job.spec, spec);
   return (kind.elasticRoles?.(job.spec) ?? []).flatMap(({ name, min, max }) => {
     const count = spec.replicaSpecs[name]?.replicas ?? 0;

@@ -4,7 +4,7 @@
  */
 
 import { specNow } from "../job/interruptible.ts";
-import { awaitsResult, type Job } from "../job/job.ts";
+import { awaitsResult, drainingAdmission, isSuspended, type Job } from "../job/job.ts";
 import { firstMembers, memberCount } from "../job/roles.ts";
 import { isService } from "../kinds/kind.ts";
 import { chooseCluster, refuseCluster } from "./choose-cluster.ts";
@@ -54,7 +54,7 @@ export function admitGang(job: Job, state: PlanState): PlannedAdmission | Refuse
 
 /** Refuses a gang that waits for something which no other gang could take from it; null if it does not. */
 function refuseForOwnReason(job: Job, nowMs: number): Refusal | null {
-  if (job.spec.runPolicy.suspend === true) {
+  if (isSuspended(job)) {
     return refuse(job, { reason: "Suspended", message: "it is suspended" });
   }
   if (awaitsResult(job)) {
@@ -68,8 +68,8 @@ function refuseForOwnReason(job: Job, nowMs: number): Refusal | null {
     const message = `its admission to ${backoff.lastCluster} was undone; it may be admitted again at ${until}`;
     return refuse(job, { reason: "Backoff", message, retryAtMs: backoff.notBeforeMs });
   }
-  const draining = job.admissions.find((old) => old.state !== "live" && old.tokensReleasedMs === null);
-  if (draining !== undefined) {
+  const draining = drainingAdmission(job);
+  if (draining !== null) {
     const message = `pods of its admission ${draining.number} still run on ${draining.cluster ?? "its service"}`;
     return refuse(job, { reason: "Draining", message });
   }

@@ -1,6 +1,6 @@
 import { admitted } from "../job/admitted.ts";
 import type { JobEvent } from "../job/event.ts";
-import { isDraining, type Job } from "../job/job.ts";
+import { isDraining, isSuspended, type Job } from "../job/job.ts";
 import { memberCount } from "../job/roles.ts";
 import type { Admission } from "../job/status.ts";
 import type { PlannedAdmission, Refusal } from "./plan-types.ts";
@@ -21,7 +21,7 @@ export function applyAdmission(
 }
 
 function admit(job: Job, planned: PlannedAdmission, nowMs: number) {
-  if (job.status.phase !== "WAITING" || job.spec.runPolicy.suspend === true || isDraining(job)) return null;
+  if (job.status.phase !== "WAITING" || isSuspended(job) || isDraining(job)) return null;
   const admission: Admission = {
     number: planned.admission,
     cluster: planned.cluster,

@@ -98,7 +98,7 @@ function tryRoom(room: Room, groups: readonly MemberGroup[], choice: FlavorChoic
       have: 0,
     };
   }
-  const now = placeAll(room.shapes ?? [], groups, labels.nodeLabels);
+  const now = placeAll(room.shapes, groups, labels.nodeLabels);
   if (now.placed === need) return { room, left: now.left, nodeLabels: labels.nodeLabels };
   const words = describeNeed(groups, choice);
   const ever = placeAll(room.empty, groups, labels.nodeLabels);

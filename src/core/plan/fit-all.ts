@@ -20,7 +20,7 @@ export function placeAll(shapes: readonly Shape[], gang: readonly MemberGroup[],
   const groups = mergeAlike(gang).sort(compareDemand);
   const need = podCount(groups);
   const first = place(shapes, groups, nodeLabels);
-  if (first.placed === need || groups.length < 2) return first;
+  if (first.placed === need) return first;
   if (groups.some((group) => place(shapes, [group], nodeLabels).placed < group.count)) return first;
   for (const leader of groups.slice(1, 1 + LEADERS_MAX)) {
     const lead = place(shapes, [leader], nodeLabels);

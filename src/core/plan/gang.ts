@@ -19,9 +19,8 @@ export type MemberCounts = Readonly<Record<string, number>>;
 export function memberGroups(spec: JobSpec, members: MemberCounts): readonly MemberGroup[] {
   return rolesOf(spec).flatMap((role) => {
     const count = members[role] ?? 0;
-    const replica = spec.replicaSpecs[role];
-    if (replica === undefined || count <= 0) return [];
-    const podSpec = objectAt(replica.template, "spec");
+    if (count <= 0) return [];
+    const podSpec = objectAt(spec.replicaSpecs[role]?.template, "spec");
     return [{ role, podSpec, requests: podRequests(podSpec), count }];
   });
 }

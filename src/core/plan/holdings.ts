@@ -1,3 +1,4 @@
+import { compareText } from "../../runtime/compare-text.ts";
 import type { Job } from "../job/job.ts";
 import type { Scope } from "../quota/counters.ts";
 import { type ChargedAllocation, scopesToRead } from "../quota/decide.ts";
@@ -44,7 +45,7 @@ export class Holdings {
     for (const { holder, amount } of this.#byScope.get(key) ?? []) {
       sums.set(holder, (sums.get(holder) ?? 0) + amount);
     }
-    const largestFirst = [...sums].sort(([a, mine], [b, theirs]) => theirs - mine || (a < b ? -1 : 1));
+    const largestFirst = [...sums].sort(([a, mine], [b, theirs]) => theirs - mine || compareText(a, b));
     const names = largestFirst.slice(0, HOLDERS_SHOWN).map(([holder]) => holder);
     this.#largest.set(key, names);
     return names;

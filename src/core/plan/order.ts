@@ -1,6 +1,7 @@
+import { compareText } from "../../runtime/compare-text.ts";
 import type { Job } from "../job/job.ts";
 import type { Registry } from "../kinds/registry.ts";
-import { isElastic, mayGrow } from "./grow-gang.ts";
+import { type GrowingGang, growingGang, isElastic } from "./grow-gang.ts";
 import { queueOf } from "./quota-book.ts";
 import type { PlanSnapshot } from "./snapshot.ts";
 
@@ -10,10 +11,10 @@ export type QueuedGangs = {
   readonly name: string;
   readonly strict: boolean;
   /** Gangs that run with fewer members than their jobs have. */
-  readonly growing: Job[];
+  readonly growing: GrowingGang[];
   readonly waiting: Job[];
   /** Elastic gangs, which grow once no other gang of the queue can be admitted. */
-  readonly stretching: Job[];
+  readonly stretching: GrowingGang[];
 };
 
 /** One list for each queue that has gangs, by the queue's name. In it: higher priority first, then age, then uid. */
@@ -32,14 +33,16 @@ export function queuedGangs(snapshot: PlanSnapshot, kinds: Registry): readonly Q
     queues.set(name, gangs);
     return gangs;
   };
-  for (const job of [...snapshot.admitted].filter(mayGrow).sort(compareJobs)) {
+  for (const job of [...snapshot.admitted].sort(compareJobs)) {
+    const gang = growingGang(job);
+    if (gang === null) continue;
     const gangs = gangsOf(job);
-    (isElastic(job, kinds) ? gangs.stretching : gangs.growing).push(job);
+    (isElastic(job, kinds) ? gangs.stretching : gangs.growing).push(gang);
   }
   for (const job of [...snapshot.waiting].sort(compareJobs)) gangsOf(job).waiting.push(job);
-  return [...queues.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+  return [...queues.values()].sort((a, b) => compareText(a.name, b.name));
 }
 
 function compareJobs(a: Job, b: Job): number {
-  return b.spec.priority - a.spec.priority || a.createTimeMs - b.createTimeMs || (a.uid < b.uid ? -1 : 1);
+  return b.spec.priority - a.spec.priority || a.createTimeMs - b.createTimeMs || compareText(a.uid, b.uid);
 }

@@ -55,7 +55,7 @@ export function plan(
     refusals.push(decided.refusal, ...refuseBehind(job, decided.refusal, queue));
   }
   // 7. Elastic gangs grow into the room that is left, except those of a strict queue whose head was refused.
-  const stretched = queues.flatMap(({ stretching }) => stretching.flatMap((job) => growGang(job, state) ?? []));
+  const stretched = queues.flatMap(({ stretching }) => stretching.flatMap((gang) => growGang(gang, state) ?? []));
   admissions.push(...stretched);
   return { admissions, inLine, refusals, replanAtMs: earliest(refusals) };
 }

@@ -21,8 +21,8 @@ export class QuotaBook {
   readonly #queues: ReadonlyMap<string, PlanQueue>;
   readonly #grants: GrantBook;
   readonly #holdings: Holdings;
-  /** The use by allocations that name a queue themselves, by queue and pool. */
-  readonly #own = new Map<string, number>();
+  /** The use by allocations that name a scope themselves. */
+  readonly #own: Map<string, number>;
   #reserved: Reservation | null = null;
 
   constructor(snapshot: PlanSnapshot) {
@@ -30,7 +30,7 @@ export class QuotaBook {
     const queues = queueLimitsOf(snapshot.queues.map(treeQueue));
     this.#grants = new GrantBook({ pools: snapshot.pools, queues }, snapshot.sums);
     this.#holdings = new Holdings(snapshot, this.#grants.limits);
-    for (const { scope, used } of snapshot.sums) if (scope.kind === "queue") this.#own.set(scopeKey(scope), used);
+    this.#own = new Map(snapshot.sums.map(({ scope, used }) => [scopeKey(scope), used]));
   }
 
   queue(name: string): PlanQueue | undefined {
@@ -54,7 +54,6 @@ export class QuotaBook {
   }
 
   charge(job: Job, pool: string, amount: number): void {
-    if (amount === 0) return;
     const allocation = allocationOf(job, pool, amount);
     this.#grants.charge(allocation);
     const key = scopeKey({ kind: "queue", pool, queue: allocation.queue });

@@ -100,9 +100,8 @@ function clusterReason(clusters: readonly ClusterRefusal[]): { reason: string; m
   return { reason: "NoCluster", message: `no cluster can be used: ${each.join("; ")}` };
 }
 
-/** The message of the cluster that has room for most of the gang. */
+/** The message of the cluster that has room for most of the gang, of at least one cluster. */
 function clusterWords(found: readonly ClusterRefusal[]): string {
-  const [nearest] = [...found].sort((a, b) => b.have - a.have);
-  if (nearest === undefined) return "";
+  const nearest = found.reduce((most, one) => (one.have > most.have ? one : most));
   return nearest.reason === "Draining" ? `${nearest.cluster}: ${nearest.message}` : nearest.message;
 }

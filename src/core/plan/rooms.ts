@@ -1,19 +1,23 @@
+import { compareText } from "../../runtime/compare-text.ts";
 import { stringMapAt } from "../../runtime/json.ts";
 import { specNow } from "../job/interruptible.ts";
 import type { Job } from "../job/job.ts";
-import { currentAdmission } from "../job/job.ts";
+import { liveAdmission } from "../job/job.ts";
 import { carries, type NodeLabels, place } from "./fit.ts";
 import { mergeAlike, placeAll } from "./fit-all.ts";
 import { allMembers, type MemberGroup, memberGroups } from "./gang.ts";
 import type { ClusterRefusal } from "./plan-types.ts";
 import { emptied, type SelectorKeys, type Shape, selectorKeys, shapesOf } from "./shapes.ts";
-import type { BoundMember, ClusterCapacity, PlanCluster, PlanSnapshot } from "./snapshot.ts";
+import type { BoundMember, ClusterCapacity, PlanCluster, PlanSnapshot, UnboundPod } from "./snapshot.ts";
+
+/** Of a cluster whose capacity was never recorded. No gang is admitted to it. */
+const UNKNOWN: ClusterCapacity = { nodes: [], seen: [], unbound: [] };
 
 /** A cluster while a plan is made: the room that is left on its nodes, and how often the plan has used it. */
 export type Room = {
   readonly cluster: PlanCluster;
-  /** Null: its capacity is not known yet. */
-  readonly shapes: readonly Shape[] | null;
+  /** Empty also while its capacity is not known. */
+  readonly shapes: readonly Shape[];
   /** The nodes as if nothing ran on them. */
   readonly empty: readonly Shape[];
   /** How many admissions this plan has made in the cluster so far. */
@@ -25,7 +29,7 @@ export type Room = {
 /** The clusters by name, without the room of pods that no node shows yet but that will take it. */
 export function openRooms(snapshot: PlanSnapshot): ReadonlyMap<string, Room> {
   const keys = keysInPlay(snapshot);
-  const clusters = [...snapshot.clusters].sort((a, b) => (a.name < b.name ? -1 : 1));
+  const clusters = [...snapshot.clusters].sort((a, b) => compareText(a.name, b.name));
   return new Map(clusters.map((cluster) => [cluster.name, openRoom(cluster, snapshot.admitted, keys)]));
 }
 
@@ -42,11 +46,11 @@ export function fullness(shapes: readonly Shape[], of: { resource: string; nodeL
 }
 
 function openRoom(cluster: PlanCluster, admitted: readonly Job[], keys: SelectorKeys): Room {
-  if (cluster.capacity === null) return { cluster, shapes: null, empty: [], planned: 0, refused: new Map() };
-  const unseen = admitted.flatMap((job) => unseenGroups(job, cluster));
-  let shapes = placeUnseen(shapesOf(cluster.capacity.nodes, keys), unseen);
-  shapes = place(shapes, unboundGroups(cluster.capacity), {}).left;
-  return { cluster, shapes, empty: shapesOf(emptied(cluster.capacity.nodes), keys), planned: 0, refused: new Map() };
+  const { nodes, seen, unbound } = cluster.capacity ?? UNKNOWN;
+  const unseen = admitted.flatMap((job) => unseenGroups(job, cluster.name, seen));
+  const left = placeUnseen(shapesOf(nodes, keys), unseen);
+  const shapes = place(left, unboundGroups(unbound), {}).left;
+  return { cluster, shapes, empty: shapesOf(emptied(nodes), keys), planned: 0, refused: new Map() };
 }
 
 /**
@@ -60,13 +64,11 @@ function placeUnseen(shapes: readonly Shape[], unseen: readonly MemberGroup[]): 
 }
 
 /** The members of a live admission whose pods no node shows yet. */
-function unseenGroups(job: Job, cluster: PlanCluster): readonly MemberGroup[] {
-  const admission = currentAdmission(job);
-  if (admission === null || admission.state !== "live" || admission.cluster !== cluster.name) return [];
-  const seen = (cluster.capacity?.seen ?? []).filter(
-    (member) => member.jobUid === job.uid && member.admission === admission.number,
-  );
-  const unseen = Object.entries(admission.members).map(([role, count]) => [role, count - countSeen(seen, role, count)]);
+function unseenGroups(job: Job, cluster: string, seen: readonly BoundMember[]): readonly MemberGroup[] {
+  const admission = liveAdmission(job);
+  if (admission?.cluster !== cluster) return [];
+  const own = seen.filter((member) => member.jobUid === job.uid && member.admission === admission.number);
+  const unseen = Object.entries(admission.members).map(([role, count]) => [role, count - countSeen(own, role, count)]);
   return memberGroups(specNow(job), Object.fromEntries(unseen)).map((group) => onNodes(group, admission.nodeLabels));
 }
 
@@ -82,15 +84,15 @@ function countSeen(seen: readonly BoundMember[], role: string, count: number): n
   return new Set(indexes.map((member) => member.index)).size;
 }
 
-function unboundGroups(capacity: ClusterCapacity): readonly MemberGroup[] {
-  return capacity.unbound.map(({ podSpec, requests }, at) => ({ role: `unbound-${at}`, podSpec, requests, count: 1 }));
+function unboundGroups(unbound: readonly UnboundPod[]): readonly MemberGroup[] {
+  return unbound.map(({ podSpec, requests }, at) => ({ role: `unbound-${at}`, podSpec, requests, count: 1 }));
 }
 
 function keysInPlay(snapshot: PlanSnapshot): SelectorKeys {
   const jobs = [...snapshot.waiting, ...snapshot.admitted];
   const podSpecs = [
     ...jobs.flatMap((job) => memberGroups(specNow(job), allMembers(job.spec)).map((group) => group.podSpec)),
-    ...snapshot.clusters.flatMap((cluster) => (cluster.capacity?.unbound ?? []).map((pod) => pod.podSpec)),
+    ...snapshot.clusters.flatMap((cluster) => (cluster.capacity ?? UNKNOWN).unbound.map((pod) => pod.podSpec)),
   ];
   const demanded = [
     ...snapshot.clusters.flatMap((cluster) => cluster.flavors.flatMap((flavor) => Object.keys(flavor.nodeLabels))),

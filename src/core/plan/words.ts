@@ -9,8 +9,8 @@ export function describeNeed(groups: readonly MemberGroup[], choice: FlavorChoic
     const words = describePod(group.requests, choice);
     kinds.set(words, (kinds.get(words) ?? 0) + group.count);
   }
-  const [only] = kinds.keys();
-  if (kinds.size === 1) return pods(podCount(groups)) + (only ?? "");
+  const [first = "", ...more] = kinds.keys();
+  if (more.length === 0) return pods(podCount(groups)) + first;
   const parts = [...kinds].map(([words, count]) => `${count}${words}`);
   return `${pods(podCount(groups))} (${parts.join(", ")})`;
 }

@@ -1,4 +1,4 @@
-import type { Job } from "../job/job.ts";
+import { type Job, liveAdmission } from "../job/job.ts";
 import type { Admission, Failure } from "../job/status.ts";
 import { type Arrangement, arrangeGang } from "./arrange-gang.ts";
 import { changeAdmission, changeCondition, type Draft, type Inputs, reasonOf } from "./decision-draft.ts";
@@ -30,8 +30,8 @@ export function finishJob(draft: Draft, inputs: Inputs, end: End): void {
     attempts: { ...draft.status.attempts, notBeforeMs: {}, restartsSeen: {} },
   };
   draft.events.push({ type: end.phase === "FAILED" ? "Warning" : "Normal", reason, message: end.message });
-  const live = draft.admissions.find((admission) => admission.state === "live");
-  if (live !== undefined)
+  const live = liveAdmission(draft);
+  if (live !== null)
     changeAdmission(draft, stopAdmission(live, { state: "ended", arranged: arrangeGang(inputs, live), nowMs }));
   draft.stopped = true;
   draft.recheckAtMs.push(nowMs);

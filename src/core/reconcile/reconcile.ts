@@ -1,4 +1,4 @@
-import type { Job } from "../job/job.ts";
+import { isSuspended, type Job, liveAdmission } from "../job/job.ts";
 import type { Admission } from "../job/status.ts";
 import { isTerminal } from "../job/status.ts";
 import { isService, type Kind } from "../kinds/kind.ts";
@@ -19,7 +19,7 @@ import { kindFailed } from "./kind-failed.ts";
 import type { Observed } from "./observed.ts";
 import { pluginRunner } from "./plugin-job.ts";
 import { runGang } from "./run-gang.ts";
-import { isSuspended, resume, suspend } from "./suspend.ts";
+import { resume, suspend } from "./suspend.ts";
 
 /**
  * Decides the next step of one job from its record, its observed objects and the time alone. The same inputs give the
@@ -76,14 +76,14 @@ export function sweep(
 
 function advance(draft: Draft, inputs: Inputs, runner: Runner): void {
   const { job } = inputs;
-  const live = job.admissions.find(({ state }) => state === "live");
+  const live = liveAdmission(job);
   if (job.cancel !== null || job.deleteTimeMs !== null) {
     finishJob(draft, inputs, { phase: "CANCELLED", message: cancelMessage(job) });
   } else if (isSuspended(job)) {
     suspend(draft, inputs);
   } else if (job.status.phase === "SUSPENDED") {
     resume(draft, inputs);
-  } else if (live !== undefined) {
+  } else if (live !== null) {
     runner.handle(draft, inputs, live);
   }
 }

@@ -1,5 +1,5 @@
 import { isConditionTrue } from "../job/conditions.ts";
-import type { Job } from "../job/job.ts";
+import { liveAdmission } from "../job/job.ts";
 import type { ReplicaStatus } from "../job/status.ts";
 import { arrangeGang } from "./arrange-gang.ts";
 import {
@@ -13,11 +13,6 @@ import {
 import { stopAdmission } from "./finish-job.ts";
 
 const RUNNING_CONDITIONS = ["QuotaReserved", "Admitted", "PodsReady", "Running", "Restarting"] as const;
-
-/** True while a job that has not ended must have no pods. */
-export function isSuspended(job: Job): boolean {
-  return job.spec.runPolicy.suspend === true;
-}
 
 /**
  * Takes the job out of its queue, or off its cluster. All objects of its live admission are deleted under every
@@ -40,8 +35,8 @@ export function suspend(draft: Draft, inputs: Inputs): void {
     attempts: { ...draft.status.attempts, restartsSeen: {} },
   };
   draft.events.push({ type: "Normal", reason, message });
-  const live = draft.admissions.find(({ state }) => state === "live");
-  if (live === undefined) return;
+  const live = liveAdmission(draft);
+  if (live === null) return;
   changeAdmission(draft, stopAdmission(live, { state: "undone", arranged: arrangeGang(inputs, live), nowMs }));
   draft.stopped = true;
   draft.recheckAtMs.push(nowMs);

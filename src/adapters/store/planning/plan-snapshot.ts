@@ -1,4 +1,4 @@
-import type { Job } from "../../../core/job/job.ts";
+import { liveAdmission } from "../../../core/job/job.ts";
 import type { HeldByCaller, PlanCluster, PlanQueue, PlanSnapshot } from "../../../core/plan/snapshot.ts";
 import type { PoolLimit } from "../../../core/quota/counters.ts";
 import { FLAVOR_QUOTA } from "../admin/queues.ts";
@@ -11,12 +11,12 @@ export function planSnapshot(db: Db): Promise<PlanSnapshot> {
   return readSnapshot(db, async (tx) => {
     const domains = await tx.query<{ epoch: number }>("select epoch from quota_domains where name = 'default'");
     const jobs = (await tx.query<JobRow>(PLANNED_JOBS)).map(jobOf);
-    const waiting = jobs.filter((job) => !isLive(job));
+    const waiting = jobs.filter((job) => liveAdmission(job) === null);
     return {
       quotaEpoch: onlyRow(domains).epoch,
       waiting,
       lastAdmissions: onlyRow(await tx.query<{ numbers: Record<string, number> }>(LAST_ADMISSIONS)).numbers,
-      admitted: jobs.filter(isLive),
+      admitted: jobs.filter((job) => liveAdmission(job) !== null),
       queues: await tx.query<PlanQueue>(PLAN_QUEUES),
       pools: await tx.query<PoolLimit>(PLAN_POOLS),
       sums: (await tx.query<SumKey & { used: number }>(PLAN_SUMS)).map(({ used, ...key }) => {
@@ -26,10 +26,6 @@ export function planSnapshot(db: Db): Promise<PlanSnapshot> {
       clusters: await planClusters(tx),
     };
   });
-}
-
-function isLive(job: Job): boolean {
-  return job.admissions.some((admission) => admission.state === "live");
 }
 
 const PLANNED_JOBS = `
