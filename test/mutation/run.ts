@@ -114,7 +114,7 @@ function missedLines(results: readonly MutantResult[]): readonly string[] {
   return results
     .filter(({ status }) => MISSED.includes(status))
     .map(({ fileName, location, mutatorName, replacement = "", status }) => {
-      const at = `${shortName(fileName)}:${location.start.line + 1}:${location.start.column + 1}`;
+      const at = `${shortName(fileName)}:${location.start.line}:${location.start.column}`;
       const by = status === "NoCoverage" ? "no test runs it" : "no test noticed";
       return `${by}: ${at} ${mutatorName} -> ${replacement.replace(/\s+/g, " ").slice(0, 100)}`;
     })
