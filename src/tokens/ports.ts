@@ -10,12 +10,14 @@ import type {
   PageRequest,
 } from "../core/quota/admin.ts";
 import type { TokenName } from "../core/quota/calls.ts";
-import type { AllocationRef, HeldToken, LedgerRow, Limits, Rest, Scope } from "../core/quota/counters.ts";
+import type { AllocationRef, HeldToken, LedgerRow, Limits, Rest, ScopeSum } from "../core/quota/counters.ts";
 import type {
+  BothSums,
   CommitOutcome,
   LedgerCheck,
   LedgerGrant,
   RaisedEpoch,
+  ReadCounters,
   ReleaseOutcome,
   ReleaseRequest,
   Tombstone,
@@ -72,7 +74,12 @@ export type QuotaLedger = {
   readonly pruneReleases: (nowMs: number) => Promise<number>;
   readonly findLive: (tokens: readonly TokenName[]) => Promise<readonly LedgerRow[]>;
   /** Reads the use of every scope that uses anything, in the form of `Counters.used`. */
-  readonly readUsed: (domain: string) => Promise<readonly { readonly scope: Scope; readonly used: number }[]>;
+  readonly readUsed: (domain: string) => Promise<readonly ScopeSum[]>;
+  /**
+   * Reads the counters while no grant, release or change of limits of the domain can be recorded, and the use that they
+   * must show then. Passes `readCounters` the tokens that the counters may not know as released or reduced yet.
+   */
+  readonly readBoth: (domain: string, readCounters: ReadCounters) => Promise<BothSums | "closed">;
 };
 
 /** The ledger of one domain. In a domain of durability REDIS, the counters answer in its place. */
@@ -93,6 +100,7 @@ export type DomainLedger = {
   readonly pruneReleases: () => ReturnType<QuotaLedger["pruneReleases"]>;
   readonly findLive: QuotaLedger["findLive"];
   readonly readUsed: () => ReturnType<QuotaLedger["readUsed"]>;
+  readonly readBoth: (readCounters: ReadCounters) => ReturnType<QuotaLedger["readBoth"]>;
 };
 
 /** The rest of the store beside the ledger: pools, listings and the audit log. */

@@ -1,5 +1,7 @@
 import type { Counters, Scope } from "../core/quota/counters.ts";
+import type { BothSums } from "../core/quota/ledger.ts";
 import { scopeKey } from "../core/quota/scopes.ts";
+import { UnavailableError } from "../runtime/unavailable-error.ts";
 import type { QuotaDomain } from "./domain/domain.ts";
 
 const HELD_PAGE = 500;
@@ -27,14 +29,27 @@ export async function usedByPool(counters: Pick<Counters, "used">): Promise<Read
   return new Map(sums.flatMap(({ scope, used }) => (scope.kind === "pool" ? [[scope.pool, used] as const] : [])));
 }
 
-export type ScopeSum = { readonly scope: Scope; readonly used: number };
 export type SumDifference = { readonly scope: Scope; readonly counters: number; readonly ledger: number };
 
-/** Returns the scopes on which counters and ledger differ. A scope that one side does not name has the sum 0 there. */
-export function differingSums(of: {
-  readonly counters: readonly ScopeSum[];
-  readonly ledger: readonly ScopeSum[];
-}): readonly SumDifference[] {
+/**
+ * Compares the use of every scope in the counters with the use that the ledger says they must show, at one moment.
+ * Grants and releases under way are therefore no difference. Throws `UnavailableError` if the counters are closed.
+ */
+export async function differingSums(
+  { epochs, counters, ledger }: Pick<QuotaDomain, "epochs" | "counters" | "ledger">,
+  epoch: number,
+): Promise<readonly SumDifference[]> {
+  const both = await ledger.readBoth((tokens) => counters.moment(epoch, tokens));
+  if (both === "closed") {
+    epochs.countersClosed(epoch);
+    throw new UnavailableError("the counters are being rebuilt");
+  }
+  const differences = differencesOf(both);
+  return both.sameLimits ? differences : differences.filter(({ scope }) => scope.kind !== "queue");
+}
+
+/** A scope that one side does not name has the sum 0 there. */
+function differencesOf(of: Omit<BothSums, "sameLimits">): readonly SumDifference[] {
   const counters = new Map(of.counters.map((sum) => [scopeKey(sum.scope), sum]));
   const ledger = new Map(of.ledger.map((sum) => [scopeKey(sum.scope), sum]));
   const scopes = new Map([...ledger, ...counters].map(([key, { scope }]) => [key, scope]));

@@ -140,6 +140,30 @@ describe("counters in Redis", { skip: !hasRedisServer() }, () => {
       assert.deepEqual(await grant(counters, 1, allocation), await grant(spec, 1, allocation), JSON.stringify(name));
     }
     assert.deepEqual(canonicalSums(await counters.used()), canonicalSums(await spec.used()));
+    assert.deepEqual(await momentOf(counters, []), await momentOf(spec, []));
+  });
+
+  test("one moment shows all sums, every unconfirmed token, and the asked tokens that are held", async () => {
+    const counters = await connected();
+    const spec = inProcessCounters();
+    const limits = ceilings([{ queue: "q", pool: LINE.pool, limit: 10 }]);
+    for (const each of [counters, spec]) {
+      await each.open(1, { rows: [], limits: { ...limits, version: 7 } });
+      for (const token of ["a", "b", "c"]) await grant(each, 1, { token, queue: "q" });
+      const refs = ["a", "b"].map((token, at) => ({ pool: LINE.pool, token, fence: 2n ** 32n + BigInt(at + 1) }));
+      await each.confirm(1, refs);
+      const tokens = ["b", "none", "c"].map((token) => ({ pool: LINE.pool, token }));
+      const { held, ...rest } = await momentOf(each, tokens);
+      assert.deepEqual(
+        Object.values(held).map(({ token, confirmed }) => [token, confirmed]),
+        [
+          ["b", true],
+          ["c", false],
+        ],
+      );
+      assert.deepEqual([rest.limitsVersion, Object.values(rest.sums)], [7, [3, 3, 3, 3]]);
+      assert.equal(await each.moment(2, []), "closed");
+    }
   });
 
   test("a large ledger is loaded in steps, and each of its grants can be repeated and freed", async () => {
@@ -463,6 +487,13 @@ describe("counters in Redis", { skip: !hasRedisServer() }, () => {
 });
 
 /** Resolves when the server has this many channels of offers with listeners. */
+async function momentOf(counters: Counters, tokens: Parameters<Counters["moment"]>[1]) {
+  const moment = await counters.moment(1, tokens);
+  assert.ok(moment !== "closed");
+  const { used, limitsVersion, tokens: held } = moment;
+  return { sums: canonicalSums(used), limitsVersion, held: canonicalHeld(held) };
+}
+
 async function subscribed(server: RedisServer, count: number): Promise<void> {
   while (((await server.admin.pubsub("CHANNELS", "*:offers")) as string[]).length !== count) await nextTurn();
 }

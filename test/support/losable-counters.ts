@@ -17,6 +17,7 @@ export class LosableCounters {
     report: (...given) => this.#counters.report(...given),
     setLimits: (...given) => this.#counters.setLimits(...given),
     used: () => this.#counters.used(),
+    moment: (...given) => this.#counters.moment(...given),
     held: (...given) => this.#counters.held(...given),
     find: (...given) => this.#counters.find(...given),
     waiting: () => this.#counters.waiting(),

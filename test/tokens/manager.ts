@@ -70,6 +70,8 @@ export function startManager(of: {
         await reaper.runOnce();
       }
     },
+    /** Starts each reaper anew, so that its next round does everything that it does at times. */
+    restartReapers: () => reapers.clear(),
     /** Reports that renewals arrive, as every api process does each second. */
     report: async () => {
       for (const { epochs, counters } of domains.ready())

@@ -50,6 +50,19 @@ export class MemoryLedger implements DomainLedger {
 
   readUsed: DomainLedger["readUsed"] = async () => this.#sums().list();
 
+  readBoth: DomainLedger["readBoth"] = async (readCounters) => {
+    const moment = await readCounters(this.rows.filter((row) => !row.confirmed || row.shrunk));
+    if (moment === "closed") return moment;
+    const sums = this.#sums();
+    for (const held of moment.tokens) {
+      const row = this.live.find((one) => one.fence === held.fence && tokenKey(one) === tokenKey(held));
+      const beside = held.amount - (row?.amount ?? 0);
+      if (beside > 0) sums.add({ ...held, amount: beside });
+    }
+    const sameLimits = moment.limitsVersion === this.#limits().version;
+    return { counters: moment.used, ledger: sums.list(), sameLimits };
+  };
+
   commit: DomainLedger["commit"] = async (epoch, grants) => grants.map((grant) => this.commitOne(epoch, grant));
 
   commitOne(epoch: number, grant: LedgerGrant): CommitOutcome {

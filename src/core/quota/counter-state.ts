@@ -11,6 +11,7 @@ import {
 } from "./allocations.ts";
 import type {
   AllocationRef,
+  CountersMoment,
   FoundToken,
   Grant,
   GrantOutcome,
@@ -21,7 +22,7 @@ import type {
   Limits,
   RenewOutcome,
   Rest,
-  Scope,
+  ScopeSum,
   StandOutcome,
   StandRequest,
   TickOutcome,
@@ -205,8 +206,19 @@ export class CounterState {
     return "set";
   }
 
-  used(): readonly { readonly scope: Scope; readonly used: number }[] {
+  used(): readonly ScopeSum[] {
     return this.#domain?.sums.list() ?? [];
+  }
+
+  moment(
+    epoch: number,
+    tokens: readonly { readonly pool: string; readonly token: string }[],
+  ): "closed" | CountersMoment {
+    const domain = this.#at(epoch);
+    if (domain === null) return "closed";
+    const asked = tokens.flatMap((token) => domain.tokens.get(token) ?? []);
+    const held = new Set([...domain.tokens.unconfirmed(), ...asked]);
+    return { used: domain.sums.list(), limitsVersion: domain.limits.version, tokens: [...held].map(tokenView) };
   }
 
   held(after: string | null, count: number): { readonly tokens: readonly HeldToken[]; readonly next: string | null } {

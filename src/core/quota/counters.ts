@@ -135,6 +135,17 @@ export type HeldToken = LedgerRow & { readonly confirmed: boolean };
 /** A held token as it is now. `expiresInMs` is null if the token never lapses, and 0 or less if it has lapsed. */
 export type FoundToken = HeldToken & { readonly expiresInMs: number | null };
 
+/** The use of one scope. */
+export type ScopeSum = { readonly scope: Scope; readonly used: number };
+
+/** The counters of a domain at one moment. */
+export type CountersMoment = {
+  readonly used: readonly ScopeSum[];
+  readonly limitsVersion: number;
+  /** Every token that is not confirmed, and those of the asked tokens that are held. */
+  readonly tokens: readonly HeldToken[];
+};
+
 /** A place in a pool's waiting line. A request that waits for several pools has a place in each. */
 export type WaiterView = {
   readonly waiter: string;
@@ -288,7 +299,12 @@ export type Counters = {
    */
   readonly setLimits: (epoch: number, limits: Limits) => Promise<"set" | "older" | "closed">;
   /** Returns the use of every scope whose use is above 0. Empty: the domain is closed, or nothing is held. */
-  readonly used: () => Promise<readonly { readonly scope: Scope; readonly used: number }[]>;
+  readonly used: () => Promise<readonly ScopeSum[]>;
+  /** Reads the use of every scope together with the tokens of which the ledger may have another opinion now. */
+  readonly moment: (
+    epoch: number,
+    tokens: readonly { readonly pool: string; readonly token: string }[],
+  ) => Promise<"closed" | CountersMoment>;
   /**
    * Returns one page of held tokens, in no order. A token that is held throughout comes at least once. `after` is the
    * previous page's `next`.

@@ -1,4 +1,14 @@
-import type { Allocation, AllocationRef, Holder, LedgerRow, Limits, Scope, Violation } from "./counters.ts";
+import type {
+  Allocation,
+  AllocationRef,
+  CountersMoment,
+  Holder,
+  LedgerRow,
+  Limits,
+  Scope,
+  ScopeSum,
+  Violation,
+} from "./counters.ts";
 import type { RegisteredDomain } from "./pools.ts";
 
 /**
@@ -95,6 +105,19 @@ export type LedgerCheck = {
   /** Live rows of admissions that have released their tokens, or of unknown admissions. */
   readonly orphans: readonly LedgerRow[];
 };
+
+/** The use of every scope at one moment: as the counters have it, and as the ledger says that they must have it. */
+export type BothSums = {
+  readonly counters: readonly ScopeSum[];
+  readonly ledger: readonly ScopeSum[];
+  /** False: a change of limits has not reached the counters, so that the sums of queues may differ. */
+  readonly sameLimits: boolean;
+};
+
+/** Reads counters at one moment, with all tokens that are not confirmed and the named ones. */
+export type ReadCounters = (
+  tokens: readonly { readonly pool: string; readonly token: string }[],
+) => Promise<CountersMoment | "closed">;
 
 const REDIS_SUFFIX = "~redis";
 

@@ -71,6 +71,10 @@ export class Tokens {
     return renewed;
   }
 
+  unconfirmed(): readonly Held[] {
+    return [...this.#unconfirmed.values()];
+  }
+
   /** Returns lapsed tokens. The token that lapsed first comes first. */
   lapsed(nowMs: number, limit: number): readonly Held[] {
     return firstOf(this.#leased, (held) => held.expiresMs ?? 0, nowMs, limit);

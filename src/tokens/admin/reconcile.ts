@@ -22,8 +22,8 @@ type FoundDifference = Omit<QuotaDifference, "repaired">;
 
 /**
  * Compares counters, ledger and the records of jobs, and makes them agree. The rows and the jobs' records decide what
- * the ledger says; counters that differ are rebuilt from the ledger. A comparison that differs is repeated, so that a
- * token on its way from one to the other is no difference.
+ * the ledger says; counters that differ are rebuilt from the ledger. A token on its way from one to the other is no
+ * difference.
  */
 export async function reconcile(ports: AdminPorts, request: ReconcileRequest): Promise<ReconcileAnswer> {
   const { store, domains, cache, events } = ports;
@@ -57,7 +57,7 @@ async function compareDomains(
     if (one.durability === "REDIS") continue;
     const domain = await ports.domains.domain(one);
     const epoch = await domain.epochs.openEpoch(0);
-    const found = await compareTwice(ports, domain, { epoch, pool });
+    const found = await compare(ports, domain, { epoch, pool });
     differences.push(...found);
     if (!dryRun && found.length > 0) domain.epochs.lost(epoch, `${actor} reconciled it`);
   }
@@ -89,62 +89,55 @@ function ledgerDifferences({ sums, orphans }: LedgerCheck): readonly FoundDiffer
 
 type Comparison = { readonly epoch: number; readonly pool: string | null };
 
-async function compareTwice(
+/** Compares sums at one moment. Compares tokens twice, because their pages are read one after the other. */
+async function compare(ports: AdminPorts, domain: QuotaDomain, of: Comparison): Promise<readonly FoundDifference[]> {
+  await settleReleases(domain, of.epoch);
+  const sums = await differingSums(domain, of.epoch);
+  return [
+    ...sums.filter(({ scope }) => of.pool === null || scope.pool === of.pool).map(sumDifference),
+    ...(await compareTokens(ports, domain, of)),
+  ];
+}
+
+function sumDifference({ scope, counters, ledger }: SumDifference): FoundDifference {
+  return { kind: "sumDiffers", pool: scope.pool, subject: textOf(scope), counters, ledger };
+}
+
+/**
+ * Returns the grants that one side alone has, in two comparisons. A grant on its way from one side to the other is
+ * settled between them. Each grant has its own fence, so a later grant of the same token is not taken for it.
+ */
+async function compareTokens(
   ports: AdminPorts,
   domain: QuotaDomain,
   of: Comparison,
 ): Promise<readonly FoundDifference[]> {
-  await settleReleases(domain, of.epoch);
-  const first = new Set((await compare(ports, domain, of)).map(differenceKey));
+  const first = await findOneSided(ports, domain, of.pool);
   if (first.size === 0) return [];
   await settleReleases(domain, of.epoch);
-  return (await compare(ports, domain, of)).filter((difference) => first.has(differenceKey(difference)));
+  const second = await findOneSided(ports, domain, of.pool);
+  return [...second].flatMap(([grant, difference]) => (first.has(grant) ? [difference] : []));
 }
 
-function differenceKey(difference: FoundDifference): string {
-  return JSON.stringify(difference);
-}
-
-async function compare(
+/** Maps each grant that one side alone has to the difference. */
+async function findOneSided(
   ports: AdminPorts,
   domain: QuotaDomain,
-  { pool }: Comparison,
-): Promise<readonly FoundDifference[]> {
-  const [sums, counterOnly, ledgerOnly] = [
-    await compareSums(domain, pool),
-    await heldByCountersOnly(domain, pool),
-    await heldByLedgerOnly(ports, domain, pool),
-  ];
-  return [
-    ...sums.map(({ scope, counters, ledger }) => ({
-      kind: "sumDiffers" as const,
-      pool: scope.pool,
-      subject: textOf(scope),
-      counters,
-      ledger,
-    })),
-    ...counterOnly.map((held) => ({
-      kind: "counterOnly" as const,
-      ...subjectOf(held),
-      counters: held.amount,
-      ledger: null,
-    })),
-    ...ledgerOnly.map((row) => ({
-      kind: "ledgerOnly" as const,
-      ...subjectOf(row),
-      counters: null,
-      ledger: row.amount,
-    })),
-  ];
+  pool: string | null,
+): Promise<ReadonlyMap<string, FoundDifference>> {
+  const counterOnly = await heldByCountersOnly(domain, pool);
+  const ledgerOnly = await heldByLedgerOnly(ports, domain, pool);
+  return new Map([
+    ...counterOnly.map((held) => oneSided(held, { kind: "counterOnly", counters: held.amount, ledger: null })),
+    ...ledgerOnly.map((row) => oneSided(row, { kind: "ledgerOnly", counters: null, ledger: row.amount })),
+  ]);
 }
 
-function subjectOf({ pool, token }: LedgerRow): { readonly pool: string; readonly subject: string } {
-  return { pool, subject: token };
-}
-
-async function compareSums(domain: QuotaDomain, pool: string | null): Promise<readonly SumDifference[]> {
-  const differing = differingSums({ counters: await domain.counters.used(), ledger: await domain.ledger.readUsed() });
-  return differing.filter(({ scope }) => pool === null || scope.pool === pool);
+function oneSided(
+  { pool, token, fence }: LedgerRow,
+  of: Pick<FoundDifference, "kind" | "counters" | "ledger">,
+): [string, FoundDifference] {
+  return [JSON.stringify([of.kind, pool, token, fence.toString()]), { pool, subject: token, ...of }];
 }
 
 /** Skips unconfirmed tokens: their grants may be under way, and the reaper settles them. */

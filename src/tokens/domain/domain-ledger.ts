@@ -25,6 +25,7 @@ export function ledgerOf(domain: string, ledger: QuotaLedger, clock: Pick<Clock,
     pruneReleases: () => ledger.pruneReleases(clock.nowMs()),
     findLive: ledger.findLive,
     readUsed: () => ledger.readUsed(domain),
+    readBoth: (readCounters) => ledger.readBoth(domain, readCounters),
   };
 }
 
@@ -67,6 +68,10 @@ export function counterLedger(
     pruneReleases: async () => 0,
     findLive: async (tokens) => (await find(tokens)).filter((token) => token !== null),
     readUsed: () => counters.used(),
+    readBoth: async (readCounters) => {
+      const moment = await readCounters([]);
+      return moment === "closed" ? moment : { counters: moment.used, ledger: moment.used, sameLimits: true };
+    },
   };
 }
 

@@ -34,6 +34,7 @@ export function timedCounters<C extends Counters>(
     report: timed("report", counters.report),
     setLimits: timed("setLimits", counters.setLimits),
     used: timed("used", counters.used),
+    moment: timed("moment", counters.moment),
     held: timed("held", counters.held),
     find: timed("find", counters.find),
     waiting: timed("waiting", counters.waiting),

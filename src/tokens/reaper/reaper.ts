@@ -28,8 +28,6 @@ export class Reaper {
   readonly #isTimeToShow = cadence(SHOW_MS);
   readonly #isTimeToCompare = cadence(COMPARE_MS);
   readonly #isTimeToPrune = cadence(PRUNE_MS);
-  /** The differences of the last comparison, as text. */
-  #suspected: ReadonlySet<string> = new Set();
 
   constructor(domain: QuotaDomain, lease: ReaperLease) {
     this.#domain = domain;
@@ -75,17 +73,12 @@ export class Reaper {
     });
   }
 
-  /** A grant or a release under way makes sums differ once. Sums that differ twice mean that the counters are wrong. */
   async #compare(): Promise<void> {
-    const { epochs, counters, ledger } = this.#domain;
+    const { epochs } = this.#domain;
     const epoch = epochs.current;
     if (epoch === null) return;
-    const differing = differingSums({ counters: await counters.used(), ledger: await ledger.readUsed() });
-    const suspected = new Set(differing.map((sum) => `${scopeKey(sum.scope)} ${sum.counters} ${sum.ledger}`));
-    const [first] = differing.filter((_sum, at) => this.#suspected.has([...suspected][at] ?? ""));
-    this.#suspected = suspected;
-    if (first === undefined || epochs.current !== epoch) return;
-    this.#suspected = new Set();
+    const [first] = await differingSums(this.#domain, epoch);
+    if (first === undefined) return;
     epochs.lost(
       epoch,
       `the sum of ${scopeKey(first.scope)} is ${first.counters} in the counters and ${first.ledger} in the ledger`,

@@ -26,6 +26,7 @@ export function inProcessCounters(): Counters {
     report: async (epoch) => state.report(epoch),
     setLimits: async (epoch, limits) => state.setLimits(epoch, limits),
     used: async () => state.used(),
+    moment: async (epoch, tokens) => state.moment(epoch, tokens),
     held: async (after, count) => state.held(after, count),
     find: async (tokens) => state.find(tokens),
     waiting: async () => state.waiting(),

@@ -75,6 +75,19 @@ local function closeDomain()
   return 'closed'
 end
 
+-- Returns {scope, used, ...} of the scopes whose use is above 0, in no order.
+local function allSums()
+  local sums = {}
+  local all = redis.call('HGETALL', SUMS)
+  for at = 1, #all, 2 do
+    if string.sub(all[at], 1, 1) == '[' then
+      sums[#sums + 1] = all[at]
+      sums[#sums + 1] = all[at + 1]
+    end
+  end
+  return sums
+end
+
 -- Returns the token as a table, nil if it is not held.
 local function heldOf(token)
   local text = redis.call('HGET', TOKENS, token)

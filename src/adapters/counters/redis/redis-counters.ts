@@ -24,6 +24,7 @@ import type { Secrets } from "./options.ts";
 import {
   foundTokens,
   grantOutcome,
+  momentOf,
   nameOf,
   renewOutcomes,
   standOutcome,
@@ -82,6 +83,7 @@ export async function redisCounters(given: RedisCountersOptions): Promise<RedisC
     ...waitingLines(ask),
     ...leases(ask),
     ...reads(read),
+    moment: async (epoch, tokens) => momentOf(await ask("moment", epoch, tokens.map(tokenKey))),
     setLimits: async (epoch, limits) => {
       const bounds = [limits.version, limits.tokensMax, limits.waitersMax].map(numberText);
       return (await ask("setLimits", epoch, [...bounds, ...limitPairs(limits)])) as "set" | "older" | "closed";

@@ -4,13 +4,14 @@ import { holderOfKey, tokenKey } from "../../../core/quota/allocations.ts";
 import type {
   AllocationRef,
   Conflict,
+  CountersMoment,
   FoundToken,
   Full,
   Grant,
   GrantOutcome,
   HeldToken,
   RenewOutcome,
-  Scope,
+  ScopeSum,
   StandOutcome,
   TickOutcome,
   Violation,
@@ -72,8 +73,15 @@ export function tickOutcome(reply: unknown): TickOutcome {
   };
 }
 
-export function sumsOf(reply: unknown): readonly { readonly scope: Scope; readonly used: number }[] {
+export function sumsOf(reply: unknown): readonly ScopeSum[] {
   return pairsOf(reply as Texts).map(([scope, used]) => ({ scope: scopeOfKey(scope), used: Number(used) }));
+}
+
+export function momentOf(reply: unknown): "closed" | CountersMoment {
+  if (reply === "closed") return reply;
+  const [version, sums, tokens] = reply as readonly [string, Texts, Texts];
+  const held = new Map(tokensOf(tokens).map((token) => [tokenKey(token), token]));
+  return { used: sumsOf(sums), limitsVersion: Number(version), tokens: [...held.values()] };
 }
 
 export function tokensOf(reply: Texts): readonly HeldToken[] {

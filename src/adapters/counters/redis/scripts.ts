@@ -23,6 +23,7 @@ export const SCRIPTS = {
   report: script("report", KEYS),
   setLimits: script("set-limits", WAITING_LINES),
   used: script("used", KEYS),
+  moment: script("moment", KEYS),
   held: script("held", KEYS),
   find: script("find", KEYS),
   waiting: script("waiting", WAITING_LINES),

@@ -9,7 +9,8 @@ export type Executor = {
  */
 export type Db = Executor & {
   /**
-   * Commits when `fn` resolves, rolls back when it throws. `fn` may run more than once, and awaits only its statements.
+   * Commits when `fn` resolves, rolls back when it throws. `fn` may run more than once, and awaits only its statements;
+   * `ledger/read-both` alone awaits one read of the counters too.
    */
   readonly tx: <T>(fn: (tx: Executor) => Promise<T>) => Promise<T>;
   readonly close: () => Promise<void>;

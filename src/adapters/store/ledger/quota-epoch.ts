@@ -19,7 +19,7 @@ export function raiseEpoch(db: Db, domain: string, expected: number | null, boun
       const present = await tx.query<{ epoch: number }>("select epoch from quota_domains where name = $1", [domain]);
       return { kind: "moved", epoch: onlyRow(present).epoch };
     }
-    const pools = await poolsOf(tx, domain);
+    const pools = await poolsIn(tx, domain);
     await takePools(tx, pools);
     await tx.query(CONFIRM_ALL, [domain]);
     await tx.query(CONFIRM_SHRUNK, [domain]);
@@ -39,7 +39,7 @@ update quota_domains set epoch = epoch + 1
  where name = $1 and ($2::bigint is null or epoch = $2)
 returning epoch`;
 
-async function poolsOf(tx: Executor, domain: string): Promise<readonly string[]> {
+export async function poolsIn(tx: Executor, domain: string): Promise<readonly string[]> {
   const rows = await tx.query<{ name: string }>("select name from pools where domain = $1", [domain]);
   return rows.map(({ name }) => name);
 }

@@ -1,7 +1,7 @@
 import type { AuditEntry, AuditQuery, ForcedRelease, LedgerQuery } from "../../../core/quota/admin.ts";
 import type { TokenName } from "../../../core/quota/calls.ts";
 import type { AllocationRef, HeldToken, Rest } from "../../../core/quota/counters.ts";
-import type { LedgerGrant, ReleaseRequest, Tombstone } from "../../../core/quota/ledger.ts";
+import type { LedgerGrant, ReadCounters, ReleaseRequest, Tombstone } from "../../../core/quota/ledger.ts";
 import type { PoolChange } from "../../../core/quota/pools.ts";
 import type { Clock } from "../../../runtime/clock.ts";
 import { appendAudit, listAudit } from "../admin/audit.ts";
@@ -18,6 +18,7 @@ import { pruneReleases } from "./prune-releases.ts";
 import { readEpoch } from "./quota-domains.ts";
 import { confirmReleases, raiseEpoch, unconfirmedReleases } from "./quota-epoch.ts";
 import { type LimitBounds, type QuotaBounds, readLimits } from "./quota-limits.ts";
+import { readBoth } from "./read-both.ts";
 import { readUsed } from "./read-used.ts";
 import { releaseTokens } from "./release-tokens.ts";
 import { confirmShrinks, unconfirmedShrinks } from "./settle-shrinks.ts";
@@ -31,6 +32,7 @@ export function quotaLedger(db: Db, bounds: LimitBounds) {
     readEpoch: (domain: string) => readEpoch(db, domain),
     readLimits: (domain: string) => readLimits(db, domain, bounds),
     readUsed: (domain: string) => readUsed(db, domain, bounds),
+    readBoth: (domain: string, readCounters: ReadCounters) => readBoth(db, { domain, bounds, readCounters }),
     commit: (domain: string, epoch: number, grants: readonly LedgerGrant[], nowMs: number) =>
       commitGrants(db, { domain, epoch, grants, nowMs }, bounds),
     release: (requests: readonly ReleaseRequest[], nowMs: number) => releaseTokens(db, requests, nowMs),
