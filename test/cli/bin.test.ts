@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { execFile, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { type TestContext, test } from "node:test";
+import { waitUntil } from "../support/bounded.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 
@@ -14,11 +15,19 @@ const ROOT = join(import.meta.dirname, "../..");
  */
 const MAIN = `
 const said: string = JSON.stringify({ major: Number.parseInt(process.versions.node, 10), args: process.argv.slice(2) });
-if (process.argv[2] === "hang") {
+if (process.argv[2] === "block") {
+  process.stdout.write(process.pid + "\\n", () => {
+    for (;;) Math.random();
+  });
+} else if (process.argv[2] === "idle") {
+  for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => {});
+  setInterval(() => {}, 1000);
+  process.stdout.write(process.pid + "\\n");
+} else if (process.argv[2] === "hang") {
   process.on("SIGTERM", () => process.exit(42));
   setInterval(() => {}, 1000);
 } else process.exitCode = Number(process.argv[2] ?? 0);
-process.stdout.write(said + "\\n");
+if (!["block", "idle"].includes(process.argv[2] ?? "")) process.stdout.write(said + "\\n");
 `;
 
 /** A copy of bin/ with a small main beside it, in a folder from which only the given Node is found. */
@@ -92,6 +101,30 @@ test("a signal reaches the second run, and its exit status comes back", { skip }
   child.kill("SIGTERM");
   assert.deepEqual(await once(child, "exit"), [42, null]);
 });
+
+for (const state of ["idle", "block"]) {
+  test(`no second run is left after the first is killed (${state})`, { skip }, async (t) => {
+    const bin = packageWith(t, { node: process.execPath });
+    const child = spawn(old ?? "", [bin, state], { stdio: ["ignore", "pipe", "inherit"] });
+    const [text] = (await once(child.stdout, "data")) as [Buffer];
+    const pid = Number(String(text));
+    t.after(() => {
+      if (isAlive(pid)) process.kill(pid, "SIGKILL");
+    });
+    assert.ok(isAlive(pid));
+    child.kill("SIGKILL");
+    await waitUntil("the second run has ended", () => !isAlive(pid));
+  });
+}
+
+/** False for a process that has ended, also if its parent has not collected its status. */
+function isAlive(pid: number): boolean {
+  try {
+    return !/^State:\s+[ZX]/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
+  } catch {
+    return false;
+  }
+}
 
 for (const [name, node] of [
   ["without one", null],
