@@ -1,13 +1,13 @@
 /** Reads the environment once, at the start of a process, and refuses values that are not allowed. */
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { parse } from "yaml";
 import { parseAllowedHosts } from "./adapters/cluster/allowed-hosts.ts";
 import { type Login, parseAddress, type TlsOptions } from "./adapters/counters/redis/address.ts";
 import { PLAIN_POD_CONFIG, type PodConfig } from "./core/pods/pod-config.ts";
 import type { PendingLimits } from "./core/pods/read-pending.ts";
 import { readPodConfig } from "./core/pods/read-pod-config.ts";
 import type { Json } from "./runtime/json.ts";
+import { yaml } from "./runtime/lazy-yaml.ts";
 import { VARIABLES, type Variable, type VariableName } from "./variables.ts";
 
 /** A PostgreSQL server that replaces the database in the data directory. */
@@ -191,7 +191,7 @@ function readPodSettings(env: Environment): Pick<Config, "podConfig" | "podConfi
   };
   const parsed = (text: string): PodConfig => {
     const outcome = readPodConfig(
-      readable(() => (parse(text) ?? {}) as Json),
+      readable(() => (yaml().parse(text) ?? {}) as Json),
       (name) => env[name],
     );
     if (outcome.kind === "refused") throw refuse(`where ${outcome.errors.join("; ")}`);

@@ -1,15 +1,12 @@
 /** Reads the configuration and runs the command line. Loads the service only for commands that run it. */
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { loadKinds } from "./adapters/plugins/load-kinds.ts";
 import { runCli } from "./cli/cli.ts";
 import type { UpOptions } from "./cli/deps.ts";
-import { EXIT } from "./cli/exit.ts";
+import { CommandFailure, EXIT } from "./cli/exit.ts";
 import { processIo } from "./cli/process-io.ts";
-import { runServe } from "./cli/serve.ts";
 import { listenToSignals } from "./cli/signals.ts";
 import { startProgram } from "./cli/tokens/child-program.ts";
-import { runUp } from "./cli/up.ts";
 import { type Config, programEnvironment, readConfig } from "./config.ts";
 import type { Registry } from "./core/kinds/registry.ts";
 import { systemClock } from "./runtime/clock.ts";
@@ -19,12 +16,12 @@ const manifest: { readonly version: string } = JSON.parse(readFileSync(join(root
 
 async function main(): Promise<number> {
   const io = processIo(process);
-  const settings = await readSettings(process.cwd());
-  if (settings instanceof Error) {
-    io.stderr(`error: ${settings.message}\n`);
+  const config = readSettings(process.cwd());
+  if (config instanceof Error) {
+    io.stderr(`error: ${config.message}\n`);
     return EXIT.usage;
   }
-  const { config, kinds } = settings;
+  const kinds = () => kindsOf(config, process.cwd());
   const { interrupted: signal, takeSignals } = listenToSignals(process);
   return runCli(process.argv.slice(2), {
     ...io,
@@ -37,13 +34,15 @@ async function main(): Promise<number> {
     takeSignals,
     startProgram: (argv, variables, onFailure) => startProgram(argv, programEnvironment(variables), onFailure),
     up: async (options) => {
+      const { runUp } = await import("./cli/up.ts");
       const { startEmbedded } = await import("./compose/embedded.ts");
-      const start = (chosen: UpOptions) => startEmbedded(chosen, config, kinds);
+      const start = async (chosen: UpOptions) => startEmbedded(chosen, config, await kinds());
       return runUp(options, { ...io, kinds, signal, examples: join(root, "examples"), start });
     },
     serve: async (options) => {
+      const { runServe } = await import("./cli/serve.ts");
       const { startServe } = await import("./compose/serve.ts");
-      return runServe(options, { ...io, signal, start: (chosen) => startServe(chosen, config, kinds) });
+      return runServe(options, { ...io, signal, start: async (chosen) => startServe(chosen, config, await kinds()) });
     },
     migrate: async ({ offline }) => {
       if (config.database === null) return { kind: "notConfigured" };
@@ -54,17 +53,21 @@ async function main(): Promise<number> {
   });
 }
 
-/** The configuration, and the kinds that it names beside our own. */
-async function readSettings(
-  workingDirectory: string,
-): Promise<{ readonly config: Config; readonly kinds: Registry } | Error> {
+function readSettings(workingDirectory: string): Config | Error {
   try {
-    const config = readConfig(workingDirectory);
-    return { config, kinds: await loadKinds(config.plugins, workingDirectory) };
+    return readConfig(workingDirectory);
   } catch (error) {
     if (error instanceof Error) return error;
     throw error;
   }
+}
+
+/** Our kinds, and those that the configuration names beside them. Ends the command if one cannot be loaded. */
+async function kindsOf({ plugins }: Config, workingDirectory: string): Promise<Registry> {
+  const { loadKinds } = await import("./adapters/plugins/load-kinds.ts");
+  return loadKinds(plugins, workingDirectory).catch((error: Error) => {
+    throw new CommandFailure(EXIT.usage, [`error: ${error.message}`]);
+  });
 }
 
 process.exitCode = await main();

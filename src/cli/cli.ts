@@ -1,55 +1,53 @@
 import { Command, CommanderError } from "commander";
-import { registerAlloc } from "./commands/alloc.ts";
-import { registerCancel } from "./commands/cancel.ts";
-import { registerCluster } from "./commands/cluster.ts";
-import { registerDelete } from "./commands/delete.ts";
-import { registerEvents } from "./commands/events.ts";
-import { registerExplain } from "./commands/explain.ts";
-import { registerGetAndList } from "./commands/get.ts";
-import { registerKinds } from "./commands/kinds.ts";
-import { registerLogs } from "./commands/logs.ts";
-import { registerMigrate } from "./commands/migrate.ts";
-import { registerNamespace } from "./commands/namespace.ts";
-import { registerQueue } from "./commands/queue.ts";
-import { registerQuota } from "./commands/quota.ts";
-import { registerRelease } from "./commands/release.ts";
-import { registerRerun } from "./commands/rerun.ts";
-import { registerScale } from "./commands/scale.ts";
-import { registerServe } from "./commands/serve.ts";
-import { registerSubmit } from "./commands/submit.ts";
-import { registerSuspendAndResume } from "./commands/suspend.ts";
-import { registerUp } from "./commands/up.ts";
-import { registerUpdate } from "./commands/update.ts";
-import { registerWait } from "./commands/wait.ts";
-import { registerWatch } from "./commands/watch.ts";
 import type { CliDeps } from "./deps.ts";
 import { CommandFailure, EXIT } from "./exit.ts";
 import { examples, type Registrar } from "./run-command.ts";
 
-/** The commands by the heading that the help shows above them. `gangway A B` is in commands/A/B.ts or commands/A.ts. */
-const COMMAND_GROUPS: Readonly<Record<string, readonly ((registrar: Registrar) => void)[]>> = {
-  "Run the service:": [registerUp, registerServe, registerMigrate],
-  "Submit and change jobs:": [
-    registerSubmit,
-    registerRerun,
-    registerUpdate,
-    registerScale,
-    registerSuspendAndResume,
-    registerCancel,
-    registerDelete,
-  ],
-  "See jobs:": [
-    registerGetAndList,
-    registerWatch,
-    registerWait,
-    registerExplain,
-    registerEvents,
-    registerLogs,
-    registerKinds,
-  ],
-  "Share resources:": [registerQueue, registerNamespace, registerQuota, registerAlloc, registerRelease],
-  "Manage clusters:": [registerCluster],
+/** Loads the module of a command, and returns the function that registers it. */
+type LoadCommand = () => Promise<(registrar: Registrar) => void>;
+
+/**
+ * The commands by the heading that the help shows above them, each under all its names. `gangway A B` is in
+ * commands/A/B.ts or commands/A.ts. Loading takes longer than most calls, so a command line loads only its command.
+ */
+const COMMAND_GROUPS: Readonly<Record<string, Readonly<Record<string, LoadCommand>>>> = {
+  "Run the service:": {
+    up: async () => (await import("./commands/up.ts")).registerUp,
+    serve: async () => (await import("./commands/serve.ts")).registerServe,
+    migrate: async () => (await import("./commands/migrate.ts")).registerMigrate,
+  },
+  "Submit and change jobs:": {
+    "submit apply create": async () => (await import("./commands/submit.ts")).registerSubmit,
+    rerun: async () => (await import("./commands/rerun.ts")).registerRerun,
+    update: async () => (await import("./commands/update.ts")).registerUpdate,
+    scale: async () => (await import("./commands/scale.ts")).registerScale,
+    "suspend resume": async () => (await import("./commands/suspend.ts")).registerSuspendAndResume,
+    cancel: async () => (await import("./commands/cancel.ts")).registerCancel,
+    delete: async () => (await import("./commands/delete.ts")).registerDelete,
+  },
+  "See jobs:": {
+    "get list ls": async () => (await import("./commands/get.ts")).registerGetAndList,
+    watch: async () => (await import("./commands/watch.ts")).registerWatch,
+    wait: async () => (await import("./commands/wait.ts")).registerWait,
+    "explain describe": async () => (await import("./commands/explain.ts")).registerExplain,
+    events: async () => (await import("./commands/events.ts")).registerEvents,
+    logs: async () => (await import("./commands/logs.ts")).registerLogs,
+    kinds: async () => (await import("./commands/kinds.ts")).registerKinds,
+  },
+  "Share resources:": {
+    queue: async () => (await import("./commands/queue.ts")).registerQueue,
+    namespace: async () => (await import("./commands/namespace.ts")).registerNamespace,
+    quota: async () => (await import("./commands/quota.ts")).registerQuota,
+    alloc: async () => (await import("./commands/alloc.ts")).registerAlloc,
+    release: async () => (await import("./commands/release.ts")).registerRelease,
+  },
+  "Manage clusters:": {
+    cluster: async () => (await import("./commands/cluster.ts")).registerCluster,
+  },
 };
+
+/** Global options whose value is the next argument. */
+const WITH_VALUE: readonly string[] = ["--address", "-n", "--namespace"];
 
 const EXIT_STATUSES = `
 Exit status:
@@ -76,15 +74,34 @@ export async function runCli(argv: readonly string[], deps: CliDeps): Promise<nu
       exitCode = code;
     },
   };
-  for (const [heading, commands] of Object.entries(COMMAND_GROUPS)) {
-    program.commandsGroup(heading);
-    for (const register of commands) register(registrar);
-  }
+  // The version of this program needs no command.
+  if (argv[0] !== "--version") await registerCommands(registrar, verbOf(argv));
   try {
     await program.parseAsync([...argv], { from: "user" });
     return exitCode;
   } catch (error) {
     return report(error, deps);
+  }
+}
+
+/** The first argument that is no global option; null if there is none. */
+function verbOf(argv: readonly string[]): string | null {
+  const at = argv.findIndex((word, at) => !word.startsWith("-") && !WITH_VALUE.includes(argv[at - 1] ?? ""));
+  return argv[at] ?? null;
+}
+
+/** Registers the command that has this name. Registers all commands if there is none, as for the help. */
+async function registerCommands(registrar: Registrar, verb: string | null): Promise<void> {
+  const groups = Object.entries(COMMAND_GROUPS).map(([heading, commands]) => ({
+    heading,
+    commands: Object.entries(commands).map(([names, load]) => ({ names: names.split(" "), load })),
+  }));
+  const called = groups.flatMap(({ commands }) => commands).find(({ names }) => names.includes(verb ?? ""));
+  for (const { heading, commands } of groups) {
+    registrar.program.commandsGroup(heading);
+    for (const command of commands) {
+      if (called === undefined || command === called) (await command.load())(registrar);
+    }
   }
 }
 

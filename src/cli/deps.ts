@@ -68,8 +68,8 @@ export type CliIo = {
 
 /** Everything that the command line takes from its process. */
 export type CliDeps = CliIo & {
-  /** The kinds of jobs that manifests may name. */
-  readonly kinds: Registry;
+  /** Loads the kinds of jobs that manifests may name. */
+  readonly kinds: () => Promise<Registry>;
   readonly clock: Clock;
   /** The version of this program. */
   readonly version: string;

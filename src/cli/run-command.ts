@@ -2,8 +2,7 @@ import type { Command } from "commander";
 import type { CliDeps } from "./deps.ts";
 import { usageFailure } from "./exit.ts";
 import type { TemplateSource } from "./options.ts";
-import { connect, type GangwayClient } from "./rpc/client.ts";
-import { isServiceError, rpcFailure } from "./rpc/rpc-failure.ts";
+import type { GangwayClient } from "./rpc/client.ts";
 
 /** Registers one command with the program. */
 export type Registrar = {
@@ -40,6 +39,9 @@ export function onRun<O extends object>(
 ): void {
   command.action(async () => {
     const options = await compileOutput(command.optsWithGlobals<O & GlobalOptions>());
+    // What commands that call the service share takes long to load: the others do without it.
+    const { connect } = await import("./rpc/client.ts");
+    const { isServiceError, rpcFailure } = await import("./rpc/rpc-failure.ts");
     const client = connect(addressOf(options.address, deps), deps.signal);
     const { namespace } = options;
     const run = { deps, client, namespace: namespace ?? DEFAULT_NAMESPACE, isNamespaceGiven: namespace !== undefined };

@@ -24,7 +24,7 @@ export type RunningService = {
 
 export type UpDeps = CliIo & {
   readonly signal: AbortSignal;
-  readonly kinds: Registry;
+  readonly kinds: () => Promise<Registry>;
   /** Starts the service. Throws an error that a user understands. */
   readonly start: (options: UpOptions) => Promise<RunningService>;
   /** The folder of example manifests. */
@@ -77,7 +77,7 @@ async function showExamples(service: RunningService, options: UpOptions, deps: U
 
 /** Submits the examples in the order of their names. Examples that exist stay as they are. */
 async function submitAll(client: GangwayClient, deps: UpDeps): Promise<readonly string[]> {
-  const read = { io: deps, kinds: deps.kinds, namespace: { name: "default", isExplicit: false } };
+  const read = { io: deps, kinds: await deps.kinds(), namespace: { name: "default", isExplicit: false } };
   const { ready, errors } = await readManifests([deps.examples], read);
   if (errors.length > 0) throw new CommandFailure(EXIT.refused, errors);
   const answers: CreateJobResponse[] = [];

@@ -1,6 +1,7 @@
 /** `npm run bench -- NAME`: measures something and a floor in the same run, and prints their ratio. */
 import { parseArgs } from "node:util";
 import { benchAdmit } from "./admit.ts";
+import { benchCli } from "./cli.ts";
 import { benchGang } from "./gang.ts";
 import { benchSubmit } from "./submit.ts";
 
@@ -24,6 +25,9 @@ waits for 240 s without progress ends with status 1.
              --simulated        a simulated cluster instead
              --replicas N --finished N --seconds N  other numbers, and how long the idle service is watched
 
+  cli      a call of the command line, beside the start of Node alone
+             --runs N           how often each is run (default 15)
+
   --profile   also where the CPU time of the service went, by function
   --help      this text
 `;
@@ -41,6 +45,7 @@ const { values, positionals } = parseArgs({
     nodes: { type: "string", default: "16" },
     replicas: { type: "string", default: "1000" },
     finished: { type: "string", default: "10000" },
+    runs: { type: "string", default: "15" },
     simulated: { type: "boolean", default: false },
   },
 });
@@ -63,6 +68,8 @@ async function run(name: string | undefined): Promise<void> {
     const numbers = { replicas: Number(values.replicas), finished: Number(values.finished) };
     const [kubeconfig = null] = values.kubeconfig;
     await benchGang({ ...numbers, kubeconfig, simulated, idleSeconds: Number(values.seconds), profile }, print);
+  } else if (name === "cli") {
+    await benchCli({ runs: Number(values.runs) }, print);
   } else {
     console.error(`there is no bench ${name}\n\n${HELP}`);
     process.exitCode = 2;

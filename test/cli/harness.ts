@@ -31,7 +31,7 @@ export async function run(argv: readonly string[], world: World = {}): Promise<R
     columns: 80,
     color: false,
     clock: systemClock(),
-    kinds: OWN_KINDS,
+    kinds: async () => OWN_KINDS,
     version: "1.2.3",
     address: undefined,
     signal: new AbortController().signal,

@@ -18,7 +18,7 @@ function interrupted(closed: string[]): UpDeps {
     columns: 80,
     color: false,
     signal: AbortSignal.abort(),
-    kinds: OWN_KINDS,
+    kinds: async () => OWN_KINDS,
     examples: "examples",
     start: async () => ({
       address: "127.0.0.1:1",

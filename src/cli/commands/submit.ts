@@ -81,7 +81,7 @@ async function readAll(run: Run, paths: readonly string[]): Promise<readonly Rea
   const namespace = { name: run.namespace, isExplicit: run.isNamespaceGiven };
   const { ready, errors, warnings } = await readManifests(paths, {
     io: run.deps,
-    kinds: run.deps.kinds,
+    kinds: await run.deps.kinds(),
     namespace,
   });
   for (const warning of warnings) run.deps.stderr(`warning: ${warning}\n`);

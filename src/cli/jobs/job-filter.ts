@@ -1,6 +1,5 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Command } from "commander";
-import type { Registry } from "../../core/kinds/registry.ts";
 import type { JobFilterSchema } from "../../gen/gangway/v1/job_service_pb.ts";
 import { usageFailure } from "../exit.ts";
 import { commaList } from "../options.ts";
@@ -36,25 +35,27 @@ export function hasFilter({ queue, cluster, phase, kind, selector }: JobFilterOp
 }
 
 /** Makes the API's filter for jobs of the run's namespace or of all. Without `names` it selects jobs of any name. */
-export function jobFilterOf(
-  { deps: { kinds }, namespace }: Run,
+export async function jobFilterOf(
+  { deps, namespace }: Run,
   options: JobFilterOptions,
   names: readonly string[],
-): MessageInitShape<typeof JobFilterSchema> {
+): Promise<MessageInitShape<typeof JobFilterSchema>> {
+  const given = options.kind ?? [];
+  const kinds = given.length === 0 ? [] : (await deps.kinds()).all.map(({ name }) => name);
   return {
     namespace: options.allNamespaces === true ? "" : namespace,
     names: [...names],
     queue: options.queue ?? "",
     cluster: options.cluster ?? "",
     phases: (options.phase ?? []).map(parsePhase),
-    kinds: (options.kind ?? []).map((given) => spelledKind(given, kinds)),
+    kinds: given.map((kind) => spelledKind(kind, kinds)),
     labels: labelsOf(options.selector ?? []),
   };
 }
 
 /** Corrects the case of a kind: `pytorchjob` is `PyTorchJob`. */
-function spelledKind(given: string, kinds: Registry): string {
-  return kinds.all.find(({ name }) => name.toLowerCase() === given.toLowerCase())?.name ?? given;
+function spelledKind(given: string, kinds: readonly string[]): string {
+  return kinds.find((name) => name.toLowerCase() === given.toLowerCase()) ?? given;
 }
 
 function labelsOf(selectors: readonly string[]): Record<string, string> {

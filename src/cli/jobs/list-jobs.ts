@@ -14,7 +14,7 @@ const PAGE_SIZE = 500;
 /** Fetches the pages of jobs up to the limit. `phases` applies if the options name no phase. */
 export async function listJobs(run: Run, options: ListOptions, phases: readonly JobPhase[] = []) {
   const { orderBy = "", limit, view } = options;
-  const given = jobFilterOf(run, options, []);
+  const given = await jobFilterOf(run, options, []);
   const filter = options.phase === undefined ? { ...given, phases: [...phases] } : given;
   const jobs: Job[] = [];
   let pageToken = "";

@@ -14,7 +14,7 @@ export type WatchOptions = JobFilterOptions & { readonly output: OutputFormat };
 
 /** Prints the jobs that exist, then every change of them, until the user interrupts. Returns the exit status. */
 export async function watchJobs(run: Run, names: readonly string[], options: WatchOptions): Promise<number> {
-  const filter = jobFilterOf(run, options, names.map(parseJobName));
+  const filter = await jobFilterOf(run, options, names.map(parseJobName));
   const print = jobPrinter(run, options);
   for await (const event of streamJobs(run, { filter, retriesFirstCall: false, signal: run.deps.signal })) {
     if (event.kind === "changed" || event.kind === "deleted") print(event.job, event.kind === "deleted");

@@ -1,5 +1,5 @@
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
-import { stringify } from "yaml";
+import { yaml } from "../../runtime/lazy-yaml.ts";
 import { isTable, type OutputFormat } from "../options.ts";
 import type { Run } from "../run-command.ts";
 import { documentsOf, itemsOf, messageJson } from "./message-json.ts";
@@ -47,7 +47,7 @@ export function encodeMessage<D extends DescMessage>(
   if (format === "json") return `${JSON.stringify(json, null, 2)}\n`;
   if (format === "yaml")
     return documentsOf(schema, json)
-      .map((document) => stringify(document))
+      .map((document) => yaml().stringify(document))
       .join("---\n");
   const items = itemsOf(schema, json);
   return format.render(items === null ? json : { ...json, items }, items);

@@ -1,0 +1,56 @@
+/** What a call of the command line costs beside the start of Node itself. */
+import { execFile } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TestContext } from "node:test";
+import { startFixture } from "../api/fixture.ts";
+
+const BIN = join(import.meta.dirname, "../../bin/gangway");
+
+/** Runs each command line this often, in turns, and prints its median time as a ratio to that of `node -e 0`. */
+export async function benchCli({ runs }: { readonly runs: number }, print: (line: string) => void): Promise<void> {
+  const ends: (() => unknown)[] = [];
+  const cache = mkdtempSync(join(tmpdir(), "gangway-bench-"));
+  try {
+    const { api } = await startFixture({
+      after: (end: () => unknown) => void ends.push(end),
+    } as unknown as TestContext);
+    const lines: Readonly<Record<string, readonly string[]>> = {
+      "node -e 0": ["-e", "0"],
+      "gangway --version": [BIN, "--version"],
+      "gangway list": [BIN, "list", "--address", api.address],
+    };
+    const env = { ...process.env, XDG_CACHE_HOME: cache, GANGWAY_CONFIG: "" };
+    const times = new Map<string, number[]>(Object.keys(lines).map((name) => [name, []]));
+    // The first run of each fills the cache of compiled code.
+    for (let run = 0; run <= runs; run++) {
+      for (const [name, args] of Object.entries(lines)) {
+        const ms = await millisecondsOf(args, env);
+        if (run > 0) times.get(name)?.push(ms);
+      }
+    }
+    const floor = median(times.get("node -e 0") ?? []);
+    for (const [name, all] of times) {
+      const ms = median(all);
+      print(`${name.padEnd(20)} ${ms.toFixed(0).padStart(5)} ms  ratio ${(ms / floor).toFixed(1)}`);
+    }
+  } finally {
+    for (const end of ends.reverse()) await end();
+    rmSync(cache, { recursive: true });
+  }
+}
+
+function millisecondsOf(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
+  const startMs = performance.now();
+  return new Promise((resolve, reject) => {
+    execFile(process.execPath, args, { env }, (error) => {
+      if (error) reject(error);
+      else resolve(performance.now() - startMs);
+    });
+  });
+}
+
+function median(values: readonly number[]): number {
+  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+}
