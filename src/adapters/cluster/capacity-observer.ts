@@ -92,10 +92,10 @@ export class CapacityObserver {
     const { cluster, summarize, failingForMs, unreachableGraceMs, onCapacity, onError } = this.#options;
     const reachable = failingForMs() < unreachableGraceMs;
     if (!this.#dirty && reachable === this.#reachable) return true;
-    const capacity = summarize();
-    if (capacity === null && reachable) return true;
-    this.#dirty = false;
     try {
+      const capacity = summarize();
+      if (capacity === null && reachable) return true;
+      this.#dirty = false;
       await onCapacity({ cluster, capacity, reachable });
       this.#reachable = reachable;
       return true;

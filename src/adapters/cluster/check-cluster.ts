@@ -6,7 +6,8 @@ import type { Json, JsonObject } from "../../runtime/json.ts";
 import { arrayAt, isJsonObject, objectAt, stringAt } from "../../runtime/json.ts";
 import { type AllowedHosts, DEFAULT_CLUSTER_HOSTS, parseAllowedHosts } from "./allowed-hosts.ts";
 import { createKubeClient, type KubeClient } from "./client.ts";
-import type { KubeFailure } from "./kube-failure.ts";
+import { HOST_REFUSED } from "./guarded-connector.ts";
+import { isKnownReason, type KubeFailure, reasonOf } from "./kube-failure.ts";
 import { groupsPath } from "./list-job.ts";
 import { PERMISSIONS, type Permission } from "./permissions.ts";
 
@@ -15,6 +16,10 @@ const SKEW_MS_MAX = 5_000;
 const REQUEST_TIMEOUT_MS = 10_000;
 /** Resources of the core group that every gang needs. */
 const ESSENTIAL = ["nodes", "pods", "services", "configmaps"];
+/** A reader repairs a few at a time. */
+const FINDINGS_MAX = 100;
+/** More webhooks than a cluster works with. */
+const WEBHOOKS_MAX = 200;
 const WEBHOOKS = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"];
 /** Systems that hold back, change or schedule pods themselves, by a word in the names of their webhooks. */
 const QUEUEING_SYSTEMS = ["kueue", "volcano", "yunikorn", "koordinator", "kai-scheduler", "runai", "armada"];
@@ -38,8 +43,12 @@ export async function checkCluster(
   const client = createKubeClient({ kubeconfig, hosts, connectionsMax: 8, requestTimeoutMs: REQUEST_TIMEOUT_MS });
   try {
     const version = await client.request({ method: "GET", path: "/version" });
-    if (version.kind === "failed") return { kubernetesVersion: "", clockSkewMs: null, findings: [unanswered(version)] };
-    const clockSkewMs = version.dateMs === undefined ? null : version.dateMs - of.clock.nowMs();
+    const kubernetesVersion = version.kind === "ok" ? versionOf(version.object) : "";
+    if (version.kind === "failed" || kubernetesVersion === "") {
+      const finding = version.kind === "failed" ? unanswered(version) : NOT_KUBERNETES;
+      return { kubernetesVersion, clockSkewMs: null, findings: [finding] };
+    }
+    const clockSkewMs = version.dateMs === undefined ? null : clamped(version.dateMs - of.clock.nowMs());
     const findings = [
       ...(await missingPermissions(client, of.gangScheduler ?? null)),
       ...(await missingScheduler(client, of.gangScheduler ?? null)),
@@ -48,15 +57,48 @@ export async function checkCluster(
     ];
     const order = { ERROR: 0, WARNING: 1 };
     const worstFirst = findings.toSorted((a, b) => order[a.severity] - order[b.severity]);
-    return { kubernetesVersion: stringAt(version.object, "gitVersion") ?? "", clockSkewMs, findings: worstFirst };
+    return { kubernetesVersion, clockSkewMs, findings: worstFirst.slice(0, FINDINGS_MAX) };
   } finally {
     await client.close();
   }
 }
 
-function unanswered({ status, reason, message }: KubeFailure): ClusterFinding {
-  const code = status === 0 ? "Unreachable" : reason;
-  return { severity: "ERROR", code, message: `the API server does not answer as expected: ${message}` };
+/** The server's version. Empty: it does not answer like an API server, so nothing of its answer is shown. */
+function versionOf(answer: JsonObject): string {
+  const version = stringAt(answer, "gitVersion") ?? "";
+  return /^v\d{1,3}\.\d{1,3}[\w.+-]{0,50}$/.test(version) ? version : "";
+}
+
+const NOT_KUBERNETES: ClusterFinding = {
+  severity: "ERROR",
+  code: "NotKubernetes",
+  message: "the server answers, but its /version is not that of a Kubernetes API server",
+};
+
+/** A server may send any date. Ten years fit into every client's duration. */
+function clamped(skewMs: number): number {
+  const SKEW_SHOWN_MS_MAX = 10 * 365 * 24 * 3_600_000;
+  return Math.min(Math.max(skewMs, -SKEW_SHOWN_MS_MAX), SKEW_SHOWN_MS_MAX);
+}
+
+function unanswered(failure: KubeFailure): ClusterFinding {
+  const code = failure.status === 0 ? "Unreachable" : knownReason(failure);
+  return { severity: "ERROR", code, message: `the API server does not answer as expected: ${outcomeOf(failure)}` };
+}
+
+/**
+ * Says what a call came to, by its status and a reason of Kubernetes alone. The server may be any that a caller names,
+ * so none of its own words are passed on.
+ */
+function outcomeOf(failure: KubeFailure): string {
+  const { status, message, code } = failure;
+  if (status > 0) return `status ${status}, ${knownReason(failure)}`;
+  if (code === HOST_REFUSED) return message;
+  return `no answer${code === undefined ? "" : ` (${code})`}`;
+}
+
+function knownReason({ status, reason }: KubeFailure): string {
+  return isKnownReason(reason) ? reason : reasonOf(status);
 }
 
 async function missingPermissions(client: KubeClient, gang: GangScheduler | null): Promise<readonly ClusterFinding[]> {
@@ -93,8 +135,8 @@ async function reviewAccess(client: KubeClient, permission: Permission): Promise
     return [
       {
         severity: "ERROR",
-        code: reviewed.reason,
-        message: `cannot check whether Gangway may ${what}: ${reviewed.message}`,
+        code: knownReason(reviewed),
+        message: `cannot check whether Gangway may ${what}: ${outcomeOf(reviewed)}`,
       },
     ];
   }
@@ -118,7 +160,7 @@ async function foreignWebhooks(client: KubeClient, namespaces: readonly string[]
     const listed = await client.request({ method: "GET", path: `/apis/admissionregistration.k8s.io/v1/${resource}` });
     // Not allowed to list them: the permissions' findings say so already.
     if (listed.kind === "failed") continue;
-    for (const configuration of arrayAt(listed.object, "items")) {
+    for (const configuration of arrayAt(listed.object, "items").slice(0, WEBHOOKS_MAX)) {
       findings.push(...configurationFindings(configuration, namespaces));
     }
   }
@@ -126,17 +168,24 @@ async function foreignWebhooks(client: KubeClient, namespaces: readonly string[]
 }
 
 function configurationFindings(configuration: Json, namespaces: readonly string[]): readonly ClusterFinding[] {
-  const name = stringAt(objectAt(configuration, "metadata"), "name") ?? "";
-  return arrayAt(configuration, "webhooks").flatMap((webhook): readonly ClusterFinding[] => {
-    const own = `${name} ${stringAt(webhook, "name") ?? ""}`;
-    const system = QUEUEING_SYSTEMS.find((word) => own.includes(word));
-    const over = namespaces.filter((namespace) => mayCover(objectAt(webhook, "namespaceSelector"), namespace));
-    if (system === undefined || over.length === 0 || !seesNewPods(webhook)) return [];
-    const message =
-      `the webhook ${stringAt(webhook, "name") ?? name} of ${system} sees new pods of ${over.join(", ")}: ` +
-      "exclude Gangway's namespaces there, or it may hold them back";
-    return [{ severity: "WARNING", code: "OtherQueueingSystem", message }];
-  });
+  const name = nameOf(objectAt(configuration, "metadata"));
+  return arrayAt(configuration, "webhooks")
+    .slice(0, WEBHOOKS_MAX)
+    .flatMap((webhook): readonly ClusterFinding[] => {
+      const own = `${name} ${nameOf(webhook)}`;
+      const system = QUEUEING_SYSTEMS.find((word) => own.includes(word));
+      const over = namespaces.filter((namespace) => mayCover(objectAt(webhook, "namespaceSelector"), namespace));
+      if (system === undefined || over.length === 0 || !seesNewPods(webhook)) return [];
+      const message =
+        `the webhook ${nameOf(webhook) || name} of ${system} sees new pods of ${over.join(", ")}: ` +
+        "exclude Gangway's namespaces there, or it may hold them back";
+      return [{ severity: "WARNING", code: "OtherQueueingSystem", message }];
+    });
+}
+
+/** The name of an object, as long as Kubernetes allows. */
+function nameOf(object: Json): string {
+  return (stringAt(object, "name") ?? "").slice(0, 253);
 }
 
 function seesNewPods(webhook: Json): boolean {

@@ -2,10 +2,11 @@
  * The HTTP client of one API server. It serves operators who register clusters with any kubeconfig, and users whose
  * templates have fields of a newer Kubernetes.
  */
+import type { Dispatcher } from "undici";
 import type { JsonObject } from "../../runtime/json.ts";
-import { isJsonObject } from "../../runtime/json.ts";
 import { ConnectionPool, type KubeClientOptions } from "./connection-pool.ts";
 import { failureFromStatus, type KubeFailure, unreachable } from "./kube-failure.ts";
+import { jsonLines, readObject, readRefusal } from "./read-answer.ts";
 
 /** One call to the API server. Objects are plain JSON, so that fields which this client does not know are kept. */
 export type KubeRequest = {
@@ -55,9 +56,9 @@ export type KubeClient = {
  * Calls one API server with the address, trust and credentials of a kubeconfig. All calls share one pool of kept-alive
  * connections, and no call is repeated automatically; redirects are not followed. Throws if the kubeconfig is refused.
  *
- * client-node signs every call. Its typed calls are not used, since they drop fields that
- * their models do not know, such as a newer cluster's fields in a user's template. Its `Watch` is not used either: it
- * cannot be ended before it has opened, hides why it was refused, and swallows exceptions of callbacks.
+ * client-node signs every call. Its typed calls are not used, since they drop fields that their models do not know,
+ * such as a newer cluster's fields in a user's template. Its `Watch` is not used either: it cannot be ended before it
+ * has opened, hides why it was refused, and swallows exceptions of callbacks.
  */
 export function createKubeClient(options: KubeClientOptions): KubeClient {
   const pool = new ConnectionPool(options);
@@ -74,18 +75,17 @@ export function createKubeClient(options: KubeClientOptions): KubeClient {
       signal: signal ?? null,
       headersTimeout: options.requestTimeoutMs,
       bodyTimeout: timeouts.bodyMs,
+      onInfo: hintCounter(),
     });
   };
   return {
     async request(request, signal) {
       try {
         const response = await send(request, { bodyMs: options.requestTimeoutMs }, signal);
-        const object = parseObject(await response.body.text());
-        if (response.statusCode >= 200 && response.statusCode < 300) {
-          const dateMs = Date.parse(String(response.headers["date"]));
-          return { kind: "ok", object, ...(Number.isNaN(dateMs) ? {} : { dateMs }) };
-        }
-        return failureFromStatus(response.statusCode, object, response.headers);
+        if (response.statusCode < 200 || response.statusCode >= 300) return refusal(response);
+        const object = await readObject(response.body);
+        const dateMs = Date.parse(String(response.headers["date"]));
+        return { kind: "ok", object, ...(Number.isNaN(dateMs) ? {} : { dateMs }) };
       } catch (error) {
         return unreachable(error);
       }
@@ -95,7 +95,7 @@ export function createKubeClient(options: KubeClientOptions): KubeClient {
         const request = { method: "GET", path, query: { ...query, watch: "true" } } as const;
         const response = await send(request, { bodyMs: silenceMsMax }, signal);
         if (response.statusCode === 200) return { kind: "open", events: jsonLines(response.body) };
-        return failureFromStatus(response.statusCode, parseObject(await response.body.text()), response.headers);
+        return refusal(response);
       } catch (error) {
         return unreachable(error);
       }
@@ -105,7 +105,7 @@ export function createKubeClient(options: KubeClientOptions): KubeClient {
         // No limit on silence: a program may write nothing for hours. TCP's keep-alive finds a dead connection.
         const response = await send({ method: "GET", ...request }, { bodyMs: 0 }, signal);
         if (response.statusCode === 200) return { kind: "open", bytes: response.body };
-        return failureFromStatus(response.statusCode, parseObject(await response.body.text()), response.headers);
+        return refusal(response);
       } catch (error) {
         return unreachable(error);
       }
@@ -114,22 +114,17 @@ export function createKubeClient(options: KubeClientOptions): KubeClient {
   };
 }
 
-function parseObject(text: string): JsonObject {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isJsonObject(value) ? value : {};
-  } catch {
-    return { message: text.slice(0, 1000) };
-  }
+/** Each hint before an answer begins the time for its headers anew, so a server could send hints for ever. */
+const HINTS_MAX = 10;
+
+function hintCounter(): () => void {
+  let hints = 0;
+  return () => {
+    hints += 1;
+    if (hints > HINTS_MAX) throw new Error(`the server sends more than ${HINTS_MAX} hints before its answer`);
+  };
 }
 
-/** Splits a stream into lines of JSON. An incomplete last line is dropped. */
-async function* jsonLines(body: AsyncIterable<Uint8Array>): AsyncGenerator<JsonObject> {
-  const decoder = new TextDecoder();
-  let rest = "";
-  for await (const chunk of body) {
-    const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
-    rest = lines.pop() ?? "";
-    for (const line of lines) if (line !== "") yield parseObject(line);
-  }
+async function refusal({ statusCode, body, headers }: Dispatcher.ResponseData): Promise<KubeFailure> {
+  return failureFromStatus(statusCode, await readRefusal(body), headers);
 }

@@ -84,6 +84,8 @@ export type Cluster = {
   readonly close: () => Promise<void>;
   /** True once every reflector has completed a list. */
   readonly synced: () => boolean;
+  /** True if calls have failed for so long that the cluster counts as unreachable. */
+  readonly unreachable: () => boolean;
   /**
    * When the reflector that was silent longest last heard from the server, on the monotonic clock. Null: one never has.
    */
@@ -135,17 +137,19 @@ export function connectCluster(options: KubeClusterOptions): Cluster {
     writeBudget,
     createNamespaces: options.createNamespaces,
   });
+  const { unreachableGraceMs = 40_000 } = options;
+  const failingForMs = () => Math.max(...all.map((reflector) => reflector.failingForMs));
   const observer = new CapacityObserver({
     cluster: name,
     clock,
     intervalMsMin: options.capacityIntervalMsMin ?? 100,
-    unreachableGraceMs: options.unreachableGraceMs ?? 40_000,
+    unreachableGraceMs,
     summarize: () => {
       if (!parts.nodes.synced || !parts.pods.synced) return null;
       const pods = [...parts.pods.store.values()].map((kept) => kept.compact);
       return summarize([...parts.nodes.store.values()], pods);
     },
-    failingForMs: () => Math.max(...all.map((reflector) => reflector.failingForMs)),
+    failingForMs,
     onCapacity: options.onCapacity,
     onError: options.onError,
   });
@@ -167,6 +171,7 @@ export function connectCluster(options: KubeClusterOptions): Cluster {
       await Promise.all(closed);
     },
     synced: () => all.every((reflector) => reflector.synced),
+    unreachable: () => failingForMs() >= unreachableGraceMs,
     lastHeardMs: () => {
       const heard = all.map((reflector) => reflector.lastHeardMs);
       return heard.includes(null) ? null : Math.min(...heard.map(Number));

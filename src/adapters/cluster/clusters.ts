@@ -27,7 +27,7 @@ export type Clusters = {
   readonly seenJobs: () => readonly string[];
   /** The namespace of a job's objects. Null: none is seen. */
   readonly namespaceOf: (jobUid: string) => string | null;
-  /** True once every cluster has been listed completely. */
+  /** True once every cluster has been listed completely or counts as unreachable: none keeps this process waiting. */
   readonly synced: () => boolean;
   /** Reads logs. Fails with `UnknownCluster` if the cluster is not connected. */
   readonly logs: Pick<PodLogs, "look" | "open">;
@@ -91,7 +91,7 @@ export function createClusters(of: Connected | readonly Cluster[]): Clusters {
       connected()
         .map((cluster) => cluster.namespaceOf(jobUid))
         .find(Boolean) ?? null,
-    synced: () => connected().every((cluster) => cluster.synced()),
+    synced: () => connected().every((cluster) => cluster.synced() || cluster.unreachable()),
     logs: {
       look: async (target, signal) => (await byName(target.cluster)?.logs.look(target, signal)) ?? unknown(target),
       open: async (request, signal) => (await byName(request.cluster)?.logs.open(request, signal)) ?? unknown(request),

@@ -53,9 +53,12 @@ export async function allowedAddresses(host: string, hosts: AllowedHosts): Promi
   return allowed;
 }
 
+export const HOST_REFUSED = "HOST_REFUSED";
+
 /** A host that `GANGWAY_CLUSTER_HOSTS` does not allow. */
 export class HostRefused extends Error {
   override readonly name = "HostRefused";
+  readonly code = HOST_REFUSED;
 
   constructor(host: string, refusal: string | null) {
     super(`the host ${host} ${refusal ?? "has no address"}`);

@@ -93,8 +93,12 @@ export function objectView(object: JsonObject): ObjectView {
 /** The uid of the job that an object belongs to. Null: this installation did not make it for a job. */
 export function ownJobUid(object: JsonObject, installation: string): string | null {
   const labels = stringMapAt(objectAt(object, "metadata"), "labels");
-  return labels[LABEL.installation] === installation ? (labels[LABEL.jobUid] ?? null) : null;
+  const uid = labels[LABEL.jobUid] ?? "";
+  return labels[LABEL.installation] === installation && LABEL_VALUE.test(uid) ? uid : null;
 }
+
+/** As Kubernetes checks the value of a label. A broken server may send any text, which then reaches the database. */
+const LABEL_VALUE = /^[A-Za-z0-9]([\w.-]{0,61}[A-Za-z0-9])?$/;
 
 const SPEC_MEMBERS = [
   "nodeName",

@@ -11,7 +11,16 @@ export type KubeFailure = {
   readonly message: string;
   /** How long the server asks us to wait. Null: it does not say. */
   readonly retryAfterMs: number | null;
+  /** Why no answer came, such as ECONNREFUSED. Omitted: an answer came, or the error has no code. */
+  readonly code?: string;
 };
+
+/** A server may ask for any time. After this one it is asked again. */
+const RETRY_AFTER_MS_MAX = 60_000;
+/** Longer than the messages of API servers, which name each wrong field of an object. */
+const MESSAGE_CHARS_MAX = 16_384;
+/** A reason is one word in CamelCase. Servers and webhooks may invent their own. */
+const REASON = /^[A-Z][A-Za-z0-9]{0,62}$/;
 
 /** Reasons for statuses whose body names none, from apimachinery's `NewGenericServerResponse`. */
 const REASONS: Readonly<Record<number, string>> = {
@@ -36,15 +45,35 @@ export function failureFromStatus(
   body: JsonObject,
   headers: Readonly<Record<string, string | readonly string[] | undefined>> = {},
 ): KubeFailure {
-  const named = stringAt(body, "reason");
+  const named = stringAt(body, "reason") ?? "";
   const seconds = Number(headers["retry-after"] ?? numberAt(objectAt(body, "details"), "retryAfterSeconds"));
   return {
     kind: "failed",
     status: httpStatus,
-    reason: named !== undefined && named !== "" ? named : (REASONS[httpStatus] ?? "Unknown"),
-    message: stringAt(body, "message") ?? `the API server answered ${httpStatus}`,
-    retryAfterMs: seconds > 0 ? seconds * 1000 : null,
+    reason: REASON.test(named) ? named : reasonOf(httpStatus),
+    message: stringAt(body, "message")?.slice(0, MESSAGE_CHARS_MAX) ?? `the API server answered ${httpStatus}`,
+    retryAfterMs: seconds > 0 ? Math.min(seconds * 1000, RETRY_AFTER_MS_MAX) : null,
   };
+}
+
+/** Reasons that API servers give beside those of the table, from apimachinery's `StatusReason`. */
+const OTHER_REASONS = [
+  "AlreadyExists",
+  "ServerTimeout",
+  "StoreReadError",
+  "NotAcceptable",
+  "UnsupportedMediaType",
+  "Expired",
+];
+
+/** True for the reasons of Kubernetes itself, which tell a reader nothing but what they mean. */
+export function isKnownReason(reason: string): boolean {
+  return OTHER_REASONS.includes(reason) || Object.values(REASONS).includes(reason);
+}
+
+/** The reason that a status has by itself. */
+export function reasonOf(httpStatus: number): string {
+  return REASONS[httpStatus] ?? "Unknown";
 }
 
 /** Reads a watch's ERROR event, whose object is a `Status`. */
@@ -54,12 +83,10 @@ export function failureFromEvent(status: JsonObject): KubeFailure {
 
 /** The failure of a call without an answer: the network failed, the call timed out, or its caller aborted it. */
 export function unreachable(error: unknown): KubeFailure {
-  const message = error instanceof Error ? describe(error) : String(error);
-  return { kind: "failed", status: 0, reason: "Unreachable", message, retryAfterMs: null };
-}
-
-function describe(error: Error): string {
-  const code = (error as { code?: unknown }).code;
+  const failure = { kind: "failed", status: 0, reason: "Unreachable", retryAfterMs: null } as const;
+  if (!(error instanceof Error)) return { ...failure, message: String(error) };
+  const { code } = error as { code?: unknown };
   const text = error.message === "" ? error.name : error.message;
-  return typeof code === "string" && !text.includes(code) ? `${text} (${code})` : text;
+  if (typeof code !== "string") return { ...failure, message: text };
+  return { ...failure, message: text.includes(code) ? text : `${text} (${code})`, code };
 }

@@ -2,11 +2,14 @@ import { LABEL } from "../../core/job/labels.ts";
 import { GANG_SCHEDULERS, type GangScheduler } from "../../core/pods/pod-group.ts";
 import { podView } from "../../core/pods/pod-view.ts";
 import type { ObservedCluster } from "../../core/reconcile/observed.ts";
-import { arrayAt, isJsonObject, type JsonObject, objectAt, stringAt } from "../../runtime/json.ts";
+import { type JsonObject, objectAt, stringAt } from "../../runtime/json.ts";
 import type { KubeClient } from "./client.ts";
 import { configMapView, objectView, podGroupView } from "./kept-objects.ts";
+import { itemsOf } from "./read-answer.ts";
 
 const PAGE = 500;
+/** More pages than the objects of any job. A broken server may always name a next page. */
+const PAGES_MAX = 200;
 
 /** Lists all objects of one job as the API server has them now, not as a watch has shown them. Null: a list failed. */
 export async function listJob(
@@ -61,11 +64,16 @@ async function list(
 ): Promise<readonly JsonObject[] | null> {
   const items: JsonObject[] = [];
   let next = "";
+  let pages = 0;
   do {
+    if (pages === PAGES_MAX) return null;
+    pages += 1;
     const query = { labelSelector, limit: String(PAGE), ...(next === "" ? {} : { continue: next }) };
     const page = await client.request({ method: "GET", path, query }, signal);
     if (page.kind === "failed") return null;
-    items.push(...arrayAt(page.object, "items").filter(isJsonObject));
+    const found = itemsOf(page.object);
+    if (found === null) return null;
+    items.push(...found);
     next = stringAt(objectAt(page.object, "metadata"), "continue") ?? "";
   } while (next !== "");
   return items;

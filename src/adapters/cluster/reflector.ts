@@ -5,9 +5,10 @@
 import type { Clock } from "../../runtime/clock.ts";
 import { doublingMs } from "../../runtime/doubling.ts";
 import type { JsonObject } from "../../runtime/json.ts";
-import { arrayAt, isJsonObject, objectAt, stringAt } from "../../runtime/json.ts";
+import { objectAt, stringAt } from "../../runtime/json.ts";
 import type { KubeClient, KubeResult } from "./client.ts";
 import { failureFromEvent, type KubeFailure, unreachable } from "./kube-failure.ts";
+import { itemsOf } from "./read-answer.ts";
 import { WatchedObjects } from "./watched-objects.ts";
 
 /** Small enough for any API server to answer at once, and large enough to list thousands of pods in few round trips. */
@@ -15,12 +16,16 @@ const PAGE_SIZE = 500;
 const BACKOFF = { firstMs: 100, longestMs: 10_000 };
 /** When the server ends a watch. A random part of it is added, so that not all watches end together. */
 const WATCH_SECONDS_MIN = 300;
-/** A list or watch that took longer than this counts as a success, however it ended. */
+/** A list, or a watch that was open, counts as a success after this time, however it ended. */
 const LONG_LIVED_MS = 5_000;
 /** After this many watches without an event the reflector lists again. */
 const FRUITLESS_MAX = 5;
 /** Statuses of an ended watch, an expired version and a throttled call: the cluster has answered. */
 const ANSWERS = [200, 410, 429];
+/** The most text that is kept of one resource: some 100,000 pods. A broken server may send objects for ever. */
+const KEPT_CHARS_MAX = 256 * 1024 * 1024;
+/** A list of this many pages has more objects than Kubernetes allows. A broken server may always name a next page. */
+const PAGES_MAX = 1_000;
 /** The end of a watch. A watch that ends at once is opened again with backoff, not in a tight loop. */
 const ENDED: KubeFailure = {
   kind: "failed",
@@ -29,6 +34,28 @@ const ENDED: KubeFailure = {
   message: "the watch ended",
   retryAfterMs: null,
 };
+
+/** Lists that are too large are tried again: a cluster may shrink. */
+const TOO_LARGE: KubeFailure = {
+  kind: "failed",
+  status: 413,
+  reason: "TooLarge",
+  message: `the cluster has more than ${PAGES_MAX} pages of objects, or more than ${KEPT_CHARS_MAX} characters to keep`,
+  retryAfterMs: null,
+};
+const INVALID_LIST: KubeFailure = {
+  kind: "failed",
+  status: 0,
+  reason: "InvalidAnswer",
+  message: "the server does not answer with a list of objects that have names",
+  retryAfterMs: null,
+};
+
+/** The version of an object that is kept, and the length of what is kept as JSON. */
+type Kept = { readonly version: string; readonly chars: number };
+
+/** An object of a list. Null: it is kept already in this version. */
+type Listed<T> = Kept & { readonly object: T | null };
 
 export type ReflectorOptions<T> = {
   readonly client: Pick<KubeClient, "request" | "watch">;
@@ -67,7 +94,8 @@ export type ReflectorOptions<T> = {
 export class Reflector<T> {
   readonly store: WatchedObjects<T>;
   readonly #options: ReflectorOptions<T>;
-  readonly #versions = new Map<string, string>();
+  readonly #kept = new Map<string, Kept>();
+  #keptChars = 0;
   readonly #closing = new AbortController();
   #running: Promise<void> = Promise.resolve();
   #synced = false;
@@ -109,31 +137,42 @@ export class Reflector<T> {
   async #run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const startedMs = this.#options.clock.monotonicMs();
-      const failure = this.#version === null ? await this.#list(signal) : await this.#watch(this.#version, signal);
+      const failure = await this.#round(signal).catch((error: unknown) => unreachable(error));
       if (signal.aborted) return;
-      if (this.#options.clock.monotonicMs() - startedMs > LONG_LIVED_MS) this.#failuresInRow = 0;
+      const isLong = this.#options.clock.monotonicMs() - startedMs > LONG_LIVED_MS;
+      if (isLong && (failure === null || wasOpen(failure))) this.#failuresInRow = 0;
       if (failure === null) continue;
       if (needsList(failure) || this.#isFruitless(failure)) this.#version = null;
       await this.#backOff(failure, signal);
     }
   }
 
-  #isFruitless({ reason }: KubeFailure): boolean {
-    return this.#failuresInRow >= FRUITLESS_MAX && (reason === "Ended" || reason === "WatchBroken");
+  #round(signal: AbortSignal): Promise<KubeFailure | null> {
+    return this.#version === null ? this.#list(signal) : this.#watch(this.#version, signal);
+  }
+
+  #isFruitless(failure: KubeFailure): boolean {
+    return this.#failuresInRow >= FRUITLESS_MAX && wasOpen(failure);
   }
 
   async #list(signal: AbortSignal): Promise<KubeFailure | null> {
-    const listed = new Map<string, JsonObject>();
+    const listed = new Map<string, Listed<T>>();
     let continueFrom = "";
     let version = "";
+    let pages = 0;
+    let chars = 0;
     do {
       const page = await this.#page(continueFrom, signal);
       if (page.kind === "failed") return page;
+      const items = itemsOf(page.object);
+      if (items === null) return INVALID_LIST;
       this.#lastHeardMs = this.#options.clock.monotonicMs();
-      for (const item of arrayAt(page.object, "items")) if (isJsonObject(item)) listed.set(keyOf(item), item);
+      for (const item of items) chars += this.#collect(listed, item);
       const metadata = objectAt(page.object, "metadata");
       continueFrom = stringAt(metadata, "continue") ?? "";
       version = stringAt(metadata, "resourceVersion") ?? "";
+      pages += 1;
+      if (chars > KEPT_CHARS_MAX || pages > PAGES_MAX) return TOO_LARGE;
     } while (continueFrom !== "");
     this.#replace(listed);
     this.#version = version;
@@ -155,9 +194,26 @@ export class Reflector<T> {
     return labelSelector === "" ? {} : { labelSelector };
   }
 
-  #replace(listed: ReadonlyMap<string, JsonObject>): void {
+  /** Adds an object to a list. Keeps nothing new of one that has not changed. Returns how much text it adds. */
+  #collect(listed: Map<string, Listed<T>>, object: JsonObject): number {
+    const key = keyOf(object);
+    const before = this.#kept.get(key);
+    const isSame = before !== undefined && before.version === versionOf(object);
+    const one = isSame ? { ...before, object: null } : this.#reduce(object);
+    const replaced = listed.get(key)?.chars ?? 0;
+    listed.set(key, one);
+    return one.chars - replaced;
+  }
+
+  /** The data to keep of an object. */
+  #reduce(object: JsonObject): Listed<T> & { readonly object: T } {
+    const kept = this.#options.keep(object);
+    return { object: kept, version: versionOf(object), chars: JSON.stringify(kept).length };
+  }
+
+  #replace(listed: ReadonlyMap<string, Listed<T>>): void {
     for (const key of [...this.store.keys()]) if (!listed.has(key)) this.#forget(key);
-    for (const [key, object] of listed) if (this.#versions.get(key) !== versionOf(object)) this.#remember(key, object);
+    for (const [key, { object, ...kept }] of listed) if (object !== null) this.#remember(key, { object, ...kept });
   }
 
   async #watch(from: string, signal: AbortSignal): Promise<KubeFailure | null> {
@@ -187,18 +243,21 @@ export class Reflector<T> {
     const object = objectAt(event, "object");
     const type = stringAt(event, "type");
     if (type === "ERROR") return failureFromEvent(object);
-    if (type === "ADDED" || type === "MODIFIED") this.#remember(keyOf(object), object);
+    if (type === "ADDED" || type === "MODIFIED") {
+      this.#remember(keyOf(object), this.#reduce(object));
+      if (this.#keptChars > KEPT_CHARS_MAX) return TOO_LARGE;
+    }
     if (type === "DELETED") this.#forget(keyOf(object));
     const version = versionOf(object);
     if (version !== "") this.#version = version;
     return null;
   }
 
-  #remember(key: string, object: JsonObject): void {
+  #remember(key: string, { object: after, ...kept }: Kept & { readonly object: T }): void {
     const before = this.store.get(key);
-    const after = this.#options.keep(object);
     this.store.set(key, after);
-    this.#versions.set(key, versionOf(object));
+    this.#keptChars += kept.chars - (this.#kept.get(key)?.chars ?? 0);
+    this.#kept.set(key, kept);
     this.#failuresInRow = 0;
     this.#tell(key, before, after);
   }
@@ -207,7 +266,8 @@ export class Reflector<T> {
     const before = this.store.get(key);
     if (before === undefined) return;
     this.store.delete(key);
-    this.#versions.delete(key);
+    this.#keptChars -= this.#kept.get(key)?.chars ?? 0;
+    this.#kept.delete(key);
     this.#tell(key, before, undefined);
   }
 
@@ -241,6 +301,11 @@ export class Reflector<T> {
   #report(error: unknown): void {
     this.#options.onError(error, `reflector of ${this.#options.path}`);
   }
+}
+
+/** True for a watch that the server had opened. */
+function wasOpen({ reason }: KubeFailure): boolean {
+  return reason === "Ended" || reason === "WatchBroken";
 }
 
 /** True if the server cannot continue from this version. After any other failure a watch from it is tried again. */

@@ -54,7 +54,8 @@ type Prepared = { readonly kind: "ready"; readonly stored: JsonObject; readonly 
 
 export function createClusterAdmin(ports: ClusterAdminPorts): ClusterAdmin {
   const { table, refresh } = ports;
-  const check = (kubeconfig: string, gangScheduler?: string) => ports.check(kubeconfig, gangSchedulerOf(gangScheduler));
+  const check = (kubeconfig: string, gangScheduler?: string) =>
+    ports.check(kubeconfig, gangSchedulerOf(gangScheduler)).catch(badCredentials);
   return {
     async register(cluster, sent) {
       const prepared = await prepare(ports, cluster.name, sent);
@@ -84,9 +85,7 @@ export function createClusterAdmin(ports: ClusterAdminPorts): ClusterAdmin {
         const registered = await table.getCluster(name);
         return await check(await ports.open(name, stored), registered?.gangScheduler);
       } catch (error) {
-        const message = error instanceof Error ? error.message : String(error);
-        const finding = { severity: "ERROR", code: "BadCredentials", message } as const;
-        return { kubernetesVersion: "", clockSkewMs: null, findings: [finding] };
+        return badCredentials(error);
       }
     },
     async remove(name, forget) {
@@ -95,6 +94,13 @@ export function createClusterAdmin(ports: ClusterAdminPorts): ClusterAdmin {
       return outcome;
     },
   };
+}
+
+/** A kubeconfig that cannot be used is a finding: the cluster may be registered already. */
+function badCredentials(error: unknown): ClusterCheck {
+  const message = error instanceof Error ? error.message : String(error);
+  const finding = { severity: "ERROR", code: "BadCredentials", message } as const;
+  return { kubernetesVersion: "", clockSkewMs: null, findings: [finding] };
 }
 
 /** Returns the form in which credentials are stored and the kubeconfig to use, or why they are refused. */

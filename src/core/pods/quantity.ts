@@ -11,6 +11,8 @@ const BINARY_NANO_MAX = (2n ** 63n - 1n) * NANO;
 const BINARY = { Ki: 2n ** 10n, Mi: 2n ** 20n, Gi: 2n ** 30n, Ti: 2n ** 40n, Pi: 2n ** 50n, Ei: 2n ** 60n };
 const BINARY_SUFFIXES = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 const DECIMAL = { n: -9, u: -6, m: -3, "": 0, k: 3, M: 6, G: 9, T: 12, P: 15, E: 18 };
+/** More digits than any amount needs. The time to read a number grows with the square of its length. */
+const CHARS_MAX = 128;
 const SYNTAX = /^([+-]?)(\d+\.?\d*|\.\d+)(?:([KMGTPE]i)|([numkMGTPE]?)|[eE]([+-]?\d{1,2}))$/;
 
 /**
@@ -18,7 +20,7 @@ const SYNTAX = /^([+-]?)(\d+\.?\d*|\.\d+)(?:([KMGTPE]i)|([numkMGTPE]?)|[eE]([+-]
  * never becomes none. Source: apimachinery `resource.ParseQuantity`.
  */
 export function parseQuantity(text: string): Quantity | null {
-  const match = SYNTAX.exec(text);
+  const match = text.length > CHARS_MAX ? null : SYNTAX.exec(text);
   if (match === null) return null;
   const [, sign, digits = "", binary, decimal = "", exponent] = match;
   const [whole = "", fraction = ""] = digits.split(".");
