@@ -95,7 +95,7 @@ export const VARIABLES = {
   GANGWAY_POOLS_MAX: {
     default: String(POOLS_MAX),
     range: [1, 1_000_000],
-    meaning: "The most pools that a quota domain may have.",
+    meaning: "The most pools that there may be, flavors included.",
   },
   GANGWAY_TOKENS_MAX: {
     default: String(TOKENS_MAX),

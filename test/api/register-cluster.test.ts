@@ -77,13 +77,63 @@ test("all wrong fields are named at once", async (t) => {
   assert.deepEqual(nothing.error?.fields.map(({ field }) => field).sort(), ["cluster", "credentials"]);
   const wrong = { name: "No Name", flavors: [{ name: "", resource: "" }, ...flavors, ...flavors] };
   const refused = await call(registerCluster, { cluster: wrong, credentials });
-  assert.deepEqual(
-    refused.error?.fields.map(({ field }) => field),
-    ["cluster.name", "cluster.flavors[0].name", "cluster.flavors[0].resource", "cluster.flavors"],
-  );
+  assert.deepEqual(refused.error?.fields.map(({ field }) => field).sort(), [
+    "cluster.flavors",
+    "cluster.flavors[0].name",
+    "cluster.flavors[0].resource",
+    "cluster.name",
+  ]);
   const version = await call(updateCluster, { cluster: { name: "east", resourceVersion: "new" } });
   assert.deepEqual(
     version.error?.fields.map(({ field }) => field),
     ["cluster.resource_version"],
   );
+});
+
+const H100 = { name: "gpu/h100", resource: "nvidia.com/gpu" };
+const badFlavors: Record<string, { flavor: object; field: string }> = {
+  "without a name": { flavor: { ...H100, name: "" }, field: "name" },
+  "with a name of 12 KB": { flavor: { ...H100, name: "g".repeat(12_000) }, field: "name" },
+  "with a name in upper case": { flavor: { ...H100, name: "gpu/H100" }, field: "name" },
+  "with an empty part of its name": { flavor: { ...H100, name: "gpu//h100" }, field: "name" },
+  "with a line break in its name": { flavor: { ...H100, name: "gpu\n" }, field: "name" },
+  "without a resource": { flavor: { ...H100, resource: "" }, field: "resource" },
+  "with a resource that is no name": { flavor: { ...H100, resource: "nvidia.com/gpu/x" }, field: "resource" },
+  "with a label key that is none": { flavor: { ...H100, nodeLabels: { "a b": "" } }, field: "node_labels[a b]" },
+  "with a label value that is none": { flavor: { ...H100, nodeLabels: { a: "-x" } }, field: "node_labels[a]" },
+  "with a long label value": { flavor: { ...H100, nodeLabels: { a: "x".repeat(64) } }, field: "node_labels[a]" },
+  "with too many labels": {
+    flavor: { ...H100, nodeLabels: Object.fromEntries(Array.from({ length: 65 }, (_, at) => [`l${at}`, ""])) },
+    field: "node_labels",
+  },
+};
+for (const [name, { flavor, field }] of Object.entries(badFlavors)) {
+  test(`a flavor ${name} is refused by its field`, async (t) => {
+    const { call, internal } = await startFixture(t);
+    const first = { name: "cpu", resource: "cpu" };
+    const sent = { ...cluster, flavors: [first, flavor] };
+    for (const answer of [
+      await call(registerCluster, { cluster: sent, credentials }),
+      await call(updateCluster, { cluster: sent }),
+    ]) {
+      assert.equal(answer.error?.code, "INVALID_ARGUMENT");
+      assert.deepEqual(
+        answer.error.fields.map((note) => note.field),
+        [`cluster.flavors[1].${field}`],
+      );
+    }
+    assert.deepEqual(internal, []);
+  });
+}
+
+test("a cluster has at most 64 flavors", async (t) => {
+  const { call } = await startFixture(t);
+  const many = Array.from({ length: 30_000 }, (_, at) => ({ name: `f${at}`, resource: "nvidia.com/gpu" }));
+  const { error } = await call(registerCluster, { cluster: { ...cluster, flavors: many }, credentials });
+  assert.deepEqual(
+    error?.fields.map(({ field }) => field),
+    ["cluster.flavors"],
+  );
+  const most = { ...cluster, flavors: many.slice(0, 64) };
+  assert.equal((await call(registerCluster, { cluster: most, credentials })).error, null);
 });

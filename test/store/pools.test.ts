@@ -107,6 +107,32 @@ onEachDatabase((openDb) => {
     assert.equal((await register({ name: "p1", quota: 1 })).kind, "done");
   });
 
+  test("flavors of clusters and queues are pools: one too many is refused, and changes nothing", async () => {
+    await db.query("insert into pools (name, domain) select 'p' || n, 'default' from generate_series(1, 9998) n");
+    const flavors = ["a", "b"].map((name) => ({ name, resource: "nvidia.com/gpu", nodeLabels: {} }));
+    const cluster = { name: "south", labels: {}, flavors, credentials: {} };
+    const queue = {
+      name: "q",
+      strategy: "STRICT_FIFO" as const,
+      quotas: flavors.map(({ name, resource }) => ({ flavor: name, resource, nominal: 1 })),
+    };
+    const refused = { kind: "tooManyPools", poolsMax: 10_000 };
+    assert.deepEqual(await store.clusters.register(cluster), refused);
+    assert.deepEqual(await store.admin.createQueue(queue), refused);
+    assert.deepEqual([await store.admin.getCluster("south"), await store.admin.getQueue("q")], [null, null]);
+    assert.equal((await store.clusters.register({ ...cluster, flavors: flavors.slice(0, 1) })).kind, "done");
+    assert.deepEqual(await store.clusters.update({ ...cluster, credentials: null, version: 0 }), refused);
+    assert.equal((await store.admin.getCluster("south"))?.flavors.length, 1);
+    const upsert = () => store.clusters.upsertCluster({ name: "north", labels: {}, flavors, simulated: true });
+    await assert.rejects(upsert(), /cluster north has flavors for more than 10000 pools/);
+  });
+
+  test("pools of all domains count", async () => {
+    await register({ name: "far-pool", domain: "far", quota: 1 });
+    await db.query("insert into pools (name, domain) select 'p' || n, 'far' from generate_series(1, 9998) n");
+    assert.equal((await register({ name: "other", domain: "other", quota: 1 })).kind, "tooManyPools");
+  });
+
   test("a domain starts with its first pool, and has separate limits for pools of durability REDIS", async () => {
     const version = await limitsVersion();
     await register({ name: "a", domain: "far", quota: 3 });

@@ -8,6 +8,7 @@ import { POOLS_MAX, TOKENS_MAX, WAITERS_MAX } from "../../core/quota/limits.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import * as clusters from "./admin/clusters.ts";
 import * as namespaces from "./admin/namespaces.ts";
+import type { PoolBounds } from "./admin/pools.ts";
 import * as queues from "./admin/queues.ts";
 import * as registered from "./admin/registered-clusters.ts";
 import type { Db } from "./db/db.ts";
@@ -156,12 +157,14 @@ function jobReads(db: Db) {
   };
 }
 
-function admin(db: Db, { clock }: StoreOptions) {
+function admin(db: Db, options: StoreOptions) {
+  const { clock } = options;
+  const bounds = poolBounds(options);
   type Queue = Parameters<typeof queues.createQueue>[1];
   type Namespace = Parameters<typeof namespaces.createNamespace>[1];
   return {
-    createQueue: (queue: Queue) => queues.createQueue(db, queue, clock.nowMs()),
-    updateQueue: (queue: Queue & { readonly version: number }) => queues.updateQueue(db, queue, clock.nowMs()),
+    createQueue: (queue: Queue) => queues.createQueue(db, queue, bounds()),
+    updateQueue: (queue: Queue & { readonly version: number }) => queues.updateQueue(db, queue, bounds()),
     deleteQueue: (name: string) => queues.deleteQueue(db, name),
     getQueue: (name: string) => queues.getQueue(db, name),
     listQueues: () => queues.listQueues(db),
@@ -174,21 +177,27 @@ function admin(db: Db, { clock }: StoreOptions) {
     listClusters: () => clusters.listClusters(db),
     setCordoned: (name: string, cordoned: boolean) => clusters.setCordoned(db, name, cordoned),
     /** Creates a queue. If the name is taken, that queue stays as it is. */
-    ensureQueue: (queue: Queue) => queues.createQueue(db, queue, clock.nowMs()).then(() => undefined),
+    ensureQueue: (queue: Queue) => queues.createQueue(db, queue, bounds()).then(() => undefined),
     /** Creates a namespace. If the name is taken, that namespace stays as it is. */
     ensureNamespace: (namespace: Namespace) =>
       namespaces.ensureNamespace(db, namespace, clock.nowMs()).then(() => undefined),
   };
 }
 
-function clusterStore(db: Db, { clock }: StoreOptions) {
+function poolBounds({ clock, quotaBounds = QUOTA_BOUNDS }: StoreOptions): () => PoolBounds {
+  return () => ({ nowMs: clock.nowMs(), poolsMax: quotaBounds.poolsMax });
+}
+
+function clusterStore(db: Db, options: StoreOptions) {
+  const { clock } = options;
+  const bounds = poolBounds(options);
   return {
     upsertCluster: (cluster: Parameters<typeof clusters.upsertCluster>[1]) =>
-      clusters.upsertCluster(db, cluster, clock.nowMs()),
+      clusters.upsertCluster(db, cluster, bounds()),
     recordCapacity: (seen: Parameters<typeof clusters.recordCapacity>[1]) => clusters.recordCapacity(db, seen),
-    register: (cluster: registered.NewCluster) => registered.registerCluster(db, cluster, clock.nowMs()),
+    register: (cluster: registered.NewCluster) => registered.registerCluster(db, cluster, bounds()),
     update: (cluster: Parameters<typeof registered.updateCluster>[1]) =>
-      registered.updateCluster(db, cluster, clock.nowMs()),
+      registered.updateCluster(db, cluster, bounds()),
     remove: (name: string, forget: boolean) => registered.deleteCluster(db, name, { forget, nowMs: clock.nowMs() }),
     listCredentials: () => registered.listCredentials(db),
     credentialsOf: (name: string) => registered.credentialsOf(db, name),

@@ -11,9 +11,6 @@ type Registration = Pick<
   "registerCluster" | "updateCluster" | "checkCluster" | "deleteCluster"
 >;
 
-/** The name of a cluster. */
-const NAME = /^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$/;
-
 /** Registers, changes, checks and deletes clusters while the service runs. */
 export function registration(ports: {
   readonly clusters: ClusterAdmin;
@@ -69,19 +66,6 @@ function accepted<T extends object>(outcome: T | CredentialsRefusal, { name }: S
 
 function sentCluster(cluster: Cluster | undefined): SentCluster {
   const { name = "", labels = {}, flavors = [] } = cluster ?? {};
-  const notes = [
-    ...(NAME.test(name)
-      ? []
-      : [
-          {
-            field: "cluster.name",
-            message: "must be a DNS name of at most 63 lower-case letters, digits, '-' and '.'",
-          },
-        ]),
-    ...flavors.flatMap((flavor, index) => flavorNotes(flavor, index)),
-    ...duplicates(flavors.map((flavor) => flavor.name)),
-  ];
-  if (notes.length > 0) throw invalidFields(notes);
   const gangScheduler = gangSchedulerFromProto(cluster?.gangScheduler);
   return {
     name,
@@ -89,23 +73,6 @@ function sentCluster(cluster: Cluster | undefined): SentCluster {
     flavors: flavors.map((flavor) => ({ name: flavor.name, resource: flavor.resource, nodeLabels: flavor.nodeLabels })),
     ...(gangScheduler === undefined ? {} : { gangScheduler }),
   };
-}
-
-function flavorNotes({ name, resource }: { readonly name: string; readonly resource: string }, index: number) {
-  return [
-    ...(name === "" ? [{ field: `cluster.flavors[${index}].name`, message: "must be set, for example gpu/h100" }] : []),
-    ...(resource === ""
-      ? [{ field: `cluster.flavors[${index}].resource`, message: "must be set, for example nvidia.com/gpu" }]
-      : []),
-  ];
-}
-
-function duplicates(names: readonly string[]) {
-  const twice = new Set(names.filter((name, index) => names.indexOf(name) !== index));
-  return [...twice].map((name) => ({
-    field: "cluster.flavors",
-    message: `must name each flavor once, but name ${name} more than once`,
-  }));
 }
 
 function sentCredentials(credentials: ClusterCredentials | undefined): SentCredentials {

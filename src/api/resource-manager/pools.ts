@@ -8,7 +8,7 @@ import type {
 } from "../../gen/gangway/v1/resource_manager_pb.ts";
 import { changedRecord, existingRecord } from "../rpc/admin-outcome.ts";
 import type { CallContext } from "../rpc/call.ts";
-import { badPageToken, failedPrecondition, invalidFields, notFound, tooMany } from "../rpc/rpc-error.ts";
+import { badPageToken, failedPrecondition, invalidFields, notFound } from "../rpc/rpc-error.ts";
 import { durabilityFromProto, spanMs, toProtoAllocation, toProtoPool } from "./convert-quota.ts";
 import type { TokenOperations } from "./quota-ports.ts";
 
@@ -56,11 +56,6 @@ function registered(outcome: RegisterOutcome<ShownPool>, name: string): ShownPoo
       const description = `has ${field} ${is}; the first registration fixed it, and no later one can change it`;
       throw failedPrecondition({ type: `${field.toUpperCase()}_FIXED`, subject: `pool ${name}`, description });
     }
-    case "tooManyPools":
-      throw tooMany("TOO_MANY_POOLS", {
-        subject: "the service",
-        description: `has ${outcome.poolsMax} pools, which is the maximum`,
-      });
     case "unknownQueue":
       throw notFound({ type: "queue", name: outcome.name });
     default:

@@ -1,5 +1,5 @@
 import type { ChangeOutcome } from "../../core/admin/change-outcome.ts";
-import { alreadyExists, failedPrecondition, notFound, staleVersion } from "./rpc-error.ts";
+import { alreadyExists, failedPrecondition, notFound, staleVersion, tooMany } from "./rpc-error.ts";
 
 /** Returns the record after a change of a queue, namespace, cluster or pool. Throws if the change was refused. */
 export function changedRecord<T>(
@@ -19,6 +19,11 @@ export function changedRecord<T>(
       throw staleVersion(subject);
     case "inUse":
       throw failedPrecondition({ type: `${prefix}_IN_USE`, subject, description: `is in use by ${outcome.by}` });
+    case "tooManyPools":
+      throw tooMany("TOO_MANY_POOLS", {
+        subject: "the service",
+        description: `may have ${outcome.poolsMax} pools, and each flavor is one; delete pools that nothing uses`,
+      });
   }
 }
 

@@ -57,11 +57,14 @@ export type PoolChange = { readonly name: string } & {
   readonly [K in Exclude<keyof PoolSettings, "name">]: PoolSettings[K] | undefined;
 };
 
+/** A change would make more pools than there may be. */
+export type TooManyPools = { readonly kind: "tooManyPools"; readonly poolsMax: number };
+
 /** `Pool` is the record that the caller gets: from the store without waiters, from the tokens stage with them. */
 export type RegisterOutcome<Pool> =
   | { readonly kind: "done"; readonly record: Pool }
   | { readonly kind: "notFound" | "stale" }
   /** The first registration fixed this field. A pool with a queue must use the default domain and durability LEDGER. */
   | { readonly kind: "fixed"; readonly field: "domain" | "durability"; readonly is: string }
-  | { readonly kind: "tooManyPools"; readonly poolsMax: number }
+  | TooManyPools
   | { readonly kind: "unknownQueue"; readonly name: string };

@@ -3,7 +3,7 @@ import type { ClusterRecord } from "../../../core/admin/cluster.ts";
 import type { ClusterCapacity } from "../../../core/plan/snapshot.ts";
 import { type Db, type Executor, json, onlyRow } from "../db/db.ts";
 import { observerLease } from "../fleet/leases.ts";
-import { ensurePools } from "./pools.ts";
+import { ensurePools, type PoolBounds } from "./pools.ts";
 
 const COLUMNS = `
   name, labels, flavors, cordoned, simulated, reachable, observed_ms as "observedMs", version,
@@ -15,7 +15,7 @@ const COLUMNS = `
 export function upsertCluster(
   db: Db,
   cluster: Pick<ClusterRecord, "name" | "labels" | "flavors" | "simulated">,
-  nowMs: number,
+  { nowMs, poolsMax }: PoolBounds,
 ): Promise<ClusterRecord> {
   return db.tx(async (tx) => {
     await tx.query(UPSERT_CLUSTER, [
@@ -25,11 +25,11 @@ export function upsertCluster(
       cluster.simulated,
       nowMs,
     ]);
-    await ensurePools(
-      tx,
-      cluster.flavors.map((flavor) => flavor.name),
-      nowMs,
-    );
+    const flavors = cluster.flavors.map((flavor) => flavor.name);
+    const refused = await ensurePools(tx, flavors, { nowMs, poolsMax });
+    if (refused?.kind === "tooManyPools") {
+      throw new Error(`cluster ${cluster.name} has flavors for more than ${poolsMax} pools, which is the maximum`);
+    }
     return onlyRow(await selectClusters(tx, cluster.name));
   });
 }

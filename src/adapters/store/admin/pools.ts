@@ -1,28 +1,37 @@
 import type { PoolApart } from "../../../core/admin/queue.ts";
-import { type Executor, json } from "../db/db.ts";
-import { QUEUES_DOMAIN, raiseLimitsVersion } from "../ledger/quota-domains.ts";
+import type { TooManyPools } from "../../../core/quota/pools.ts";
+import { type Executor, json, onlyRow } from "../db/db.ts";
+import { QUEUES_DOMAIN, raiseLimitsVersion, takeDomain } from "../ledger/quota-domains.ts";
+
+/** The time of a change that may make pools, and the number of pools that there may be. */
+export type PoolBounds = { readonly nowMs: number; readonly poolsMax: number };
 
 /**
- * Makes the pools that are not there yet, without a quota of their own, in the domain that queues are counted in.
- * Returns one that is there and is counted otherwise; null if there is none. Takes the domain where one is missing.
+ * Makes the pools that do not exist, without a quota of their own, in the domain in which queues are counted. Returns
+ * why a flavor cannot be one of these pools: there would be too many, or a pool that exists is counted otherwise. Locks
+ * that domain, so that no pool is deleted meanwhile.
  */
 export async function ensurePools(
-  executor: Executor,
+  tx: Executor,
   names: readonly string[],
-  nowMs: number,
-): Promise<PoolApart | null> {
+  { nowMs, poolsMax }: PoolBounds,
+): Promise<TooManyPools | ({ readonly kind: "apart" } & PoolApart) | null> {
   if (names.length === 0) return null;
-  const missing = await executor.query(MISSING_POOLS, [json(names)]);
-  if (missing.length > 0) {
-    await raiseLimitsVersion(executor, QUEUES_DOMAIN);
-    await executor.query(ENSURE_POOLS, [json(names), nowMs]);
+  await takeDomain(tx, QUEUES_DOMAIN);
+  const { missing, pools } = onlyRow(await tx.query<{ missing: number; pools: number }>(COUNT_POOLS, [json(names)]));
+  if (missing > 0 && pools + missing > poolsMax) return { kind: "tooManyPools", poolsMax };
+  if (missing > 0) {
+    await raiseLimitsVersion(tx, QUEUES_DOMAIN);
+    await tx.query(ENSURE_POOLS, [json(names), nowMs]);
   }
-  const [apart] = await executor.query<PoolApart>(POOL_APART, [json(names)]);
-  return apart ?? null;
+  const [apart] = await tx.query<PoolApart>(POOL_APART, [json(names)]);
+  return apart === undefined ? null : { kind: "apart", ...apart };
 }
 
-const MISSING_POOLS = `
-select 1 from json_array_elements_text($1::json) name where name not in (select name from pools) limit 1`;
+const COUNT_POOLS = `
+select (select count(distinct name)::int from json_array_elements_text($1::json) name
+         where name not in (select name from pools)) as missing,
+       (select count(*)::int from pools) as pools`;
 
 const ENSURE_POOLS = `
 insert into pools (name, domain, create_ms, update_ms)

@@ -3,23 +3,23 @@
  * effect for the next grant, in one transaction with the ledger's limits.
  */
 import type { ChangeOutcome } from "../../../core/admin/change-outcome.ts";
-import type { PoolApart, QueueOutcome, QueueRecord, QueueSettings } from "../../../core/admin/queue.ts";
+import type { QueueOutcome, QueueRecord, QueueSettings } from "../../../core/admin/queue.ts";
 import { type TreeEdge, type TreeProblem, treeProblem } from "../../../core/quota/check-tree.ts";
 import { GrantBook, type RecordedSum } from "../../../core/quota/grant-book.ts";
 import { queueLimitsOf, type TreeQueue } from "../../../core/quota/tree.ts";
 import { type Db, type Executor, json, onlyRow, storable, undoable } from "../db/db.ts";
 import { QUEUES_DOMAIN, raiseLimitsVersion, takeDomain } from "../ledger/quota-domains.ts";
-import { ensurePools } from "./pools.ts";
+import { ensurePools, type PoolBounds } from "./pools.ts";
 
-export function createQueue(db: Db, queue: QueueSettings, nowMs: number): Promise<QueueOutcome> {
+export function createQueue(db: Db, queue: QueueSettings, bounds: PoolBounds): Promise<QueueOutcome> {
   return undoable<QueueOutcome>(db, async (tx, undo) => {
     const misplaced = await checkPlace(tx, queue);
     if (await queueExists(tx, queue.name)) return undo({ kind: "exists" });
     if (misplaced !== null) return undo(misplaced);
-    const made = await tx.query(CREATE_QUEUE, [queue.name, queue.strategy, queue.parent ?? null, nowMs]);
+    const made = await tx.query(CREATE_QUEUE, [queue.name, queue.strategy, queue.parent ?? null, bounds.nowMs]);
     if (made.length === 0) return undo({ kind: "exists" });
-    const apart = await writeQuotas(tx, queue, nowMs);
-    if (apart !== null) return undo({ kind: "apart", ...apart });
+    const refused = await writeQuotas(tx, queue, bounds);
+    if (refused !== null) return undo(refused);
     return { kind: "done", record: onlyRow(await selectQueues(tx, queue.name)) };
   });
 }
@@ -36,7 +36,7 @@ returning name`;
 export function updateQueue(
   db: Db,
   queue: QueueSettings & { readonly version: number },
-  nowMs: number,
+  bounds: PoolBounds,
 ): Promise<QueueOutcome> {
   return undoable<QueueOutcome>(db, async (tx, undo) => {
     const [current] = await tx.query<{ version: number }>(TAKE_QUEUE, [storable(queue.name)]);
@@ -44,9 +44,9 @@ export function updateQueue(
     if (queue.version !== 0 && queue.version !== current.version) return { kind: "stale" };
     const misplaced = await checkPlace(tx, queue);
     if (misplaced !== null) return undo(misplaced);
-    await tx.query(UPDATE_QUEUE, [queue.name, queue.strategy, queue.parent ?? null, nowMs]);
-    const apart = await writeQuotas(tx, queue, nowMs);
-    if (apart !== null) return undo({ kind: "apart", ...apart });
+    await tx.query(UPDATE_QUEUE, [queue.name, queue.strategy, queue.parent ?? null, bounds.nowMs]);
+    const refused = await writeQuotas(tx, queue, bounds);
+    if (refused !== null) return undo(refused);
     return { kind: "done", record: onlyRow(await selectQueues(tx, queue.name)) };
   });
 }
@@ -75,15 +75,12 @@ async function checkPlace(
   return problem && { kind: "misplaced", problem };
 }
 
-/**
- * Writes a queue's quotas, which bind the ledger from this transaction on. Returns a pool for which a queue can have no
- * quota, or null.
- */
-async function writeQuotas(tx: Executor, queue: QueueSettings, nowMs: number): Promise<PoolApart | null> {
+/** Writes a queue's quotas, which bind the ledger from this transaction on. Returns why their pools are refused. */
+async function writeQuotas(tx: Executor, queue: QueueSettings, bounds: PoolBounds) {
   await raiseLimitsVersion(tx, QUEUES_DOMAIN);
   const flavors = queue.quotas.map((quota) => quota.flavor);
-  const apart = await ensurePools(tx, flavors, nowMs);
-  if (apart !== null) return apart;
+  const refused = await ensurePools(tx, flavors, bounds);
+  if (refused !== null) return refused;
   await tx.query("delete from queue_quotas where queue = $1", [queue.name]);
   await tx.query(WRITE_QUOTAS, [queue.name, json(queue.quotas.map((quota, position) => ({ ...quota, position })))]);
   return null;

@@ -39,7 +39,7 @@ export function registerPool(
     const refused =
       versionRefusal(before, by.version) ??
       fixedRefusal(change, settings, before) ??
-      (await missing(tx, { settings, domain, before, poolsMax }));
+      (await missing(tx, { settings, before, poolsMax }));
     if (refused !== null) return undo(refused);
     if (before !== null && isSame(before, settings)) return { kind: "done", record: before };
     const { name, quota, projectDefault, namespaceDefault, queue, defaultLeaseMs, maxLeaseMs, durability } = settings;
@@ -155,13 +155,12 @@ async function missing(
   tx: Executor,
   of: {
     readonly settings: PoolSettings;
-    readonly domain: string;
     readonly before: PoolRecord | null;
     readonly poolsMax: number;
   },
 ): Promise<StoredOutcome | null> {
-  const { settings, domain, before, poolsMax } = of;
-  const [facts] = await tx.query<{ queue: boolean; pools: number }>(FACTS, [storable(settings.queue ?? ""), domain]);
+  const { settings, before, poolsMax } = of;
+  const [facts] = await tx.query<{ queue: boolean; pools: number }>(FACTS, [storable(settings.queue ?? "")]);
   if (settings.queue !== null && facts?.queue !== true) return { kind: "unknownQueue", name: settings.queue };
   if (before === null && (facts?.pools ?? 0) >= poolsMax) return { kind: "tooManyPools", poolsMax };
   return null;
@@ -169,7 +168,7 @@ async function missing(
 
 const FACTS = `
 select exists (select from queues where name = $1) as queue,
-       (select count(*) from pools where domain = $2) as pools`;
+       (select count(*) from pools) as pools`;
 
 const WRITE_POOL = `
 insert into pools as p (

@@ -8,7 +8,7 @@ import type { GangSchedulerName } from "../../../core/pods/pod-group.ts";
 import type { JsonObject } from "../../../runtime/json.ts";
 import { type Db, type Executor, json, onlyRow, undoable } from "../db/db.ts";
 import { getCluster } from "./clusters.ts";
-import { ensurePools } from "./pools.ts";
+import { ensurePools, type PoolBounds } from "./pools.ts";
 
 export type NewCluster = Pick<ClusterRecord, "name" | "labels" | "flavors"> & {
   /** Encrypted credentials, or a reference to them: nobody can use the row alone. */
@@ -18,18 +18,23 @@ export type NewCluster = Pick<ClusterRecord, "name" | "labels" | "flavors"> & {
 };
 
 /** Registers a cluster, also under the name of a forgotten one. Its flavors become pools. */
-export function registerCluster(db: Db, cluster: NewCluster, nowMs: number): Promise<ChangeOutcome<ClusterRecord>> {
-  return db.tx(async (tx) => {
+export function registerCluster(
+  db: Db,
+  cluster: NewCluster,
+  bounds: PoolBounds,
+): Promise<ChangeOutcome<ClusterRecord>> {
+  return undoable<ChangeOutcome<ClusterRecord>>(db, async (tx, undo) => {
     const made = await tx.query(REGISTER_CLUSTER, [
       cluster.name,
       json(cluster.labels),
       json(cluster.flavors),
       json(cluster.credentials),
-      nowMs,
+      bounds.nowMs,
       cluster.gangScheduler ?? "none",
     ]);
     if (made.length === 0) return { kind: "exists" };
-    await ensurePools(tx, poolsOf(cluster), nowMs);
+    const refused = await ensurePools(tx, poolsOf(cluster), bounds);
+    if (refused?.kind === "tooManyPools") return undo(refused);
     return done(tx, cluster.name);
   });
 }
@@ -54,7 +59,7 @@ export function updateCluster(
     readonly credentials: JsonObject | null;
     readonly gangScheduler?: GangSchedulerName;
   },
-  nowMs: number,
+  bounds: PoolBounds,
 ): Promise<ChangeOutcome<ClusterRecord>> {
   return undoable<ChangeOutcome<ClusterRecord>>(db, async (tx, undo) => {
     const changed = await tx.query(UPDATE_CLUSTER, [
@@ -66,7 +71,8 @@ export function updateCluster(
       cluster.gangScheduler ?? null,
     ]);
     if (changed.length === 1) {
-      await ensurePools(tx, poolsOf(cluster), nowMs);
+      const refused = await ensurePools(tx, poolsOf(cluster), bounds);
+      if (refused?.kind === "tooManyPools") return undo(refused);
       return done(tx, cluster.name);
     }
     const record = await getCluster(tx, cluster.name);
