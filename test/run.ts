@@ -1,17 +1,21 @@
 /**
- * Runs every suite that this machine can run. Names each suite that it left out, and what would enable it. Arguments go
- * to node's test runner; names of files among them replace the list of all files.
+ * Runs every suite that this machine can run. Names each suite that it left out, and what would enable it. Arguments
+ * are files to run instead of all, and `--test-name-pattern PATTERN`.
  */
 import { spawnSync } from "node:child_process";
 import { readdirSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
 import { hasRealCluster, hasStores, pythonWithGrpc } from "./docs/needs.ts";
 import { controlPlaneBuilt } from "./kube/build.ts";
 import { hasOpenssl } from "./support/certificates.ts";
 import { dropTemplates, postgresServer } from "./support/postgres.ts";
 import { hasPostgresPrograms } from "./support/postgres-process.ts";
 import { hasRedisServer } from "./support/redis-server.ts";
+import { runFiles } from "./support/run-files.ts";
+import { sharedFolder } from "./support/shared-folder.ts";
 import { otelSdkIsInstalled } from "./telemetry/otel-sdk-installed.ts";
 
 const here = dirname(fileURLToPath(import.meta.url));
@@ -83,33 +87,78 @@ const conditional: readonly { readonly name: string; readonly available: () => b
   },
 ];
 
-const args = process.argv.slice(2);
-const named = args.filter((arg) => arg.endsWith(".test.ts"));
-const files = named.length > 0 ? named : testFiles();
-const flags = args.filter((arg) => !named.includes(arg));
+/** These take the longest, so they start first: what starts last then ends soon. `npm test` prints the times. */
+const STARTED_FIRST = [
+  "test/simulation/histories.test.ts",
+  "test/processes/conserve.test.ts",
+  "test/processes/quota-faults.test.ts",
+  "test/docs/commands.test.ts",
+  "test/processes/processes.test.ts",
+  "test/kube/register.test.ts",
+  "test/kube/adapter-real.test.ts",
+  "test/processes/restarts.test.ts",
+  "test/chaos/kills.test.ts",
+  "test/kube/main-job.test.ts",
+  "test/kube/failures.test.ts",
+  "test/worker/worker.test.ts",
+  "test/kube/rbac.test.ts",
+  "test/deploy/plugins.test.ts",
+  "test/telemetry/traces.test.ts",
+];
 /** A test that takes longer fails, so that a run always ends. */
 const TEST_MS_MAX = 600_000;
-/** A run that takes longer is ended: a test that failed can leave something open that keeps its file running. */
+/** A file that takes longer is ended: a test that failed can leave something open that keeps its file running. */
+const FILE_MS_MAX = 1_200_000;
+/** A run that takes longer is ended. */
 const RUN_MS_MAX = 2_400_000;
-const limits = ["--test-concurrency=2", `--test-timeout=${TEST_MS_MAX}`];
-const run = spawnSync(process.execPath, ["--test", ...limits, ...flags, ...files], {
-  cwd: root,
-  stdio: "inherit",
-  timeout: RUN_MS_MAX,
+/** Files run while others wait for timers and servers. More would need more connections than PostgreSQL allows. */
+const FILES_AT_ONCE = Math.min(4, 2 * availableParallelism());
+const SLOWEST_SHOWN = 15;
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { "test-name-pattern": { type: "string", multiple: true, default: [] } },
 });
-if (run.error !== undefined) console.log(`the run was ended: ${run.error.message}`);
+process.chdir(root);
+const end = new AbortController();
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => end.abort(new Error(signal)));
+const ran = await runFiles(
+  {
+    files: positionals.length > 0 ? positionals : testFiles(),
+    filesAtOnce: FILES_AT_ONCE,
+    testNamePatterns: values["test-name-pattern"],
+    limits: { testMs: TEST_MS_MAX, fileMs: FILE_MS_MAX, runMs: RUN_MS_MAX },
+    // Half of the time of a short file is to read and compile its modules.
+    env: { NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"] ?? join(sharedFolder(), "compiled") },
+  },
+  end.signal,
+);
+if (positionals.length === 0) {
+  console.log("the slowest files:");
+  for (const { file, ms } of ran.durations.slice(0, SLOWEST_SHOWN))
+    console.log(`  ${file} ${(ms / 1000).toFixed(1)} s`);
+}
+if (ran.interrupted.length > 0) {
+  console.log("tests that were still running when their file was ended:");
+  for (const test of ran.interrupted) console.log(`  ${test}`);
+}
 for (const suite of conditional.filter((suite) => !suite.available())) {
   console.log(`left out: ${suite.name} (to run it, ${suite.enable})`);
 }
 const server = await postgresServer();
 if (server !== null) await dropTemplates(server);
-process.exitCode = run.status ?? 1;
+process.exitCode = ran.passed ? 0 : 1;
 
 function testFiles(): readonly string[] {
   return readdirSync(here, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && entry.name.endsWith(".test.ts"))
     .map((entry) => relative(root, join(entry.parentPath, entry.name)))
-    .sort();
+    .sort((a, b) => placeOf(a) - placeOf(b) || a.localeCompare(b));
+}
+
+function placeOf(file: string): number {
+  const place = STARTED_FIRST.indexOf(file);
+  return place < 0 ? STARTED_FIRST.length : place;
 }
 
 /** The major version of the node that a plain shell finds. npm puts its folders first on the PATH; they are skipped. */

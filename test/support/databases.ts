@@ -1,5 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe } from "node:test";
 import { PGlite } from "@electric-sql/pglite";
@@ -7,6 +6,7 @@ import type { Db } from "../../src/adapters/store/db/db.ts";
 import { migrate } from "../../src/adapters/store/db/migrate.ts";
 import { openPglite } from "../../src/adapters/store/db/pglite.ts";
 import { migrationsDigest, openTestPostgres, postgresServer } from "./postgres.ts";
+import { sharedFolder } from "./shared-folder.ts";
 
 const server = await postgresServer();
 
@@ -23,9 +23,7 @@ export function onPostgres(suite: (openDb: () => Promise<Db>) => void): void {
 
 /** A migrated PGlite in memory. Loads the image of an earlier one, which takes a tenth of the time. */
 export async function openMemoryDb(): Promise<Db> {
-  const folder = join(tmpdir(), `gangway-test-${process.getuid?.() ?? 0}`);
-  const file = join(folder, `pglite-${pgliteVersion()}-${migrationsDigest()}.tar`);
-  mkdirSync(folder, { recursive: true });
+  const file = join(sharedFolder(), `pglite-${pgliteVersion()}-${migrationsDigest()}.tar`);
   return openPglite(null, existsSync(file) ? new Blob([readFileSync(file)]) : await makeImage(file));
 }
 
