@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { runCli } from "./cli/cli.ts";
-import type { UpOptions } from "./cli/deps.ts";
+import type { ServeOptions, UpOptions } from "./cli/deps.ts";
 import { CommandFailure, EXIT } from "./cli/exit.ts";
 import { processIo } from "./cli/process-io.ts";
 import { listenToSignals } from "./cli/signals.ts";
@@ -22,7 +22,7 @@ async function main(): Promise<number> {
     return EXIT.usage;
   }
   const kinds = () => kindsOf(config, process.cwd());
-  const { interrupted: signal, takeSignals } = listenToSignals(process);
+  const { interrupted: signal, takeSignals, endAtOnce } = listenToSignals(process);
   return runCli(process.argv.slice(2), {
     ...io,
     color: io.color && !config.plain,
@@ -35,14 +35,19 @@ async function main(): Promise<number> {
     startProgram: (argv, variables, onFailure) => startProgram(argv, programEnvironment(variables), onFailure),
     up: async (options) => {
       const { runUp } = await import("./cli/up.ts");
-      const { startEmbedded } = await import("./compose/embedded.ts");
-      const start = async (chosen: UpOptions) => startEmbedded(chosen, config, await kinds());
-      return runUp(options, { ...io, kinds, signal, examples: join(root, "examples"), start });
+      const start = async (chosen: UpOptions, progress: (text: string) => void) => {
+        const { startEmbedded } = await import("./compose/embedded.ts");
+        return startEmbedded(chosen, config, await kinds(), progress);
+      };
+      return runUp(options, { ...io, kinds, signal, endAtOnce, examples: join(root, "examples"), start });
     },
     serve: async (options) => {
       const { runServe } = await import("./cli/serve.ts");
-      const { startServe } = await import("./compose/serve.ts");
-      return runServe(options, { ...io, signal, start: async (chosen) => startServe(chosen, config, await kinds()) });
+      const start = async (chosen: ServeOptions) => {
+        const { startServe } = await import("./compose/serve.ts");
+        return startServe(chosen, config, await kinds());
+      };
+      return runServe(options, { ...io, signal, endAtOnce, start });
     },
     migrate: async ({ offline }) => {
       if (config.database === null) return { kind: "notConfigured" };

@@ -13,7 +13,14 @@ import { ResourceManager as ResourceManagerService } from "../gen/gangway/v1/res
 import { Health as HealthService } from "../gen/grpc/health/v1/health_pb.ts";
 import { ServerReflection } from "../gen/grpc/reflection/v1/reflection_pb.ts";
 import type { Clock } from "../runtime/clock.ts";
-import { formatAddress, isLoopback, parseListenAddress } from "../runtime/listen-address.ts";
+import {
+  formatAddress,
+  isLoopback,
+  type ListenAddress,
+  listenError,
+  parseListenAddress,
+  tryListen,
+} from "../runtime/listen-address.ts";
 import { clusterService } from "./cluster/cluster-service.ts";
 import { createHealth } from "./health/health.ts";
 import { jobService } from "./job/job-service.ts";
@@ -85,11 +92,7 @@ const SERVICES = [JobService, QueueService, ResourceManagerService, ClusterServi
 
 /** Serves the API. Throws if it cannot listen on the address, or if `insecure` is needed for it and not set. */
 export async function startApi(ports: ApiPorts, options: ApiOptions): Promise<Api> {
-  const { host, port } = parseListenAddress(options.listen);
-  if (!isLoopback(host) && !options.insecure) {
-    const why = "other machines can reach this address, and the server has no TLS and no authentication";
-    throw new Error(`will not listen on ${options.listen}: ${why}; pass --insecure to serve there anyway`);
-  }
+  const { host, port } = allowedAddress(options);
   const server = new Server(SERVER_OPTIONS);
   const stopping = new AbortController();
   const health = addServices(server, ports, stopping.signal);
@@ -106,6 +109,18 @@ export async function startApi(ports: ApiPorts, options: ApiOptions): Promise<Ap
     return closed;
   };
   return { address: formatAddress({ host, port: bound }), drain, close };
+}
+
+/** Throws what `startApi` would throw because of its address, before anything else is started. */
+export async function checkAddress(options: ApiOptions): Promise<void> {
+  await tryListen(allowedAddress(options));
+}
+
+function allowedAddress({ listen, insecure }: ApiOptions): ListenAddress {
+  const address = parseListenAddress(listen);
+  if (isLoopback(address.host) || insecure) return address;
+  const why = "other machines can reach this address, and the server has no TLS and no authentication";
+  throw new Error(`will not listen on ${listen}: ${why}; pass --insecure to serve there anyway`);
 }
 
 function addServices(server: Server, ports: ApiPorts, stopping: AbortSignal) {
@@ -133,18 +148,10 @@ function addServices(server: Server, ports: ApiPorts, stopping: AbortSignal) {
 function bind(server: Server, address: string): Promise<number> {
   return new Promise((resolve, reject) => {
     server.bindAsync(address, ServerCredentials.createInsecure(), (error, port) => {
-      if (error) reject(new Error(`cannot listen on ${address}: ${whyNotBound(error)}`, { cause: error }));
+      if (error) reject(listenError(address, error));
       else resolve(port);
     });
   });
-}
-
-/** Explains the error code of the operating system, which the message of grpc-js contains. */
-function whyNotBound({ message }: Error): string {
-  if (message.includes("EADDRINUSE")) return "the address is in use by another process";
-  if (message.includes("EADDRNOTAVAIL")) return "this machine has no such address";
-  if (message.includes("EACCES")) return "this user may not use the port";
-  return message;
 }
 
 /** Shuts down by force after a grace, since open streams of health and reflection would never end. */

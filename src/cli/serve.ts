@@ -14,13 +14,21 @@ export type ServeDeps = Pick<CliIo, "stdout"> & {
   readonly signal: AbortSignal;
   /** Starts the process. Throws an error that a user understands. */
   readonly start: (options: ServeOptions) => Promise<ServeProcess>;
+  /** As in `Signals`. */
+  readonly endAtOnce: () => () => void;
 };
 
 /** Runs a process of the service until it is interrupted. Before it ends, it hands its work over to other processes. */
-export async function runServe(options: ServeOptions, { start, signal, stdout }: ServeDeps): Promise<number> {
-  const running = await start(options).catch((error: Error) => {
-    throw new CommandFailure(EXIT.refused, [`error: ${error.message}`]);
-  });
+export async function runServe(
+  options: ServeOptions,
+  { start, signal, stdout, endAtOnce }: ServeDeps,
+): Promise<number> {
+  const listenAgain = endAtOnce();
+  const running = await start(options)
+    .catch((error: Error) => {
+      throw new CommandFailure(EXIT.refused, [`error: ${error.message}`]);
+    })
+    .finally(listenAgain);
   try {
     stdout(`${running.inUse}\n`);
     stdout(

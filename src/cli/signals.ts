@@ -10,6 +10,11 @@ export type Signals = {
   readonly interrupted: AbortSignal;
   /** As in `CliDeps`. */
   readonly takeSignals: (listener: (signal: TakenSignal) => void) => () => void;
+  /**
+   * Gives signals their default effect, which ends this process at once, also while it computes. Call the returned
+   * function to listen again.
+   */
+  readonly endAtOnce: () => () => void;
 };
 
 /** The terminal and npm both send an interruption: one Ctrl-C may come twice within this time. */
@@ -33,9 +38,16 @@ export function listenToSignals(process: SignalledProcess): Signals {
     else if (performance.now() - firstMs > SAME_INTERRUPTION_MS) process.exit(130);
     controller.abort();
   };
-  for (const name of INTERRUPTIONS) process.on(name, interrupt);
+  const listen = () => {
+    for (const name of INTERRUPTIONS) process.on(name, interrupt);
+  };
+  listen();
   return {
     interrupted: controller.signal,
+    endAtOnce: () => {
+      for (const name of INTERRUPTIONS) process.removeListener(name, interrupt);
+      return listen;
+    },
     takeSignals: (listener) => {
       taker = listener;
       for (const name of OTHERS) process.on(name, take);

@@ -25,8 +25,10 @@ export type RunningService = {
 export type UpDeps = CliIo & {
   readonly signal: AbortSignal;
   readonly kinds: () => Promise<Registry>;
-  /** Starts the service. Throws an error that a user understands. */
-  readonly start: (options: UpOptions) => Promise<RunningService>;
+  /** Starts the service, and tells what it does. Throws an error that a user understands. */
+  readonly start: (options: UpOptions, progress: (text: string) => void) => Promise<RunningService>;
+  /** As in `Signals`. A start survives being killed, and parts of it compute for seconds. */
+  readonly endAtOnce: () => () => void;
   /** The folder of example manifests. */
   readonly examples: string;
 };
@@ -35,9 +37,15 @@ const REDRAW_MS = 100;
 
 /** Runs the service and the examples in this process, until it is interrupted or, with `exit`, the examples end. */
 export async function runUp(options: UpOptions, deps: UpDeps): Promise<number> {
-  const service = await deps.start(options).catch((error: Error) => {
-    throw new CommandFailure(EXIT.refused, [`error: ${error.message}`]);
-  });
+  const progress = (text: string) => deps.stdout(`${text} …\n`);
+  const listenAgain = deps.endAtOnce();
+  progress("starting gangway");
+  const service = await deps
+    .start(options, progress)
+    .catch((error: Error) => {
+      throw new CommandFailure(EXIT.refused, [`error: ${error.message}`]);
+    })
+    .finally(listenAgain);
   try {
     deps.stdout(`${service.inUse}\n`);
     if (service.migrated.length > 0) deps.stdout(`migrated the database: ran ${service.migrated.join(", ")}\n`);

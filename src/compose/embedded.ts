@@ -3,6 +3,7 @@
 import { join, resolve } from "node:path";
 import { clockOffsetMs } from "../adapters/store/db/database-clock.ts";
 import type { Db } from "../adapters/store/db/db.ts";
+import { checkAddress } from "../api/server.ts";
 import type { UpOptions } from "../cli/deps.ts";
 import type { RunningService } from "../cli/up.ts";
 import type { Config, DatabaseConfig } from "../config.ts";
@@ -23,9 +24,16 @@ import { startWorker } from "./worker.ts";
 /**
  * Starts the service with simulated clusters, whose state is in one directory. The database is in that directory too
  * unless the configuration names a server, which is migrated first: `up` brings up everything by itself. Throws an
- * error that a user understands if a part cannot be had.
+ * error that a user understands if a part cannot be had. `progress` is told what it does.
  */
-export async function startEmbedded(options: UpOptions, config: Config, kinds: Registry): Promise<RunningService> {
+export async function startEmbedded(
+  options: UpOptions,
+  config: Config,
+  kinds: Registry,
+  progress: (text: string) => void = () => {},
+): Promise<RunningService> {
+  // The address comes before anything is made: it is the most frequent mistake.
+  await checkAddress({ listen: options.listen ?? config.listen, insecure: options.insecure });
   const directory = resolve(options.data ?? config.dataDirectory);
   const { database: server, redis } = config;
   await using parts = new AsyncDisposableStack();
@@ -34,6 +42,7 @@ export async function startEmbedded(options: UpOptions, config: Config, kinds: R
   const file = join(directory, "gangway.log");
   const started = await startProcessTelemetry({ config, kinds, file, clock: systemClock(), parts });
   const { telemetry, scrape } = started;
+  progress(server === null ? `opening the database in ${directory}` : "migrating the database");
   const { db, migrated } = await openDatabase(telemetry);
   const clock = systemClock(server === null ? 0 : await clockOffsetMs(db, systemClock().nowMs));
   const base = await startBase({
@@ -51,6 +60,7 @@ export async function startEmbedded(options: UpOptions, config: Config, kinds: R
   // No other process uses the database of a directory.
   const counters = server === null && redis === null ? ownCounters : await openCounters(base, db, redis);
   const quota = await startQuota(base, counters);
+  progress("starting the simulated clusters");
   const followed = await startSimulatedClusters(base, directory, config);
   startPlanner(base, quota.planner);
   startWorker(base, followed.clusters, quota, config);

@@ -1,6 +1,7 @@
 /** Connects one process of a service that several processes share, for `gangway serve`. */
 import { clockOffsetMs } from "../adapters/store/db/database-clock.ts";
 import type { Db } from "../adapters/store/db/db.ts";
+import { checkAddress } from "../api/server.ts";
 import type { Role, ServeOptions } from "../cli/deps.ts";
 import type { ServeProcess } from "../cli/serve.ts";
 import type { Config } from "../config.ts";
@@ -26,6 +27,7 @@ export async function startServe(options: ServeOptions, config: Config, kinds: R
     throw new Error("serve needs a PostgreSQL database: set DATABASE_URL (`gangway up` needs none: it brings its own)");
   }
   const has = (role: Role) => options.roles.includes(role);
+  if (has("api")) await checkAddress({ listen: options.listen ?? config.listen, insecure: options.insecure });
   await using parts = new AsyncDisposableStack();
   const started = await startProcessTelemetry({ config, kinds, file: null, clock: systemClock(), parts });
   const { telemetry, scrape } = started;

@@ -1,4 +1,5 @@
-import { BlockList, isIP } from "node:net";
+import { once } from "node:events";
+import { BlockList, createServer, isIP } from "node:net";
 
 export type ListenAddress = { readonly host: string; readonly port: number };
 
@@ -26,4 +27,32 @@ export function isLoopback(host: string): boolean {
 
 export function formatAddress({ host, port }: ListenAddress): string {
   return isIP(host) === 6 ? `[${host}]:${port}` : `${host}:${port}`;
+}
+
+/** Listens for a moment, to learn early whether the address is free. Throws an error that says why it is not. */
+export async function tryListen(address: ListenAddress): Promise<void> {
+  const server = createServer();
+  try {
+    server.listen({ host: address.host, port: address.port });
+    await once(server, "listening");
+  } catch (error) {
+    throw listenError(formatAddress(address), error instanceof Error ? error : new Error(String(error)));
+  }
+  server.close();
+  await once(server, "close");
+}
+
+/** Explains the error code of the operating system, which the error's message contains. */
+export function listenError(address: string, error: Error): Error {
+  return new Error(`cannot listen on ${address}: ${whyNotBound(error)}`, { cause: error });
+}
+
+function whyNotBound({ message }: Error): string {
+  if (message.includes("EADDRINUSE")) {
+    return "the address is in use by another process; stop that process, or choose another address with --listen";
+  }
+  if (message.includes("EADDRNOTAVAIL")) return "this machine has no such address";
+  if (message.includes("EACCES")) return "this user may not use the port";
+  if (message.includes("ENOTFOUND")) return "its host has no address";
+  return message;
 }

@@ -19,6 +19,7 @@ function interrupted(closed: string[]): UpDeps {
     color: false,
     signal: AbortSignal.abort(),
     kinds: async () => OWN_KINDS,
+    endAtOnce: () => () => {},
     examples: "examples",
     start: async () => ({
       address: "127.0.0.1:1",
