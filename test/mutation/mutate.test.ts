@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { EXPLAINED } from "./explained.ts";
 import { targetsOf } from "./near-tests.ts";
 
 const RUN = fileURLToPath(new URL("run.ts", import.meta.url));
@@ -17,6 +19,29 @@ test("a folder stands for the targets below it, a file narrows its target", () =
   assert.deepEqual(folders("src/core/plan/"), ["core/plan"]);
   assert.deepEqual(folders("core/plan/fit.ts"), ["core/plan/fit.ts"]);
   assert.deepEqual(folders("cli"), []);
+});
+
+test("every folder of core is a target", () => {
+  const folders = readdirSync(new URL("../../src/core", import.meta.url), { withFileTypes: true });
+  const named = folders.filter((one) => one.isDirectory()).map(({ name }) => `core/${name}`);
+  assert.deepEqual(
+    targetsOf("core").map(({ folder }) => folder),
+    named.sort(),
+  );
+});
+
+test("each line whose changes are explained is still there, with a reason", () => {
+  for (const [file, lines] of Object.entries(EXPLAINED)) {
+    const source = readFileSync(new URL(`../../src/${file}`, import.meta.url), "utf8");
+    const known = source.split("\n").map((line) => line.trim());
+    for (const { line, becomes, why } of lines) {
+      assert.ok(
+        known.some((one) => one.startsWith(line)),
+        `${file} no longer has the line: ${line}`,
+      );
+      assert.ok(becomes.length > 0 && why.endsWith("."), line);
+    }
+  }
 });
 
 const refused: Record<string, { args: readonly string[]; says: RegExp }> = {

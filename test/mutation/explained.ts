@@ -1,0 +1,104 @@
+/**
+ * Changes that no test can notice, with the reason. `run.ts` leaves them out of the score, and `mutate.test.ts` checks
+ * that the code still has each line.
+ */
+import { readFileSync } from "node:fs";
+
+type Explained = {
+  /** The beginning of the line where the change begins. */
+  readonly line: string;
+  /** What the changed part of it becomes. */
+  readonly becomes: readonly string[];
+  readonly why: string;
+};
+
+const DEFAULT_TEXT = '"Stryker was here!"';
+const SAVES_TIME = "The result is the same; the line saves time.";
+const ALWAYS_THERE = "The member is always there; only its type says that it may be missing.";
+
+/** By file, as a path below `src`. */
+export const EXPLAINED: Readonly<Record<string, readonly Explained[]>> = {
+  "core/plan/admit-gang.ts": [
+    {
+      line: "const second = memberCount(fewest) < memberCount(all) ?",
+      becomes: ["true", "memberCount(fewest) <= memberCount(all)"],
+      why: SAVES_TIME,
+    },
+  ],
+  "core/plan/choose-cluster.ts": [{ line: "room.refused.set(request, tried);", becomes: [";"], why: SAVES_TIME }],
+  "core/plan/fit-all.ts": [
+    {
+      line: "if (groups.some((group) => place(shapes, [group], nodeLabels).placed < group.count)) return first;",
+      becomes: [
+        "false",
+        "() => undefined",
+        "groups.every(group => place(shapes, [group], nodeLabels).placed < group.count)",
+      ],
+      why: "Nothing places a gang of which one group alone has no room; the line saves time.",
+    },
+    { line: "for (const leader of groups.slice(1, 1 + LEADERS_MAX)) {", becomes: ["groups"], why: SAVES_TIME },
+    { line: "if (dead.has(key)) return null;", becomes: ["false"], why: SAVES_TIME },
+    { line: "dead.add(key);", becomes: [";"], why: SAVES_TIME },
+  ],
+  "core/plan/gang.ts": [
+    {
+      line: 'const podSpec = objectAt(spec.replicaSpecs[role]?.template, "spec");',
+      becomes: ["spec.replicaSpecs[role].template"],
+      why: ALWAYS_THERE,
+    },
+    {
+      line: "return Object.fromEntries(rolesOf(spec).map((role) => [role, spec.replicaSpecs[role]?.replicas ?? 0]));",
+      becomes: ["spec.replicaSpecs[role].replicas"],
+      why: ALWAYS_THERE,
+    },
+  ],
+  "core/plan/grow-gang.ts": [
+    { line: "let [least, most] = [1, tooMany - 1];", becomes: ["tooMany + 1"], why: SAVES_TIME },
+    {
+      line: 'const room = state.rooms.get(admission.cluster ?? "");',
+      becomes: [DEFAULT_TEXT],
+      why: "No cluster has either name.",
+    },
+    {
+      line: 'state.book.refusals(job, admission.flavors[resource] ?? "", need).length > 0;',
+      becomes: [DEFAULT_TEXT],
+      why: "No pool has either name.",
+    },
+  ],
+  "core/plan/holdings.ts": [
+    { line: "if (known !== undefined) return known;", becomes: ["false"], why: SAVES_TIME },
+    { line: "this.#largest.set(key, names);", becomes: [";"], why: SAVES_TIME },
+  ],
+  "core/plan/missed-admissions.ts": [
+    {
+      line: "if (queue !== null) this.#strictQueues.add(queue);",
+      becomes: ["true"],
+      why: "The set is never asked for null.",
+    },
+    {
+      line: 'return this.#strictQueues.has(this.#strictQueueOf(planned.jobUid) ?? "");',
+      becomes: [DEFAULT_TEXT],
+      why: "No queue has either name.",
+    },
+    {
+      line: "return queue !== undefined && strict.has(queue) ? queue : null;",
+      becomes: ["true"],
+      why: "No strict queue has the name undefined.",
+    },
+  ],
+};
+
+type Change = { readonly file: string; readonly startLine: number; readonly replacement: string };
+
+/** True for a change that no test can notice. */
+export function isExplained({ file, startLine, replacement }: Change): boolean {
+  const own = (EXPLAINED[file] ?? []).filter(({ becomes }) => becomes.includes(plain(replacement)));
+  if (own.length === 0) return false;
+  const line = plain(readFileSync(`src/${file}`, "utf8").split("\n")[startLine - 1] ?? "");
+  return own.some((one) => line.startsWith(one.line));
+}
+
+/** Code on one line, with single spaces. */
+function plain(code: string): string {
+  return code.replace(/\s+/g, " ").trim();
+}
