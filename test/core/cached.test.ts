@@ -21,6 +21,11 @@ const ended = (job: Job, phase: "SUCCEEDED" | "FAILED"): Job => ({
   status: { ...job.status, phase, completionTimeMs: START_MS },
 });
 
+const running = (name: string): Job => {
+  const job = asking(name, "k");
+  return { ...job, status: { ...job.status, phase: "RUNNING" } };
+};
+
 const withInputs = (job: Job, inputs: JsonObject): Job => ({ ...job, spec: { ...job.spec, inputs } });
 
 /** Looks for an answer as its worker would; the job as it is then. */
@@ -30,12 +35,22 @@ function look(job: Job, all: readonly Job[]): Job {
   return recorded(job, decision);
 }
 
-const answers: Record<string, { readonly others: readonly Job[]; readonly is: string }> = {
+const answers: Record<string, { readonly of?: Job; readonly others: readonly Job[]; readonly is: string }> = {
   "nobody has its key": { others: [ended(asking("other", "another key"), "SUCCEEDED")], is: "miss" },
   "another payload under the key": { others: [ended(asking("other", "k", "b"), "SUCCEEDED")], is: "miss" },
   "a result of other inputs": {
     others: [withInputs(ended(asking("other", "k"), "SUCCEEDED"), { rate: 2 })],
     is: "miss",
+  },
+  "a result of another value of an input": {
+    of: withInputs(asking("job", "k"), { rate: 1 }),
+    others: [withInputs(ended(asking("other", "k"), "SUCCEEDED"), { rate: 2 })],
+    is: "miss",
+  },
+  "a result of the same inputs": {
+    of: withInputs(asking("job", "k"), { rate: 2 }),
+    others: [withInputs(ended(asking("other", "k"), "SUCCEEDED"), { rate: 2 })],
+    is: "hit",
   },
   "a result in another namespace": {
     others: [{ ...ended(asking("other", "k"), "SUCCEEDED"), namespace: "elsewhere" }],
@@ -46,22 +61,29 @@ const answers: Record<string, { readonly others: readonly Job[]; readonly is: st
     others: [{ ...ended(asking("other", "k"), "SUCCEEDED"), deleteTimeMs: START_MS }],
     is: "miss",
   },
-  "one that runs": {
-    others: [{ ...asking("other", "k"), status: { ...asking("other", "k").status, phase: "RUNNING" } }],
-    is: "pending",
+  "one that runs": { others: [running("other")], is: "pending" },
+  "one that runs and is to be cancelled": {
+    others: [{ ...running("other"), cancel: { reason: "", atMs: START_MS } }],
+    is: "miss",
+  },
+  "one that runs and is to be deleted": { others: [{ ...running("other"), deleteTimeMs: START_MS }], is: "miss" },
+  "one that is suspended": {
+    others: [{ ...running("other"), status: { ...running("other").status, phase: "SUSPENDED" } }],
+    is: "miss",
+  },
+  "a result of a job that was to be cancelled, but ended first": {
+    others: [{ ...ended(asking("other", "k"), "SUCCEEDED"), cancel: { reason: "", atMs: START_MS } }],
+    is: "hit",
   },
   "a result, beside one that runs": {
-    others: [
-      { ...asking("other", "k"), status: { ...asking("other", "k").status, phase: "RUNNING" } },
-      ended(asking("done", "k"), "SUCCEEDED"),
-    ],
+    others: [running("other"), ended(asking("done", "k"), "SUCCEEDED")],
     is: "hit",
   },
   "one made before it, that waits": { others: [asking("a", "k")], is: "pending" },
   "one made after it, that waits": { others: [asking("z", "k")], is: "miss" },
 };
-for (const [name, { others, is }] of Object.entries(answers)) {
-  test(`an answer from ${name}: ${is}`, () => assert.equal(lookUpCache(asking("job", "k"), others).kind, is));
+for (const [name, { of = asking("job", "k"), others, is }] of Object.entries(answers)) {
+  test(`an answer from ${name}: ${is}`, () => assert.equal(lookUpCache(of, others).kind, is));
 }
 
 /** What a job waits for that was created at time 5 with uid `m`, among one other that waits too. */

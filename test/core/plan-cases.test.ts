@@ -363,19 +363,6 @@ const cases: Readonly<Record<string, { readonly from: Partial<PlanSnapshot>; rea
     },
     made: ["a -> busy Worker=1"],
   },
-  "members that need no flavor yet are admitted even if more of it is used than allowed": {
-    from: {
-      waiting: [
-        job({
-          name: "a",
-          roles: { Master: { replicas: 1, cpu: 4 }, Worker: { replicas: 2, gpus: 8 } },
-          minAvailable: 1,
-        }),
-      ],
-      queues: [queue("q", { h100: 8 }, { used: { "gpu/h100": 9 } })],
-    },
-    made: ["a -> east Master=1 Worker=0 gpu/h100"],
-  },
   "clusters that the gang may not use count as none": {
     from: {
       waiting: [job({ name: "a", roles: gang(1, 8) })],
@@ -596,6 +583,13 @@ test("a gang that no cluster can take is told why for each", () => {
   );
   const [alone] = plan(snapshot({ waiting: [one], clusters: [], queues }), AT).refusals;
   assert.deepEqual([alone?.reason, alone?.message], ["NoCluster", "there is no cluster"]);
+});
+
+test("of clusters with equal room, the refusal names the first", () => {
+  const clusters = ["b", "a"].map((name) => cluster(name, { nodes: nodes(1, "h100", { free: amounts(0) }) }));
+  const queues = [queue("q", { h100: 9 })];
+  const [refusal] = plan(snapshot({ waiting: [job({ name: "j", roles: gang(1, 8) })], clusters, queues }), AT).refusals;
+  assert.match(refusal?.message ?? "", / 0 fit now on a$/);
 });
 
 test("a gang that waits for its own pods to leave a cluster names that cluster", () => {

@@ -53,13 +53,10 @@ test("a gang is placed by search up to a number of pods only, since the time for
 });
 
 test("a search ends even if nearly every way has to be tried", () => {
-  // The pods take 10 of the 1,005 processors less than there are, but an odd one stays on each of the five nodes.
-  const sizes = Array.from({ length: 15 }, (_, at) => 2 * (27 + at));
-  const rest = 1000 - sizes.reduce((sum, cpu) => sum + cpu, 0);
-  const roles = Object.fromEntries(
-    sizes.map((cpu, at) => [`R${at}`, { replicas: 1, cpu: at < 14 ? cpu : cpu + rest }]),
-  );
-  const nodes = [1, 2, 3, 4, 5].map((at) => node(`n${at}`, "h100", { free: amounts(0, 199) }));
+  // The pods need more processors than all nodes have together. But only the last ones do not fit.
+  const sizes = [...Array.from({ length: 14 }, (_, at) => 54 + 2 * at), 62];
+  const roles = Object.fromEntries(sizes.map((cpu, at) => [`R${at}`, { replicas: 1, cpu }]));
+  const nodes = [195, 197, 199, 201, 203].map((cpu) => node(`n${cpu}`, "h100", { free: amounts(0, cpu) }));
   assert.ok(placed(roles, nodes) < 15);
 });
 
@@ -132,7 +129,7 @@ const tightest: Record<string, { shapes: readonly Shape[]; requests: Resources; 
     order: ["a", "b"],
   },
   "nodes with devices last if they request none of them": {
-    shapes: [shape("a", { cpu: 5, [GPU]: 8 }), shape("b", { cpu: 9, [GPU]: 0 })],
+    shapes: [shape("a", { cpu: 5, [GPU]: 5, "x/y": 0 }), shape("b", { cpu: 9, [GPU]: 1, "x/y": 2 })],
     requests: { cpu: 4, [GPU]: 0 },
     order: ["b", "a"],
   },

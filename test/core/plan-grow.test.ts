@@ -74,6 +74,9 @@ const stays: Record<string, Partial<PlanSnapshot>> = {
       { ...elastic(running("a", { has: 1, of: 9 })), spec: { ...running("a", { has: 1, of: 9 }).spec, kind: "Gone" } },
     ],
   },
+  "its kind has no replica types that may grow, and its cluster has no room for all members": {
+    admitted: [{ ...running("a", { has: 1, of: 9 }), spec: { ...running("a", { has: 1, of: 9 }).spec, kind: "Job" } }],
+  },
   "its queue is not known": { admitted: [running("a", { has: 1, of: 2, queue: "nowhere" })] },
   "its queue has no quota left": { admitted: [small], queues: [queue("q", { h100: 15 }, { used: { "gpu/h100": 8 } })] },
   "its flavors lack one that its members now request": {

@@ -161,6 +161,17 @@ const cases: Record<string, { from: Parameters<typeof snapshot>[0]; made: readon
     from: { waiting: [gang("a", 4, { queue: "left" })], queues: tree({ left: { lendingLimit: 0 }, used: 16 }) },
     made: ["uid-a: QuotaExhausted: needs 16 of gpu/h100; queue all uses 16 of 24"],
   },
+  "members that need no flavor yet are admitted even if more of it is used than its pool allows": {
+    from: {
+      waiting: [
+        job({ name: "a", roles: { Master: { replicas: 1 }, Worker: { replicas: 2, gpus: 8 } }, minAvailable: 1 }),
+      ],
+      queues: [queue("q", { h100: 99 })],
+      pools: [pool(POOL, { quota: 8 })],
+      sums: [{ scope: { kind: "pool", pool: POOL }, used: 9 }],
+    },
+    made: ["uid-a admitted with 0"],
+  },
   "a gang is refused only by quotas of what it requests": {
     from: {
       waiting: [gang("a", 1)],
@@ -189,7 +200,7 @@ const cases: Record<string, { from: Parameters<typeof snapshot>[0]; made: readon
       waiting: [
         gang("z", 1, { createTimeMs: 9 }),
         gang("draining", 1, { admissions: [left(null)] }),
-        gang("gone", 1, { admissions: [left(5)] }),
+        gang("b-gone", 1, { admissions: [left(5)] }),
       ],
       admitted: ["e", "d", "c"].map((name) =>
         gang(name, 1, { admissions: [admission({ cluster: "west", members: { Worker: 1 }, flavors: FLAVORS })] }),
@@ -204,7 +215,7 @@ const cases: Record<string, { from: Parameters<typeof snapshot>[0]; made: readon
         amount,
       })),
     },
-    made: ["z", "gone"]
+    made: ["z", "b-gone"]
       .map((name) => `uid-${name}: QuotaExhausted: needs 8 of gpu/h100; queue q uses 8 of 8 ${HOLDERS}`)
       .concat("uid-draining: Draining: pods of its admission 1 still run on west"),
   },

@@ -28,7 +28,17 @@ const alike: Record<string, { nodes: readonly NodeCapacity[]; pod?: JsonObject; 
       pod: affinity({ matchExpressions: [{ key: "zone", operator: "In", values: ["b"] }] }),
       shapes: 2,
     },
+    "nodes whose zone a required affinity does not ask for": {
+      nodes: inZoneB,
+      pod: affinity({ matchExpressions: [{ key: "gpu", operator: "Exists" }] }),
+      shapes: 1,
+    },
     "nodes in zones that a flavor tells apart": { nodes: inZoneB, demanded: ["zone"], shapes: 2 },
+    "nodes that no pod names, but whose names differ": {
+      nodes: pair({}),
+      pod: affinity({ matchExpressions: [{ key: "gpu", operator: "Exists" }] }),
+      shapes: 1,
+    },
     "nodes that an affinity may name": {
       nodes: pair({}),
       pod: affinity({ matchFields: [{ key: "metadata.name" }] }),
@@ -114,4 +124,16 @@ test("only a live admission keeps room for its members, and only in its own clus
     const [shape, ...more] = openRooms(snapshot({ admitted })).get("east")?.shapes ?? [];
     assert.deepEqual([shape?.count, shape?.free["nvidia.com/gpu"], more], [2, 8000, []]);
   }
+});
+
+test("a member that no node shows yet keeps room only on nodes that its pod allows", () => {
+  const pod = { nodeSelector: { zone: "b" }, tolerations: [{ key: "dedicated", operator: "Exists" }] };
+  const roles = { Worker: { replicas: 1, gpus: 8, pod } };
+  const admissions = [admission({ cluster: "east", members: { Worker: 1 }, nodeLabels: { gpu: "h100" } })];
+  const taints = [{ key: "dedicated", value: "", effect: "NoSchedule" }];
+  const all = [node("a", "h100"), node("b", "h100", { labels: { gpu: "h100", zone: "b" }, taints })];
+  const clusters = [cluster("east", { nodes: all })];
+  const { shapes } = openRooms(snapshot({ admitted: [job({ name: "a", roles, admissions })], clusters })).get("east")!;
+  const free = Object.fromEntries(shapes.map((shape) => [shape.node.name, shape.free["nvidia.com/gpu"]]));
+  assert.deepEqual(free, { a: 8000, b: 0 });
 });

@@ -18,6 +18,7 @@ const needs: Record<string, { groups: Parameters<typeof describeNeed>[0]; choice
     groups: [of({ cpu: 4000, memory: 2 ** 33 * 1000, pods: 1000 }, 2)],
     words: "2 pods of 4 cpu and 8Gi memory",
   },
+  "many processors": { groups: [of({ cpu: 1_024_000 })], words: "1 pod of 1024 cpu" },
   "amounts of zero": { groups: [of({ cpu: 500, memory: 0 })], words: "1 pod of 0.5 cpu" },
   "devices of a flavor, which say enough": {
     groups: [of({ [GPU]: 8000, cpu: 4000 }, 4)],

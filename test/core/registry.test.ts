@@ -323,13 +323,14 @@ test("a job without pods is admitted in its queue's order, without a cluster, an
     { kinds, nowMs: START_MS },
   );
   assert.deepEqual(
-    decided.admissions.map(({ jobUid, cluster, admission, allocations }) => ({
+    decided.admissions.map(({ kind, jobUid, cluster, admission, allocations }) => ({
+      kind,
       jobUid,
       cluster,
       admission,
       allocations,
     })),
-    [{ jobUid: job.uid, cluster: null, admission: 5, allocations: [] }],
+    [{ kind: "admit", jobUid: job.uid, cluster: null, admission: 5, allocations: [] }],
   );
   assert.deepEqual(
     decided.refusals.map(({ jobUid, reason }) => [jobUid, reason]),

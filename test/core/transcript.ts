@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { stringify } from "yaml";
 import type { Job } from "../../src/core/job/job.ts";
 import type { Action, Decision } from "../../src/core/reconcile/decision.ts";
-import { objectAt, stringAt, stringMapAt } from "../../src/runtime/json.ts";
+import { type JsonObject, objectAt, stringAt, stringMapAt } from "../../src/runtime/json.ts";
 import { START_MS } from "./world.ts";
 
 /** Set to write the files instead of comparing with them: review what changes. */
@@ -30,6 +31,11 @@ export class Transcript {
       ...(forget ? ["forget"] : []),
     ];
     this.#lines.push(...lines.map((line) => `  ${line}`));
+  }
+
+  /** Adds the whole of an object. */
+  manifest(object: JsonObject): void {
+    this.#lines.push(`---\n${stringify(object, { lineWidth: 0, aliasDuplicateObjects: false }).trimEnd()}`);
   }
 
   /** Compares the text with a file of the folder `transcripts`. */

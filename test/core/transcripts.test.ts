@@ -67,6 +67,15 @@ const labelled = (scene: Scene, name: string, change: { name: string; labels: Js
   const json = { ...one.json, metadata: { ...metadata, name: change.name, uid: change.name, labels } };
   scene.cluster.things.push({ kind: "pod", name: change.name, uid: change.name, json, deleting: false });
 };
+const stick = (scene: Scene, name: string) => {
+  const state = { waiting: { reason: "ImagePullBackOff", message: "no such image" } };
+  const lastTransitionTime = new Date(scene.nowMs).toISOString();
+  scene.cluster.setPod(pod(scene, name), {
+    phase: "Pending",
+    conditions: [{ type: "Ready", status: "False", lastTransitionTime }],
+    containerStatuses: [{ name: "pytorch", ready: false, state }],
+  });
+};
 const cancel = (reason: string) => (scene: Scene) => {
   scene.job = { ...scene.job, cancel: { reason, atMs: scene.nowMs } };
 };
@@ -142,6 +151,7 @@ const lives: Record<string, () => Told> = {
     new Told(pytorch({ cleanPodPolicy: "None" }))
       .starts()
       .when("it is cancelled for a reason", cancel("no longer needed"))
+      .when("its objects are being deleted")
       .settles(3),
   "a job is cancelled while a pod is pending and one has ended": () =>
     new Told(pytorch({ cleanPodPolicy: "Running" }))
@@ -197,6 +207,9 @@ const lives: Record<string, () => Told> = {
         labelled(scene, "j-worker-0", { name: "beyond", labels: { [LABEL.replicaIndex]: "7" } });
         labelled(scene, "j-worker-0", { name: "unknown", labels: { [LABEL.admission]: "9" } });
       })
+      .when("a pod of an unknown replica type appears", (scene) =>
+        labelled(scene, "j-worker-0", { name: "chief", labels: { [LABEL.replicaType]: "chief" } }),
+      )
       .when("a pod of a later attempt appears", (scene) =>
         labelled(scene, "j-worker-0", { name: "later", labels: { [LABEL.attempt]: "5" } }),
       )
@@ -227,8 +240,10 @@ const lives: Record<string, () => Told> = {
       })
       .settles(2)
       .when("its time to live is over", pass(60))
+      .when("it is deleted")
+      .when("its objects are being deleted")
       .settles(4),
-  "volcano admits a group late, and the deadline ends it": () => {
+  "volcano admits a group late and the deadline ends it": () => {
     const told = new Told({
       ...pytorch({ activeDeadlineSeconds: 60, cleanPodPolicy: "None" }),
       replicaSpecs: {
@@ -250,6 +265,7 @@ const lives: Record<string, () => Told> = {
       .when("the group is accepted", accept)
       .when("all pods run", runAll)
       .when("the deadline is over", pass(60))
+      .when("its group is being deleted")
       .settles(3);
   },
   "an image cannot be pulled": () =>
@@ -257,16 +273,40 @@ const lives: Record<string, () => Told> = {
       .when("the gang is admitted")
       .when("one worker runs, the other cannot pull its image", (scene) => {
         scene.set("j-worker-1", "Running");
-        const state = { waiting: { reason: "ImagePullBackOff", message: "no such image" } };
-        const lastTransitionTime = new Date(scene.nowMs).toISOString();
-        scene.cluster.setPod(pod(scene, "j-worker-0"), {
-          phase: "Pending",
-          conditions: [{ type: "Ready", status: "False", lastTransitionTime }],
-          containerStatuses: [{ name: "pytorch", ready: false, state }],
-        });
+        stick(scene, "j-worker-0");
       })
       .when("its grace time is over", pass(180))
       .settles(3),
+  "a pod that cannot start outlives its job": () =>
+    new Told(pytorch({ cleanPodPolicy: "None" }))
+      .when("the gang is admitted")
+      .when("the master succeeds, one worker's image cannot be pulled", (scene) => {
+        scene.set("j-master-0", "Succeeded", { exitCode: 0 });
+        stick(scene, "j-worker-0");
+      })
+      .settles(1)
+      .when("the other worker's pod is deleted by others", (scene) => {
+        scene.cluster.change(pod(scene, "j-worker-1"), { deleting: true, deletedMs: scene.nowMs });
+      })
+      .when("the grace time of the image is over", pass(175))
+      .settles(2),
+  "a pod runs but is not ready": () =>
+    new Told(pytorch())
+      .starts()
+      .when("a worker is not ready any more", (scene) => {
+        const status = { ...podStatus("Running", "pytorch"), conditions: [{ type: "Ready", status: "False" }] };
+        scene.cluster.setPod(pod(scene, "j-worker-0"), status);
+      })
+      .when("it is ready again", runAll),
+  "an older admission has not left when the next one begins": () =>
+    new Told(pytorch({ schedulingPolicy: { scheduleTimeoutSeconds: 60 } }))
+      .starts()
+      .when("it is suspended", (scene) => scene.change({ suspend: true }))
+      .when("it is resumed", (scene) => scene.change({ suspend: false }))
+      .when("it is admitted to a cluster that is not seen", (scene) => {
+        scene.job = admit(scene.job, { cluster: "c2", nowMs: scene.nowMs, number: 2 });
+      })
+      .settles(2),
   "a sidecar runs on after its primary container": () =>
     new Told(pytorch({}, "Never")).starts().when("the primary container of the master has succeeded", (scene) => {
       const status = podStatus("Running", "pytorch", { exitCode: 0 });

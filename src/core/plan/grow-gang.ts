@@ -56,7 +56,7 @@ function missingMembers(job: Job, admission: Admission): number {
 /** These members and `count` more of the job, in the order in which members are admitted. */
 function addMembers(job: Job, members: MemberCounts, count: number): MemberCounts {
   const missing = addedMembers(members, allMembers(job.spec));
-  const all: Record<string, number> = { ...members };
+  const all: Record<string, number> = {};
   let left = count;
   for (const role of memberOrder(job.spec)) {
     const more = Math.min(left, missing[role] ?? 0);

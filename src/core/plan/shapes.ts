@@ -36,7 +36,7 @@ export function selectorKeys(podSpecs: Iterable<JsonObject>, demanded: Iterable<
 /** Groups nodes that are alike for these selectors. The cost of a fit grows with the number of shapes. */
 export function shapesOf(nodes: readonly NodeCapacity[], keys: SelectorKeys): readonly Shape[] {
   const shapes = new Map<string, Shape>();
-  const relevant = [...keys.labels].sort();
+  const relevant = [...keys.labels];
   for (const node of nodes) {
     const { name, taints, unschedulable, allocatable, free } = node;
     const labels = relevant.map((key) => node.labels[key] ?? null);

@@ -35,12 +35,12 @@ function units(milli: number): string {
   return String(milli / 1000);
 }
 
-/** An amount in the largest binary unit that leaves no fraction. */
+/** An amount above 0 in the largest binary unit that leaves no fraction. */
 function bytes(milli: number): string {
   const names = ["", "Ki", "Mi", "Gi", "Ti"];
   let amount = milli / 1000;
   let at = 0;
-  while (at < names.length - 1 && amount >= 1024 && amount % 1024 === 0) {
+  while (at < names.length - 1 && amount % 1024 === 0) {
     amount /= 1024;
     at += 1;
   }

@@ -1,3 +1,4 @@
+import { compareText } from "../../runtime/compare-text.ts";
 import { canonicalJson } from "../../runtime/json.ts";
 import { awaitsResult, type Job } from "../job/job.ts";
 import { isTerminal } from "../job/status.ts";
@@ -36,8 +37,7 @@ function payloadOf({ namespace, spec: { kind, replicaSpecs, kindSpec, inputs, ru
 }
 
 function isBefore(one: Job, other: Job): boolean {
-  if (one.createTimeMs !== other.createTimeMs) return one.createTimeMs < other.createTimeMs;
-  return one.uid < other.uid;
+  return (one.createTimeMs - other.createTimeMs || compareText(one.uid, other.uid)) < 0;
 }
 
 /**
