@@ -98,6 +98,18 @@ onEachDatabase((openDb) => {
     });
   });
 
+  test("a forgotten cluster can be neither cordoned nor uncordoned: its row does not change", async () => {
+    await store.clusters.register(SOUTH);
+    await store.planner.recordAdmission(await planOne());
+    await store.clusters.remove("south", true);
+    const row = () => db.query("select * from clusters where name = 'south'");
+    const before = await row();
+    for (const cordoned of [true, false]) {
+      assert.equal((await store.admin.setCordoned("south", cordoned)).kind, "notFound");
+      assert.deepEqual(await row(), before);
+    }
+  });
+
   test("an admission that was planned before its cluster was deleted or forgotten is stale", async () => {
     for (const forget of [false, true]) {
       await store.clusters.register(SOUTH);

@@ -89,7 +89,9 @@ export async function setCordoned(
   return record === null ? { kind: "notFound" } : { kind: "done", record };
 }
 
-const SET_CORDONED = "update clusters set cordoned = $2, version = version + 1 where name = $1 and cordoned <> $2";
+const SET_CORDONED = `
+update clusters set cordoned = $2, version = version + 1
+ where name = $1 and forgotten_ms is null and cordoned <> $2`;
 
 export async function getCluster(executor: Executor, name: string): Promise<ClusterRecord | null> {
   const [record] = await selectClusters(executor, name);
