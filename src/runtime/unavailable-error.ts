@@ -1,4 +1,12 @@
 /** A part that a request needs is closed, stopping or not connected. A later attempt may succeed. */
 export class UnavailableError extends Error {
-  override readonly name = "UnavailableError";
+  override readonly name: string = "UnavailableError";
+  /** The reason that a client sees. */
+  readonly reason: string = "STORE_UNAVAILABLE";
+}
+
+/** Another call takes or gives back the same token at this moment. Nothing is away: a later attempt finds it settled. */
+export class TokenContendedError extends UnavailableError {
+  override readonly name = "TokenContendedError";
+  override readonly reason = "TOKEN_CONTENDED";
 }

@@ -6,7 +6,7 @@
 import { sameHolder, tokenKey } from "../core/quota/allocations.ts";
 import type { Allocation, Conflict, Grant, GrantOutcome, HeldToken, Holder, Rest } from "../core/quota/counters.ts";
 import type { LedgerGrant } from "../core/quota/ledger.ts";
-import { UnavailableError } from "../runtime/unavailable-error.ts";
+import { TokenContendedError, UnavailableError } from "../runtime/unavailable-error.ts";
 import type { QuotaDomain } from "./domain/domain.ts";
 import { byToken, refOf } from "./domain/domain-ledger.ts";
 import { NOT_OPENED } from "./domain/epochs.ts";
@@ -39,9 +39,9 @@ type SettledGrant =
   | { readonly kind: "tooManyTokens"; readonly tokensMax: number }
   /**
    * The obstacle is being repaired, so that the counters may answer otherwise when asked again. If they do not,
-   * `suspicious` says that they are wrong.
+   * `suspicious` says that they are wrong. `contended`: another call about the same token is the obstacle.
    */
-  | { readonly kind: "again"; readonly why: string; readonly suspicious?: boolean };
+  | { readonly kind: "again"; readonly why: string; readonly suspicious?: boolean; readonly contended?: boolean };
 
 export type AllocateOutcome = Exclude<SettledGrant, { readonly kind: "again" }>;
 
@@ -60,9 +60,13 @@ export async function allocate(
     if (settled.kind !== "again") return settled;
     if (attempt === ATTEMPTS_MAX) {
       if (settled.suspicious) domain.epochs.lost(epoch, settled.why);
-      throw new UnavailableError(settled.why);
+      throw obstacle(settled);
     }
   }
+}
+
+function obstacle({ why, contended }: Extract<SettledGrant, { readonly kind: "again" }>): UnavailableError {
+  return contended ? new TokenContendedError(why) : new UnavailableError(why);
 }
 
 /**
@@ -113,7 +117,7 @@ async function acknowledgeHeld(
   // The ledger has released the token, and the counters are about to free it.
   const released = heldTokens(request, grant.fence).filter((_token, at) => rows[at] === null);
   await domain.counters.free(epoch, released.map(refOf));
-  return { kind: "again", why: "the token is being released" };
+  return { kind: "again", why: "the token is being released", contended: true };
 }
 
 /** The ledger has taken back a part of the token. Once the counters know, they answer as the ledger does. */
@@ -122,7 +126,7 @@ async function shrinkCounters(domain: QuotaDomain, epoch: number, rests: readonl
     epoch,
     rests.map((rest) => ({ ...refOf(rest), amount: rest.amount })),
   );
-  return { kind: "again", why: "a part of the token is being given back" };
+  return { kind: "again", why: "a part of the token is being given back", contended: true };
 }
 
 async function commitGrant(
@@ -150,9 +154,9 @@ async function commitGrant(
     }
     case "gone":
       await domain.counters.free(epoch, tokens.map(refOf));
-      if (grant.held) return { kind: "again", why: "an earlier grant of it was taken back" };
+      if (grant.held) return { kind: "again", why: "an earlier grant of it was taken back", contended: true };
       // The holder may have taken it back, or another worker now has the job: a second grant would ignore either.
-      throw new UnavailableError("the grant was taken back before the ledger had it");
+      throw new TokenContendedError("the grant was taken back before the ledger had it");
     case "epochMoved": {
       const why = "the ledger's epoch has moved on";
       domain.epochs.lost(epoch, why);
@@ -189,7 +193,9 @@ async function resolveConflict(domain: QuotaDomain, request: TokenRequest, confl
   const isApart = live.size > 0 && (live.size < request.allocations.length || fences.size > 1);
   const row = other ?? (isApart ? (live.get(tokenKey(conflict)) ?? [...live.values()][0]) : undefined);
   if (row === undefined) {
-    throw new UnavailableError(`token "${conflict.token}" of pool "${conflict.pool}" is being given back; ask again`);
+    throw new TokenContendedError(
+      `token "${conflict.token}" of pool "${conflict.pool}" is being given back; ask again`,
+    );
   }
   const { pool, token, holder, amount, fence } = row;
   return { kind: "heldOtherwise", pool, token, holder, amount, fence };

@@ -1,6 +1,6 @@
 import { sameHolder } from "../core/quota/allocations.ts";
 import type { Holder, RenewOutcome } from "../core/quota/counters.ts";
-import { UnavailableError } from "../runtime/unavailable-error.ts";
+import { TokenContendedError, UnavailableError } from "../runtime/unavailable-error.ts";
 import type { QuotaDomain } from "./domain/domain.ts";
 import { NOT_OPENED } from "./domain/epochs.ts";
 import { freeBriefly } from "./release.ts";
@@ -59,7 +59,7 @@ async function settleUnconfirmed(
   const { pool, token, epoch } = renewal;
   const row = await domain.findLive(renewal);
   if (row?.fence !== renewed.fence) {
-    throw new UnavailableError(`the grant of token "${token}" of pool "${pool}" is not settled yet`);
+    throw new TokenContendedError(`the grant of token "${token}" of pool "${pool}" is not settled yet`);
   }
   domain.confirm(epoch, [{ pool, token, fence: renewed.fence }]);
   return renewed;
@@ -89,8 +89,9 @@ async function settleMissing(domain: QuotaDomain, renewal: Renewal): Promise<Hol
     // The token may have been released after the first look into the ledger.
     if ((await domain.findLive(renewal))?.fence !== row.fence) return { kind: "lost" };
     domain.epochs.lost(epoch, `the counters have lost token "${token}" of pool "${pool}"`);
+    throw new UnavailableError(`token "${token}" of pool "${pool}" cannot be renewed now`);
   }
-  throw new UnavailableError(`token "${token}" of pool "${pool}" cannot be renewed now`);
+  throw new TokenContendedError(`token "${token}" of pool "${pool}" is granted anew at this moment`);
 }
 
 function closed(domain: QuotaDomain, epoch: number): UnavailableError {

@@ -13,7 +13,7 @@ import {
   Violation_Scope,
   type WaitForResourceResponse,
 } from "../../src/gen/gangway/v1/resource_manager_pb.ts";
-import { UnavailableError } from "../../src/runtime/unavailable-error.ts";
+import { TokenContendedError, UnavailableError } from "../../src/runtime/unavailable-error.ts";
 import { noResources } from "../support/no-resources.ts";
 import { readRefusal, startFixture } from "./fixture.ts";
 
@@ -390,6 +390,13 @@ test("a reconciliation says what differs, and repairs it unless it is a dry run"
   const done = await call(method.reconcileQuota, { pool: POOL });
   assert.deepEqual([done.ok?.repaired, done.ok?.epoch, resources.held.length], [true, 1n, 0]);
   assert.deepEqual((await call(method.reconcileQuota, {})).ok?.differences, []);
+});
+
+test("a call that meets another about the same token is unavailable, and its reason says that no store is", async (t) => {
+  const met = () => Promise.reject(new TokenContendedError("the token is being released"));
+  const { call } = await startFixture(t, { resources: { ...noResources(), allocate: met } });
+  const { error } = await call(method.allocateResource, ask("a"));
+  assert.deepEqual([error?.code, error?.reason, error?.retries], ["UNAVAILABLE", "TOKEN_CONTENDED", true]);
 });
 
 test("while a store is away, every call is unavailable and says when to try again", async (t) => {

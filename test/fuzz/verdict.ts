@@ -27,8 +27,11 @@ export const CODES = [
 
 /** Codes that no well-formed call may get from a service whose parts all run. */
 const NEVER = ["UNKNOWN", "INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNIMPLEMENTED", "OUT_OF_RANGE", "CANCELLED"];
-/** Reasons of UNAVAILABLE that say the truth: the fuzz registers clusters that do not answer. */
-const MEANT_UNAVAILABLE = ["CLUSTER_UNAVAILABLE"];
+/**
+ * Reasons of UNAVAILABLE that say the truth: the fuzz registers clusters that do not answer, and several of its callers
+ * take and release the same tokens.
+ */
+const MEANT_UNAVAILABLE = ["CLUSTER_UNAVAILABLE", "TOKEN_CONTENDED"];
 /** Many clients drop responses with longer trailers. */
 const TRAILER_BYTES_MAX = 8192;
 

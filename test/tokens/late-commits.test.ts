@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { inProcessCounters } from "../../src/adapters/counters/in-process/in-process-counters.ts";
 import type { Holder } from "../../src/core/quota/counters.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
-import { UnavailableError } from "../../src/runtime/unavailable-error.ts";
+import { TokenContendedError, UnavailableError } from "../../src/runtime/unavailable-error.ts";
 import { allocate } from "../../src/tokens/allocate.ts";
 import type { QuotaDomain } from "../../src/tokens/domain/domain.ts";
 import { reap } from "../../src/tokens/reaper/reap.ts";
@@ -68,10 +68,14 @@ async function world() {
 
 type World = Awaited<ReturnType<typeof world>>;
 
-function ask(domain: QuotaDomain, holder: Holder = FLYTE): Promise<string> {
+function requestOf(holder: Holder) {
   const allocation = { pool: POOL, token: "t", amount: 4, leaseMs: 60_000, queue: null };
   const allocations = [{ ...allocation, project: "p", namespace: "n", caps: { project: null, namespace: null } }];
-  return allocate(domain, { allocations, holder, priority: 0 }).then(
+  return { allocations, holder, priority: 0 };
+}
+
+function ask(domain: QuotaDomain, holder: Holder = FLYTE): Promise<string> {
+  return allocate(domain, requestOf(holder)).then(
     ({ kind }) => kind,
     (error: unknown) => {
       if (error instanceof UnavailableError) return "unavailable";
@@ -181,6 +185,18 @@ test("a release ends a grant in progress, even if the grant reaches the ledger f
   };
   assert.equal((await release(domain, [LINE]))[0]?.kind, "released");
   assert.equal(asked, 1);
+  await nothingIsHeld(at);
+  await at.first.close();
+  await at.second.close();
+});
+
+test("a grant that a release has ended before the ledger had it is contended: no store is away", async () => {
+  const at = await world();
+  const granted = assert.rejects(allocate(at.first, requestOf(FLYTE)), TokenContendedError);
+  await at.reached;
+  await release(at.second, [LINE]);
+  at.letGo();
+  await granted;
   await nothingIsHeld(at);
   await at.first.close();
   await at.second.close();

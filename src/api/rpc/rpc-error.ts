@@ -134,7 +134,7 @@ export function statusMessageOf(
 
 function toRpcError(cause: unknown, onInternalError: OnInternalError): RpcError {
   if (cause instanceof RpcError) return cause;
-  if (cause instanceof UnavailableError) return unavailable("STORE_UNAVAILABLE", cause.message);
+  if (cause instanceof UnavailableError) return unavailable(cause.reason, cause.message);
   const reference = crypto.randomUUID().slice(0, 8);
   onInternalError(reference, cause);
   return new RpcError(status.INTERNAL, `internal error, reference ${reference}`, [

@@ -1715,9 +1715,9 @@ export const ReleaseOutcomeSchema: GenEnum<ReleaseOutcome> = /*@__PURE__*/
  *
  * A pool without room is not an error but a status of AllocateResource. Every error carries a google.rpc.ErrorInfo
  * whose reason is named below in capitals. INVALID_ARGUMENT carries a BadRequest with every field that is wrong.
- * NOT_FOUND: the pool (POOL_NOT_FOUND) or the queue (QUEUE_NOT_FOUND) does not exist. UNAVAILABLE (STORE_UNAVAILABLE)
- * with RetryInfo: a store is away or counters are being rebuilt; the call may have taken effect, so repeat the same
- * call.
+ * NOT_FOUND: the pool (POOL_NOT_FOUND) or the queue (QUEUE_NOT_FOUND) does not exist. UNAVAILABLE
+ * with RetryInfo: a store is away or counters are being rebuilt (STORE_UNAVAILABLE), or another call takes or releases
+ * the same token at this moment (TOKEN_CONTENDED). The call may have taken effect, so repeat the same call.
  *
  * @generated from service gangway.v1.ResourceManager
  */
