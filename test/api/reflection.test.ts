@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { create, fromBinary, type MessageInitShape } from "@bufbuild/protobuf";
+import { WireType } from "@bufbuild/protobuf/wire";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import {
   ServerReflection,
@@ -110,6 +111,22 @@ test("a client that stops asking gets all its answers, then OK", async (t) => {
   stream.end();
   assert.equal((await stream.toArray()).length, 2);
   assert.equal(await ended, 0);
+});
+
+test("an answer repeats the request without fields that the service does not know", async (t) => {
+  const { bidi } = await startFixture(t);
+  const stream = bidi(ServerReflection.method.serverReflectionInfo);
+  t.after(() => stream.end());
+  const request = create(ServerReflectionRequestSchema, {
+    host: "here",
+    messageRequest: { case: "listServices", value: "*" },
+  });
+  request.$unknown = [{ no: 77, wireType: WireType.Varint, data: new Uint8Array([1]) }];
+  stream.write(request);
+  const { value } = await stream[Symbol.asyncIterator]().next();
+  const { originalRequest } = value as ServerReflectionResponse;
+  assert.deepEqual([originalRequest?.host, originalRequest?.messageRequest.case], ["here", "listServices"]);
+  assert.equal(originalRequest?.$unknown, undefined);
 });
 
 test("an unknown symbol is answered as not found, and the stream continues", async (t) => {

@@ -35,9 +35,10 @@ export function reflectionService(
       // A client needs each file once: an answer leaves out files that this stream has sent, except the requested one.
       const sent = new Set<string>();
       for await (const request of requests) {
-        const { host } = request;
+        const { host, messageRequest } = request;
         const messageResponse = answer(request, { index, services, sent });
-        yield { validHost: host, originalRequest: request, messageResponse };
+        // Without unknown fields, which may be deeper than the caller itself decodes.
+        yield { validHost: host, originalRequest: { host, messageRequest }, messageResponse };
       }
     },
   };
