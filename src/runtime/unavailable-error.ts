@@ -5,7 +5,7 @@ export class UnavailableError extends Error {
   readonly reason: string = "STORE_UNAVAILABLE";
 }
 
-/** Another call takes or gives back the same token at this moment. Nothing is away: a later attempt finds it settled. */
+/** Another call takes or gives back the same token at this moment. No store is away; a later attempt succeeds. */
 export class TokenContendedError extends UnavailableError {
   override readonly name = "TokenContendedError";
   override readonly reason = "TOKEN_CONTENDED";

@@ -392,7 +392,7 @@ test("a reconciliation says what differs, and repairs it unless it is a dry run"
   assert.deepEqual((await call(method.reconcileQuota, {})).ok?.differences, []);
 });
 
-test("a call that meets another about the same token is unavailable, and its reason says that no store is", async (t) => {
+test("a call that meets another about the same token is told so, and not that a store is away", async (t) => {
   const met = () => Promise.reject(new TokenContendedError("the token is being released"));
   const { call } = await startFixture(t, { resources: { ...noResources(), allocate: met } });
   const { error } = await call(method.allocateResource, ask("a"));

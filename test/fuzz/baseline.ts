@@ -1,5 +1,6 @@
 /** The state that every stretch of a run begins with, and what must be left after everything was removed. */
 
+import { status } from "@grpc/grpc-js";
 import { DEMO_CLUSTERS, DEMO_QUEUES } from "../../src/adapters/simcluster/demo-clusters.ts";
 import { startSimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
 import { connect, type GangwayClient } from "../../src/cli/rpc/client.ts";
@@ -64,7 +65,8 @@ export async function clear(client: GangwayClient, subject: Subject): Promise<vo
   await eachPage(async (pageToken) => {
     const { jobs, nextPageToken } = await client.call(JobService.method.listJobs, { pageSize: 200, pageToken });
     for (const { metadata } of jobs) {
-      await client.call(JobService.method.deleteJob, { namespace: metadata!.namespace, name: metadata!.name });
+      const job = { namespace: metadata!.namespace, name: metadata!.name };
+      await client.call(JobService.method.deleteJob, job).catch(ignoreNotFound);
     }
     return nextPageToken;
   });
@@ -87,6 +89,11 @@ export async function clear(client: GangwayClient, subject: Subject): Promise<vo
   }
   const { namespaces } = await client.call(NamespaceService.method.listNamespaces, {});
   for (const { name } of namespaces) await client.call(NamespaceService.method.deleteNamespace, { name });
+}
+
+/** A worker may have removed a job that was being deleted. */
+function ignoreNotFound(error: unknown): void {
+  if ((error as { readonly code?: number }).code !== status.NOT_FOUND) throw error;
 }
 
 async function eachPage(read: (pageToken: string) => Promise<string>): Promise<void> {

@@ -17,6 +17,8 @@ import { shortName } from "./surface.ts";
 
 export type FuzzOptions = SubjectOptions & {
   readonly calls: number;
+  /** The run ends after the group in which this time is over. Omitted: it sends all calls. */
+  readonly secondsMax?: number;
   readonly seed: number;
   readonly methods: readonly DescMethod[];
   readonly print: (line: string) => void;
@@ -59,7 +61,8 @@ export async function fuzz(options: FuzzOptions): Promise<FuzzReport> {
   for (const [at, group] of schedule(options.calls).entries()) {
     await sendGroup(deps, group, run);
     await run.afterGroup(group, () => probe(client));
-    if (run.isOver) break;
+    const isLate = performance.now() - startMs > (options.secondsMax ?? Number.POSITIVE_INFINITY) * 1000;
+    if (run.isOver || isLate) break;
     if (at % GROUPS_BETWEEN_CHECKPOINTS !== GROUPS_BETWEEN_CHECKPOINTS - 1) continue;
     await run.checkpoint(() => clear(client, subject));
     await restore(client, kubeconfigs);

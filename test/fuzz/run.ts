@@ -15,6 +15,7 @@ error, ends, or keeps memory, sockets, connections or rows.
   --postgres URL   runs the service on a new database of this PostgreSQL server (default: embedded)
   --redis URL      the service counts tokens in this Redis
   --only NAME      calls only this RPC or service, such as JobService.CreateJob or JobService; may be repeated
+  --seconds S      ends after this time, also if there are calls left
   --counts         prints how often each RPC was answered with each status
   --replay WHICH   sends the calls of a failure's file again, or the calls of a seed up to one: SEED:N
   --help           this text
@@ -28,6 +29,7 @@ const { values, positionals } = parseArgs({
     postgres: { type: "string" },
     redis: { type: "string" },
     only: { type: "string", multiple: true, default: [] },
+    seconds: { type: "string" },
     counts: { type: "boolean", default: false },
     replay: { type: "string" },
   },
@@ -47,7 +49,8 @@ async function run(): Promise<number> {
   if (!Number.isSafeInteger(seed) || !Number.isSafeInteger(calls))
     throw new Error("N and --seed must be whole numbers");
   print(`seed ${seed}`);
-  const report = await fuzz({ ...parts, calls, seed, methods, print });
+  const secondsMax = values.seconds === undefined ? {} : { secondsMax: Number(values.seconds) };
+  const report = await fuzz({ ...parts, ...secondsMax, calls, seed, methods, print });
   const rate = Math.round(report.calls / report.seconds);
   if (values.counts) for (const [key, count] of [...report.counts].sort()) print(`${String(count).padStart(7)} ${key}`);
   const problems = report.findings.length + report.stalls.length;

@@ -14,7 +14,8 @@ import { type Tree, treeOf } from "./tree.ts";
 const some = (prefix: string, count: number) => Array.from({ length: count }, (_, at) => `${prefix}-${at}`);
 const JOBS = some("job", 60);
 const QUEUES = ["default", "research", ...some("queue", 8)];
-const NAMESPACES = ["default", ...some("ns", 5)];
+/** Mostly one, so that names that answers returned exist in it. */
+const NAMESPACES = [...Array.from({ length: 9 }, () => "default"), ...some("ns", 5)];
 const POOLS = ["gpu/h100", "gpu/a100", "ex:warehouse", "ex:cache", "ex:redis", "ex:small"];
 const TOKENS = some("token", 80);
 const HOLDERS = ["", "", "", "holder-a", "holder-b"];
@@ -65,7 +66,7 @@ const oneJob: Seed = ({ chance }) => ({ namespace: chance.pick(NAMESPACES), name
 const knownJob: Seed = (maker) => {
   const { chance, bank, method } = maker;
   const name = bank.find(chance, method, "name");
-  return typeof name === "string" ? { namespace: chance.pick(["default", ...NAMESPACES]), name } : oneJob(maker);
+  return typeof name === "string" ? { namespace: chance.pick(NAMESPACES), name } : oneJob(maker);
 };
 
 const filter = ({ chance }: Maker): Tree => ({
