@@ -1,4 +1,5 @@
 /** Serves everything that holds tokens: the functions that the tokens stage needs of the ledger and the store. */
+import type { ChangeOutcome } from "../core/admin/change-outcome.ts";
 import type {
   AuditEntry,
   AuditPage,
@@ -113,6 +114,11 @@ export type QuotaStore = {
     change: PoolChange,
     by: { readonly version: number; readonly actor: string },
   ) => Promise<RegisterOutcome<PoolRecord>>;
+  /** Deletes a pool, unless the ledger, a queue or a cluster uses it, and writes an audit entry. Version 0: any. */
+  readonly remove: (
+    name: string,
+    by: { readonly version: number; readonly actor: string },
+  ) => Promise<ChangeOutcome<PoolRecord>>;
   readonly get: (name: string) => Promise<PoolRecord | null>;
   readonly list: (
     query: PageRequest & { readonly prefix: string },

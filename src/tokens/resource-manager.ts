@@ -11,7 +11,7 @@ import type {
   TokenRelease,
   WaitAnswer,
 } from "../core/quota/calls.ts";
-import type { Holder } from "../core/quota/counters.ts";
+import type { Holder, Violation } from "../core/quota/counters.ts";
 import type { QuotaEvents } from "../core/quota/events.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { createPoolAdmin } from "./admin/pool-admin.ts";
@@ -70,7 +70,10 @@ class CallerOperations {
     if (built.kind !== "built") return built;
     const domain = await domains.domain(built.registered);
     const asked = { allocations: built.allocations, holder: callerHolder(request.holder), priority: request.priority };
-    const answer = allocateAnswer(await allocate(domain, asked), built.allocations, clock.nowMs());
+    const outcome = await allocate(domain, asked);
+    const deleted = outcome.kind === "exhausted" ? await this.#deleted(outcome.violation, outcome.index) : null;
+    if (deleted !== null) return deleted;
+    const answer = allocateAnswer(outcome, built.allocations, clock.nowMs());
     const tookMs = clock.monotonicMs() - startedMs;
     for (const pool of new Set(built.allocations.map((allocation) => allocation.pool)))
       events.granted({ pool, ...outcomeOf(answer), tookMs });
@@ -98,12 +101,25 @@ class CallerOperations {
     let outcome = "left";
     try {
       for await (const step of wait(domain, { allocation, holder, priority: request.priority, waiter }, signal)) {
+        const deleted = step.kind === "never" ? await this.#deleted(step.violation, 0) : null;
+        if (deleted !== null) {
+          yield deleted;
+          return;
+        }
         if (step.kind !== "waiting") outcome = step.kind;
         yield waitAnswer(step, built.allocations, clock.nowMs());
       }
     } finally {
       events.waited({ pool: allocation.pool, outcome, tookMs: clock.monotonicMs() - startedMs });
     }
+  }
+
+  /** To the counters, a pool that was deleted a moment ago is one with the limit 0. */
+  async #deleted({ scope, limit }: Violation, index: number) {
+    if (limit > 0) return null;
+    this.#cache.forget(scope.pool);
+    if ((await this.#cache.pool(scope.pool)) !== null) return null;
+    return { kind: "unknownPool", name: scope.pool, index } as const;
   }
 
   /** Releases each token on its own. The answers are in the order of the tokens. */

@@ -1,4 +1,5 @@
 import type { TokenOperations } from "../../src/api/resource-manager/quota-ports.ts";
+import type { ChangeOutcome } from "../../src/core/admin/change-outcome.ts";
 import type {
   AllocationQuery,
   AuditEntry,
@@ -21,7 +22,7 @@ import type {
 import { CounterState } from "../../src/core/quota/counter-state.ts";
 import type { Allocation, HeldToken, Holder, Limits, QueueLimit, Violation } from "../../src/core/quota/counters.ts";
 import { TICK_MS_MAX } from "../../src/core/quota/lease-clock.ts";
-import type { PoolRegistration, RegisterOutcome, ShownPool } from "../../src/core/quota/pools.ts";
+import type { PoolRecord, PoolRegistration, RegisterOutcome, ShownPool } from "../../src/core/quota/pools.ts";
 
 const EPOCH = 1;
 const HOUR_MS = 3_600_000;
@@ -103,6 +104,17 @@ export class MemoryResources implements TokenOperations {
     this.refresh();
     this.#limitsChanged();
     this.#note({ actor, action: "RegisterResourceQuota", subject: name, reason: "", details: { quota: pool.quota } });
+    return { kind: "done", record: this.#shown(pool) };
+  }
+
+  async deletePool(name: string, version: number, actor: string): Promise<ChangeOutcome<PoolRecord>> {
+    const pool = this.pools.get(name);
+    if (pool === undefined) return { kind: "notFound" };
+    if (version !== 0 && version !== pool.version) return { kind: "stale" };
+    if (this.held.some((token) => token.pool === name)) return { kind: "inUse", by: "tokens that are held" };
+    this.pools.delete(name);
+    this.refresh();
+    this.#note({ actor, action: "DeletePool", subject: name, reason: "", details: {} });
     return { kind: "done", record: this.#shown(pool) };
   }
 

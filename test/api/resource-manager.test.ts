@@ -72,7 +72,7 @@ test("there are only so many pools, tokens and waiters", async (t) => {
   const pools = await call(method.registerResourceQuota, { resourceNamespace: "one-more", quota: 1n });
   assert.deepEqual([pools.error?.code, pools.error?.reason], ["RESOURCE_EXHAUSTED", "TOO_MANY_POOLS"]);
   assert.equal(pools.error?.quota?.subject, "the service");
-  assert.match(pools.error!.quota!.description, /has 50 pools/);
+  assert.match(pools.error!.quota!.description, /would have more than 50 pools/);
   resources.tokensMax = 1;
   resources.waitersMax = 0;
   resources.refresh();
@@ -412,4 +412,23 @@ test("while a store is away, every call is unavailable and says when to try agai
     assert.deepEqual([error?.code, error?.retries], ["UNAVAILABLE", true]);
     assert.match(error!.message, /being rebuilt/);
   }
+});
+
+test("a pool is deleted at its version, once nothing uses it, and the audit log says so", async (t) => {
+  const { call } = await startFixture(t);
+  await call(method.registerResourceQuota, { resourceNamespace: POOL, quota: 4n });
+  await call(method.allocateResource, { resourceNamespace: POOL, allocationToken: "a" });
+  const used = await call(method.deletePool, { name: POOL });
+  assert.deepEqual([used.error?.code, used.error?.precondition], ["FAILED_PRECONDITION", "POOL_IN_USE"]);
+  await call(method.releaseResource, { resourceNamespace: POOL, allocationToken: "a" });
+  const stale = await call(method.deletePool, { name: POOL, version: 2n });
+  assert.deepEqual([stale.error?.code, stale.error?.reason], ["ABORTED", "STALE_RESOURCE_VERSION"]);
+  assert.equal((await call(method.deletePool, { name: POOL, version: 1n })).error, null);
+  assert.equal((await call(method.getPool, { name: POOL })).error?.reason, "POOL_NOT_FOUND");
+  assert.equal((await call(method.deletePool, { name: POOL })).error?.reason, "POOL_NOT_FOUND");
+  const audit = await call(QueueService.method.listAuditEntries, { filter: { action: "DeletePool" } });
+  assert.deepEqual(
+    audit.ok?.entries.map(({ subject }) => subject),
+    [POOL],
+  );
 });

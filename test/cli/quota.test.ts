@@ -87,6 +87,15 @@ const stories: Record<string, readonly Step[]> = {
     },
     { run: "quota audit -o name", exit: 0, out: /^ForceRelease\/ex:warehouse\nRegisterResourceQuota\/ex:warehouse\n$/ },
   ],
+  "a pool is deleted once nothing uses it": [
+    { run: "quota register ex:trial --quota 1", exit: 0, out: /registered/ },
+    { run: "alloc ex:trial q9", exit: 0, out: /granted/ },
+    { run: "quota delete ex:trial", exit: 3, err: /pool ex:trial is in use by tokens that are held/ },
+    { run: "release ex:trial q9", exit: 0, out: /released/ },
+    { run: "quota delete ex:trial", exit: 0, out: /^pool\/ex:trial deleted\n$/ },
+    { run: "quota delete ex:trial", exit: 3, err: /pool ex:trial does not exist/ },
+    { run: "quota audit --action DeletePool -o name", exit: 0, out: /^DeletePool\/ex:trial\n$/ },
+  ],
   "usage errors send nothing": [
     { run: "quota register ex:warehouse", exit: 2, err: /--quota/ },
     { run: "quota register ex:warehouse --quota many", exit: 2, err: /whole number/ },

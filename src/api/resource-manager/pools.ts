@@ -1,6 +1,7 @@
 import type { AllocationFilter } from "../../core/quota/admin.ts";
 import type { PoolRegistration, RegisterOutcome, ShownPool } from "../../core/quota/pools.ts";
 import type {
+  DeletePoolRequest,
   ListAllocationsRequest,
   ListPoolsRequest,
   RegisterResourceQuotaRequest,
@@ -61,6 +62,15 @@ function registered(outcome: RegisterOutcome<ShownPool>, name: string): ShownPoo
     default:
       return changedRecord(outcome, { type: "pool", name });
   }
+}
+
+export async function deletePool(
+  resources: TokenOperations,
+  { name, version }: DeletePoolRequest,
+  { identity }: CallContext,
+) {
+  changedRecord(await resources.deletePool(name, Number(version), identity), { type: "pool", name });
+  return {};
 }
 
 export async function getPool(resources: TokenOperations, name: string) {

@@ -1,3 +1,4 @@
+import type { ChangeOutcome } from "../../core/admin/change-outcome.ts";
 import type {
   AllocationPage,
   AllocationQuery,
@@ -19,7 +20,7 @@ import type {
   TokenRelease,
   WaitAnswer,
 } from "../../core/quota/calls.ts";
-import type { PoolRegistration, RegisterOutcome, ShownPool } from "../../core/quota/pools.ts";
+import type { PoolRecord, PoolRegistration, RegisterOutcome, ShownPool } from "../../core/quota/pools.ts";
 
 /**
  * The operations on tokens of pools. They throw `UnavailableError` while a store is away or a domain is being rebuilt.
@@ -32,6 +33,8 @@ export type TokenOperations = {
     version: number,
     actor: string,
   ) => Promise<RegisterOutcome<ShownPool>>;
+  /** Deletes a pool that nothing uses. `version` 0: any version. */
+  readonly deletePool: (name: string, version: number, actor: string) => Promise<ChangeOutcome<PoolRecord>>;
   /** Takes all allocations or none. */
   readonly allocate: (request: AllocateRequest) => Promise<AllocateAnswer>;
   /** Releases each token on its own. The answers are in the order of the tokens. */

@@ -1,7 +1,7 @@
 import type { ResourceManager as Service } from "../../gen/gangway/v1/resource_manager_pb.ts";
 import type { ServiceHandlers } from "../rpc/handler.ts";
 import { allocate, batchAllocate } from "./allocate.ts";
-import { getPool, listAllocations, listPools, registerPool } from "./pools.ts";
+import { deletePool, getPool, listAllocations, listPools, registerPool } from "./pools.ts";
 import { forceRelease, reconcileQuota } from "./quota-admin.ts";
 import type { TokenOperations } from "./quota-ports.ts";
 import { batchRelease, release, renew } from "./release-and-renew.ts";
@@ -20,6 +20,7 @@ export function resourceManager({
     batchReleaseResources: (request, context) => batchRelease(resources, request, context),
     renewAllocations: (request, context) => renew(resources, request, context),
     waitForResource: (request, context) => waitForResource(resources, request, context),
+    deletePool: (request, context) => deletePool(resources, request, context),
     getPool: ({ name }) => getPool(resources, name),
     listPools: (request) => listPools(resources, request),
     listAllocations: (request) => listAllocations(resources, request),

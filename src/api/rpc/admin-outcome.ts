@@ -22,7 +22,7 @@ export function changedRecord<T>(
     case "tooManyPools":
       throw tooMany("TOO_MANY_POOLS", {
         subject: "the service",
-        description: `may have ${outcome.poolsMax} pools, and each flavor is one; delete pools that nothing uses`,
+        description: `would have more than ${outcome.poolsMax} pools, flavors included; delete pools that nothing uses`,
       });
   }
 }

@@ -14,6 +14,7 @@ import { allPages } from "../rpc/pages.ts";
 import { examples, onRun, type Registrar } from "../run-command.ts";
 import { registerAllocations } from "./quota/allocations.ts";
 import { registerAudit } from "./quota/audit.ts";
+import { registerDeletePool } from "./quota/delete.ts";
 import { registerReconcileQuota } from "./quota/reconcile.ts";
 import { registerRegisterPool } from "./quota/register.ts";
 import { registerForceRelease } from "./quota/release.ts";
@@ -35,6 +36,7 @@ export function registerQuota(registrar: Registrar): void {
   registerRegisterPool(group);
   registerGetPool(group);
   registerListPools(group);
+  registerDeletePool(group);
   registerAllocations(group);
   registerForceRelease(group);
   registerReconcileQuota(group);

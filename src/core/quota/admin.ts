@@ -82,7 +82,7 @@ export type ReconcileAnswer =
   | { readonly differences: readonly QuotaDifference[]; readonly repaired: boolean; readonly epoch: number }
   | { readonly kind: "unknownPool" };
 
-export type AuditAction = "RegisterResourceQuota" | "ForceRelease" | "ReconcileQuota";
+export type AuditAction = "RegisterResourceQuota" | "DeletePool" | "ForceRelease" | "ReconcileQuota";
 
 /** An operation of an admin. */
 export type AuditEntry = {

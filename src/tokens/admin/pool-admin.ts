@@ -8,6 +8,7 @@ import type {
 import { AMOUNT_MAX } from "../../core/quota/allocations.ts";
 import type { PoolChange, PoolRegistration, RegisterOutcome, ShownPool } from "../../core/quota/pools.ts";
 import type { AdminPorts } from "./admin-ports.ts";
+import { deletePool } from "./delete-pool.ts";
 import { forceRelease } from "./force-release.ts";
 import { listAllocations } from "./list-allocations.ts";
 import { withUse } from "./pool-use.ts";
@@ -19,6 +20,7 @@ export function createPoolAdmin(ports: AdminPorts) {
   return {
     registerPool: (registration: PoolRegistration, version: number, actor: string) =>
       registerPool(ports, registration, { version, actor }),
+    deletePool: (name: string, version: number, actor: string) => deletePool(ports, name, { version, actor }),
     getPool: async (name: string) => {
       const stored = await store.get(name);
       return stored === null ? null : ((await withUse(ports, [stored]))[0] ?? null);

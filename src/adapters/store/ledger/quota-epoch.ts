@@ -64,7 +64,10 @@ select ${LEDGER_COLUMNS}
  where p.domain = $1 and a.released_ms is null
  order by a.id`;
 
-/** Reads released allocations that the counters have not freed yet, oldest first. */
+/**
+ * Reads released allocations that the counters have not freed yet, oldest first. A grant that was voided after its pool
+ * was deleted counts in the domain of queues, so that it is not kept for ever.
+ */
 export async function unconfirmedReleases(
   executor: Executor,
   domain: string,
@@ -76,8 +79,8 @@ export async function unconfirmedReleases(
 
 const UNCONFIRMED = `
 select a.pool, a.token, a.fence::text
-  from allocations a join pools p on p.name = a.pool
- where p.domain = $1 and a.released_ms is not null and not a.confirmed
+  from allocations a left join pools p on p.name = a.pool
+ where coalesce(p.domain, 'default') = $1 and a.released_ms is not null and not a.confirmed
  order by a.fence, a.pool, a.token limit $2`;
 
 /** Records that the counters have freed these allocations. */

@@ -5,6 +5,7 @@ import type { LedgerGrant, ReadCounters, ReleaseRequest, Tombstone } from "../..
 import type { PoolChange } from "../../../core/quota/pools.ts";
 import type { Clock } from "../../../runtime/clock.ts";
 import { appendAudit, listAudit } from "../admin/audit.ts";
+import { deletePool } from "../admin/delete-pool.ts";
 import { findPools, getPool, listDomains, listPools } from "../admin/list-pools.ts";
 import { queueExists } from "../admin/queues.ts";
 import { registerPool } from "../admin/register-pool.ts";
@@ -55,6 +56,8 @@ export function quotaAdmin(db: Db, clock: Pick<Clock, "nowMs">, { poolsMax }: Pi
   return {
     register: (change: PoolChange, by: { readonly version: number; readonly actor: string }) =>
       registerPool(db, change, { ...by, poolsMax, nowMs: clock.nowMs() }),
+    remove: (name: string, by: { readonly version: number; readonly actor: string }) =>
+      deletePool(db, name, { ...by, nowMs: clock.nowMs() }),
     get: (name: string) => getPool(db, name),
     find: (names: readonly string[]) => findPools(db, names),
     list: (query: Parameters<typeof listPools>[1]) => listPools(db, query),

@@ -13,7 +13,7 @@ import type { Column } from "../../output/table.ts";
 import { allPages } from "../../rpc/pages.ts";
 import { examples, onRun, type Registrar } from "../../run-command.ts";
 
-const ACTIONS = ["RegisterResourceQuota", "ForceRelease", "ReconcileQuota"];
+const ACTIONS = ["RegisterResourceQuota", "DeletePool", "ForceRelease", "ReconcileQuota"];
 
 export function registerAudit(registrar: Registrar): void {
   const command = registrar.program

@@ -1,0 +1,59 @@
+/** Serves admins who clear away pools that nothing uses: what is in the way, and what goes with the pool. */
+import type { ChangeOutcome } from "../../../core/admin/change-outcome.ts";
+import type { PoolRecord } from "../../../core/quota/pools.ts";
+import { type Db, storable } from "../db/db.ts";
+import { QUEUES_DOMAIN, raiseLimitsVersion, takeDomain, takeDomainsOf } from "../ledger/quota-domains.ts";
+import { takePools } from "../ledger/sums.ts";
+import { appendAudit } from "./audit.ts";
+import { getPool } from "./list-pools.ts";
+
+/**
+ * Deletes a pool, unless tokens, a queue or a cluster use it. Version 0: any version. A grant of the pool commits
+ * before this transaction, which then finds it, or after it, and is refused: a pool without a row has the limit 0.
+ */
+export function deletePool(
+  db: Db,
+  name: string,
+  by: { readonly version: number; readonly actor: string; readonly nowMs: number },
+): Promise<ChangeOutcome<PoolRecord>> {
+  const { version, actor, nowMs } = by;
+  return db.tx(async (tx) => {
+    // Whoever names a pool as a flavor, or registers one, holds this domain.
+    await takeDomain(tx, QUEUES_DOMAIN);
+    await takeDomainsOf(tx, [storable(name)]);
+    await takePools(tx, [storable(name)]);
+    const record = await getPool(tx, name);
+    if (record === null) return { kind: "notFound" };
+    if (version !== 0 && version !== record.version) return { kind: "stale" };
+    const [user] = await tx.query<{ by: string }>(POOL_USER, [name]);
+    if (user !== undefined) return { kind: "inUse", by: user.by };
+    await raiseLimitsVersion(tx, record.domain);
+    await tx.query("delete from allocation_sums where pool = $1", [name]);
+    await tx.query("delete from pools where name = $1", [name]);
+    const { used: _used, tokens: _tokens, ...before } = record;
+    await appendAudit(tx, {
+      timeMs: nowMs,
+      actor,
+      action: "DeletePool",
+      subject: name,
+      reason: "",
+      details: { before },
+    });
+    return { kind: "done", record };
+  });
+}
+
+const POOL_USER = `
+(select case when count(*) = 1 then '1 token that is held' else count(*) || ' tokens that are held' end as by
+   from allocations where pool = $1 and released_ms is null having count(*) > 0)
+union all
+(select 'tokens that are being released: repeat the call in a moment'
+   from allocations where pool = $1 and released_ms is not null and not confirmed limit 1)
+union all
+(select 'queue ' || queue || ', which has a quota for it' from queue_quotas where flavor = $1 order by queue limit 1)
+union all
+(select 'cluster ' || name || ', which has it as a flavor'
+   from clusters c
+  where forgotten_ms is null and exists (select from json_array_elements(c.flavors) f where f ->> 'name' = $1)
+  order by name limit 1)
+limit 1`;
