@@ -1,6 +1,7 @@
 /** Reads the environment once, at the start of a process, and refuses values that are not allowed. */
 import { readFileSync } from "node:fs";
-import { resolve } from "node:path";
+import { homedir } from "node:os";
+import { join, resolve } from "node:path";
 import { parseAllowedHosts } from "./adapters/cluster/allowed-hosts.ts";
 import { type Login, parseAddress, type TlsOptions } from "./adapters/counters/redis/address.ts";
 import { PLAIN_POD_CONFIG, type PodConfig } from "./core/pods/pod-config.ts";
@@ -35,8 +36,12 @@ export type RedisConfig = {
 
 /** The settings of the environment. Options of the command line override them. */
 export type Config = {
-  /** Where the command line finds the service. */
-  readonly address: string;
+  /** Where the command line finds the service. Null: the context or the default says. */
+  readonly address: string | null;
+  /** The namespace of the command line's jobs. Null: likewise. */
+  readonly namespace: string | null;
+  /** The file of the command line's contexts. */
+  readonly contextsFile: string;
   /** Where the service serves its API. */
   readonly listen: string;
   readonly dataDirectory: string;
@@ -100,7 +105,13 @@ export function programEnvironment(
  */
 export function readConfig(workingDirectory: string, env: Environment = process.env): Config {
   return {
-    address: textOf(env, "GANGWAY_ADDRESS"),
+    address: given(env, "GANGWAY_ADDRESS"),
+    namespace: given(env, "GANGWAY_NAMESPACE"),
+    contextsFile: resolve(
+      workingDirectory,
+      given(env, "GANGWAY_CONFIG") ??
+        join(given(env, "XDG_CONFIG_HOME") ?? join(homedir(), ".config"), "gangway", "config.yaml"),
+    ),
     listen: textOf(env, "GANGWAY_LISTEN"),
     dataDirectory: resolve(workingDirectory, textOf(env, "GANGWAY_DATA")),
     leaseMs: numberOf(env, "GANGWAY_LEASE_SECONDS") * 1000,

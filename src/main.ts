@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { runCli } from "./cli/cli.ts";
+import { configFileAt } from "./cli/config-file.ts";
 import type { ServeOptions, UpOptions } from "./cli/deps.ts";
 import { CommandFailure, EXIT } from "./cli/exit.ts";
 import { processIo } from "./cli/process-io.ts";
@@ -29,7 +30,9 @@ async function main(): Promise<number> {
     clock: systemClock(),
     kinds,
     version: manifest.version,
-    address: config.address,
+    address: config.address ?? undefined,
+    namespace: config.namespace ?? undefined,
+    configFile: configFileAt(config.contextsFile),
     signal,
     takeSignals,
     startProgram: (argv, variables, onFailure) => startProgram(argv, programEnvironment(variables), onFailure),

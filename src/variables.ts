@@ -19,7 +19,15 @@ const inSeconds = (ms: number) => String(ms / 1000);
 
 /** By name. The file of pod settings may name more variables, for values of its own. */
 export const VARIABLES = {
-  GANGWAY_ADDRESS: { default: DEFAULT_ADDRESS, meaning: "The address of the service that the command line calls." },
+  GANGWAY_ADDRESS: {
+    meaning:
+      "The service's address for the command line, or several with commas. Unset: the context's, else 127.0.0.1:7443.",
+  },
+  GANGWAY_NAMESPACE: { meaning: "The namespace of the command line's jobs and tokens, instead of the context's." },
+  GANGWAY_CONFIG: {
+    meaning: "The file of the command line's contexts, instead of `~/.config/gangway/config.yaml`.",
+  },
+  XDG_CONFIG_HOME: { meaning: "The folder of `gangway/config.yaml`, instead of `~/.config`." },
   GANGWAY_LISTEN: { default: DEFAULT_ADDRESS, meaning: "The address at which the service serves its API." },
   GANGWAY_DATA: {
     default: ".gangway",

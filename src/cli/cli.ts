@@ -44,10 +44,13 @@ const COMMAND_GROUPS: Readonly<Record<string, Readonly<Record<string, LoadComman
   "Manage clusters:": {
     cluster: async () => (await import("./commands/cluster.ts")).registerCluster,
   },
+  "Set up the command line:": {
+    context: async () => (await import("./commands/context.ts")).registerContext,
+  },
 };
 
 /** Global options whose value is the next argument. */
-const WITH_VALUE: readonly string[] = ["--address", "-n", "--namespace"];
+const WITH_VALUE: readonly string[] = ["--address", "-n", "--namespace", "--context"];
 
 const EXIT_STATUSES = `
 Exit status:
@@ -112,8 +115,9 @@ function newProgram(deps: CliDeps): Command {
         "it needs, in one cluster, or not at all.",
     )
     .version(deps.version, "--version", "print the version of this program")
-    .option("--address <host:port>", "address of the service (default: GANGWAY_ADDRESS, or 127.0.0.1:7443)")
+    .option("--address <host:port>", "address of the service, or several with commas (default: 127.0.0.1:7443)")
     .option("-n, --namespace <name>", "namespace of jobs and tokens (default: default)")
+    .option("--context <name>", "context of the configuration file for this command (default: the current one)")
     .helpOption("-h, --help", "print this help")
     .helpCommand("help [command]", "Print the help of a command")
     .configureHelp({ showGlobalOptions: true, subcommandTerm: (command) => command.name(), subcommandDescription })

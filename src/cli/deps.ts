@@ -73,8 +73,17 @@ export type CliDeps = CliIo & {
   readonly clock: Clock;
   /** The version of this program. */
   readonly version: string;
-  /** The service's address from the environment. The option --address overrides it. */
+  /** The service's addresses from the environment. The option --address overrides them, and they a context. */
   readonly address: string | undefined;
+  /** The namespace from the environment, likewise. */
+  readonly namespace: string | undefined;
+  /** The file of the contexts. */
+  readonly configFile: {
+    readonly path: string;
+    /** Null: there is no file. */
+    readonly read: () => Promise<string | null>;
+    readonly write: (text: string) => Promise<void>;
+  };
   /** Aborted when the user interrupts the command. */
   readonly signal: AbortSignal;
   /**

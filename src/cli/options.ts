@@ -82,6 +82,14 @@ export function parseInt32(text: string): number {
   throw new InvalidArgumentError("It must be a whole number between -2147483647 and 2147483647.");
 }
 
+const ADDRESS = /^(?:\[[0-9a-fA-F:.]+\]|[^:[\]/\s]+):\d{1,5}$/;
+const PORT_MAX = 65_535;
+
+/** True for HOST:PORT and [IPV6]:PORT. Port 0 is valid: a service listens on any free port then. */
+export function isAddress(text: string): boolean {
+  return ADDRESS.test(text) && Number(text.slice(text.lastIndexOf(":") + 1)) <= PORT_MAX;
+}
+
 /** Collects the values of an option that may be repeated. */
 export function repeated(value: string, before: readonly string[] | undefined): readonly string[] {
   return [...(before ?? []), value];

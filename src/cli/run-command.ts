@@ -1,7 +1,8 @@
 import type { Command } from "commander";
+import { chosenContext, readContexts } from "./contexts.ts";
 import type { CliDeps } from "./deps.ts";
 import { usageFailure } from "./exit.ts";
-import type { TemplateSource } from "./options.ts";
+import { isAddress, splitCommas, type TemplateSource } from "./options.ts";
 import type { GangwayClient } from "./rpc/client.ts";
 
 /** Registers one command with the program. */
@@ -24,12 +25,10 @@ export type Run = {
 };
 
 /** The options of every command, before or after its name. */
-export type GlobalOptions = { readonly address?: string; readonly namespace?: string };
+export type GlobalOptions = { readonly address?: string; readonly namespace?: string; readonly context?: string };
 
 const DEFAULT_ADDRESS = "127.0.0.1:7443";
 const DEFAULT_NAMESPACE = "default";
-const ADDRESS = /^(?:\[[0-9a-fA-F:.]+\]|[^:[\]/\s]+):\d{1,5}$/;
-const PORT_MAX = 65_535;
 
 /** Runs `body` when the user calls `command`, with a client that is closed afterwards. Options include global ones. */
 export function onRun<O extends object>(
@@ -42,9 +41,9 @@ export function onRun<O extends object>(
     // What commands that call the service share takes long to load: the others do without it.
     const { connect } = await import("./rpc/client.ts");
     const { isServiceError, rpcFailure } = await import("./rpc/rpc-failure.ts");
-    const client = connect(addressOf(options.address, deps), deps.signal);
-    const { namespace } = options;
-    const run = { deps, client, namespace: namespace ?? DEFAULT_NAMESPACE, isNamespaceGiven: namespace !== undefined };
+    const { addresses, namespace } = await calledService(options, deps);
+    const client = connect(addresses.join(","), deps.signal);
+    const run = { deps, client, namespace, isNamespaceGiven: options.namespace !== undefined };
     try {
       finish(await body(run, command.args, options));
     } catch (error) {
@@ -63,16 +62,27 @@ async function compileOutput<O extends object>(options: O & { output?: unknown }
   return { ...options, output: compileTemplate(output as TemplateSource) };
 }
 
-function addressOf(option: string | undefined, deps: CliDeps): string {
-  const [address, origin] =
-    option === undefined ? [deps.address || DEFAULT_ADDRESS, "GANGWAY_ADDRESS"] : [option, "--address"];
-  if (!isAddress(address)) throw usageFailure(`${origin} must be HOST:PORT, not ${address}`);
-  return address;
+/** The service and the namespace of a command: options come before the environment, and that before the context. */
+async function calledService(
+  options: GlobalOptions,
+  deps: CliDeps,
+): Promise<{ readonly addresses: readonly string[]; readonly namespace: string }> {
+  const given = options.address ?? deps.address;
+  const origin = options.address === undefined ? "GANGWAY_ADDRESS" : "--address";
+  const context = chosenContext(await readContexts(deps.configFile), options.context);
+  const ofContext = context?.addresses.length ? context.addresses : [DEFAULT_ADDRESS];
+  return {
+    addresses: given ? addressesOf(given, origin) : ofContext,
+    namespace: options.namespace ?? (deps.namespace || context?.namespace || DEFAULT_NAMESPACE),
+  };
 }
 
-/** True for HOST:PORT and [IPV6]:PORT. Port 0 is valid: a service listens on any free port then. */
-export function isAddress(text: string): boolean {
-  return ADDRESS.test(text) && Number(text.slice(text.lastIndexOf(":") + 1)) <= PORT_MAX;
+/** Reads one HOST:PORT or several with commas. `origin` names the option or variable in an error. */
+export function addressesOf(text: string, origin: string): readonly string[] {
+  const addresses = splitCommas(text);
+  const wrong = addresses.length === 0 ? text : addresses.find((address) => !isAddress(address));
+  if (wrong !== undefined) throw usageFailure(`${origin} must be HOST:PORT, not ${wrong}`);
+  return addresses;
 }
 
 /** The examples below a command's help. */

@@ -34,6 +34,8 @@ export async function run(argv: readonly string[], world: World = {}): Promise<R
     kinds: async () => OWN_KINDS,
     version: "1.2.3",
     address: undefined,
+    namespace: undefined,
+    configFile: { path: "config.yaml", read: async () => files["config.yaml"] ?? null, write: async () => {} },
     signal: new AbortController().signal,
     startProgram: () => Promise.reject(new Error("no program is started here")) as never,
     takeSignals: () => () => {},

@@ -1,6 +1,7 @@
 import { ROLES, type Role, type ServeOptions } from "../deps.ts";
 import { usageFailure } from "../exit.ts";
-import { examples, isAddress, type Registrar } from "../run-command.ts";
+import { isAddress } from "../options.ts";
+import { examples, type Registrar } from "../run-command.ts";
 
 type Options = { roles: string; listen?: string; insecure?: boolean };
 

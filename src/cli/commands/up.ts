@@ -1,6 +1,7 @@
 import type { UpOptions } from "../deps.ts";
 import { usageFailure } from "../exit.ts";
-import { examples, isAddress, type Registrar } from "../run-command.ts";
+import { isAddress } from "../options.ts";
+import { examples, type Registrar } from "../run-command.ts";
 
 type Options = { exit?: boolean; examples: boolean; listen?: string; data?: string; insecure?: boolean };
 

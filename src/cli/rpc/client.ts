@@ -31,20 +31,59 @@ const CALL_TIMEOUT_MS = 30_000;
 const RECEIVE_BYTES_MAX = 256 * 1024 * 1024;
 const SEND_BYTES_MAX = 16 * 1024 * 1024;
 
-/** Makes a client of the service at HOST:PORT. It connects at the first call. `signal` cancels every call. */
-export function connect(address: string, signal: AbortSignal): GangwayClient {
-  const client = new Client(address, credentials.createInsecure(), {
+/** How long several addresses have to take a connection. */
+const CONNECT_MS_MAX = 5_000;
+
+/**
+ * Makes a client of the service at HOST:PORT, or at several with commas. It connects at the first call, with several
+ * addresses to the one that answers first; after a failed call it chooses again. `signal` cancels every call.
+ */
+export function connect(addresses: string, signal: AbortSignal): GangwayClient {
+  const clients = addresses.split(",").map(clientOf);
+  const [first] = clients;
+  if (first === undefined) throw new Error("a client needs an address");
+  let chosen: Promise<Client> | null = null;
+  const choose = (): Promise<Client> => {
+    chosen ??= clients.length === 1 ? Promise.resolve(first) : firstReady(clients).catch(() => first);
+    return chosen;
+  };
+  const forget = (error: unknown): never => {
+    chosen = null;
+    throw error;
+  };
+  return {
+    address: addresses,
+    call: async (method, request) => unary(await choose(), method, request, signal).catch(forget),
+    async *stream(method, request, streamSignal) {
+      try {
+        yield* serverStream(await choose(), method, request, [signal, streamSignal]);
+      } catch (error) {
+        forget(error);
+      }
+    },
+    close: () => {
+      for (const client of clients) client.close();
+    },
+  };
+}
+
+function clientOf(address: string): Client {
+  return new Client(address, credentials.createInsecure(), {
     "grpc.max_receive_message_length": RECEIVE_BYTES_MAX,
     "grpc.max_send_message_length": SEND_BYTES_MAX,
     // A proxy from the environment cannot reach the loopback addresses of this machine.
     ...(isLoopback(address) ? { "grpc.enable_http_proxy": 0 } : {}),
   });
-  return {
-    address,
-    call: (method, request) => unary(client, method, request, signal),
-    stream: (method, request, streamSignal) => serverStream(client, method, request, [signal, streamSignal]),
-    close: () => client.close(),
-  };
+}
+
+/** Rejects if none of them connects in time. */
+function firstReady(clients: readonly Client[]): Promise<Client> {
+  const deadline = Date.now() + CONNECT_MS_MAX;
+  const ready = (client: Client) =>
+    new Promise<Client>((resolve, reject) => {
+      client.waitForReady(deadline, (error) => (error ? reject(error) : resolve(client)));
+    });
+  return Promise.any(clients.map(ready));
 }
 
 function isLoopback(address: string): boolean {

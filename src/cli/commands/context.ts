@@ -1,0 +1,95 @@
+import type { Command } from "commander";
+import { chosenContext, readContexts, withContext, writeContexts } from "../contexts.ts";
+import { EXIT, usageFailure } from "../exit.ts";
+import { renderTable } from "../output/table.ts";
+import { addressesOf, examples, type GlobalOptions, type Registrar } from "../run-command.ts";
+
+/** `gangway context` and its commands. They change the configuration file, and call no service. */
+export function registerContext(registrar: Registrar): void {
+  const program = registrar.program
+    .command("context")
+    .description("List, set and choose the services that commands call by a name")
+    .addHelpText(
+      "after",
+      examples("gangway context set prod --address gangway-a:7443,gangway-b:7443 -n nlp", "gangway context use prod"),
+    );
+  const group = { ...registrar, program };
+  registerList(group);
+  registerSet(group);
+  registerUse(group);
+  registerDelete(group);
+}
+
+function registerList({ program, deps, finish }: Registrar): void {
+  program
+    .command("list")
+    .alias("ls")
+    .description("List the contexts; * marks the current one")
+    .addHelpText("after", examples("gangway context list"))
+    .action(async () => {
+      const { current, contexts } = await readContexts(deps.configFile);
+      const rows = [...contexts].map(([name, { addresses, namespace }]) => [
+        name === current ? "*" : " ",
+        name,
+        addresses.join(","),
+        namespace,
+      ]);
+      const columns = ["CURRENT", "NAME", "ADDRESSES", "NAMESPACE"].map((title) => ({ title }));
+      if (rows.length === 0) deps.stderr("no contexts\n");
+      else deps.stdout(`${renderTable(columns, rows, { columns: null, color: false }).join("\n")}\n`);
+      finish(EXIT.ok);
+    });
+}
+
+function registerSet({ program, deps, finish }: Registrar): void {
+  program
+    .command("set")
+    .description("Make a context, or change it; omitted options change nothing. The first one is the current one.")
+    .argument("<name>", "name of the context")
+    .addHelpText("after", examples("gangway context set prod --address gangway:7443 --namespace nlp"))
+    .action(async (name: string, _options: object, command: Command) => {
+      const { address, namespace } = command.optsWithGlobals<GlobalOptions>();
+      if (address === undefined && namespace === undefined)
+        throw usageFailure("there is nothing to set; give --address or --namespace");
+      const before = await readContexts(deps.configFile);
+      const { addresses, namespace: old } = before.contexts.get(name) ?? { addresses: [], namespace: "" };
+      const context = {
+        addresses: address === undefined ? addresses : addressesOf(address, "--address"),
+        namespace: namespace ?? old,
+      };
+      await writeContexts(deps.configFile, withContext(before, name, context));
+      deps.stdout(`context ${name} set\n`);
+      finish(EXIT.ok);
+    });
+}
+
+function registerUse({ program, deps, finish }: Registrar): void {
+  program
+    .command("use")
+    .description("Make a context the current one")
+    .argument("<name>", "name of the context")
+    .addHelpText("after", examples("gangway context use prod"))
+    .action(async (name: string) => {
+      const before = await readContexts(deps.configFile);
+      chosenContext(before, name);
+      await writeContexts(deps.configFile, { ...before, current: name });
+      deps.stdout(`context ${name} is the current one\n`);
+      finish(EXIT.ok);
+    });
+}
+
+function registerDelete({ program, deps, finish }: Registrar): void {
+  program
+    .command("delete")
+    .description("Delete a context")
+    .argument("<name>", "name of the context")
+    .addHelpText("after", examples("gangway context delete prod"))
+    .action(async (name: string) => {
+      const before = await readContexts(deps.configFile);
+      chosenContext(before, name);
+      const contexts = new Map([...before.contexts].filter(([one]) => one !== name));
+      await writeContexts(deps.configFile, { current: before.current === name ? "" : before.current, contexts });
+      deps.stdout(`context ${name} deleted\n`);
+      finish(EXIT.ok);
+    });
+}

@@ -1,0 +1,103 @@
+/** The contexts of the configuration file: services that the user calls by a short name, with a default namespace. */
+import { isJsonObject, type Json } from "../runtime/json.ts";
+import { yaml } from "../runtime/lazy-yaml.ts";
+import type { CliDeps } from "./deps.ts";
+import { usageFailure } from "./exit.ts";
+import { isAddress } from "./options.ts";
+
+export type Context = {
+  /** HOST:PORT of processes of one service. Empty: the default address. */
+  readonly addresses: readonly string[];
+  /** Empty: `default`. */
+  readonly namespace: string;
+};
+
+export type Contexts = {
+  /** The name of the context that commands use. Empty: none. */
+  readonly current: string;
+  readonly contexts: ReadonlyMap<string, Context>;
+};
+
+type ConfigFile = CliDeps["configFile"];
+
+/** More than any person has. Protects against a file that is something else. */
+const CONTEXTS_MAX = 1000;
+const CONTEXT_NAME = /^[A-Za-z0-9][\w.-]{0,62}$/;
+const NAMESPACE = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
+
+/** Reads the file. Without one there are no contexts. Throws a usage error that names the file and the wrong member. */
+export async function readContexts(file: ConfigFile): Promise<Contexts> {
+  const text = await file.read();
+  if (text === null) return { current: "", contexts: new Map() };
+  const refuse = (why: string) => usageFailure(`${file.path}: ${why}`);
+  const json = parsed(text, refuse);
+  const { current = "", contexts = {}, ...others } = json;
+  const [unknown] = Object.keys(others);
+  if (unknown !== undefined) throw refuse(`${unknown} is not a known member; allowed are current and contexts`);
+  if (typeof current !== "string") throw refuse("current must be the name of a context");
+  if (!isJsonObject(contexts)) throw refuse("contexts must be an object");
+  const entries = Object.entries(contexts);
+  if (entries.length > CONTEXTS_MAX) throw refuse(`it has more than ${CONTEXTS_MAX} contexts`);
+  const read = entries.map(([name, value]) => [name, contextOf(name, value ?? null, refuse)] as const);
+  return { current, contexts: new Map(read) };
+}
+
+type Refuse = (why: string) => Error;
+
+function parsed(text: string, refuse: Refuse): { readonly [member: string]: Json | undefined } {
+  let json: unknown;
+  try {
+    json = yaml().parse(text) ?? {};
+  } catch (error) {
+    throw refuse(`it is not YAML: ${error instanceof Error ? error.message.split("\n")[0] : error}`);
+  }
+  if (!isJsonObject(json)) throw refuse("it must be an object with the members current and contexts");
+  return json;
+}
+
+function contextOf(name: string, value: Json, refuse: Refuse): Context {
+  const at = `contexts.${name}`;
+  if (!CONTEXT_NAME.test(name)) throw refuse(`${at}: ${NAME_RULE}`);
+  if (!isJsonObject(value)) throw refuse(`${at} must be an object with addresses and namespace`);
+  const { addresses = [], namespace = "", ...others } = value;
+  const [unknown] = Object.keys(others);
+  if (unknown !== undefined)
+    throw refuse(`${at}.${unknown} is not a known member; allowed are addresses and namespace`);
+  if (!isTexts(addresses)) throw refuse(`${at}.addresses must be a list of HOST:PORT`);
+  const wrong = addresses.find((address) => !isAddress(address));
+  if (wrong !== undefined) throw refuse(`${at}.addresses: ${wrong} is not HOST:PORT`);
+  if (typeof namespace !== "string" || (namespace !== "" && !NAMESPACE.test(namespace)))
+    throw refuse(`${at}.namespace must be the name of a namespace`);
+  return { addresses, namespace };
+}
+
+const NAME_RULE =
+  "a context's name has at most 63 letters, digits, '-', '_' and '.', and begins with a letter or digit";
+
+function isTexts(value: Json): value is readonly string[] {
+  return Array.isArray(value) && value.every((one) => typeof one === "string");
+}
+
+/** The context with this name, or the current one if none is named. Null: there is no current one. */
+export function chosenContext({ current, contexts }: Contexts, named: string | undefined): Context | null {
+  const name = named ?? current;
+  if (name === "") return null;
+  const context = contexts.get(name);
+  if (context === undefined) {
+    const known = [...contexts.keys()].join(", ");
+    throw usageFailure(`there is no context ${name}; ${known === "" ? "none is set" : `there are ${known}`}`);
+  }
+  return context;
+}
+
+/** Adds or replaces a context. The first one becomes the current one. */
+export function withContext({ current, contexts }: Contexts, name: string, context: Context): Contexts {
+  if (!CONTEXT_NAME.test(name)) throw usageFailure(NAME_RULE);
+  if (context.namespace !== "" && !NAMESPACE.test(context.namespace))
+    throw usageFailure(`--namespace must be the name of a namespace, not ${context.namespace}`);
+  return { current: current === "" ? name : current, contexts: new Map([...contexts, [name, context]]) };
+}
+
+export async function writeContexts(file: ConfigFile, { current, contexts }: Contexts): Promise<void> {
+  await file.write(yaml().stringify({ current, contexts: Object.fromEntries(contexts) }));
+}
