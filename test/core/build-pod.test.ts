@@ -66,9 +66,9 @@ test("with required node labels a pod runs only on nodes that its template allow
   );
 });
 
-test("a pod keeps every member of its template except the restart policy", () => {
+test("a pod keeps labels, annotations and spec of its template except the restart policy", () => {
   const template = {
-    metadata: { labels: { mine: "1" }, annotations: { note: "n" }, finalizers: ["f"] },
+    metadata: { labels: { mine: "1" }, annotations: { note: "n" }, finalizers: ["f"], resourceVersion: "1", uid: "u" },
     spec: {
       serviceAccountName: "sa",
       restartPolicy: "Always",
@@ -90,7 +90,7 @@ test("a pod keeps every member of its template except the restart policy", () =>
   const metadata = objectAt(pod, "metadata");
   assert.equal(metadata["name"], "j-worker-1");
   assert.deepEqual(metadata["annotations"], { note: "n" });
-  assert.deepEqual(metadata["finalizers"], ["f"]);
+  assert.deepEqual(Object.keys(metadata).sort(), ["annotations", "labels", "name", "namespace"]);
   assert.deepEqual(metadata["labels"], {
     mine: "1",
     "training.kubeflow.org/job-name": "j",

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { knownTemplate } from "../../src/core/pods/template-fields.ts";
 import { checkResourceNames } from "../../src/core/pods/validate-containers.ts";
 import { checkTemplate } from "../../src/core/pods/validate-template.ts";
 import { checkVolumes } from "../../src/core/pods/validate-volumes.ts";
-import type { Json, JsonObject } from "../../src/runtime/json.ts";
+import { type Json, type JsonObject, objectAt } from "../../src/runtime/json.ts";
 
 const good: JsonObject = { name: "main", image: "img" };
 const withSpec = (spec: JsonObject): JsonObject => ({ spec: { containers: [good], ...spec } });
@@ -105,20 +106,50 @@ const wrong = {
   "an image of spaces": [withContainer({ image: "  " }), "spec.containers[0].image"],
   "a container that is text": [withSpec({ containers: [good, "main"] }), "spec.containers[1]"],
   "resources that are a list": [withContainer({ resources: [] }), "spec.containers[0].resources"],
-  "a privileged init container": [
-    withSpec({ initContainers: [{ name: "init", image: "i", securityContext: { privileged: true } }] }),
-    "spec.initContainers[0].securityContext.privileged",
-  ],
   "an ephemeral container": [withSpec({ ephemeralContainers: [{ name: "debug" }] }), "spec.ephemeralContainers"],
   "a chosen node": [withSpec({ nodeName: "n" }), "spec.nodeName"],
   "scheduling gates": [withSpec({ schedulingGates: [{ name: "g" }] }), "spec.schedulingGates"],
-  "the host's network": [withSpec({ hostNetwork: true }), "spec.hostNetwork"],
-  "the host's processes": [withSpec({ hostPID: true }), "spec.hostPID"],
-  "the host's IPC": [withSpec({ hostIPC: true }), "spec.hostIPC"],
-  "a path of the host": [withSpec({ volumes: [{ name: "v", hostPath: { path: "/" } }] }), "spec.volumes[0].hostPath"],
-  "a privileged container": [
-    withContainer({ securityContext: { privileged: true } }),
-    "spec.containers[0].securityContext.privileged",
+  "a group of pods": [withSpec({ schedulingGroup: { podGroupName: "g" } }), "spec.schedulingGroup"],
+  "a node that is chosen by its field": [
+    withSpec({
+      affinity: {
+        nodeAffinity: {
+          requiredDuringSchedulingIgnoredDuringExecution: {
+            nodeSelectorTerms: [{ matchFields: [{ key: "metadata.name", operator: "In", values: ["n"] }] }],
+          },
+        },
+      },
+    }),
+    "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchFields",
+  ],
+  "a node that is preferred by its field": [
+    withSpec({
+      affinity: {
+        nodeAffinity: {
+          preferredDuringSchedulingIgnoredDuringExecution: [
+            { weight: 1, preference: { matchFields: [{ key: "metadata.name", operator: "In", values: ["n"] }] } },
+          ],
+        },
+      },
+    }),
+    "spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].preference.matchFields",
+  ],
+  "a path of the host that leads upwards": [
+    withSpec({ volumes: [{ name: "v", hostPath: { path: "/dev/shm/../../etc" } }] }),
+    "spec.volumes[0].hostPath.path",
+  ],
+  "a grace period of more than an hour": [
+    withSpec({ terminationGracePeriodSeconds: 3601 }),
+    "spec.terminationGracePeriodSeconds",
+  ],
+  "a negative grace period": [withSpec({ terminationGracePeriodSeconds: -1 }), "spec.terminationGracePeriodSeconds"],
+  "a grace period that is text": [
+    withSpec({ terminationGracePeriodSeconds: "forever" }),
+    "spec.terminationGracePeriodSeconds",
+  ],
+  "a grace period of a probe": [
+    withContainer({ livenessProbe: { terminationGracePeriodSeconds: 1e9 } }),
+    "spec.containers[0].livenessProbe.terminationGracePeriodSeconds",
   ],
   "containers that are not a list": [{ spec: { containers: good, initContainers: [] } }, "spec.containers"],
 } as const;
@@ -129,12 +160,41 @@ for (const [name, [template, path]] of Object.entries(wrong)) {
   });
 }
 
+const metadata = {
+  finalizers: ["example.com/never"],
+  ownerReferences: [{ apiVersion: "v1", kind: "Node", name: "n", uid: "u" }],
+  resourceVersion: "1",
+  uid: "u",
+  name: "pod",
+  namespace: "kube-system",
+};
+test("of a template's metadata only labels and annotations stay, with a warning for each other member", () => {
+  const template = { ...withSpec({}), metadata: { ...metadata, labels: { a: "b" }, annotations: { c: "d" } } };
+  const { errors, warnings } = checkTemplate(template);
+  assert.deepEqual(errors, []);
+  assert.deepEqual(
+    warnings.map(({ path }) => path),
+    Object.keys(metadata).map((name) => `metadata.${name}`),
+  );
+  assert.deepEqual(objectAt(knownTemplate(template), "metadata"), { labels: { a: "b" }, annotations: { c: "d" } });
+});
+
+test("a template keeps the members that are known, and no other", () => {
+  const known: JsonObject = {
+    containers: [{ ...good, lifecycle: { preStop: { exec: { command: ["x"] } } }, securityContext: { runAsUser: 1 } }],
+    volumes: [{ name: "v", ephemeral: { volumeClaimTemplate: { spec: { accessModes: ["a"] } } } }],
+    nodeSelector: { any: "label" },
+    tolerations: [{ key: "k", operator: "Exists" }],
+  };
+  assert.deepEqual(knownTemplate({ spec: known }), { spec: known });
+  const more = { ...known, hostRoot: true, securityContext: { hostKeys: "all", fsGroup: 1 } };
+  assert.deepEqual(knownTemplate({ spec: more, extra: 1 }), { spec: { ...known, securityContext: { fsGroup: 1 } } });
+});
+
 const allowed: Record<string, JsonObject> = {
-  "host namespaces that are switched off": withSpec({ hostNetwork: false, hostPID: false, hostIPC: null }),
-  "a container that is not privileged": withContainer({ securityContext: { privileged: false } }),
-  "a container that does not say whether it is privileged": withContainer({ securityContext: { privileged: null } }),
+  "a grace period of an hour": withSpec({ terminationGracePeriodSeconds: 3600 }),
+  "metadata that is null": { ...withSpec({}), metadata: { creationTimestamp: null, labels: { a: "b" } } },
   "a node's name that is empty": withSpec({ nodeName: "", schedulingGates: null }),
-  "a volume without a path of the host": withSpec({ volumes: [{ name: "v", hostPath: null, emptyDir: {} }] }),
   "a request that equals its limit": withContainer({
     resources: { limits: { cpu: "1", "nvidia.com/gpu": 2 }, requests: { cpu: "1000m", "nvidia.com/gpu": "2" } },
   }),

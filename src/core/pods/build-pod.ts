@@ -56,7 +56,7 @@ export function buildPod(ownership: Ownership, replica: PodReplica): JsonObject 
     apiVersion: "v1",
     kind: "Pod",
     metadata: {
-      ...metadata,
+      ...described(metadata),
       name: replica.name,
       namespace: ownership.job.namespace,
       labels: { ...stringMapAt(metadata, "labels"), ...podLabels(ownership, replica) },
@@ -71,6 +71,14 @@ export function buildPod(ownership: Ownership, replica: PodReplica): JsonObject 
       restartPolicy: podRestartPolicy(replica),
     },
   };
+}
+
+/**
+ * The annotations of a template. Its other metadata stays behind: a finalizer would keep the pod for ever, an owner
+ * would take it away, and a resource version would make its creation fail.
+ */
+function described({ annotations }: JsonObject): JsonObject {
+  return isJsonObject(annotations) ? { annotations } : {};
 }
 
 function podLabels(ownership: Ownership, replica: PodReplica): Record<string, string> {
