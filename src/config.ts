@@ -5,6 +5,7 @@ import { join, resolve } from "node:path";
 import { parseAllowedHosts } from "./adapters/cluster/allowed-hosts.ts";
 import { type Login, parseAddress, type TlsOptions } from "./adapters/counters/redis/address.ts";
 import { PLAIN_POD_CONFIG, type PodConfig } from "./core/pods/pod-config.ts";
+import { POD_SECURITY_LEVELS, type PodSecurityLevel } from "./core/pods/policy/control.ts";
 import type { PendingLimits } from "./core/pods/read-pending.ts";
 import { readPodConfig } from "./core/pods/read-pod-config.ts";
 import type { Json } from "./runtime/json.ts";
@@ -49,6 +50,10 @@ export type Config = {
   readonly leaseMs: number;
   /** The first job of a namespace creates it. `gangway up` always does so. */
   readonly openNamespaces: boolean;
+  /** The level of namespaces whose admin has set none. Null: that of the command that runs the service. */
+  readonly podSecurity: PodSecurityLevel | null;
+  /** The namespaces in which Gangway itself runs. No job may use them. */
+  readonly reservedNamespaces: readonly string[];
   readonly logLevel: string;
   /** Null: health is not served. */
   readonly httpListen: string | null;
@@ -116,6 +121,8 @@ export function readConfig(workingDirectory: string, env: Environment = process.
     dataDirectory: resolve(workingDirectory, textOf(env, "GANGWAY_DATA")),
     leaseMs: numberOf(env, "GANGWAY_LEASE_SECONDS") * 1000,
     openNamespaces: choiceOf(env, "NAMESPACES") === "open",
+    podSecurity: readPodSecurity(env),
+    reservedNamespaces: namesOf(textOf(env, "GANGWAY_RESERVED_NAMESPACES")),
     logLevel: choiceOf(env, "GANGWAY_LOG_LEVEL"),
     httpListen: given(env, "GANGWAY_HTTP_LISTEN"),
     metricsListen: given(env, "GANGWAY_METRICS_LISTEN"),
@@ -137,16 +144,29 @@ export function readConfig(workingDirectory: string, env: Environment = process.
       tokensMax: numberOf(env, "GANGWAY_TOKENS_MAX"),
       waitersMax: numberOf(env, "GANGWAY_WAITERS_MAX"),
     },
-    plugins: (given(env, "GANGWAY_PLUGINS") ?? "")
-      .split(",")
-      .map((name) => name.trim())
-      .filter((name) => name !== ""),
+    plugins: namesOf(given(env, "GANGWAY_PLUGINS") ?? ""),
     pluginCallMsMax: numberOf(env, "GANGWAY_PLUGIN_TIMEOUT_SECONDS") * 1000,
     secretsDirectory: given(env, "GANGWAY_SECRETS"),
     plain: given(env, "NO_COLOR") !== null,
     database: readDatabase(env),
     redis: readRedis(env),
   };
+}
+
+/** The names in a list that commas separate. */
+function namesOf(list: string): readonly string[] {
+  return list
+    .split(",")
+    .map((name) => name.trim())
+    .filter((name) => name !== "");
+}
+
+function readPodSecurity(env: Environment): PodSecurityLevel | null {
+  const text = given(env, "GANGWAY_POD_SECURITY");
+  if (text === null) return null;
+  const level = POD_SECURITY_LEVELS.find((one) => one === text);
+  if (level !== undefined) return level;
+  throw new Error(`GANGWAY_POD_SECURITY is "${text}"; allowed are ${POD_SECURITY_LEVELS.join(", ")}`);
 }
 
 type NameWith<Member extends keyof Variable> = {

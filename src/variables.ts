@@ -44,6 +44,15 @@ export const VARIABLES = {
     meaning:
       "`open`: the first job of a namespace creates it. `closed`: an admin creates it. Always open in `gangway up`.",
   },
+  GANGWAY_POD_SECURITY: {
+    meaning:
+      "The pod security level of namespaces whose admin has set none: `privileged`, `baseline` or `restricted`. If " +
+      "unset: `baseline`; in `gangway up` also host paths, with a warning.",
+  },
+  GANGWAY_RESERVED_NAMESPACES: {
+    default: "gangway",
+    meaning: "The namespaces in which Gangway itself runs, by commas. No job may use them, nor those named `kube-…`.",
+  },
   GANGWAY_LOG_LEVEL: {
     default: "info",
     values: ["trace", "debug", "info", "warn", "error", "silent"],

@@ -3,6 +3,7 @@
  * calls.
  */
 import { Server, ServerCredentials } from "@grpc/grpc-js";
+import { NAMESPACE_RULES, type NamespaceRules } from "../core/admin/namespace.ts";
 import type { Registry } from "../core/kinds/registry.ts";
 import type { LogTemplate } from "../core/pods/pod-config.ts";
 import { ClusterService } from "../gen/gangway/v1/cluster_service_pb.ts";
@@ -45,6 +46,8 @@ export type ApiPorts = {
   /** Templates of links to logs of pods outside their clusters. Omitted: none. */
   readonly logTemplates?: () => readonly LogTemplate[];
   readonly admin: Admin;
+  /** Omitted: `NAMESPACE_RULES`. */
+  readonly namespaceRules?: NamespaceRules;
   readonly clusters: ClusterAdmin;
   readonly resources: TokenOperations;
   /**
@@ -134,7 +137,7 @@ function addServices(server: Server, ports: ApiPorts, stopping: AbortSignal) {
   serve(server, QueueService, queueService(ports), environment);
   serve(server, ResourceManagerService, resourceManager(ports), environment);
   serve(server, ClusterService, clusterService(ports), environment);
-  serve(server, NamespaceService, namespaceService(ports.admin), environment);
+  serve(server, NamespaceService, namespaceService(ports.admin, ports.namespaceRules ?? NAMESPACE_RULES), environment);
   const names: string[] = SERVICES.map((service) => service.typeName);
   const listed = [...names, HealthService.typeName, ServerReflection.typeName].sort();
   serve(server, ServerReflection, reflectionService(readDescriptors(), listed), environment);

@@ -3,7 +3,9 @@ import type { Db } from "../adapters/store/db/db.ts";
 import { installationId } from "../adapters/store/db/installation.ts";
 import { createStore } from "../adapters/store/store.ts";
 import type { Config, DatabaseConfig } from "../config.ts";
+import { type NamespaceRules, reservedNamespaces } from "../core/admin/namespace.ts";
 import type { Registry } from "../core/kinds/registry.ts";
+import type { PodPolicyDefault } from "../core/pods/policy/pod-policy.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Member } from "../runtime/member.ts";
 import type { Telemetry } from "../telemetry/events.ts";
@@ -24,6 +26,7 @@ export type Base = {
   readonly clock: Clock;
   readonly kinds: Registry;
   readonly store: ServiceStore;
+  readonly namespaceRules: NamespaceRules;
   readonly installation: string;
   readonly telemetry: Telemetry;
   readonly instrumentation: Instrumentation;
@@ -44,6 +47,8 @@ export async function startBase(of: {
   /** The server that `db` is on. Null: a database that this process alone uses. */
   readonly server: DatabaseConfig | null;
   readonly openNamespaces: boolean;
+  /** The pod policy of namespaces whose admin has set no level, unless the configuration names a level. */
+  readonly podPolicyDefault: PodPolicyDefault;
   readonly takesBuckets: boolean;
   readonly clock: Clock;
   readonly started: ProcessTelemetry;
@@ -66,7 +71,14 @@ export async function startBase(of: {
   const { leaseMs } = config;
   const member = await joinAsMember({ processName, clock, store, telemetry, parts, takesBuckets, leaseMs });
   const installation = await installationId(db);
-  return { processName, clock, kinds, store, installation, telemetry, instrumentation, tell, heard, member, parts };
+  const namespaceRules = rulesOf(config, of.podPolicyDefault);
+  const connected = { store, namespaceRules, installation, telemetry, instrumentation, tell, heard, member, parts };
+  return { processName, clock, kinds, ...connected };
+}
+
+function rulesOf({ podSecurity, reservedNamespaces: own }: Config, fallback: PodPolicyDefault): NamespaceRules {
+  const podPolicyDefault = podSecurity === null ? fallback : { level: podSecurity, warn: [] };
+  return { podPolicyDefault, isReserved: reservedNamespaces(own) };
 }
 
 type Loop = (signal: AbortSignal) => Promise<void>;

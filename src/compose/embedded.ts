@@ -8,6 +8,7 @@ import type { UpOptions } from "../cli/deps.ts";
 import type { RunningService } from "../cli/up.ts";
 import type { Config, DatabaseConfig } from "../config.ts";
 import type { Registry } from "../core/kinds/registry.ts";
+import { TRIAL_DEFAULT } from "../core/pods/policy/pod-policy.ts";
 import { systemClock } from "../runtime/clock.ts";
 import type { Telemetry } from "../telemetry/events.ts";
 import { startBase } from "./base.ts";
@@ -51,6 +52,7 @@ export async function startEmbedded(
     db,
     server,
     openNamespaces: true,
+    podPolicyDefault: TRIAL_DEFAULT,
     takesBuckets: true,
     clock,
     started,

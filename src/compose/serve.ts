@@ -7,6 +7,7 @@ import type { ServeProcess } from "../cli/serve.ts";
 import type { Config } from "../config.ts";
 import { isService } from "../core/kinds/kind.ts";
 import type { Registry } from "../core/kinds/registry.ts";
+import { BASELINE_DEFAULT } from "../core/pods/policy/pod-policy.ts";
 import { systemClock } from "../runtime/clock.ts";
 import { type Base, DEFAULT_QUEUE, startBase } from "./base.ts";
 import { type FollowedClusters, followClusters } from "./clusters.ts";
@@ -35,7 +36,8 @@ export async function startServe(options: ServeOptions, config: Config, kinds: R
   const clock = systemClock(await clockOffsetMs(db, systemClock().nowMs));
   const { openNamespaces } = config;
   const takesBuckets = has("worker");
-  const base = await startBase({ config, kinds, db, server, openNamespaces, takesBuckets, clock, started, parts });
+  const opening = { openNamespaces, podPolicyDefault: BASELINE_DEFAULT };
+  const base = await startBase({ config, kinds, db, server, ...opening, takesBuckets, clock, started, parts });
   if (has("worker")) await endSimulation(base, db);
   await base.store.admin.ensureQueue({ name: DEFAULT_QUEUE, strategy: "BEST_EFFORT_FIFO", quotas: [] });
   const followed = await clustersFor(base, options.roles, config);

@@ -19,7 +19,7 @@ export async function startServer(
   { listen, insecure }: { readonly listen: string | null; readonly insecure: boolean },
   config: Config,
 ): Promise<Api> {
-  const { clock, kinds, store, telemetry, instrumentation, tell, heard, member, parts } = base;
+  const { clock, kinds, store, namespaceRules, telemetry, instrumentation, tell, heard, member, parts } = base;
   const lease = member.lease(SEQUENCER_LEASE, () => watch.hint());
   const watch = createWatch(
     { clock, store: instrumentation.watchStore(store.watch), lease, onGiven: tell.appended },
@@ -31,7 +31,7 @@ export async function startServer(
   const wakes = { wakePlanner: tell.planner, wakeJob: tell.job };
   const podConfig = followPodConfig({ clock, telemetry, readFile: (path) => readFile(path, "utf8") }, config);
   runLoops(parts, podConfig.run);
-  const intakePorts = { ...wakes, podConfig: podConfig.now, ...instrumentation.intakePorts };
+  const intakePorts = { ...wakes, namespaceRules, podConfig: podConfig.now, ...instrumentation.intakePorts };
   const intake = createIntake({ clock, kinds, store: store.intake, randomBytes: random, ...intakePorts });
   const api = await startApi(
     {
@@ -40,6 +40,7 @@ export async function startServer(
       reads: store.reads,
       watch,
       admin: store.admin,
+      namespaceRules,
       clusters: admin,
       resources: quota.manager,
       logs: clusters.logs,

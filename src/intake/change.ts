@@ -1,18 +1,22 @@
 import type { Job } from "../core/job/job.ts";
 import { QUEUE_LABEL } from "../core/job/labels.ts";
 import type { EndOutcome, JobName, UpdateOutcome } from "../core/job/requests.ts";
-import type { FieldNote } from "../core/job/sent.ts";
+import type { FieldNote, SentJob } from "../core/job/sent.ts";
 import { changeJob, type WantedChange } from "../core/kinds/change-job.ts";
 import { kindOfJob } from "../core/kinds/registry.ts";
-import { checkLabels } from "./check-metadata.ts";
+import { checkLabels, isDnsLabel } from "./check-metadata.ts";
 import { checkPodNames, toNote } from "./check-spec.ts";
-import type { IntakePorts } from "./ports.ts";
+import { policyNotes } from "./check-templates.ts";
+import type { IntakePorts, IntakeRules } from "./ports.ts";
 import { requestPath } from "./request-path.ts";
+import { rulesOf } from "./rules.ts";
 
 /** Changes the mutable fields of a job, and wakes its worker and the planner. */
 export async function change(ports: IntakePorts, name: JobName, wanted: WantedChange): Promise<UpdateOutcome> {
   const nowMs = ports.clock.nowMs();
-  const outcome = await ports.store.changeJob(name, (job) => decide(ports, { job, wanted, nowMs }), nowMs);
+  const rules = rulesOf(ports, isDnsLabel(name.namespace) ? await ports.store.facts(name.namespace) : null);
+  const decideNow = (job: Job, sent: SentJob) => decide(rules, { job, sent, wanted, nowMs });
+  const outcome = await ports.store.changeJob(name, decideNow, nowMs);
   if (outcome.kind === "changed") {
     ports.wakeJob(outcome.job.uid);
     ports.wakePlanner();
@@ -21,19 +25,30 @@ export async function change(ports: IntakePorts, name: JobName, wanted: WantedCh
 }
 
 function decide(
-  { kinds }: Pick<IntakePorts, "kinds">,
-  { job, wanted, nowMs }: { readonly job: Job; readonly wanted: WantedChange; readonly nowMs: number },
+  rules: IntakeRules,
+  of: { readonly job: Job; readonly sent: SentJob; readonly wanted: WantedChange; readonly nowMs: number },
 ): Exclude<UpdateOutcome, { readonly kind: "notFound" }> {
-  const kind = kindOfJob(kinds, job);
+  const { job, wanted, nowMs } = of;
+  const kind = kindOfJob(rules.kinds, job);
   const decided = changeJob(job, kind, wanted, nowMs);
   const labels = wanted.labels === undefined ? [] : labelNotes(job, wanted.labels);
   if (decided.kind === "invalid") {
-    const sent = { replicaSpecs: { ...job.spec.replicaSpecs, ...wanted.replicas } };
-    return { kind: "invalid", violations: [...labels, ...decided.errors.map((error) => toNote(error, sent))] };
+    const named = { replicaSpecs: { ...job.spec.replicaSpecs, ...wanted.replicas } };
+    return { kind: "invalid", violations: [...labels, ...decided.errors.map((error) => toNote(error, named))] };
   }
   if (decided.kind !== "changed") return decided;
-  const violations = [...labels, ...nameNotes(decided.job)];
+  const policy = asksForMore(job, decided.job) ? policyNotes(of.sent, rules) : [];
+  const violations = [...labels, ...nameNotes(decided.job), ...policy];
   return violations.length > 0 ? { kind: "invalid", violations } : decided;
+}
+
+/** Whether a change starts pods, or starts them earlier. Other changes are allowed whatever the pod policy says now. */
+function asksForMore(before: Job, after: Job): boolean {
+  const resumed = before.spec.runPolicy.suspend === true && after.spec.runPolicy.suspend !== true;
+  const grown = Object.entries(after.spec.replicaSpecs).some(
+    ([role, { replicas }]) => replicas > (before.spec.replicaSpecs[role]?.replicas ?? 0),
+  );
+  return resumed || grown || after.spec.priority > before.spec.priority;
 }
 
 /** Refuses a new queue label: the queue of a job is fixed when it is created, so the label would mislead. */

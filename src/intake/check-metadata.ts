@@ -12,8 +12,8 @@ export function isDnsLabel(name: string): boolean {
 }
 
 /** Checks a job's name, namespace, labels and annotations. */
-export function checkMetadata(sent: SentJob): readonly FieldNote[] {
-  return [...checkNames(sent), ...checkLabels(sent), ...checkAnnotations(sent)];
+export function checkMetadata(sent: SentJob, isReserved: (namespace: string) => boolean): readonly FieldNote[] {
+  return [...checkNames(sent), ...checkReserved(sent, isReserved), ...checkLabels(sent), ...checkAnnotations(sent)];
 }
 
 function checkNames({ name, generateName, namespace }: SentJob): readonly FieldNote[] {
@@ -30,6 +30,13 @@ function checkNames({ name, generateName, namespace }: SentJob): readonly FieldN
     notes.push({ field: requestPath(["namespace"]), message });
   }
   return notes;
+}
+
+function checkReserved({ namespace }: SentJob, isReserved: (namespace: string) => boolean): readonly FieldNote[] {
+  if (!isReserved(namespace)) return [];
+  const why = "no job may run there, because its service accounts and secrets are the system's";
+  const message = `is ${namespace.slice(0, 63)}: ${why}`;
+  return [{ field: requestPath(["namespace"]), message }];
 }
 
 /** Refuses labels that only Gangway may set. */

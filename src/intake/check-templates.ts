@@ -1,4 +1,4 @@
-import type { FieldError, FieldNote, SentJob, SentSpec } from "../core/job/sent.ts";
+import type { FieldError, FieldNote, SentJob } from "../core/job/sent.ts";
 import { shapeReplica } from "../core/kinds/shape-replica.ts";
 import { checkAnnotations } from "../core/pods/shape-template.ts";
 import { checkPlaceholders } from "../core/pods/validate-placeholders.ts";
@@ -6,6 +6,7 @@ import { checkTemplate, type TemplateFindings } from "../core/pods/validate-temp
 import type { JsonObject } from "../runtime/json.ts";
 import { objectAt } from "../runtime/json.ts";
 import { reservedLabels } from "./check-metadata.ts";
+import { checkPodPolicy } from "./check-pod-policy.ts";
 import type { IntakeRules } from "./ports.ts";
 import { requestPath } from "./request-path.ts";
 
@@ -15,13 +16,13 @@ const TEMPLATE_BYTES_MAX = 1024 * 1024;
 type TemplateNotes = { readonly violations: readonly FieldNote[]; readonly warnings: readonly FieldNote[] };
 
 /**
- * Checks every pod template: its size, its labels, its fields, and the template that the platform's settings make of
- * it.
+ * Checks every pod template: its size, its labels, its fields, the template that the platform's settings make of it,
+ * and the pod policy of its namespace.
  */
-export function checkTemplates({ spec, namespace }: SentJob, { kinds, podConfig }: IntakeRules): TemplateNotes {
+export function checkTemplates(job: SentJob, rules: IntakeRules): TemplateNotes {
   const violations: FieldNote[] = [];
   const warnings: FieldNote[] = [];
-  for (const [role, { template = {} }] of Object.entries(spec.replicaSpecs)) {
+  for (const [role, { template = {} }] of Object.entries(job.spec.replicaSpecs)) {
     const at = requestPath(["spec", "replicaSpecs", role, "template"]);
     const bytes = Buffer.byteLength(JSON.stringify(template));
     if (bytes > TEMPLATE_BYTES_MAX) {
@@ -29,7 +30,7 @@ export function checkTemplates({ spec, namespace }: SentJob, { kinds, podConfig 
       violations.push({ field: at, message });
       continue;
     }
-    const findings = findingsOf(template, { sent: spec, namespace, kinds, config: podConfig });
+    const findings = findingsOf(template, { job, role, rules });
     const within = ({ path, message }: FieldError) => ({ field: path === "" ? at : `${at}.${path}`, message });
     violations.push(...checkReserved(template, at), ...findings.errors.map(within));
     warnings.push(...findings.warnings.map(within));
@@ -37,31 +38,41 @@ export function checkTemplates({ spec, namespace }: SentJob, { kinds, podConfig 
   return { violations, warnings };
 }
 
-type Context = {
-  readonly sent: SentSpec;
-  readonly namespace: string;
-  readonly kinds: IntakeRules["kinds"];
-  readonly config: IntakeRules["podConfig"];
-};
+/** The errors of a job's templates by the pod policy of its namespace. The templates have no other errors. */
+export function policyNotes(job: SentJob, rules: IntakeRules): readonly FieldNote[] {
+  return Object.entries(job.spec.replicaSpecs).flatMap(([role, { template = {} }]) => {
+    const at = requestPath(["spec", "replicaSpecs", role, "template"]);
+    const built = shape(template, job, rules).template;
+    const { errors } = checkPodPolicy(job, { role, sent: template, built }, rules);
+    return errors.map(({ path, message }) => ({ field: `${at}.${path}`, message }));
+  });
+}
 
-function findingsOf(template: JsonObject, context: Context): TemplateFindings {
+type Context = { readonly job: SentJob; readonly role: string; readonly rules: IntakeRules };
+
+function findingsOf(template: JsonObject, { job, role, rules }: Context): TemplateFindings {
   const own = checkTemplate(template);
-  const placeholders = checkPlaceholders(template, context.sent.inputs ?? {});
+  const placeholders = checkPlaceholders(template, job.spec.inputs ?? {});
+  const { namespace } = job;
   // Only a template without errors can be shaped. The requests in its annotations are checked in any case.
-  const shaped = own.errors.length === 0 ? shapeErrors(template, context) : checkAnnotations(template, context);
+  const shaped = own.errors.length === 0 ? shape(template, job, rules) : null;
+  const shapeErrors = shaped?.errors ?? checkAnnotations(template, { namespace, config: rules.podConfig });
+  const policy = checkPodPolicy(job, { role, sent: template, built: shaped?.template ?? null }, rules);
   return {
-    errors: [...own.errors, ...placeholders.errors, ...shaped],
-    warnings: [...own.warnings, ...placeholders.warnings],
+    errors: [...own.errors, ...placeholders.errors, ...shapeErrors, ...policy.errors],
+    warnings: [...own.warnings, ...placeholders.warnings, ...policy.warnings],
   };
 }
 
-/** Returns the errors of applying the platform's settings, for interruptible and other attempts alike. */
-function shapeErrors(template: JsonObject, { sent, namespace, kinds, config }: Context): readonly FieldError[] {
-  const kind = kinds.kindOf(sent.kind);
-  if (kind === undefined) return [];
-  const ways = sent.runPolicy?.interruptible === true ? [false, true] : [false];
+/** The template with the platform's settings, and their errors, for interruptible and other attempts alike. */
+function shape(template: JsonObject, { spec, namespace }: SentJob, { kinds, podConfig: config }: IntakeRules) {
+  const kind = kinds.kindOf(spec.kind);
+  if (kind === undefined) return { template, errors: [] };
+  const ways = spec.runPolicy?.interruptible === true ? [false, true] : [false];
   const outcomes = ways.map((interruptible) => shapeReplica(template, { kind, namespace, interruptible, config }));
-  return outcomes.flatMap((one) => (one.kind === "refused" ? [one.errors] : []))[0] ?? [];
+  const built = outcomes.flatMap((one) => (one.kind === "shaped" ? [one.template] : []))[0];
+  const errors = outcomes.flatMap((one) => (one.kind === "refused" ? [one.errors] : []))[0];
+  return { template: built ?? template, errors: errors ?? [] };
 }
 
 function checkReserved(template: JsonObject, at: string): readonly FieldNote[] {

@@ -6,6 +6,7 @@ import type { Condition, JobStatus } from "../core/job/status.ts";
 import type { Kind } from "../core/kinds/kind.ts";
 import { shapeReplica } from "../core/kinds/shape-replica.ts";
 import type { PodConfig } from "../core/pods/pod-config.ts";
+import { knownTemplate } from "../core/pods/template-fields.ts";
 import { invariant } from "../runtime/assert.ts";
 import { canonicalJson, type JsonObject } from "../runtime/json.ts";
 
@@ -22,6 +23,8 @@ type NewJobFacts = {
   readonly name: string;
   readonly createdBy: string;
   readonly podConfig: PodConfig;
+  /** Whether templates keep members that Gangway does not know. */
+  readonly keepsUnknown: boolean;
   readonly nowMs: number;
   /** The trace context of the call. Undefined: the call is not traced. */
   readonly traceParent?: string | undefined;
@@ -53,11 +56,12 @@ export function newJob(sent: SentJob, facts: NewJobFacts): Job {
 }
 
 /** Applies the platform's settings to the templates, so that the record shows the pods that will run. */
-function shaped(spec: JobSpec, namespace: string, { kind, podConfig: config }: NewJobFacts): JobSpec {
+function shaped(spec: JobSpec, namespace: string, { kind, podConfig: config, keepsUnknown }: NewJobFacts): JobSpec {
   const interruptible = spec.runPolicy.interruptible === true;
   const replicas = Object.entries(spec.replicaSpecs).map(([role, replica]): [string, ReplicaSpec] => {
+    const sent = keepsUnknown ? replica.template : knownTemplate(replica.template);
     const shape = (interrupted: boolean): JsonObject => {
-      const outcome = shapeReplica(replica.template, { kind, namespace, interruptible: interrupted, config });
+      const outcome = shapeReplica(sent, { kind, namespace, interruptible: interrupted, config });
       invariant(outcome.kind === "shaped", "the templates of a validated job can be shaped");
       return outcome.template;
     };

@@ -1,15 +1,19 @@
+import type { NamespaceRecord, NamespaceRules } from "../core/admin/namespace.ts";
 import type { JobEvent } from "../core/job/event.ts";
 import type { Job } from "../core/job/job.ts";
 import type { CreatedJob, CreateOutcome, EndOutcome, JobName, NewJob } from "../core/job/requests.ts";
 import type { SentJob } from "../core/job/sent.ts";
 import type { Registry } from "../core/kinds/registry.ts";
 import type { PodConfig } from "../core/pods/pod-config.ts";
+import type { PolicyInForce } from "../core/pods/policy/pod-policy.ts";
 import type { Clock } from "../runtime/clock.ts";
+
+type KnownNamespace = Pick<NamespaceRecord, "project" | "defaultQueue"> & Partial<Pick<NamespaceRecord, "podPolicy">>;
 
 /** Facts about a namespace and its queues that validation and defaulting need. */
 export type IntakeFacts = {
   /** Null: the namespace does not exist. `open`: it does not exist, and the job may create it. */
-  readonly namespace: { readonly project: string; readonly defaultQueue: string } | null | "open";
+  readonly namespace: KnownNamespace | null | "open";
   /** True if a queue of that name exists. */
   readonly queueExists: (queue: string) => Promise<boolean>;
 };
@@ -32,12 +36,15 @@ export type IntakeStore = {
    */
   readonly createJobs: (jobs: readonly NewJob[]) => Promise<readonly (CreatedJob | null)[]>;
   /**
-   * Locks the job's row and calls `decide` with the record. If it decides `changed`, writes the job and the event;
-   * otherwise writes nothing. Returns the decision. May call `decide` more than once.
+   * Locks the job's row and calls `decide` with the record and the job as it was sent. If it decides `changed`, writes
+   * the job and the event; otherwise writes nothing. Returns the decision. May call `decide` more than once.
    */
   readonly changeJob: <Other extends { readonly kind: string }>(
     name: JobName,
-    decide: (job: Job) => { readonly kind: "changed"; readonly job: Job; readonly event: JobEvent } | Other,
+    decide: (
+      job: Job,
+      sent: SentJob,
+    ) => { readonly kind: "changed"; readonly job: Job; readonly event: JobEvent } | Other,
     nowMs: number,
   ) => Promise<
     { readonly kind: "changed"; readonly job: Job; readonly event: JobEvent } | Other | { readonly kind: "notFound" }
@@ -47,7 +54,15 @@ export type IntakeStore = {
 };
 
 /** The rules that jobs are checked against and made by. */
-export type IntakeRules = { readonly kinds: Registry; readonly podConfig: PodConfig };
+export type IntakeRules = {
+  readonly kinds: Registry;
+  readonly podConfig: PodConfig;
+  /** The pod policy that is in force in the job's namespace. */
+  readonly podPolicy: PolicyInForce;
+  /** True if the job may create its namespace, which does not exist yet. */
+  readonly isNew: boolean;
+  readonly isReserved: (namespace: string) => boolean;
+};
 
 export type IntakePorts = {
   readonly clock: Clock;
@@ -55,6 +70,8 @@ export type IntakePorts = {
   readonly store: IntakeStore;
   /** Returns the platform's current settings for pods. Omitted: there are none. */
   readonly podConfig?: () => PodConfig;
+  /** Omitted: `NAMESPACE_RULES`. */
+  readonly namespaceRules?: NamespaceRules;
   /** Returns random bytes for uids and generated names. */
   readonly randomBytes: (count: number) => Uint8Array;
   /** Returns the trace context of a new job. Omitted: without tracing. */

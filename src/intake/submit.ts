@@ -1,13 +1,14 @@
 import type { Job } from "../core/job/job.ts";
 import type { CreateOutcome, Submission, SubmitOutcome } from "../core/job/requests.ts";
 import type { FieldNote, SentJob } from "../core/job/sent.ts";
-import { PLAIN_POD_CONFIG, type PodConfig } from "../core/pods/pod-config.ts";
+import type { PodConfig } from "../core/pods/pod-config.ts";
 import { invariant } from "../runtime/assert.ts";
 import { uuidV7 } from "../runtime/uuid-v7.ts";
 import { isDnsLabel } from "./check-metadata.ts";
 import { describeDifference } from "./describe-difference.ts";
 import { generatedName, newJob, SUFFIX_LENGTH } from "./new-job.ts";
 import type { IntakeFacts, IntakePorts, IntakeRules } from "./ports.ts";
+import { rulesOf } from "./rules.ts";
 import { type JobFindings, namespaceQueueOf, validate } from "./validate.ts";
 
 /** There are 27^6 suffixes: five collisions in a row have another cause. */
@@ -23,6 +24,8 @@ export type Prepared =
       readonly warnings: readonly FieldNote[];
       /** The settings that the job was checked with. It is also made with them, even if they change meanwhile. */
       readonly podConfig: PodConfig;
+      /** True: members of templates that Gangway does not know reach the cluster, because no policy judges them. */
+      readonly keepsUnknown: boolean;
     }
   | { readonly kind: "refused"; readonly answer: SubmitOutcome };
 export type Ready = Extract<Prepared, { kind: "ready" }>;
@@ -31,7 +34,7 @@ export type Ready = Extract<Prepared, { kind: "ready" }>;
 export async function prepare(ports: IntakePorts, submission: Submission): Promise<Prepared> {
   const { job: sent, strict } = submission;
   const facts = await factsOf(ports, sent);
-  const rules = rulesOf(ports);
+  const rules = rulesOf(ports, facts);
   const { violations, warnings } = await findings({ sent, facts, strict, rules });
   if (violations.length > 0) {
     const earlier = await earlierOf(ports, submission, facts);
@@ -41,7 +44,8 @@ export async function prepare(ports: IntakePorts, submission: Submission): Promi
   if (facts === null || facts.namespace === null) {
     return { kind: "refused", answer: { kind: "unknownNamespace", namespace: sent.namespace } };
   }
-  return { kind: "ready", facts, warnings, podConfig: rules.podConfig };
+  const { podConfig, podPolicy } = rules;
+  return { kind: "ready", facts, warnings, podConfig, keepsUnknown: podPolicy.level === "privileged" };
 }
 
 /** Makes a validated job durable. With `validateOnly`: only returns how that would end. */
@@ -72,16 +76,12 @@ async function earlierOf(
  */
 export async function check(ports: IntakePorts, sent: SentJob): Promise<readonly FieldNote[]> {
   const facts = await factsOf(ports, sent);
-  return (await findings({ sent, facts, strict: true, rules: rulesOf(ports) })).violations;
+  return (await findings({ sent, facts, strict: true, rules: rulesOf(ports, facts) })).violations;
 }
 
 /** Returns facts of the namespace. Null: its name is invalid, so the store is not asked. */
 async function factsOf(ports: IntakePorts, { namespace }: SentJob): Promise<IntakeFacts | null> {
   return isDnsLabel(namespace) ? await ports.store.facts(namespace) : null;
-}
-
-function rulesOf({ kinds, podConfig }: IntakePorts): IntakeRules {
-  return { kinds, podConfig: podConfig === undefined ? PLAIN_POD_CONFIG : podConfig() };
 }
 
 async function findings(of: {
@@ -107,7 +107,7 @@ async function create(ports: IntakePorts, submission: Submission, ready: Ready):
 
 /** Makes the record of a validated job, with a new uid and, if requested, a generated name. */
 export function makeJob(ports: IntakePorts, { job: sent, createdBy }: Submission, ready: Ready): Job {
-  const { facts, podConfig } = ready;
+  const { facts, podConfig, keepsUnknown } = ready;
   const kind = ports.kinds.kindOf(sent.spec.kind);
   invariant(kind !== undefined, "a validated job has a kind that is served");
   const nowMs = ports.clock.nowMs();
@@ -120,6 +120,7 @@ export function makeJob(ports: IntakePorts, { job: sent, createdBy }: Submission
     name: sent.name || generatedName(sent.generateName, ports.randomBytes(SUFFIX_LENGTH)),
     createdBy,
     podConfig,
+    keepsUnknown,
     nowMs,
     traceParent: ports.traceParent?.(),
   });

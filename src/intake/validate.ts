@@ -17,7 +17,12 @@ export async function validate(sent: SentJob, facts: IntakeFacts | null, rules: 
   const templates = checkTemplates(sent, rules);
   const queue = facts === null ? [] : await checkQueue(sent, facts);
   return {
-    violations: [...checkMetadata(sent), ...checkSpec(sent, rules.kinds), ...templates.violations, ...queue],
+    violations: [
+      ...checkMetadata(sent, rules.isReserved),
+      ...checkSpec(sent, rules.kinds),
+      ...templates.violations,
+      ...queue,
+    ],
     warnings: [...templates.warnings, ...ignoredSpec(sent, rules.kinds)],
   };
 }

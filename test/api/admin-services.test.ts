@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ClusterService } from "../../src/gen/gangway/v1/cluster_service_pb.ts";
 import { JobService } from "../../src/gen/gangway/v1/job_service_pb.ts";
-import { NamespaceService } from "../../src/gen/gangway/v1/namespace_service_pb.ts";
+import { NamespaceService, PodSecurityLevel } from "../../src/gen/gangway/v1/namespace_service_pb.ts";
 import { QueueService, QueueStrategy } from "../../src/gen/gangway/v1/queue_service_pb.ts";
 import { startFixture } from "./fixture.ts";
 import { pytorchJob } from "./jobs.ts";
@@ -96,6 +96,46 @@ test("a queue is below its parent, and its borrowing and lending limits are show
   const moved = await call(queues.updateQueue, { queue: { name: "team-a", quotas: [quota] } });
   assert.equal(moved.ok?.queue?.parent, "");
   assert.equal((await call(queues.deleteQueue, { name: "all" })).error, null);
+});
+
+test("a pod policy is shown in its normal form, kept by updates without one, reset by an empty one", async (t) => {
+  const { call } = await startFixture(t);
+  const named = { name: "research" };
+  const podPolicy = { allow: ["host-path=//dev/shm/", "host-network"], images: { values: ["acme.com/*"] } };
+  const created = await call(namespaces.createNamespace, { namespace: { ...named, podPolicy } });
+  const kept = ["host-path=/dev/shm", "host-network"];
+  assert.deepEqual(created.ok?.namespace?.podPolicy?.allow, kept);
+  assert.deepEqual(created.ok?.namespace?.podPolicy?.level, PodSecurityLevel.UNSPECIFIED);
+  const updated = await call(namespaces.updateNamespace, { namespace: { ...named, project: "vision" } });
+  const { podPolicy: after, effectivePodPolicy } = updated.ok!.namespace!;
+  assert.deepEqual([after?.allow, after?.images?.values, after?.tolerations], [kept, ["acme.com/*"], undefined]);
+  assert.deepEqual([effectivePodPolicy?.level, effectivePodPolicy?.allow], [PodSecurityLevel.BASELINE, kept]);
+  const reset = await call(namespaces.updateNamespace, { namespace: { ...named, podPolicy: {} } });
+  assert.deepEqual([reset.ok?.namespace?.podPolicy?.allow, reset.ok?.namespace?.podPolicy?.images], [[], undefined]);
+});
+
+test("every wrong entry of a pod policy is refused at its field, and changes nothing", async (t) => {
+  const { call } = await startFixture(t);
+  const podPolicy = {
+    allow: ["host-ipc", "host-path=/a/../b", "sudo"],
+    images: { values: ["Not An Image"] },
+    tolerations: { values: ["gpu", "gpu:Never"] },
+    level: 9 as PodSecurityLevel,
+  };
+  const many = { allow: Array.from({ length: 201 }, (_, at) => `host-port=${at + 1}`) };
+  const fieldsOf = async (policy: object) =>
+    (await call(namespaces.createNamespace, { namespace: { name: "research", podPolicy: policy } })).error?.fields.map(
+      ({ field }) => field,
+    );
+  assert.deepEqual(await fieldsOf(podPolicy), ["namespace.pod_policy.level"]);
+  assert.deepEqual(await fieldsOf({ ...podPolicy, level: PodSecurityLevel.BASELINE }), [
+    "namespace.pod_policy.allow[1]",
+    "namespace.pod_policy.allow[2]",
+    "namespace.pod_policy.images.values[0]",
+    "namespace.pod_policy.tolerations.values[1]",
+  ]);
+  assert.deepEqual(await fieldsOf(many), ["namespace.pod_policy.allow"]);
+  assert.equal((await call(namespaces.getNamespace, { name: "research" })).error?.reason, "NAMESPACE_NOT_FOUND");
 });
 
 test("a namespace gives its jobs a project and a queue", async (t) => {

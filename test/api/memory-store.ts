@@ -82,9 +82,9 @@ export class MemoryStore {
     createJob: async (created) => this.#create(created),
     createJobs: async (jobs) => jobs.map((created) => this.#createFree(created)),
     changeJob: async (which, decide) => {
-      const found = this.jobs.get(`${which.namespace}/${which.name}`)?.job;
+      const found = this.jobs.get(`${which.namespace}/${which.name}`);
       if (found === undefined) return { kind: "notFound" as const };
-      const decided = decide(found);
+      const decided = decide(found.job, found.sent);
       if ("event" in decided) this.put(decided.job);
       return decided;
     },
@@ -320,5 +320,5 @@ export function queueRecord(name: string): QueueRecord {
 }
 
 function namespaceRecord(name: string): NamespaceRecord {
-  return { name, project: "default", defaultQueue: "default", version: 1, createTimeMs: 1000 };
+  return { name, project: "default", defaultQueue: "default", podPolicy: null, version: 1, createTimeMs: 1000 };
 }

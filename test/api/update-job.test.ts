@@ -5,6 +5,7 @@ import type { Job } from "../../src/core/job/job.ts";
 import type { Admission } from "../../src/core/job/status.ts";
 import { JobPhase } from "../../src/gen/gangway/v1/job_pb.ts";
 import { JobService, type UpdateJobRequestSchema } from "../../src/gen/gangway/v1/job_service_pb.ts";
+import { NamespaceService } from "../../src/gen/gangway/v1/namespace_service_pb.ts";
 import { startFixture } from "./fixture.ts";
 import { pytorchJob } from "./jobs.ts";
 
@@ -217,4 +218,31 @@ test("a job may be created suspended: it has no position in its queue, and expla
   );
   const listed = await call(method.listJobs, { filter: { phases: [JobPhase.SUSPENDED] } });
   assert.equal(listed.ok?.jobs.length, 1);
+});
+
+test("a job that a newer pod policy refuses keeps running, and may become smaller, but not larger", async (t) => {
+  const { call, store } = await startFixture(t);
+  const policed = (allow: readonly string[]) =>
+    call(NamespaceService.method.updateNamespace, { namespace: { name: "default", podPolicy: { allow: [...allow] } } });
+  assert.equal((await policed(["host-network"])).error, null);
+  const template = { spec: { hostNetwork: true, containers: [{ name: "pytorch", image: "i" }] } };
+  const replicaSpecs = { Master: { template }, Worker: { replicas: 2, template } };
+  const made = await call(method.createJob, { job: { ...pytorchJob(), spec: { kind: "PyTorchJob", replicaSpecs } } });
+  assert.equal(made.error, null);
+  await policed([]);
+  const wanted: readonly [object, string, boolean][] = [
+    [workers(1), REPLICAS, true],
+    [{ ...named({ labels: { team: "nlp" } }) }, "metadata.labels", true],
+    [{ ...named(), spec: { runPolicy: { suspend: true } } }, "spec.run_policy.suspend", true],
+    [{ ...named(), spec: { priority: -1 } }, "spec.priority", true],
+    [{ ...named(), spec: { runPolicy: { suspend: false } } }, "spec.run_policy.suspend", false],
+    [workers(5), REPLICAS, false],
+    [{ ...named(), spec: { priority: 9 } }, "spec.priority", false],
+  ];
+  for (const [change, path, isAllowed] of wanted) {
+    const { error } = await call(method.updateJob, update(change, path));
+    const field = "job.spec.replica_specs[Master].template.spec.hostNetwork";
+    assert.equal(error?.fields[0]?.field ?? null, isAllowed ? null : field, path);
+  }
+  assert.equal(store.jobs.get("default/mnist")?.job.spec.priority, -1);
 });

@@ -6,11 +6,31 @@ import type { MigrationResult, UpOptions } from "../../src/cli/deps.ts";
 import { startFixture } from "../api/fixture.ts";
 import { pytorchManifest, type Ran, run, type World } from "./harness.ts";
 
+/** A job on nodes with EFA, as their vendors' examples write it. */
+const EFA = `
+apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: efa}
+spec:
+  pytorchReplicaSpecs:
+    Worker:
+      replicas: 2
+      template:
+        spec:
+          hostNetwork: true
+          volumes: [{name: shm, hostPath: {path: /dev/shm}}]
+          containers:
+            - name: pytorch
+              image: pytorch/pytorch:2.1
+              securityContext: {capabilities: {add: [IPC_LOCK]}}
+              volumeMounts: [{name: shm, mountPath: /dev/shm}]
+`;
 const MANIFESTS = {
   "job.yaml": pytorchManifest("mnist"),
   "changed.yaml": pytorchManifest("mnist").replace("replicas: 2", "replicas: 3"),
   "typo.yaml": pytorchManifest("typo").replace("image:", "imagePullPolcy: Always, image:"),
   "wrong.yaml": pytorchManifest("Wrong_Name", "  runPolicy: {schedulingPolicy: {queue: nowhere}}"),
+  "efa.yaml": EFA,
   "unversioned.yaml": "kind: PyTorchJob\nmetadata: {name: a}",
   "mx.yaml": "apiVersion: kubeflow.org/v1\nkind: MXJob\nmetadata: {name: a}\nspec: {}",
   "empty.yaml": "# nothing\n",
@@ -164,6 +184,43 @@ const stories: Record<string, readonly Step[]> = {
     { run: "queue update dev --parent= --quota gpu/h100=nvidia.com/gpu:4", exit: 0, out: /updated/ },
     { run: "queue delete nlp", exit: 0, out: /deleted/ },
     { run: "queue get nlp", exit: 3, err: /not found/ },
+  ],
+  "the pod policy of a namespace says what a job may do, and a refusal says how to allow it": [
+    { run: "submit -f efa.yaml", exit: 3, err: /spec.hostNetwork: uses the network of the node: .*hostNamespaces/ },
+    { run: "submit -f efa.yaml", exit: 3, err: /gangway namespace update default --allow host-network\n/ },
+    { run: "submit -f efa.yaml", exit: 3, err: /gangway namespace update default --allow host-path=\/dev\/shm\n/ },
+    { run: "namespace update default --allow host-network,host-path=/dev/shm,/data:ro", exit: 0, out: /updated/ },
+    { run: "submit -f efa.yaml", exit: 3, err: /--allow capability=IPC_LOCK\n/ },
+    { run: "namespace update default --allow capability=CAP_IPC_LOCK", exit: 0, out: /updated/ },
+    { run: "submit -f efa.yaml --dry-run", exit: 0, out: /valid/ },
+    { run: "namespace get default", exit: 0, out: /default +default +default +baseline \(4 allowed\)/ },
+    { run: "namespace get default -o yaml", exit: 0, out: /allow:\n +- host-network\n +- host-path=\/dev\/shm\n/ },
+    { run: "namespace update default --disallow host-path=/dev/shm/", exit: 0, out: /updated/ },
+    { run: "submit -f efa.yaml", exit: 3, err: /--allow host-path=\/dev\/shm\n/ },
+    { run: "namespace update default --pod-security privileged", exit: 0, out: /updated/ },
+    { run: "submit -f efa.yaml --dry-run", exit: 0, out: /valid/ },
+    { run: "namespace update default --only image=ghcr.io/acme/*,busybox", exit: 0, out: /updated/ },
+    { run: "submit -f efa.yaml", exit: 3, err: /only ghcr.io\/acme\/\*, busybox \(limit image\)/ },
+    { run: "namespace list", exit: 0, out: /privileged \(3 allowed, 1 limited\)/ },
+    { run: "namespace update default --only image=any --pod-security default", exit: 0, out: /updated/ },
+    { run: "namespace get default", exit: 0, out: /baseline \(3 allowed\)/ },
+    {
+      run: "namespace update default --allow host-path=../x",
+      exit: 3,
+      err: /namespace.pod_policy.allow\[3\]: is "host-p/,
+    },
+    { run: "namespace update default --allow /x", exit: 2, err: /"\/x" must be one of host-network/ },
+    { run: "namespace update default --only color=red", exit: 2, err: /kinds are image, service-account/ },
+    { run: "namespace update default --pod-security strict", exit: 2, err: /privileged, baseline, restricted/ },
+    { run: "namespace create kube-system", exit: 3, err: /namespace.name: is reserved/ },
+    { run: "namespace create gangway", exit: 3, err: /namespace.name: is reserved/ },
+    { run: "namespace create open --pod-security privileged", exit: 0, out: /created/ },
+    { run: "namespace get open -o yaml", exit: 0, out: /podPolicy:\n +level: POD_SECURITY_LEVEL_PRIVILEGED/ },
+    {
+      run: "submit -n kube-system -f job.yaml",
+      exit: 3,
+      err: /metadata.namespace: is kube-system: no job may run there/,
+    },
   ],
   "an update of a namespace keeps omitted settings": [
     { run: "namespace create nlp --project text", exit: 0, out: /created/ },

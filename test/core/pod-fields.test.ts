@@ -28,7 +28,8 @@ const JUDGED: Readonly<Record<string, string>> = {
   // Also the names of sysctls.
   Header: "name",
   Volume: `hostPath gcePersistentDisk awsElasticBlockStore gitRepo nfs iscsi glusterfs rbd flexVolume cinder cephfs
-    flocker fc azureFile vsphereVolume quobyte azureDisk photonPersistentDisk portworxVolume scaleIO storageos csi image name`,
+    flocker fc azureFile vsphereVolume quobyte azureDisk photonPersistentDisk portworxVolume scaleIO storageos csi
+    image name`,
   HostPath: "path type",
   Image: "reference",
   Affinity: "nodeAffinity podAffinity podAntiAffinity",

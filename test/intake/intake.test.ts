@@ -5,6 +5,7 @@ import { specNow } from "../../src/core/job/interruptible.ts";
 import type { CreateOutcome, NewJob, Submission } from "../../src/core/job/requests.ts";
 import type { SentJob } from "../../src/core/job/sent.ts";
 import { PLAIN_POD_CONFIG, type PodConfig } from "../../src/core/pods/pod-config.ts";
+import type { PodPolicy } from "../../src/core/pods/policy/pod-policy.ts";
 import { describeDifference } from "../../src/intake/describe-difference.ts";
 import { createIntake } from "../../src/intake/intake.ts";
 import type { IntakeStore } from "../../src/intake/ports.ts";
@@ -12,6 +13,11 @@ import { canonicalJson, type JsonObject, objectAt } from "../../src/runtime/json
 import { UnavailableError } from "../../src/runtime/unavailable-error.ts";
 import { uuidV7 } from "../../src/runtime/uuid-v7.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
+
+/** Namespaces with pod policies of their own. */
+const POLICIES: Readonly<Record<string, { readonly podPolicy: PodPolicy }>> = {
+  free: { podPolicy: { level: "privileged", allow: [], limits: {} } },
+};
 
 const NOW_MS = 1_700_000_000_123;
 
@@ -44,7 +50,7 @@ function startIntake(
   const store: IntakeStore = {
     facts: async (namespace) => {
       asked.push(namespace);
-      const known = { project: "vision", defaultQueue: "team-a" };
+      const known = { project: "vision", defaultQueue: "team-a", ...POLICIES[namespace] };
       return {
         namespace: namespace === "nowhere" ? null : namespace === "fresh" ? "open" : known,
         queueExists: async (queue) => ["team-a", "team-b", "default"].includes(queue),
@@ -111,6 +117,22 @@ test("a new job has its uid, project, queue, defaults, and the condition Created
   assert.deepEqual([condition?.type, condition?.status, condition?.reason], ["Created", "True", "PyTorchJobCreated"]);
   assert.equal(job.status.phase, "WAITING");
   assert.deepEqual(woken, ["planner"]);
+});
+
+test("a member that Gangway does not know reaches no cluster, unless no control holds in the namespace", async () => {
+  const template = { spec: { hostKeys: "all", containers: [{ name: "pytorch", image: "x", hostRoot: true }] } };
+  for (const [namespace, keeps] of [
+    ["default", false],
+    ["free", true],
+  ] as const) {
+    const { intake, created } = startIntake();
+    const sent = sentJob({ namespace, spec: { kind: "PyTorchJob", replicaSpecs: { Master: { template } } } });
+    const outcome = await intake.submit(submission(sent));
+    assert.equal(outcome.kind === "created" && outcome.warnings.length, 2);
+    const spec = objectAt(created[0]?.job.spec.replicaSpecs["Master"]?.template, "spec");
+    assert.equal(JSON.stringify(spec).includes("host"), keeps);
+    assert.deepEqual(created[0]?.sent, sent);
+  }
 });
 
 const platform: PodConfig = {

@@ -7,6 +7,7 @@ import type { Job } from "../../src/core/job/job.ts";
 import type { SentJob, SentSpec } from "../../src/core/job/sent.ts";
 import { fromManifest } from "../../src/core/kinds/from-manifest.ts";
 import { PLAIN_POD_CONFIG, type PodConfig } from "../../src/core/pods/pod-config.ts";
+import { policyInForce } from "../../src/core/pods/policy/pod-policy.ts";
 import { formatMilli, parseMilli, parseQuantity } from "../../src/core/pods/quantity.ts";
 import { reconcile } from "../../src/core/reconcile/reconcile.ts";
 import { checkTemplates } from "../../src/intake/check-templates.ts";
@@ -160,10 +161,12 @@ function podsOf(sent: SentSpec, config: PodConfig, name: string) {
   const kind = OWN_KINDS.kindOf(sent.kind);
   assert.ok(kind !== undefined);
   const job: SentJob = { namespace: "default", name, generateName: "", labels: {}, annotations: {}, spec: sent };
-  const { violations } = checkTemplates(job, { kinds: OWN_KINDS, podConfig: config });
+  const podPolicy = policyInForce(null, { level: "privileged", warn: [] });
+  const rules = { kinds: OWN_KINDS, podConfig: config, podPolicy, isNew: false, isReserved: () => false };
+  const { violations } = checkTemplates(job, rules);
   const facts = { kind, project: "p", namespaceQueue: null, uid: "job-1", name, createdBy: "a", nowMs: START_MS };
   if (violations.length > 0) return { violations, pods: [] };
-  const made = newJob(job, { ...facts, podConfig: config });
+  const made = newJob(job, { ...facts, podConfig: config, keepsUnknown: true });
   return { violations, pods: createdPods(made) };
 }
 

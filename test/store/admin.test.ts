@@ -112,10 +112,28 @@ onEachDatabase((openDb) => {
     assert.equal((await store.admin.getNamespace("team"))?.project, "p");
   });
 
+  test("a namespace keeps its pod policy until an update names another one", async () => {
+    const namespace = { name: "policed", project: "vision", defaultQueue: "research" };
+    const podPolicy = { level: "restricted" as const, allow: ["host-path=/data:ro"], limits: { image: ["a/*"] } };
+    const made = await store.admin.createNamespace({ ...namespace, podPolicy });
+    assert.deepEqual(made.kind === "done" && made.record.podPolicy, podPolicy);
+    await store.admin.updateNamespace({ ...namespace, project: "speech", version: 0 });
+    assert.deepEqual((await store.admin.getNamespace("policed"))?.podPolicy, podPolicy);
+    assert.deepEqual((await store.intake.facts("policed")).namespace, {
+      project: "speech",
+      defaultQueue: "research",
+      podPolicy,
+    });
+    const other = { level: null, allow: [], limits: {} };
+    const changed = await store.admin.updateNamespace({ ...namespace, podPolicy: other, version: 0 });
+    assert.deepEqual(changed.kind === "done" && changed.record.podPolicy, other);
+    await store.admin.deleteNamespace("policed");
+  });
+
   test("a namespace is created, changed and deleted, unless it has a job", async () => {
     const namespace = { name: "team", project: "vision", defaultQueue: "research" };
     const made = await store.admin.createNamespace(namespace);
-    assert.deepEqual(made, { kind: "done", record: { ...namespace, version: 1, createTimeMs: NOW } });
+    assert.deepEqual(made, { kind: "done", record: { ...namespace, podPolicy: null, version: 1, createTimeMs: NOW } });
     assert.equal((await store.admin.createNamespace(namespace)).kind, "exists");
     const changed = await store.admin.updateNamespace({ ...namespace, project: "speech", version: 1 });
     assert.ok(changed.kind === "done" && changed.record.version === 2);

@@ -99,7 +99,8 @@ onEachDatabase((openDb) => {
   test("an open installation makes a namespace on first use", async () => {
     assert.equal((await store.intake.facts("team")).namespace, "open");
     await store.intake.createJob(request("train", ""));
-    assert.deepEqual((await store.intake.facts("team")).namespace, { project: "default", defaultQueue: "research" });
+    const made = { project: "default", defaultQueue: "research", podPolicy: null };
+    assert.deepEqual((await store.intake.facts("team")).namespace, made);
   });
 
   test("a refused create leaves no namespace behind", async () => {

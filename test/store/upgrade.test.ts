@@ -54,7 +54,8 @@ const storeOptions = {
   defaultQueue: "research",
   onAppended: () => {},
 };
-const migrateOptions = (url: string) => ({ url, connectTimeoutMs: 10_000, offline: false });
+/** Offline, since some of these databases are several versions behind. */
+const migrateOptions = (url: string) => ({ url, connectTimeoutMs: 10_000, offline: true });
 
 /** The files with number 0003 do not depend on each other: databases ran any part of them, in any order. */
 const version3 = RELEASED_NAMES.filter((name) => name.startsWith("0003"));

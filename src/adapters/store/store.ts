@@ -77,11 +77,17 @@ async function hinted<T>(options: StoreOptions, work: Promise<T>): Promise<T> {
 }
 
 function intakeStore(db: Db, options: StoreOptions) {
-  const opening = options.openNamespaces ? { project: OPEN_PROJECT, defaultQueue: options.defaultQueue } : null;
+  const opening = options.openNamespaces
+    ? { project: OPEN_PROJECT, defaultQueue: options.defaultQueue, podPolicy: null }
+    : null;
   return {
     facts: async (namespace: string) => {
       const found = await namespaces.getNamespace(db, namespace);
-      const known = found && { project: found.project, defaultQueue: found.defaultQueue };
+      const known = found && {
+        project: found.project,
+        defaultQueue: found.defaultQueue,
+        podPolicy: found.podPolicy,
+      };
       return {
         namespace: known ?? (options.openNamespaces ? ("open" as const) : null),
         queueExists: (queue: string) => queues.queueExists(db, queue),

@@ -1,16 +1,23 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import type { NamespaceRecord } from "../../core/admin/namespace.ts";
+import type { NamespaceRecord, NamespaceRules, NamespaceSettings } from "../../core/admin/namespace.ts";
+import { type PodPolicyDefault, policyInForce } from "../../core/pods/policy/pod-policy.ts";
 import type { Namespace, NamespaceSchema, NamespaceService } from "../../gen/gangway/v1/namespace_service_pb.ts";
 import type { Admin } from "../ports.ts";
 import { changedRecord, existingRecord } from "../rpc/admin-outcome.ts";
 import type { ServiceHandlers } from "../rpc/handler.ts";
 import { invalidFields } from "../rpc/rpc-error.ts";
+import { sentPodPolicy, toProtoPodPolicy } from "./convert-pod-policy.ts";
 
-export function namespaceService(admin: Admin): ServiceHandlers<typeof NamespaceService> {
+export function namespaceService(
+  admin: Admin,
+  { podPolicyDefault, isReserved }: NamespaceRules,
+): ServiceHandlers<typeof NamespaceService> {
+  const toProtoNamespace = (record: NamespaceRecord) => protoNamespace(record, podPolicyDefault);
   return {
     createNamespace: async ({ namespace }) => {
       const sent = await sentNamespace(admin, namespace);
+      if (isReserved(sent.name)) throw invalidFields([{ field: "namespace.name", message: RESERVED }]);
       return { namespace: toProtoNamespace(changedRecord(await admin.createNamespace(sent), namespaceRef(sent.name))) };
     },
     getNamespace: async ({ name }) => ({
@@ -38,23 +45,35 @@ function namespaceRef(name: string) {
 }
 
 /** Refuses a default queue that does not exist: every job that names no queue would be refused. */
-async function sentNamespace(
-  admin: Admin,
-  namespace: Namespace | undefined,
-): Promise<Pick<NamespaceRecord, "name" | "project" | "defaultQueue">> {
+async function sentNamespace(admin: Admin, namespace: Namespace | undefined): Promise<NamespaceSettings> {
   const defaultQueue = namespace?.defaultQueue || "default";
   if (namespace?.defaultQueue && (await admin.getQueue(defaultQueue)) === null) {
     throw invalidFields([{ field: "namespace.default_queue", message: `queue ${defaultQueue} does not exist` }]);
   }
-  return { name: namespace?.name ?? "", project: namespace?.project || "default", defaultQueue };
+  const policy = namespace?.podPolicy;
+  return {
+    name: namespace?.name ?? "",
+    project: namespace?.project || "default",
+    defaultQueue,
+    ...(policy === undefined ? {} : { podPolicy: sentPodPolicy(policy) }),
+  };
 }
 
-function toProtoNamespace(record: NamespaceRecord): MessageInitShape<typeof NamespaceSchema> {
+const RESERVED = "is reserved: no job may run there, because its service accounts and secrets are the system's";
+
+function protoNamespace(
+  record: NamespaceRecord,
+  podPolicyDefault: PodPolicyDefault,
+): MessageInitShape<typeof NamespaceSchema> {
+  const { podPolicy } = record;
+  const { level, allow, warn, limits } = policyInForce(podPolicy, podPolicyDefault);
   return {
     name: record.name,
     project: record.project,
     defaultQueue: record.defaultQueue,
     resourceVersion: String(record.version),
     createTime: timestampFromMs(record.createTimeMs),
+    ...(podPolicy === null ? {} : { podPolicy: toProtoPodPolicy(podPolicy) }),
+    effectivePodPolicy: toProtoPodPolicy({ level, allow: [...allow, ...warn], limits }),
   };
 }

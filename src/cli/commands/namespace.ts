@@ -11,8 +11,9 @@ import { printLines } from "../output/print.ts";
 import type { Column } from "../output/table.ts";
 import { examples, onRun, type Registrar, type Run } from "../run-command.ts";
 import { registerGetObject, registerListObjects, registerObjectVerb } from "./named-object-commands.ts";
+import { addPodPolicyFlags, changedPodPolicy, type PodPolicyOptions, podSecurityCell } from "./pod-policy-flags.ts";
 
-type NamespaceSettings = { project?: string; defaultQueue?: string };
+type NamespaceSettings = { project?: string; defaultQueue?: string } & PodPolicyOptions;
 
 /** `gangway namespace` and its commands. */
 export function registerNamespace(registrar: Registrar): void {
@@ -52,10 +53,19 @@ function registerCreate(registrar: Registrar): void {
     .description("Create a namespace")
     .argument("<name>", "name of the namespace")
     .option("--project <name>", "project of the namespace (default: default)")
-    .option("--default-queue <name>", "queue for jobs that name no queue (default: default)")
-    .addHelpText("after", examples("gangway namespace create team-nlp --project nlp --default-queue research"));
-  onRun<NamespaceSettings>(registrar, command, async (run, [name = ""], { project = "", defaultQueue = "" }) => {
-    await run.client.call(NamespaceService.method.createNamespace, { namespace: { name, project, defaultQueue } });
+    .option("--default-queue <name>", "queue for jobs that name no queue (default: default)");
+  addPodPolicyFlags(command).addHelpText(
+    "after",
+    examples(
+      "gangway namespace create team-nlp --project nlp --default-queue research",
+      "gangway namespace create team-efa --allow host-path=/dev/shm,host-network,capability=IPC_LOCK",
+    ),
+  );
+  onRun<NamespaceSettings>(registrar, command, async (run, [name = ""], settings) => {
+    const { project = "", defaultQueue = "" } = settings;
+    const podPolicy = changedPodPolicy(undefined, settings);
+    const namespace = { name, project, defaultQueue, ...(podPolicy === undefined ? {} : { podPolicy }) };
+    await run.client.call(NamespaceService.method.createNamespace, { namespace });
     printLines(run, [`namespace/${name} created`]);
     return EXIT.ok;
   });
@@ -65,21 +75,36 @@ function registerUpdate(registrar: Registrar): void {
   const command = registrar.program
     .command("update")
     .summary("Change a namespace")
-    .description("Change a namespace. Omitted options change nothing.")
+    .description(
+      "Change a namespace. Omitted options change nothing. --allow and --disallow add and take away allowances; " +
+        "--only replaces the values of one limit.",
+    )
     .argument("<name>", "name of the namespace")
     .option("--project <name>", "project of the namespace; can change only while the namespace has no jobs")
-    .option("--default-queue <name>", "queue for jobs that name no queue")
-    .addHelpText("after", examples("gangway namespace update team-nlp --default-queue default"));
-  onRun<NamespaceSettings>(registrar, command, async (run, [name = ""], { project, defaultQueue }) => {
-    if (project === undefined && defaultQueue === undefined)
-      throw usageFailure("there is nothing to change; give --project or --default-queue");
+    .option("--default-queue <name>", "queue for jobs that name no queue");
+  addPodPolicyFlags(command).addHelpText(
+    "after",
+    examples(
+      "gangway namespace update team-nlp --default-queue default",
+      "gangway namespace update team-nlp --allow host-path=/dev/shm,host-network,capability=IPC_LOCK",
+      "gangway namespace update team-nlp --pod-security restricted --only image=ghcr.io/acme/*",
+    ),
+  );
+  onRun<NamespaceSettings>(registrar, command, async (run, [name = ""], settings) => {
+    const { project, defaultQueue } = settings;
+    if (project === undefined && defaultQueue === undefined && changedPodPolicy(undefined, settings) === undefined)
+      throw usageFailure(
+        "there is nothing to change; give --project, --default-queue, --pod-security, --allow, --disallow or --only",
+      );
     const { namespace } = await run.client.call(NamespaceService.method.getNamespace, { name });
+    const podPolicy = changedPodPolicy(namespace?.podPolicy, settings);
     await run.client.call(NamespaceService.method.updateNamespace, {
       namespace: {
         name,
         project: project ?? namespace?.project ?? "",
         defaultQueue: defaultQueue ?? namespace?.defaultQueue ?? "",
         resourceVersion: namespace?.resourceVersion ?? "",
+        ...(podPolicy === undefined ? {} : { podPolicy }),
       },
     });
     printLines(run, [`namespace/${name} updated`]);
@@ -91,15 +116,17 @@ const COLUMNS: readonly Column[] = [
   { title: "NAME" },
   { title: "PROJECT" },
   { title: "DEFAULT QUEUE" },
+  { title: "POD SECURITY" },
   { title: "AGE", align: "right" },
 ];
 
 function namespacesTable(run: Run, namespaces: readonly Namespace[]) {
   const nowMs = run.deps.clock.nowMs();
-  const rows = namespaces.map(({ name, project, defaultQueue, createTime }) => [
+  const rows = namespaces.map(({ name, project, defaultQueue, effectivePodPolicy, createTime }) => [
     name,
     project,
     defaultQueue,
+    podSecurityCell(effectivePodPolicy),
     ageCell(createTime, nowMs),
   ]);
   return { columns: COLUMNS, rows, names: namespaces.map(({ name }) => `namespace/${name}`) };

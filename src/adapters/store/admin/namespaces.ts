@@ -1,8 +1,9 @@
 import type { ChangeOutcome } from "../../../core/admin/change-outcome.ts";
 import type { NamespaceRecord, NamespaceSettings } from "../../../core/admin/namespace.ts";
-import type { Db, Executor } from "../db/db.ts";
+import { type Db, type Executor, json } from "../db/db.ts";
 
-const COLUMNS = `name, project, default_queue as "defaultQueue", version, create_ms as "createTimeMs"`;
+const COLUMNS = `
+name, project, default_queue as "defaultQueue", pod_policy as "podPolicy", version, create_ms as "createTimeMs"`;
 
 /** Creates a namespace. False: the name is taken, and the namespace stays as it is. */
 export async function ensureNamespace(
@@ -15,12 +16,13 @@ export async function ensureNamespace(
     namespace.project,
     namespace.defaultQueue,
     nowMs,
+    policyJson(namespace),
   ]);
   return made.length === 1;
 }
 
 const ENSURE_NAMESPACE = `
-insert into namespaces (name, project, default_queue, create_ms) values ($1, $2, $3, $4)
+insert into namespaces (name, project, default_queue, create_ms, pod_policy) values ($1, $2, $3, $4, $5::jsonb)
 on conflict (name) do nothing
 returning name`;
 
@@ -30,10 +32,16 @@ export async function createNamespace(
   nowMs: number,
 ): Promise<ChangeOutcome<NamespaceRecord>> {
   const made = await ensureNamespace(executor, namespace, nowMs);
-  return made ? { kind: "done", record: { ...namespace, version: 1, createTimeMs: nowMs } } : { kind: "exists" };
+  return made
+    ? { kind: "done", record: { podPolicy: null, ...namespace, version: 1, createTimeMs: nowMs } }
+    : { kind: "exists" };
 }
 
-/** Changes default queue and project. Jobs keep the project they were created under. Version 0: any version. */
+function policyJson({ podPolicy }: NamespaceSettings): string | null {
+  return podPolicy === undefined ? null : json(podPolicy);
+}
+
+/** Changes all settings. Jobs keep the project that they were created under. Version 0: any version. */
 export async function updateNamespace(
   executor: Executor,
   namespace: NamespaceSettings & { readonly version: number },
@@ -43,13 +51,15 @@ export async function updateNamespace(
     namespace.project,
     namespace.defaultQueue,
     namespace.version,
+    policyJson(namespace),
   ]);
   if (record !== undefined) return { kind: "done", record };
   return { kind: (await getNamespace(executor, namespace.name)) === null ? "notFound" : "stale" };
 }
 
 const UPDATE_NAMESPACE = `
-update namespaces set project = $2, default_queue = $3, version = version + 1
+update namespaces
+   set project = $2, default_queue = $3, pod_policy = coalesce($5::jsonb, pod_policy), version = version + 1
  where name = $1 and ($4::bigint = 0 or version = $4)
 returning ${COLUMNS}`;
 

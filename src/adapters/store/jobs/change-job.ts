@@ -1,13 +1,18 @@
 import type { JobEvent } from "../../../core/job/event.ts";
 import type { Job } from "../../../core/job/job.ts";
+import type { SentJob } from "../../../core/job/sent.ts";
 import { type Db, type Executor, json } from "../db/db.ts";
 import { appendChanges } from "./append.ts";
 import { lockJobByName } from "./load-job.ts";
 import { updateJob } from "./write-job.ts";
 
-/** Decides about a job as it is now, while its row is locked. Called again if the transaction lost a race. */
+/**
+ * Decides about a job as it is now, while its row is locked. Also gets the job as its client sent it. Called again if
+ * the transaction lost a race.
+ */
 export type DecideChange<Other> = (
   job: Job,
+  sent: SentJob,
 ) => { readonly kind: "changed"; readonly job: Job; readonly event: JobEvent } | Other;
 
 /**
@@ -23,7 +28,9 @@ export function changeJob<Other extends { readonly kind: string }>(
   return db.tx(async (tx) => {
     const before = await lockJobByName(tx, which);
     if (before === null) return { kind: "notFound" };
-    const decided = decide(before);
+    const [row] = await tx.query<{ sent: SentJob }>("select sent from jobs where uid = $1", [before.uid]);
+    if (row === undefined) return { kind: "notFound" };
+    const decided = decide(before, row.sent);
     if (!isChange(decided)) return decided;
     const { job: after, event } = decided;
     await writeSpec(tx, after);

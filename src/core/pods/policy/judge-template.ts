@@ -1,14 +1,15 @@
-import { type JsonObject, objectAt } from "../../../runtime/json.ts";
+import { type JsonObject, objectAt, stringAt } from "../../../runtime/json.ts";
 import type { FieldError } from "../../job/sent.ts";
 import type { TemplateFindings } from "../validate-template.ts";
 import { allowanceText, readAllowance } from "./allowances.ts";
 import { beyondLimits, type LimitExcess } from "./limits.ts";
-import { isSet } from "./pod-parts.ts";
 import { judgeLevel, type PolicyFinding, type PolicyInForce } from "./pod-policy.ts";
 
 /** A template to judge, and whose policy judges it. */
 export type TemplateCase = {
   readonly namespace: string;
+  /** True if the namespace does not exist yet: an admin creates it with its policy. */
+  readonly isNew: boolean;
   readonly policy: PolicyInForce;
   /** The template as the user wrote it. */
   readonly sent: JsonObject;
@@ -22,47 +23,63 @@ export type TemplateCase = {
  * Judges a template by the pod policy of its namespace. Each error says what the pod does, which control refuses it,
  * and the command by which an admin allows it. Paths start at the template.
  */
-export function judgeTemplate({ namespace, policy, sent, built, kindHasAccount }: TemplateCase): TemplateFindings {
+export function judgeTemplate(judged: TemplateCase): TemplateFindings {
+  const { policy, sent, built, kindHasAccount } = judged;
   const found = judgeLevel({ sent, built }, policy);
   const builtSpec = objectAt(built, "spec");
-  const isChosen = kindHasAccount || isSet(builtSpec["serviceAccountName"]) || isSet(builtSpec["serviceAccount"]);
+  const isNamed = stringAt(builtSpec, "serviceAccountName") || stringAt(builtSpec, "serviceAccount");
+  const isChosen = kindHasAccount || Boolean(isNamed);
   const limited = { spec: objectAt(sent, "spec"), fallbackAccount: isChosen ? null : "default" };
   const excess = beyondLimits(limited, policy.limits);
   const noted = (severity: PolicyFinding["severity"]) => found.filter((finding) => finding.severity === severity);
   return {
     errors: [
-      ...noted("error").map((finding) => refusal(finding, namespace, policy)),
-      ...excess.map((one) => limitRefusal(one, namespace)),
+      ...noted("error").map((finding) => refusal(finding, judged)),
+      ...excess.map((one) => limitRefusal(one, judged)),
     ],
-    warnings: noted("warning").map((finding) => caution(finding, namespace)),
+    warnings: noted("warning").map((finding) => caution(finding, judged)),
   };
 }
 
-function refusal(
-  { path, what, control, needs }: PolicyFinding,
-  namespace: string,
-  { level }: PolicyInForce,
-): FieldError {
+/** Longer texts of a template are cut in messages. */
+const SHOWN_MAX = 200;
+
+function refusal({ path, what, control, needs }: PolicyFinding, judged: TemplateCase): FieldError {
+  const { namespace, policy } = judged;
   const text = allowanceText(needs);
-  const way = readAllowance(text).kind === "read" ? `--allow ${text}` : "--pod-security privileged";
-  const rule = `control ${control} of level ${level} refuses this in namespace ${namespace}`;
-  return { path, message: `${what}: ${rule}. An admin allows it with: gangway namespace update ${namespace} ${way}` };
+  const isAllowable = readAllowance(text).kind === "read" && text.length <= SHOWN_MAX;
+  const way = isAllowable ? `--allow ${shellWord(text)}` : "--pod-security privileged";
+  const rule = `control ${control} of level ${policy.level} refuses this in namespace ${shown(namespace)}`;
+  return { path, message: `${shown(what)}: ${rule}. An admin allows it with: ${command(judged)} ${way}` };
 }
 
-function caution({ path, what, control, needs }: PolicyFinding, namespace: string): FieldError {
+function caution({ path, what, control, needs }: PolicyFinding, { namespace }: TemplateCase): FieldError {
   const rule = `an installation that \`gangway serve\` runs refuses this by control ${control}`;
-  const way = `gangway namespace update ${namespace} --allow ${allowanceText(needs)}`;
-  return { path, message: `${what}: ${rule}. There, an admin allows it with: ${way}` };
+  const way = `${command({ namespace, isNew: false })} --allow ${shellWord(allowanceText(needs))}`;
+  return { path, message: `${shown(what)}: ${rule}. There, an admin allows it with: ${way}` };
 }
 
 /** More entries of a limit than this are not named. */
 const ENTRIES_SHOWN_MAX = 5;
 
-function limitRefusal({ kind, path, value, entries }: LimitExcess, namespace: string): FieldError {
-  const shown = entries.slice(0, ENTRIES_SHOWN_MAX).join(", ");
+function limitRefusal({ kind, path, value, entries }: LimitExcess, judged: TemplateCase): FieldError {
+  const named = entries.slice(0, ENTRIES_SHOWN_MAX).join(", ");
   const more = entries.length > ENTRIES_SHOWN_MAX ? " and others" : "";
-  const allowed = entries.length === 0 ? "none" : `only ${shown}${more}`;
-  const rule = `namespace ${namespace} allows ${allowed} (limit ${kind})`;
-  const way = `gangway namespace update ${namespace} --only ${kind}=…`;
-  return { path, message: `is "${value.slice(0, 200)}": ${rule}. An admin changes the limit with: ${way}` };
+  const allowed = entries.length === 0 ? "none" : `only ${named}${more}`;
+  const rule = `namespace ${shown(judged.namespace)} allows ${allowed} (limit ${kind})`;
+  const way = `${command(judged)} --only ${kind}=…`;
+  return { path, message: `is "${shown(value)}": ${rule}. An admin changes the limit with: ${way}` };
+}
+
+function command({ namespace, isNew }: Pick<TemplateCase, "namespace" | "isNew">): string {
+  return `gangway namespace ${isNew ? "create" : "update"} ${shellWord(shown(namespace))}`;
+}
+
+function shown(text: string): string {
+  return text.slice(0, SHOWN_MAX);
+}
+
+/** One word of a shell. Admins copy these commands, whose texts come from templates of users. */
+function shellWord(text: string): string {
+  return /^[-\w./:=]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

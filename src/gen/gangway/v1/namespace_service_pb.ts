@@ -2,18 +2,18 @@
 // @generated from file gangway/v1/namespace_service.proto (package gangway.v1, syntax proto3)
 /* eslint-disable */
 
-import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
-import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "../../buf/validate/validate_pb.ts";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
-import type { Message } from "@bufbuild/protobuf";
+import type { Message, UnknownEnum } from "@bufbuild/protobuf";
 
 /**
  * Describes the file gangway/v1/namespace_service.proto.
  */
 export const file_gangway_v1_namespace_service: GenFile = /*@__PURE__*/
-  fileDesc("CiJnYW5nd2F5L3YxL25hbWVzcGFjZV9zZXJ2aWNlLnByb3RvEgpnYW5nd2F5LnYxIq0FCglOYW1lc3BhY2USzgEKBG5hbWUYASABKAlCvwG6SLsBugG3AQoObmFtZXNwYWNlLm5hbWUSb211c3QgYmUgYSBETlMgbGFiZWw6IGF0IG1vc3QgNjMgbG93ZXItY2FzZSBsZXR0ZXJzLCBkaWdpdHMgYW5kICctJywgYmVnaW5uaW5nIGFuZCBlbmRpbmcgd2l0aCBhIGxldHRlciBvciBkaWdpdBo0dGhpcy5tYXRjaGVzKCdeW2EtejAtOV0oWy1hLXowLTldezAsNjF9W2EtejAtOV0pPyQnKRLiAQoHcHJvamVjdBgCIAEoCULQAbpIzAG6AcgBChFuYW1lc3BhY2UucHJvamVjdBJvbXVzdCBiZSBhIEROUyBsYWJlbDogYXQgbW9zdCA2MyBsb3dlci1jYXNlIGxldHRlcnMsIGRpZ2l0cyBhbmQgJy0nLCBiZWdpbm5pbmcgYW5kIGVuZGluZyB3aXRoIGEgbGV0dGVyIG9yIGRpZ2l0GkJ0aGlzID09ICcnIHx8IHRoaXMubWF0Y2hlcygnXlthLXowLTldKFstYS16MC05XXswLDYxfVthLXowLTldKT8kJykSHgoNZGVmYXVsdF9xdWV1ZRgDIAEoCUIHukgEcgIYPxKYAQoQcmVzb3VyY2VfdmVyc2lvbhgEIAEoCUJ+ukh7ugF4ChpuYW1lc3BhY2UucmVzb3VyY2VfdmVyc2lvbhI7bXVzdCBiZSBlbXB0eSBvciBhIHZlcnNpb24gdGhhdCB3YXMgcmVhZDogYXQgbW9zdCAxNSBkaWdpdHMaHXRoaXMubWF0Y2hlcygnXlswLTldezAsMTV9JCcpEi8KC2NyZWF0ZV90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJKChZDcmVhdGVOYW1lc3BhY2VSZXF1ZXN0EjAKCW5hbWVzcGFjZRgBIAEoCzIVLmdhbmd3YXkudjEuTmFtZXNwYWNlQga6SAPIAQEiQwoXQ3JlYXRlTmFtZXNwYWNlUmVzcG9uc2USKAoJbmFtZXNwYWNlGAEgASgLMhUuZ2FuZ3dheS52MS5OYW1lc3BhY2UiLAoTR2V0TmFtZXNwYWNlUmVxdWVzdBIVCgRuYW1lGAEgASgJQge6SARyAhABIkAKFEdldE5hbWVzcGFjZVJlc3BvbnNlEigKCW5hbWVzcGFjZRgBIAEoCzIVLmdhbmd3YXkudjEuTmFtZXNwYWNlIhcKFUxpc3ROYW1lc3BhY2VzUmVxdWVzdCJDChZMaXN0TmFtZXNwYWNlc1Jlc3BvbnNlEikKCm5hbWVzcGFjZXMYASADKAsyFS5nYW5nd2F5LnYxLk5hbWVzcGFjZSJKChZVcGRhdGVOYW1lc3BhY2VSZXF1ZXN0EjAKCW5hbWVzcGFjZRgBIAEoCzIVLmdhbmd3YXkudjEuTmFtZXNwYWNlQga6SAPIAQEiQwoXVXBkYXRlTmFtZXNwYWNlUmVzcG9uc2USKAoJbmFtZXNwYWNlGAEgASgLMhUuZ2FuZ3dheS52MS5OYW1lc3BhY2UiLwoWRGVsZXRlTmFtZXNwYWNlUmVxdWVzdBIVCgRuYW1lGAEgASgJQge6SARyAhABIhkKF0RlbGV0ZU5hbWVzcGFjZVJlc3BvbnNlMtIDChBOYW1lc3BhY2VTZXJ2aWNlEloKD0NyZWF0ZU5hbWVzcGFjZRIiLmdhbmd3YXkudjEuQ3JlYXRlTmFtZXNwYWNlUmVxdWVzdBojLmdhbmd3YXkudjEuQ3JlYXRlTmFtZXNwYWNlUmVzcG9uc2USUQoMR2V0TmFtZXNwYWNlEh8uZ2FuZ3dheS52MS5HZXROYW1lc3BhY2VSZXF1ZXN0GiAuZ2FuZ3dheS52MS5HZXROYW1lc3BhY2VSZXNwb25zZRJXCg5MaXN0TmFtZXNwYWNlcxIhLmdhbmd3YXkudjEuTGlzdE5hbWVzcGFjZXNSZXF1ZXN0GiIuZ2FuZ3dheS52MS5MaXN0TmFtZXNwYWNlc1Jlc3BvbnNlEloKD1VwZGF0ZU5hbWVzcGFjZRIiLmdhbmd3YXkudjEuVXBkYXRlTmFtZXNwYWNlUmVxdWVzdBojLmdhbmd3YXkudjEuVXBkYXRlTmFtZXNwYWNlUmVzcG9uc2USWgoPRGVsZXRlTmFtZXNwYWNlEiIuZ2FuZ3dheS52MS5EZWxldGVOYW1lc3BhY2VSZXF1ZXN0GiMuZ2FuZ3dheS52MS5EZWxldGVOYW1lc3BhY2VSZXNwb25zZWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_timestamp]);
+  fileDesc("CiJnYW5nd2F5L3YxL25hbWVzcGFjZV9zZXJ2aWNlLnByb3RvEgpnYW5nd2F5LnYxIo0GCglOYW1lc3BhY2USzgEKBG5hbWUYASABKAlCvwG6SLsBugG3AQoObmFtZXNwYWNlLm5hbWUSb211c3QgYmUgYSBETlMgbGFiZWw6IGF0IG1vc3QgNjMgbG93ZXItY2FzZSBsZXR0ZXJzLCBkaWdpdHMgYW5kICctJywgYmVnaW5uaW5nIGFuZCBlbmRpbmcgd2l0aCBhIGxldHRlciBvciBkaWdpdBo0dGhpcy5tYXRjaGVzKCdeW2EtejAtOV0oWy1hLXowLTldezAsNjF9W2EtejAtOV0pPyQnKRLiAQoHcHJvamVjdBgCIAEoCULQAbpIzAG6AcgBChFuYW1lc3BhY2UucHJvamVjdBJvbXVzdCBiZSBhIEROUyBsYWJlbDogYXQgbW9zdCA2MyBsb3dlci1jYXNlIGxldHRlcnMsIGRpZ2l0cyBhbmQgJy0nLCBiZWdpbm5pbmcgYW5kIGVuZGluZyB3aXRoIGEgbGV0dGVyIG9yIGRpZ2l0GkJ0aGlzID09ICcnIHx8IHRoaXMubWF0Y2hlcygnXlthLXowLTldKFstYS16MC05XXswLDYxfVthLXowLTldKT8kJykSHgoNZGVmYXVsdF9xdWV1ZRgDIAEoCUIHukgEcgIYPxKYAQoQcmVzb3VyY2VfdmVyc2lvbhgEIAEoCUJ+ukh7ugF4ChpuYW1lc3BhY2UucmVzb3VyY2VfdmVyc2lvbhI7bXVzdCBiZSBlbXB0eSBvciBhIHZlcnNpb24gdGhhdCB3YXMgcmVhZDogYXQgbW9zdCAxNSBkaWdpdHMaHXRoaXMubWF0Y2hlcygnXlswLTldezAsMTV9JCcpEi8KC2NyZWF0ZV90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIpCgpwb2RfcG9saWN5GAYgASgLMhUuZ2FuZ3dheS52MS5Qb2RQb2xpY3kSMwoUZWZmZWN0aXZlX3BvZF9wb2xpY3kYByABKAsyFS5nYW5nd2F5LnYxLlBvZFBvbGljeSLCAgoJUG9kUG9saWN5EjUKBWxldmVsGAEgASgOMhwuZ2FuZ3dheS52MS5Qb2RTZWN1cml0eUxldmVsQgi6SAWCAQIQARIfCgVhbGxvdxgCIAMoCUIQukgNkgEKEMgBIgVyAxjoIBIkCgZpbWFnZXMYAyABKAsyFC5nYW5nd2F5LnYxLlBvZExpbWl0Ei4KEHNlcnZpY2VfYWNjb3VudHMYBCABKAsyFC5nYW5nd2F5LnYxLlBvZExpbWl0EikKC3RvbGVyYXRpb25zGAUgASgLMhQuZ2FuZ3dheS52MS5Qb2RMaW1pdBIuChBwcmlvcml0eV9jbGFzc2VzGAYgASgLMhQuZ2FuZ3dheS52MS5Qb2RMaW1pdBIsCg5ub2RlX3NlbGVjdG9ycxgHIAEoCzIULmdhbmd3YXkudjEuUG9kTGltaXQiLAoIUG9kTGltaXQSIAoGdmFsdWVzGAEgAygJQhC6SA2SAQoQyAEiBXIDGOggIkoKFkNyZWF0ZU5hbWVzcGFjZVJlcXVlc3QSMAoJbmFtZXNwYWNlGAEgASgLMhUuZ2FuZ3dheS52MS5OYW1lc3BhY2VCBrpIA8gBASJDChdDcmVhdGVOYW1lc3BhY2VSZXNwb25zZRIoCgluYW1lc3BhY2UYASABKAsyFS5nYW5nd2F5LnYxLk5hbWVzcGFjZSIsChNHZXROYW1lc3BhY2VSZXF1ZXN0EhUKBG5hbWUYASABKAlCB7pIBHICEAEiQAoUR2V0TmFtZXNwYWNlUmVzcG9uc2USKAoJbmFtZXNwYWNlGAEgASgLMhUuZ2FuZ3dheS52MS5OYW1lc3BhY2UiFwoVTGlzdE5hbWVzcGFjZXNSZXF1ZXN0IkMKFkxpc3ROYW1lc3BhY2VzUmVzcG9uc2USKQoKbmFtZXNwYWNlcxgBIAMoCzIVLmdhbmd3YXkudjEuTmFtZXNwYWNlIkoKFlVwZGF0ZU5hbWVzcGFjZVJlcXVlc3QSMAoJbmFtZXNwYWNlGAEgASgLMhUuZ2FuZ3dheS52MS5OYW1lc3BhY2VCBrpIA8gBASJDChdVcGRhdGVOYW1lc3BhY2VSZXNwb25zZRIoCgluYW1lc3BhY2UYASABKAsyFS5nYW5nd2F5LnYxLk5hbWVzcGFjZSIvChZEZWxldGVOYW1lc3BhY2VSZXF1ZXN0EhUKBG5hbWUYASABKAlCB7pIBHICEAEiGQoXRGVsZXRlTmFtZXNwYWNlUmVzcG9uc2UqnQEKEFBvZFNlY3VyaXR5TGV2ZWwSIgoeUE9EX1NFQ1VSSVRZX0xFVkVMX1VOU1BFQ0lGSUVEEAASIQodUE9EX1NFQ1VSSVRZX0xFVkVMX1BSSVZJTEVHRUQQARIfChtQT0RfU0VDVVJJVFlfTEVWRUxfQkFTRUxJTkUQAhIhCh1QT0RfU0VDVVJJVFlfTEVWRUxfUkVTVFJJQ1RFRBADMtIDChBOYW1lc3BhY2VTZXJ2aWNlEloKD0NyZWF0ZU5hbWVzcGFjZRIiLmdhbmd3YXkudjEuQ3JlYXRlTmFtZXNwYWNlUmVxdWVzdBojLmdhbmd3YXkudjEuQ3JlYXRlTmFtZXNwYWNlUmVzcG9uc2USUQoMR2V0TmFtZXNwYWNlEh8uZ2FuZ3dheS52MS5HZXROYW1lc3BhY2VSZXF1ZXN0GiAuZ2FuZ3dheS52MS5HZXROYW1lc3BhY2VSZXNwb25zZRJXCg5MaXN0TmFtZXNwYWNlcxIhLmdhbmd3YXkudjEuTGlzdE5hbWVzcGFjZXNSZXF1ZXN0GiIuZ2FuZ3dheS52MS5MaXN0TmFtZXNwYWNlc1Jlc3BvbnNlEloKD1VwZGF0ZU5hbWVzcGFjZRIiLmdhbmd3YXkudjEuVXBkYXRlTmFtZXNwYWNlUmVxdWVzdBojLmdhbmd3YXkudjEuVXBkYXRlTmFtZXNwYWNlUmVzcG9uc2USWgoPRGVsZXRlTmFtZXNwYWNlEiIuZ2FuZ3dheS52MS5EZWxldGVOYW1lc3BhY2VSZXF1ZXN0GiMuZ2FuZ3dheS52MS5EZWxldGVOYW1lc3BhY2VSZXNwb25zZWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_timestamp]);
 
 /**
  * A namespace of jobs. Its pods run in the Kubernetes namespace of the same name.
@@ -56,6 +56,21 @@ export type Namespace = Message<"gangway.v1.Namespace"> & {
    * @generated from field: google.protobuf.Timestamp create_time = 5;
    */
   createTime?: Timestamp | undefined;
+
+  /**
+   * What the pods of the namespace may do. Omitted in CreateNamespace: the installation's default. Omitted in
+   * UpdateNamespace: the policy stays as it is; an empty message restores the installation's default.
+   *
+   * @generated from field: gangway.v1.PodPolicy pod_policy = 6;
+   */
+  podPolicy?: PodPolicy | undefined;
+
+  /**
+   * The policy that is in force: `pod_policy` on top of the installation's default. Output only.
+   *
+   * @generated from field: gangway.v1.PodPolicy effective_pod_policy = 7;
+   */
+  effectivePodPolicy?: PodPolicy | undefined;
 };
 
 /**
@@ -64,6 +79,115 @@ export type Namespace = Message<"gangway.v1.Namespace"> & {
  */
 export const NamespaceSchema: GenMessage<Namespace> = /*@__PURE__*/
   messageDesc(file_gangway_v1_namespace_service, 0);
+
+/**
+ * The pod policy of a namespace. It judges every template of a job when the job is created or changed: the templates as
+ * they were sent, and with the parts that a plugin's kind adds. A value that a level requires may also come from the
+ * platform's own settings (GANGWAY_POD_CONFIG). Values that only the platform sets are the admin's, and are not judged.
+ *
+ * @generated from message gangway.v1.PodPolicy
+ */
+export type PodPolicy = Message<"gangway.v1.PodPolicy"> & {
+  /**
+   * Omitted: the installation's level and its allowances. `gangway serve`: baseline, or GANGWAY_POD_SECURITY.
+   * `gangway up`: baseline, and host paths with a warning.
+   *
+   * @generated from field: gangway.v1.PodSecurityLevel level = 1;
+   */
+  level: PodSecurityLevel;
+
+  /**
+   * What pods may do although the level forbids it. Each is KIND or KIND=VALUE:
+   *
+   * - `host-network`, `host-pid`, `host-ipc`: the namespaces of the node.
+   * - `host-path=/dev/shm`: files of the node at this path and below it. `host-path=/data:ro`: only in read-only
+   *   mounts. A symbolic link of the node may lead elsewhere.
+   * - `host-port=8080`, `host-port=30000-32000`, `host-port=*`: ports of the node.
+   * - `privileged`, `host-process`: privileged containers, and HostProcess containers of Windows.
+   * - `capability=IPC_LOCK`, `capability=ALL`: capabilities that containers add.
+   * - `sysctl=net.core.somaxconn`, `sysctl=net.core.*`: kernel parameters.
+   * - `volume=nfs`, `volume=csi`, …: volumes of a type whose source the template itself names.
+   * - `proc-mount`, `unconfined-seccomp`, `unconfined-apparmor`, `selinux-options`, `probe-host`: other controls of
+   *   level baseline.
+   * - `run-as-root`, `privilege-escalation`, `default-capabilities`, `default-seccomp`: controls of level restricted.
+   * - `toleration=*`, `toleration=node-role.kubernetes.io/control-plane`: tolerations of every taint, or of the control
+   *   plane's.
+   * - `priority-class=system-node-critical`: a priority class of the system.
+   * - `other-namespaces`: pod affinity that selects pods of other namespaces.
+   * - `resource-claims`: devices of resource claims, which no quota counts.
+   *
+   * An allowance never makes the policy refuse more. At most 200.
+   *
+   * @generated from field: repeated string allow = 2;
+   */
+  allow: string[];
+
+  /**
+   * The only images of containers and image volumes. `*` stands for any characters, in the registry for any but a
+   * slash. A pattern without a tag takes any tag and digest; `busybox` means `docker.io/library/busybox`. An image with
+   * a digest needs a pattern without a tag, or with the digest. Omitted: any image.
+   *
+   * @generated from field: gangway.v1.PodLimit images = 3;
+   */
+  images?: PodLimit | undefined;
+
+  /**
+   * The only service accounts. A pod that names none uses `default`. Omitted: any account of the namespace.
+   *
+   * @generated from field: gangway.v1.PodLimit service_accounts = 4;
+   */
+  serviceAccounts?: PodLimit | undefined;
+
+  /**
+   * The only tolerations: `KEY`, `KEY=VALUE`, `KEY:EFFECT` or `KEY=VALUE:EFFECT`, as `kubectl taint` writes taints.
+   * Without a value or an effect, any is meant. Omitted: any.
+   *
+   * @generated from field: gangway.v1.PodLimit tolerations = 5;
+   */
+  tolerations?: PodLimit | undefined;
+
+  /**
+   * The only priority classes of Kubernetes. A pod may have none. Omitted: any class of users.
+   *
+   * @generated from field: gangway.v1.PodLimit priority_classes = 6;
+   */
+  priorityClasses?: PodLimit | undefined;
+
+  /**
+   * The only labels of nodes that node selectors and node affinity may use: `KEY`, or `KEY=VALUE`. Omitted: any.
+   *
+   * @generated from field: gangway.v1.PodLimit node_selectors = 7;
+   */
+  nodeSelectors?: PodLimit | undefined;
+};
+
+/**
+ * Describes the message gangway.v1.PodPolicy.
+ * Use `create(PodPolicySchema)` to create a new message.
+ */
+export const PodPolicySchema: GenMessage<PodPolicy> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_namespace_service, 1);
+
+/**
+ * The values that pods may use. Each may have `*` for any characters. Empty: none.
+ *
+ * @generated from message gangway.v1.PodLimit
+ */
+export type PodLimit = Message<"gangway.v1.PodLimit"> & {
+  /**
+   * At most 200.
+   *
+   * @generated from field: repeated string values = 1;
+   */
+  values: string[];
+};
+
+/**
+ * Describes the message gangway.v1.PodLimit.
+ * Use `create(PodLimitSchema)` to create a new message.
+ */
+export const PodLimitSchema: GenMessage<PodLimit> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_namespace_service, 2);
 
 /**
  * @generated from message gangway.v1.CreateNamespaceRequest
@@ -82,7 +206,7 @@ export type CreateNamespaceRequest = Message<"gangway.v1.CreateNamespaceRequest"
  * Use `create(CreateNamespaceRequestSchema)` to create a new message.
  */
 export const CreateNamespaceRequestSchema: GenMessage<CreateNamespaceRequest> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_namespace_service, 1);
+  messageDesc(file_gangway_v1_namespace_service, 3);
 
 /**
  * @generated from message gangway.v1.CreateNamespaceResponse
@@ -99,7 +223,7 @@ export type CreateNamespaceResponse = Message<"gangway.v1.CreateNamespaceRespons
  * Use `create(CreateNamespaceResponseSchema)` to create a new message.
  */
 export const CreateNamespaceResponseSchema: GenMessage<CreateNamespaceResponse> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_namespace_service, 2);
+  messageDesc(file_gangway_v1_namespace_service, 4);
 
 /**
  * @generated from message gangway.v1.GetNamespaceRequest
@@ -118,7 +242,7 @@ export type GetNamespaceRequest = Message<"gangway.v1.GetNamespaceRequest"> & {
  * Use `create(GetNamespaceRequestSchema)` to create a new message.
  */
 export const GetNamespaceRequestSchema: GenMessage<GetNamespaceRequest> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_namespace_service, 3);
+  messageDesc(file_gangway_v1_namespace_service, 5);
 
 /**
  * @generated from message gangway.v1.GetNamespaceResponse
@@ -135,7 +259,7 @@ export type GetNamespaceResponse = Message<"gangway.v1.GetNamespaceResponse"> & 
  * Use `create(GetNamespaceResponseSchema)` to create a new message.
  */
 export const GetNamespaceResponseSchema: GenMessage<GetNamespaceResponse> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_namespace_service, 4);
+  messageDesc(file_gangway_v1_namespace_service, 6);
 
 /**
  * @generated from message gangway.v1.ListNamespacesRequest
@@ -148,7 +272,7 @@ export type ListNamespacesRequest = Message<"gangway.v1.ListNamespacesRequest"> 
  * Use `create(ListNamespacesRequestSchema)` to create a new message.
  */
 export const ListNamespacesRequestSchema: GenMessage<ListNamespacesRequest> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_namespace_service, 5);
+  messageDesc(file_gangway_v1_namespace_service, 7);
 
 /**
  * @generated from message gangway.v1.ListNamespacesResponse
@@ -165,14 +289,14 @@ export type ListNamespacesResponse = Message<"gangway.v1.ListNamespacesResponse"
  * Use `create(ListNamespacesResponseSchema)` to create a new message.
  */
 export const ListNamespacesResponseSchema: GenMessage<ListNamespacesResponse> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_namespace_service, 6);
+  messageDesc(file_gangway_v1_namespace_service, 8);
 
 /**
  * @generated from message gangway.v1.UpdateNamespaceRequest
  */
 export type UpdateNamespaceRequest = Message<"gangway.v1.UpdateNamespaceRequest"> & {
   /**
-   * Required. All of project and default_queue is replaced.
+   * Required. All of project and default_queue is replaced; pod_policy too, if it is given.
    *
    * @generated from field: gangway.v1.Namespace namespace = 1;
    */
@@ -184,7 +308,7 @@ export type UpdateNamespaceRequest = Message<"gangway.v1.UpdateNamespaceRequest"
  * Use `create(UpdateNamespaceRequestSchema)` to create a new message.
  */
 export const UpdateNamespaceRequestSchema: GenMessage<UpdateNamespaceRequest> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_namespace_service, 7);
+  messageDesc(file_gangway_v1_namespace_service, 9);
 
 /**
  * @generated from message gangway.v1.UpdateNamespaceResponse
@@ -201,7 +325,7 @@ export type UpdateNamespaceResponse = Message<"gangway.v1.UpdateNamespaceRespons
  * Use `create(UpdateNamespaceResponseSchema)` to create a new message.
  */
 export const UpdateNamespaceResponseSchema: GenMessage<UpdateNamespaceResponse> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_namespace_service, 8);
+  messageDesc(file_gangway_v1_namespace_service, 10);
 
 /**
  * @generated from message gangway.v1.DeleteNamespaceRequest
@@ -220,7 +344,7 @@ export type DeleteNamespaceRequest = Message<"gangway.v1.DeleteNamespaceRequest"
  * Use `create(DeleteNamespaceRequestSchema)` to create a new message.
  */
 export const DeleteNamespaceRequestSchema: GenMessage<DeleteNamespaceRequest> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_namespace_service, 9);
+  messageDesc(file_gangway_v1_namespace_service, 11);
 
 /**
  * @generated from message gangway.v1.DeleteNamespaceResponse
@@ -233,7 +357,57 @@ export type DeleteNamespaceResponse = Message<"gangway.v1.DeleteNamespaceRespons
  * Use `create(DeleteNamespaceResponseSchema)` to create a new message.
  */
 export const DeleteNamespaceResponseSchema: GenMessage<DeleteNamespaceResponse> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_namespace_service, 10);
+  messageDesc(file_gangway_v1_namespace_service, 12);
+
+/**
+ * A level of Kubernetes' Pod Security Standards (of Kubernetes 1.36). Each level forbids what the level before it
+ * forbids, and more. Limits hold at every level.
+ *
+ * @generated from enum gangway.v1.PodSecurityLevel
+ */
+export const PodSecurityLevel = {
+  /**
+   * The installation's default.
+   *
+   * @generated from enum value: POD_SECURITY_LEVEL_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * Nothing is forbidden but what would take a pod out of Gangway's hands.
+   *
+   * @generated from enum value: POD_SECURITY_LEVEL_PRIVILEGED = 1;
+   */
+  PRIVILEGED: 1,
+
+  /**
+   * Known ways to gain the rights of the node are forbidden.
+   *
+   * @generated from enum value: POD_SECURITY_LEVEL_BASELINE = 2;
+   */
+  BASELINE: 2,
+
+  /**
+   * Containers must also run as users without rights, and must say so.
+   *
+   * @generated from enum value: POD_SECURITY_LEVEL_RESTRICTED = 3;
+   */
+  RESTRICTED: 3,
+} as const;
+
+/**
+ * A level of Kubernetes' Pod Security Standards (of Kubernetes 1.36). Each level forbids what the level before it
+ * forbids, and more. Limits hold at every level.
+ *
+ * @generated from enum gangway.v1.PodSecurityLevel
+ */
+export type PodSecurityLevel = (typeof PodSecurityLevel)[keyof typeof PodSecurityLevel] | UnknownEnum;
+
+/**
+ * Describes the enum gangway.v1.PodSecurityLevel.
+ */
+export const PodSecurityLevelSchema: GenEnum<PodSecurityLevel> = /*@__PURE__*/
+  enumDesc(file_gangway_v1_namespace_service, 0);
 
 /**
  * Administers the namespaces that jobs are created in. If the server allows it, the first job that names a namespace
@@ -248,8 +422,9 @@ export const NamespaceService: GenService<{
   /**
    * Creates a namespace.
    *
-   * ALREADY_EXISTS (NAMESPACE_EXISTS): a namespace has the name. INVALID_ARGUMENT: fields are wrong, or the default
-   * queue does not exist.
+   * ALREADY_EXISTS (NAMESPACE_EXISTS): a namespace has the name. INVALID_ARGUMENT: fields are wrong, the default queue
+   * does not exist, or the namespace is reserved: no job may run in namespaces of Kubernetes (`kube-…`) or of Gangway
+   * itself (GANGWAY_RESERVED_NAMESPACES).
    *
    * @generated from rpc gangway.v1.NamespaceService.CreateNamespace
    */
@@ -281,7 +456,10 @@ export const NamespaceService: GenService<{
     output: typeof ListNamespacesResponseSchema;
   },
   /**
-   * Replaces project and default queue. Jobs that exist keep the project and the queue that they were created with.
+   * Replaces project, default queue and, if it is given, the pod policy. Jobs that exist keep the project and the queue
+   * that they were created with. A new pod policy judges jobs that are created from then on, and jobs that UpdateJob
+   * makes larger, resumes, or gives a higher priority. Jobs that were accepted before keep running, and are admitted as
+   * they are.
    *
    * NOT_FOUND (NAMESPACE_NOT_FOUND): the namespace does not exist. ABORTED (STALE_RESOURCE_VERSION): it has another
    * version than resource_version. INVALID_ARGUMENT: fields are wrong, or the default queue does not exist.
