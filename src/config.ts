@@ -9,7 +9,7 @@ import { POD_SECURITY_LEVELS, type PodSecurityLevel } from "./core/pods/policy/c
 import type { PendingLimits } from "./core/pods/read-pending.ts";
 import { readPodConfig } from "./core/pods/read-pod-config.ts";
 import type { Json } from "./runtime/json.ts";
-import { yaml } from "./runtime/lazy-yaml.ts";
+import { readYaml } from "./runtime/yaml.ts";
 import { VARIABLES, type Variable, type VariableName } from "./variables.ts";
 
 /** A PostgreSQL server that replaces the database in the data directory. */
@@ -222,7 +222,7 @@ function readPodSettings(env: Environment): Pick<Config, "podConfig" | "podConfi
   };
   const parsed = (text: string): PodConfig => {
     const outcome = readPodConfig(
-      readable(() => (yaml().parse(text) ?? {}) as Json),
+      readable(() => parsedYaml(text)),
       (name) => env[name],
     );
     if (outcome.kind === "refused") throw refuse(`where ${outcome.errors.join("; ")}`);
@@ -230,6 +230,18 @@ function readPodSettings(env: Environment): Pick<Config, "podConfig" | "podConfi
   };
   const text = readable(() => readFileSync(path, "utf8"));
   return { podConfig: parsed(text), podConfigFile: { path, text, parse: parsed } };
+}
+
+/** More than the settings of any platform. */
+const POD_CONFIG_LIMITS = { bytesMax: 1024 * 1024, depthMax: 64, tokensMax: 300_000, referencesMax: 1_000 };
+
+function parsedYaml(text: string): Json {
+  const document = readYaml(text, POD_CONFIG_LIMITS);
+  if (document.kind === "value") return document.value ?? {};
+  const texts = document.problems.map(
+    ({ line, message, detail }) => detail || `${line ? `line ${line}` : "it"} ${message}`,
+  );
+  throw new Error(texts.join("; "));
 }
 
 const OTEL_ENDPOINTS = [

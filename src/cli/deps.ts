@@ -52,12 +52,16 @@ export type TakenSignal = {
   readonly fromTerminal: boolean;
 };
 
+/** How much is read of a file or of stdin, and until when. */
+export type ReadLimit = { readonly bytesMax: number; readonly signal?: AbortSignal | undefined };
+
 /** The streams and files that the command line reads and writes. */
 export type CliIo = {
   readonly stdout: (text: string) => void;
   readonly stderr: (text: string) => void;
-  readonly readStdin: () => Promise<string>;
-  readonly readFile: (path: string) => Promise<string>;
+  /** Both reject for text that is longer than `bytesMax`, and as soon as `signal` is aborted. */
+  readonly readStdin: (limit?: ReadLimit) => Promise<string>;
+  readonly readFile: (path: string, limit?: ReadLimit) => Promise<string>;
   /** Null: the path does not exist. */
   readonly lookUp: (path: string) => Promise<PathEntry | null>;
   /** Whether stdout is a terminal, its width, and whether it shows colours. */

@@ -1,7 +1,10 @@
 import { isUtf8 } from "node:buffer";
-import { readdir, readFile, stat } from "node:fs/promises";
-import { buffer } from "node:stream/consumers";
-import type { CliIo, PathEntry } from "./deps.ts";
+import { constants, createReadStream, fstatSync, openSync } from "node:fs";
+import { readdir, stat } from "node:fs/promises";
+import { Socket } from "node:net";
+import { addAbortSignal, type Readable } from "node:stream";
+import { isatty, ReadStream } from "node:tty";
+import type { CliIo, PathEntry, ReadLimit } from "./deps.ts";
 
 /** The part of a process that the command line reads and writes. */
 export type ProcessStreams = Pick<NodeJS.Process, "stdin" | "stdout" | "stderr">;
@@ -16,13 +19,36 @@ export function processIo(streams: ProcessStreams): CliIo {
   return {
     stdout: (chunk) => void stdout.write(chunk),
     stderr: (chunk) => void stderr.write(chunk),
-    readStdin: async () => decode(await buffer(stdin)),
-    readFile: async (path) => decode(await readFile(path)),
+    readStdin: async (limit) => decode(await read(stdin, limit)),
+    readFile: async (path, limit) => decode(await read(openFile(path), limit)),
     lookUp,
     isTty: stdout.isTTY === true,
     columns: stdout.columns || COLUMNS,
     color: stdout.isTTY === true && stdout.hasColors(),
   };
+}
+
+/**
+ * Opens a file, also a pipe of the shell such as `<(helm template .)`. A thread that waited for a pipe would keep this
+ * process from ending, so pipes are opened without waiting, and the event loop waits for them.
+ */
+function openFile(path: string): Readable {
+  const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  if (isatty(fd)) return new ReadStream(fd);
+  return fstatSync(fd).isFIFO() ? new Socket({ fd, readable: true, writable: false }) : createReadStream("", { fd });
+}
+
+/** Reads to the end. Throws as soon as there is too much: a device or a pipe may never end. */
+async function read(stream: Readable, limit?: ReadLimit): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  if (limit?.signal !== undefined) addAbortSignal(limit.signal, stream);
+  for await (const chunk of stream) {
+    bytes += chunk.length;
+    if (limit !== undefined && bytes > limit.bytesMax) throw new Error(`it has more than ${limit.bytesMax} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks, bytes);
 }
 
 /** Throws if the bytes are not UTF-8: Node would replace them by other characters. */

@@ -2,8 +2,9 @@
  * Parses YAML, and JSON with it, in a time that grows only linearly with the text. The parser's own check for duplicate
  * keys is quadratic, and it recurses as deep as the text nests.
  */
-import { Composer, CST, type Document, isScalar, Lexer, LineCounter, Parser, visit, type YAMLMap } from "yaml";
+import type { CST, Document, Parser, YAMLMap } from "yaml";
 import type { Json } from "./json.ts";
+import { yaml } from "./lazy-yaml.ts";
 
 export type YamlLimits = {
   /** The longest text, in bytes of UTF-8. */
@@ -35,10 +36,10 @@ const NAME_SHOWN_MAX = 63;
 /** The most values of a document after its aliases are expanded. */
 const VALUES_MAX = 1_000_000;
 
-/** The only document of a text. */
+/** The only document of a text. Null: the text has none. */
 export function readYaml(text: string, limits: YamlLimits): YamlDocument {
   const documents = [...readYamlDocuments(text, limits)].flatMap((step) => step ?? []);
-  const [first = invalid(null, "is empty"), second] = documents;
+  const [first = { kind: "value", value: null }, second] = documents;
   return second === undefined || first.kind === "invalid" ? first : invalid(null, "must be a single document");
 }
 
@@ -52,6 +53,7 @@ export function* readYamlDocuments(text: string, limits: YamlLimits): Generator<
     yield invalid(null, `must be at most ${limits.bytesMax} bytes, but has ${bytes}`);
     return;
   }
+  const { Composer, LineCounter, Parser } = yaml();
   const lines = new LineCounter();
   lines.addNewLine(0);
   const place = (offset: number) => lines.linePos(offset);
@@ -73,7 +75,7 @@ function* tokensOf(
 ): Generator<CST.Token | null | { readonly problem: string }, void> {
   const gauge = new Gauge(limits, parser);
   let count = 0;
-  for (const lexeme of new Lexer().lex(text)) {
+  for (const lexeme of new (yaml().Lexer)().lex(text)) {
     const problem = gauge.add(lexeme);
     if (problem !== null) return yield { problem };
     for (const token of parser.next(lexeme)) {
@@ -90,6 +92,7 @@ function* tokensOf(
 class Gauge {
   readonly #limits: YamlLimits;
   readonly #parser: Parser;
+  readonly #cst = yaml().CST;
   #tokens = 0;
   #references = 0;
   #isScalarNext = false;
@@ -107,8 +110,8 @@ class Gauge {
   /** Returns what is wrong with a document that has this lexeme too; null if it is within the limits. */
   add(lexeme: string): string | null {
     const { depthMax, tokensMax, referencesMax } = this.#limits;
-    const type = this.#isScalarNext ? "scalar" : CST.tokenType(lexeme);
-    this.#isScalarNext = !this.#isScalarNext && lexeme === CST.SCALAR;
+    const type = this.#isScalarNext ? "scalar" : this.#cst.tokenType(lexeme);
+    this.#isScalarNext = !this.#isScalarNext && lexeme === this.#cst.SCALAR;
     this.#tokens += 1;
     if (this.#tokens > tokensMax) return `must have at most ${tokensMax} words and marks`;
     // The document itself and the value that is being read are on the stack too.
@@ -149,6 +152,7 @@ function parserProblem({ code, message, pos }: Document.Parsed["errors"][number]
 /** Returns the duplicate keys, and keys that would change an object's prototype in careless code. */
 function keyProblems(document: Document.Parsed, place: Place): readonly YamlProblem[] {
   const problems: YamlProblem[] = [];
+  const { visit } = yaml();
   visit(document, {
     Map(_key, map) {
       problems.push(...wrongKeys(map, place));
@@ -159,6 +163,7 @@ function keyProblems(document: Document.Parsed, place: Place): readonly YamlProb
 }
 
 function wrongKeys(map: YAMLMap, place: Place): readonly YamlProblem[] {
+  const { isScalar } = yaml();
   const seen = new Set<unknown>();
   const problems: YamlProblem[] = [];
   for (const { key } of map.items) {

@@ -6,7 +6,8 @@ import { join } from "node:path";
 import { test } from "node:test";
 import fc from "fast-check";
 import { openCredentials, sealKubeconfig } from "../../src/adapters/cluster/credentials.ts";
-import { KUBECONFIG_BYTES_MAX, pickContext } from "../../src/adapters/cluster/kubeconfig.ts";
+import { pickContext } from "../../src/adapters/cluster/kubeconfig.ts";
+import { KUBECONFIG_BYTES_MAX } from "../../src/core/admin/cluster.ts";
 import type { JsonObject } from "../../src/runtime/json.ts";
 
 const SECRET = "secret-token-of-one";

@@ -1,8 +1,9 @@
 /** Files of this machine that a kubeconfig names. Only a server that trusts its callers reads them. */
 import { constants } from "node:fs";
 import { open } from "node:fs/promises";
+import { KUBECONFIG_BYTES_MAX } from "../../core/admin/cluster.ts";
 import { arrayAt, type JsonObject, objectAt, stringAt } from "../../runtime/json.ts";
-import { KUBECONFIG_BYTES_MAX, pickContext } from "./kubeconfig.ts";
+import { pickContext } from "./kubeconfig.ts";
 
 /** A member that names a file, and the member that holds its content. */
 const CLUSTER_FILES = { "certificate-authority": "certificate-authority-data" };

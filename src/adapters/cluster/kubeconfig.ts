@@ -1,3 +1,4 @@
+import { KUBECONFIG_BYTES_MAX } from "../../core/admin/cluster.ts";
 import { arrayAt, isJsonObject, type Json, type JsonObject, stringAt } from "../../runtime/json.ts";
 import { readYaml, type YamlDocument, type YamlLimits } from "../../runtime/yaml.ts";
 import {
@@ -25,8 +26,6 @@ type Chosen = {
   readonly user: JsonObject;
 };
 
-/** Room for a few certificates and tokens, and small enough to parse in some hundredths of a second. */
-export const KUBECONFIG_BYTES_MAX = 64 * 1024;
 const LIMITS: YamlLimits = {
   bytesMax: KUBECONFIG_BYTES_MAX,
   // An argument of a program is the deepest value, at 7 levels.

@@ -1,51 +1,57 @@
-import { parseAllDocuments, type YAMLError } from "yaml";
 import type { Json } from "../../runtime/json.ts";
-import type { ManifestSource } from "./sources.ts";
+import { readYamlDocuments, type YamlLimits, type YamlProblem } from "../../runtime/yaml.ts";
+import { type ManifestSource, SOURCE_BYTES_MAX } from "./sources.ts";
 
 /** One YAML document. `where` names its file and its number in the file. */
 export type ManifestDocument = { readonly where: string; readonly value: Json };
+
+const LIMITS: YamlLimits = {
+  bytesMax: SOURCE_BYTES_MAX,
+  // The service's messages nest less deep.
+  depthMax: 64,
+  // Templates have at most 1 MiB. Some seconds of work.
+  tokensMax: 500_000,
+  referencesMax: 1_000,
+};
 
 /** Parses a source as YAML (JSON is YAML too). Skips empty documents, and returns the errors of invalid ones. */
 export function parseDocuments(source: ManifestSource): {
   readonly documents: readonly ManifestDocument[];
   readonly errors: readonly string[];
 } {
-  const documents: ManifestDocument[] = [];
-  const errors: string[] = [];
-  const parsed = parseAllDocuments(source.text, { merge: true, prettyErrors: true, stringKeys: true });
-  if (!Array.isArray(parsed)) return { documents, errors };
-  parsed.forEach((document, at) => {
-    const where = `${source.name}, document ${at + 1}`;
-    if (document.errors.length > 0) {
-      errors.push(...document.errors.map((error) => `${where}: ${errorText(error)}`));
-      return;
-    }
-    const value = toJson(() => document.toJS() as Json);
-    if ("error" in value) {
-      errors.push(`${where}: ${value.error}`);
-      return;
-    }
-    const notFinite = findNotFinite(value.json, "");
-    if (notFinite !== null) errors.push(`${where}: ${notFinite}: must be a finite number`);
-    else if (value.json !== null && value.json !== undefined) documents.push({ where, value: value.json });
-  });
-  return { documents, errors };
+  const steps = [...readDocuments(source)].flatMap((step) => step ?? []);
+  return {
+    documents: steps.flatMap((step) => ("error" in step ? [] : step)),
+    errors: steps.flatMap((step) => ("error" in step ? step.error : [])),
+  };
+}
+
+export type DocumentStep = ManifestDocument | { readonly error: string };
+
+/** Yields each document or error of a source as `parseDocuments` returns them, and null where the caller may pause. */
+export function* readDocuments(source: ManifestSource): Generator<DocumentStep | null> {
+  let number = 0;
+  for (const document of readYamlDocuments(source.text, LIMITS)) {
+    yield null;
+    if (document === null) continue;
+    number += 1;
+    const where = `${source.name}, document ${number}`;
+    if (document.kind === "value") yield* checked({ where, value: document.value });
+    else for (const problem of document.problems) yield { error: `${where}: ${problemText(problem)}` };
+  }
+}
+
+function checked(document: ManifestDocument): readonly DocumentStep[] {
+  const notFinite = findNotFinite(document.value, "");
+  if (notFinite !== null) return [{ error: `${document.where}: ${notFinite}: must be a finite number` }];
+  return document.value === null ? [] : [document];
 }
 
 /** Explains a Helm template, `{{ .Values.image }}`: to YAML this is a mapping whose key is a mapping. */
-function errorText({ code, message }: YAMLError): string {
-  const text = firstLine(message);
-  if (code !== "NON_STRING_KEY") return text;
-  return `${text.replace(/^With stringKeys, all keys/, "keys")}; templates with {{ }} must be rendered first`;
-}
-
-/** Converts a document to JSON. Fails for unknown aliases, and for aliases that expand too far. */
-function toJson(convert: () => Json): { readonly json: Json } | { readonly error: string } {
-  try {
-    return { json: convert() };
-  } catch (error) {
-    return { error: firstLine(error instanceof Error ? error.message : String(error)) };
-  }
+function problemText({ line, message, detail }: YamlProblem): string {
+  if (detail === "") return line === null ? message : `line ${line} ${message}`;
+  if (!detail.startsWith("With stringKeys, all keys")) return detail;
+  return `${detail.replace(/^With stringKeys, all keys/, "keys")}; templates with {{ }} must be rendered first`;
 }
 
 /** Returns the path of a number that JSON cannot express (.nan, .inf); null if there is none. */
@@ -57,8 +63,4 @@ function findNotFinite(value: Json | undefined, path: string): string | null {
     if (found !== null) return found;
   }
   return null;
-}
-
-function firstLine(message: string): string {
-  return message.split("\n", 1)[0]?.replace(/:$/, "") ?? message;
 }

@@ -1,10 +1,10 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Registry } from "../../core/kinds/registry.ts";
 import type { Job } from "../../gen/gangway/v1/job_pb.ts";
 import { arrayAt, isJsonObject } from "../../runtime/json.ts";
-import type { CliIo } from "../deps.ts";
-import { type ManifestDocument, parseDocuments } from "./documents.ts";
+import { type DocumentStep, type ManifestDocument, readDocuments } from "./documents.ts";
 import { type DefaultNamespace, readManifest } from "./manifest.ts";
-import { readSources } from "./sources.ts";
+import { type ManifestSource, readSources, type SourceIo } from "./sources.ts";
 
 /** A manifest that is ready to send. `where` names its file and document. */
 export type ReadyManifest = { readonly where: string; readonly job: Job };
@@ -19,24 +19,34 @@ type ManifestsRead = {
 /** Reads the manifests that the paths name. */
 export async function readManifests(
   paths: readonly string[],
-  options: { readonly io: CliIo; readonly kinds: Registry; readonly namespace: DefaultNamespace },
+  options: { readonly io: SourceIo; readonly kinds: Registry; readonly namespace: DefaultNamespace },
 ): Promise<ManifestsRead> {
   const ready: ReadyManifest[] = [];
   const errors: string[] = [];
   const warnings: string[] = [];
-  for (const source of await readSources(paths, options.io)) {
-    const parsed = parseDocuments(source);
-    errors.push(...parsed.errors);
-    for (const { where, value } of parsed.documents.flatMap(itemsOfList)) {
-      const manifest = readManifest(value, options);
-      if (manifest.kind === "invalid") errors.push(...manifest.errors.map((note) => noteLine(where, note)));
-      else {
-        ready.push({ where, job: manifest.job });
-        warnings.push(...manifest.warnings.map((note) => noteLine(where, note)));
-      }
+  const take = ({ where, value }: ManifestDocument) => {
+    const manifest = readManifest(value, options);
+    if (manifest.kind === "invalid") errors.push(...manifest.errors.map((note) => noteLine(where, note)));
+    else {
+      ready.push({ where, job: manifest.job });
+      warnings.push(...manifest.warnings.map((note) => noteLine(where, note)));
     }
+  };
+  for await (const step of readSteps(await readSources(paths, options.io), options.io)) {
+    if ("error" in step) errors.push(step.error);
+    else for (const document of itemsOfList(step)) take(document);
   }
   return { ready, errors: [...errors, ...duplicates(ready)], warnings };
+}
+
+/** Yields the documents of all sources. Gives the event loop a turn now and then, in which an interruption is heard. */
+async function* readSteps(sources: readonly ManifestSource[], { signal }: SourceIo): AsyncGenerator<DocumentStep> {
+  for (const source of sources) {
+    for (const step of readDocuments(source)) {
+      if (step === null) await nextTurn(undefined, signal === undefined ? {} : { signal });
+      else yield step;
+    }
+  }
 }
 
 /** The objects of a `List`, as `kubectl get -o yaml` prints several objects; else the document itself. */

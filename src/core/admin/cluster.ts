@@ -24,6 +24,9 @@ export type SentCluster = Pick<ClusterRecord, "name" | "labels" | "flavors"> & {
   readonly gangScheduler?: GangSchedulerName;
 };
 
+/** The longest kubeconfig, in bytes: room for a few certificates and tokens. */
+export const KUBECONFIG_BYTES_MAX = 64 * 1024;
+
 /** How to reach a cluster, as a client sends it: the text of a kubeconfig, or a file on the server. */
 export type SentCredentials = {
   readonly kubeconfig:

@@ -1,7 +1,7 @@
+import { KUBECONFIG_BYTES_MAX } from "../../../core/admin/cluster.ts";
 import { ClusterService } from "../../../gen/gangway/v1/cluster_service_pb.ts";
-import type { CliIo } from "../../deps.ts";
 import { EXIT, usageFailure } from "../../exit.ts";
-import { readSources } from "../../manifest/sources.ts";
+import { readSources, type SourceIo } from "../../manifest/sources.ts";
 import { repeated } from "../../options.ts";
 import { printLines } from "../../output/print.ts";
 import { examples, onRun, type Registrar } from "../../run-command.ts";
@@ -66,12 +66,12 @@ export function registerAddCluster(registrar: Registrar): void {
   });
 }
 
-async function kubeconfigOf(io: CliIo, { kubeconfig, serverFile }: AddClusterOptions) {
+async function kubeconfigOf(io: SourceIo, { kubeconfig, serverFile }: AddClusterOptions) {
   if ((kubeconfig === undefined) === (serverFile === undefined)) {
     throw usageFailure("give either --kubeconfig or --server-file");
   }
   if (serverFile !== undefined) return { case: "path", value: serverFile } as const;
-  const [file, ...more] = await readSources([kubeconfig ?? ""], io);
+  const [file, ...more] = await readSources([kubeconfig ?? ""], io, KUBECONFIG_BYTES_MAX);
   if (file === undefined || more.length > 0) throw usageFailure(`--kubeconfig must name one file, not ${kubeconfig}`);
   return { case: "text", value: file.text } as const;
 }
