@@ -189,6 +189,35 @@ const lives: Record<string, () => Told> = {
       })
       .when("the start timeout is over again", pass(60))
       .settles(2),
+  "a gang of which no pod was ever seen is undone": () =>
+    new Told(pytorch({ schedulingPolicy: { scheduleTimeoutSeconds: 60 } }))
+      .when("its worker looks at it for the first time after the start timeout", pass(60))
+      .settles(2),
+  "members of a dynamic TFJob fail for good one after the other": () =>
+    new Told(
+      {
+        ...dynamic,
+        replicaSpecs: {
+          PS: { template: template("tensorflow"), restartPolicy: "Never" },
+          Worker: { replicas: 3, restartPolicy: "Never", template: template("tensorflow") },
+        },
+      },
+      "tensorflow",
+    )
+      .starts()
+      .when("one worker fails", (scene) => scene.set("j-worker-0", "Failed", { exitCode: 3 }))
+      .when("nothing happens")
+      .when("another one fails, and its exit code is not known", (scene) => scene.set("j-worker-1", "Failed"))
+      .when("the last one fails", (scene) => scene.set("j-worker-2", "Failed", { exitCode: 5 })),
+  "others delete the anchor of a gang": () =>
+    new Told(pytorch({ restartScope: "GANG" }))
+      .starts()
+      .when("the anchor and a worker's pod are being deleted", (scene) => {
+        const anchor = scene.cluster.things.find(({ kind }) => kind === "anchor");
+        if (anchor !== undefined) scene.cluster.change(anchor, { deleting: true });
+        scene.cluster.change(pod(scene, "j-worker-0"), { deleting: true, deletedMs: scene.nowMs });
+      })
+      .settles(3),
   "a foreign pod has the name of a member": () =>
     new Told(pytorch())
       .when("a pod of others exists", (scene) => {
@@ -221,10 +250,16 @@ const lives: Record<string, () => Told> = {
     new Told(dynamic, "tensorflow")
       .starts()
       .when("it is scaled to one worker", (scene) => scene.change({ replicas: { Worker: 1 } }))
-      .when("one pod has gone, the other still stops", (scene) => {
-        scene.cluster.things = scene.cluster.things.filter(({ name }) => name !== "j-worker-2");
+      .when("one pod has failed, the other still stops", (scene) => {
+        scene.nowMs += 1_000;
+        scene.set("j-worker-2", "Failed", { exitCode: 1 });
       })
-      .settles(3)
+      .when("it still stops", pass(5))
+      .when("it has succeeded meanwhile", (scene) => {
+        scene.nowMs += 1_000;
+        scene.set("j-worker-1", "Succeeded", { exitCode: 0 });
+      })
+      .settles(2)
       .when("the last worker succeeds", (scene) => scene.set("j-worker-0", "Succeeded", { exitCode: 0 }))
       .settles(2),
   "an MPIJob runs and its objects are deleted": () =>
@@ -262,7 +297,12 @@ const lives: Record<string, () => Told> = {
     };
     return told
       .when("the gang is admitted")
-      .when("the group is accepted", accept)
+      .when("others delete the group", (scene) => {
+        const group = scene.cluster.things.find(({ kind }) => kind === "podGroup");
+        if (group !== undefined) scene.cluster.change(group, { deleting: true });
+      })
+      .when("the group is gone", (scene) => scene.cluster.collect())
+      .when("the new group is accepted", accept)
       .when("all pods run", runAll)
       .when("the deadline is over", pass(60))
       .when("its group is being deleted")
@@ -314,7 +354,7 @@ const lives: Record<string, () => Told> = {
     }),
   "a suspended job is deleted": () =>
     new Told(pytorch({ suspend: true }))
-      .when("it is suspended before it starts")
+      .when("it is suspended, and none of its objects was seen for 20 s", pass(20))
       .settles(1)
       .when("it is deleted", (scene) => {
         scene.job = { ...scene.job, deleteTimeMs: scene.nowMs };

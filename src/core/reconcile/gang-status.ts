@@ -75,13 +75,14 @@ function replicaStatuses({ slots, strays }: Arrangement): Record<string, Replica
 
 /**
  * Events with the exit codes of pods that have just failed. A failure that restarts its pod is seen as new only once.
- * For other failures the recorded counts show whether they are new.
+ * For other failures the recorded phases and counts show whether they are new.
  */
 export function exitEvents(failures: readonly SlotFailure[], inputs: Inputs): readonly JobEvent[] {
   const { job } = inputs;
   const staying = (role: string) => failures.filter(({ slot, retried }) => slot.role === role && !retried).length;
+  const isRecorded = ({ key }: Slot) => job.status.pods?.phases[key] === "PERMANENT_FAILURE";
   const isNew = ({ slot, retried }: SlotFailure) =>
-    retried || staying(slot.role) > (job.status.replicaStatuses[slot.role]?.failed ?? 0);
+    retried || (!isRecorded(slot) && staying(slot.role) > (job.status.replicaStatuses[slot.role]?.failed ?? 0));
   return failures.filter(isNew).flatMap(({ slot, pod }) => {
     const exitCode = exitCodeIn(slot, inputs);
     const message = `Pod: ${job.namespace}.${pod.name} exited with code ${exitCode}`;
