@@ -72,6 +72,26 @@ const cases: Record<string, Case> = {
     errors: ["spec.replicaSpecs.Worker is not allowed: a EtlJob has no replicas"],
   },
   "no replica type of a job without pods": { kind: "EtlJob", sent: { replicaSpecs: {} }, errors: [] },
+  "as many workers as both bounds of an elastic policy": {
+    sent: { kindSpec: { elasticPolicy: { minReplicas: 2, maxReplicas: 2 } } },
+    errors: [],
+  },
+  "an elastic policy whose bounds exclude each other": {
+    sent: { kindSpec: { elasticPolicy: { minReplicas: 3, maxReplicas: 2 } } },
+    errors: ["spec.kindSpec.elasticPolicy.maxReplicas must be at least minReplicas, 3"],
+  },
+  "fewer workers than an elastic policy allows": {
+    sent: { kindSpec: { elasticPolicy: { minReplicas: 3 } } },
+    errors: ["spec.replicaSpecs.Worker.replicas must be at least minReplicas, 3"],
+  },
+  "more workers than an elastic policy allows": {
+    sent: { kindSpec: { elasticPolicy: { maxReplicas: 1 } } },
+    errors: ["spec.replicaSpecs.Worker.replicas must be at most maxReplicas, 1"],
+  },
+  "a master beyond the bounds of an elastic policy, which are for workers": {
+    sent: { replicaSpecs: { Master: {}, ...two }, kindSpec: { elasticPolicy: { minReplicas: 2 } } },
+    errors: [],
+  },
   "a container of another name beside the kind's own": {
     sent: { replicaSpecs: { Worker: { template: { spec: { containers: [{ name: "a" }, { name: "pytorch" }] } } } } },
     errors: [],

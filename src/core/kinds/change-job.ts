@@ -119,13 +119,11 @@ function wrongNumbers(job: Job, kind: Kind, spec: JobSpec): readonly FieldError[
  * stricter since the job was created.
  */
 function newErrors(kind: Kind, before: JobSpec, after: JobSpec): readonly FieldError[] {
-  if (resizedRoles(before, after).length === 0) return [];
   const old = new Set(checkSent(kind, sentAgain(before)).map((error) => canonicalJson(error)));
-  const errors = checkSent(kind, sentAgain(after)).filter((error) => !old.has(canonicalJson(error)));
-  // The request does not set the minimum: it follows the numbers.
-  return errors.filter(({ path }) => path !== "spec.runPolicy.schedulingPolicy.minAvailable");
+  return checkSent(kind, sentAgain(after)).filter((error) => !old.has(canonicalJson(error)));
 }
 
+/** The parts of a spec whose checks depend on the numbers of replicas. The minimum follows these numbers. */
 function sentAgain({ kind, replicaSpecs, kindSpec }: JobSpec): SentSpec {
   return { kind, replicaSpecs, kindSpec };
 }

@@ -81,16 +81,16 @@ export function elasticErrors(sent: SentSpec): readonly FieldError[] {
 /** Errors if the bounds of an elastic policy exclude each other, or the number of workers in the spec. */
 export function boundsErrors({ replicaSpecs, kindSpec = {} }: SentSpec): readonly FieldError[] {
   const policy = objectAt(kindSpec, "elasticPolicy");
-  const least = numberAt(policy, "minReplicas");
-  const most = numberAt(policy, "maxReplicas");
-  if (least !== undefined && most !== undefined && most < least) {
+  const least = numberAt(policy, "minReplicas") ?? Number.NEGATIVE_INFINITY;
+  const most = numberAt(policy, "maxReplicas") ?? Number.POSITIVE_INFINITY;
+  if (most < least) {
     return [{ path: "spec.kindSpec.elasticPolicy.maxReplicas", message: `must be at least minReplicas, ${least}` }];
   }
   return Object.entries(replicaSpecs).flatMap(([role, { replicas = 1 }]) => {
     if (role.toLowerCase() !== "worker") return [];
     const path = `spec.replicaSpecs.${role}.replicas`;
-    if (least !== undefined && replicas < least) return [{ path, message: `must be at least minReplicas, ${least}` }];
-    return most !== undefined && replicas > most ? [{ path, message: `must be at most maxReplicas, ${most}` }] : [];
+    if (replicas < least) return [{ path, message: `must be at least minReplicas, ${least}` }];
+    return replicas > most ? [{ path, message: `must be at most maxReplicas, ${most}` }] : [];
   });
 }
 
