@@ -66,6 +66,8 @@ export type ClusterAdmin = {
   ) => Promise<ChangeOutcome<ClusterRecord> | CredentialsRefusal>;
   readonly check: (name: string) => Promise<ClusterCheck | "notFound">;
   readonly remove: (name: string, forget: boolean) => Promise<ChangeOutcome<null>>;
+  /** Why the server cannot connect to a cluster. Null: it can. Omitted: it is not known. */
+  readonly problemOf?: (name: string) => string | null;
 };
 
 export type Admin = {

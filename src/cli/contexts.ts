@@ -1,6 +1,7 @@
 /** The contexts of the configuration file: services that the user calls by a short name, with a default namespace. */
 import { isJsonObject, type Json } from "../runtime/json.ts";
 import { yaml } from "../runtime/lazy-yaml.ts";
+import { readYaml } from "../runtime/yaml.ts";
 import type { CliDeps } from "./deps.ts";
 import { usageFailure } from "./exit.ts";
 import { isAddress } from "./options.ts";
@@ -42,15 +43,18 @@ export async function readContexts(file: ConfigFile): Promise<Contexts> {
   return { current, contexts: new Map(read) };
 }
 
+/** More than the file of all contexts that are allowed. */
+const LIMITS = { bytesMax: 1024 * 1024, depthMax: 16, tokensMax: 100_000, referencesMax: 0 };
+
 type Refuse = (why: string) => Error;
 
 function parsed(text: string, refuse: Refuse): { readonly [member: string]: Json | undefined } {
-  let json: unknown;
-  try {
-    json = yaml().parse(text) ?? {};
-  } catch (error) {
-    throw refuse(`it is not YAML: ${error instanceof Error ? error.message.split("\n")[0] : error}`);
+  const document = readYaml(text, LIMITS);
+  if (document.kind === "invalid") {
+    const [{ line, message, detail } = { line: null, message: "is not YAML", detail: "" }] = document.problems;
+    throw refuse(detail === "" ? `${line === null ? "it" : `line ${line}`} ${message}` : `it is not YAML: ${detail}`);
   }
+  const json = document.value ?? {};
   if (!isJsonObject(json)) throw refuse("it must be an object with the members current and contexts");
   return json;
 }

@@ -8,7 +8,7 @@ import type { Clock } from "../runtime/clock.ts";
 
 export type ClusterAdminParts = {
   readonly store: Pick<ReturnType<typeof createStore>, "admin" | "clusters">;
-  readonly registry: Pick<ClusterRegistry, "refresh">;
+  readonly registry: Pick<ClusterRegistry, "refresh"> & Partial<Pick<ClusterRegistry, "problemOf">>;
   readonly clock: Clock;
   /** Encrypts kubeconfigs. Null: this process cannot store any. */
   readonly key: Buffer | null;
@@ -29,6 +29,7 @@ export function connectClusterAdmin(parts: ClusterAdminParts): ClusterAdmin {
   return createClusterAdmin({
     table: { ...store.clusters, getCluster: store.admin.getCluster },
     refresh: () => registry.refresh(),
+    problemOf: (name) => registry.problemOf?.(name) ?? null,
     allowLocal,
     readFile: async (path) => (await files()).readLocalFile(path).catch(() => null),
     pickContext: async (text, context) => (await acceptance()).acceptKubeconfig(text, { context, allowLocal, hosts }),

@@ -73,6 +73,10 @@ export async function followClusters(base: Base, options: FollowOptions) {
       },
       listens,
       onJobChanged: (uid) => heard.job(uid),
+      // No gang is admitted to a cluster that its workers cannot connect to.
+      onUnusable: async (name) => {
+        if (listens && (await store.clusters.markUnreachable(name))) base.tell.planner();
+      },
       onError: (error, what) => telemetry.clusterFailed({ cluster: null, what, error }),
     },
     given,

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
 import { after, before, test } from "node:test";
 import { checkCluster } from "../../src/adapters/cluster/check-cluster.ts";
 import { connectCluster } from "../../src/adapters/cluster/cluster.ts";
+import { openCredentials, sealKubeconfig } from "../../src/adapters/cluster/credentials.ts";
 import { PERMISSIONS } from "../../src/adapters/cluster/permissions.ts";
 import { ClusterRegistry, type RegisteredCluster } from "../../src/adapters/cluster/registry.ts";
 import type { SimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
@@ -96,6 +98,80 @@ test("clusters are connected while the table names them, and reconnected when th
   const empty = [{ cluster: "one", pods: [], services: [], configMaps: [] }];
   assert.deepEqual(registry.clusters.observe(job), empty, "what is forgotten is empty");
   assert.deepEqual(await registry.clusters.listJob(job, signal), empty);
+});
+
+const access = (cluster: object, user: object = { token: "t" }) =>
+  JSON.stringify({
+    clusters: [{ name: "c", cluster }],
+    users: [{ name: "u", user }],
+    contexts: [{ name: "c", context: { cluster: "c", user: "u" } }],
+    "current-context": "c",
+  });
+const server = "https://127.0.0.1:1";
+const poison: Record<string, { text: string; problem: RegExp }> = {
+  "tls-name": { text: access({ server, "tls-server-name": 5 }), problem: /tls-server-name must be text/ },
+  "token-file": { text: access({ server }, { "token-file": "/dev/zero" }), problem: /token-file is not allowed/ },
+  device: { text: access({ server }, { tokenFile: "/dev/zero" }), problem: /tokenFile names a file/ },
+  "bad-pem": { text: access({ server, "certificate-authority-data": "AAAA" }), problem: /must be a PEM file/ },
+  "bad-url": { text: access({ server: "nowhere" }), problem: /must be an https or http URL/ },
+  proxy: { text: access({ server, "proxy-url": "http://a" }), problem: /leads through a proxy/ },
+  "no-user": { text: access({ server }).replace(',"user":"u"', ""), problem: /context\.user is missing/ },
+  nothing: { text: "", problem: /must be an object/ },
+  brackets: { text: "[".repeat(60_000), problem: /must nest at most/ },
+};
+
+test("clusters whose stored credentials are refused today are left out, each with a reason", async (t) => {
+  const key = randomBytes(32);
+  const good = { name: "good", credentials: sealKubeconfig(key, "good", sim.kubeconfig()) };
+  const bad = Object.entries(poison).map(([name, { text }]) => ({
+    name,
+    credentials: sealKubeconfig(key, name, text),
+  }));
+  const file = { name: "file", credentials: { kind: "file", path: "/dev/zero", context: "" } };
+  const odd = { name: "odd", credentials: { kind: "sealed", nonce: 5, text: [], tag: null } };
+  const table: { registered: RegisteredCluster[]; forgotten: string[] } = {
+    registered: [...bad, file, odd, good],
+    forgotten: [],
+  };
+  const unusable: string[] = [];
+  const told: string[] = [];
+  const registry = new ClusterRegistry({
+    clock,
+    listens: true,
+    list: async () => table,
+    connect: async ({ name, credentials }) =>
+      connectCluster({
+        name,
+        kubeconfig: await openCredentials(credentials, { cluster: name, key, allowLocal: name === "file" }),
+        installation: INSTALLATION,
+        clock,
+        random: seededRandom(5),
+        createNamespaces: false,
+        onJobChanged: () => undefined,
+        onCapacity: () => undefined,
+        onError: () => undefined,
+      }),
+    onJobChanged: () => undefined,
+    onUnusable: async (name) => void unusable.push(name),
+    onError: (_error, what) => told.push(what),
+  });
+  t.after(() => registry.clusters.close());
+  await registry.refresh();
+  await registry.refresh();
+  await until(() => registry.clusters.synced(), "the good one is listed");
+  assert.deepEqual(
+    registry.connected().map(({ name }) => name),
+    ["good"],
+  );
+  for (const [name, { problem }] of Object.entries(poison)) assert.match(registry.problemOf(name) ?? "", problem);
+  assert.match(registry.problemOf("file") ?? "", /\/dev\/zero is not a regular file/);
+  assert.match(registry.problemOf("odd") ?? "", /encrypted with another key/);
+  assert.equal(registry.problemOf("good"), null);
+  assert.equal(told.length, table.registered.length - 1, "each is reported once");
+  assert.equal(unusable.length, 2 * (table.registered.length - 1), "and recorded each time");
+  table.registered = [good];
+  await registry.refresh();
+  assert.equal(registry.problemOf("bad-url"), null, "a cluster that is deleted has no problem");
 });
 
 test("a check of a healthy cluster finds nothing", async () => {

@@ -27,6 +27,8 @@ type RegistryPorts = {
   readonly listens: boolean;
   /** A hint that a cluster with objects of this job is no longer connected. */
   readonly onJobChanged: (jobUid: string) => void;
+  /** Records that a cluster cannot be used. Called each time that it fails to connect. Omitted: nothing is recorded. */
+  readonly onUnusable?: (name: string) => Promise<void>;
   readonly onError: (error: unknown, what: string) => void;
 };
 
@@ -47,7 +49,7 @@ export class ClusterRegistry {
   readonly #given: readonly Cluster[];
   readonly #connections = new Map<string, Connection>();
   /** Credentials that failed to connect, by cluster. Each is reported once and tried again. */
-  readonly #failed = new Map<string, string>();
+  readonly #failed = new Map<string, { readonly fingerprint: string; readonly problem: string }>();
   #forgotten: ReadonlySet<string> = new Set();
   #wake = new AbortController();
   #last: Promise<void> = Promise.resolve();
@@ -64,6 +66,11 @@ export class ClusterRegistry {
 
   connected(): readonly Cluster[] {
     return [...this.#given, ...[...this.#connections.values()].map(({ cluster }) => cluster)];
+  }
+
+  /** Why this process cannot connect to a cluster. Null: it can, or it knows no such cluster. */
+  problemOf(name: string): string | null {
+    return this.#failed.get(name)?.problem ?? null;
   }
 
   /** A hint to read the table soon. */
@@ -97,18 +104,21 @@ export class ClusterRegistry {
     for (const [name, { madeWith }] of [...this.#connections]) {
       if (wanted.get(name) !== madeWith) await this.#disconnect(name);
     }
+    for (const name of this.#failed.keys()) if (!wanted.has(name)) this.#failed.delete(name);
     for (const cluster of registered) {
       if (this.#connections.has(cluster.name)) continue;
-      await this.#connect(cluster).catch((error: unknown) => this.#tellOnce(cluster, error));
+      await this.#connect(cluster).catch((error: unknown) => this.#leaveOut(cluster, error));
     }
   }
 
-  #tellOnce(registered: RegisteredCluster, error: unknown): void {
+  /** Goes on without a cluster. Reports it once, and records each time that it cannot be used. */
+  async #leaveOut(registered: RegisteredCluster, error: unknown): Promise<void> {
     const { name } = registered;
-    const failed = fingerprint(registered);
-    if (this.#failed.get(name) === failed) return;
-    this.#failed.set(name, failed);
-    this.#ports.onError(error, `cluster ${name}`);
+    const isKnown = this.#failed.get(name)?.fingerprint === fingerprint(registered);
+    const problem = error instanceof Error ? error.message : String(error);
+    this.#failed.set(name, { fingerprint: fingerprint(registered), problem });
+    if (!isKnown) this.#ports.onError(error, `cluster ${name}`);
+    await this.#ports.onUnusable?.(name).catch((failure: unknown) => this.#ports.onError(failure, `cluster ${name}`));
   }
 
   async #connect(registered: RegisteredCluster): Promise<void> {

@@ -29,6 +29,8 @@ export type ClusterAdminPorts = {
   readonly table: ClusterTable;
   /** Connects this process to the clusters that the table now names. */
   readonly refresh: () => Promise<void>;
+  /** Why this process cannot connect to a cluster. Null: it can. Omitted: it is not known. */
+  readonly problemOf?: (name: string) => string | null;
   /** Allows kubeconfigs that are files of this machine, name files, or run programs. */
   readonly allowLocal: boolean;
   /** The text of a file of this machine; null if it cannot be read. */
@@ -57,6 +59,7 @@ export function createClusterAdmin(ports: ClusterAdminPorts): ClusterAdmin {
   const check = (kubeconfig: string, gangScheduler?: string) =>
     ports.check(kubeconfig, gangSchedulerOf(gangScheduler)).catch(badCredentials);
   return {
+    problemOf: (name) => ports.problemOf?.(name) ?? null,
     async register(cluster, sent) {
       const prepared = await prepare(ports, cluster.name, sent);
       if (prepared.kind !== "ready") return prepared;

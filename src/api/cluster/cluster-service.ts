@@ -1,3 +1,4 @@
+import type { ClusterRecord } from "../../core/admin/cluster.ts";
 import type { ClusterService } from "../../gen/gangway/v1/cluster_service_pb.ts";
 import { toTimestamp } from "../job/convert-job.ts";
 import type { Admin, ClusterAdmin } from "../ports.ts";
@@ -16,17 +17,21 @@ type ClusterPorts = {
 
 export function clusterService(ports: ClusterPorts): ServiceHandlers<typeof ClusterService> {
   const { admin, wakePlanner } = ports;
+  const shown = (record: ClusterRecord) => ({
+    ...toProtoCluster(record),
+    problem: ports.clusters.problemOf?.(record.name) ?? "",
+  });
   const setCordoned = async (name: string, cordoned: boolean) => {
     const record = changedRecord(await admin.setCordoned(name, cordoned), clusterRef(name));
     wakePlanner();
-    return { cluster: toProtoCluster(record) };
+    return { cluster: shown(record) };
   };
   return {
     ...registration(ports),
     getCluster: async ({ name }) => ({
-      cluster: toProtoCluster(existingRecord(await admin.getCluster(name), clusterRef(name))),
+      cluster: shown(existingRecord(await admin.getCluster(name), clusterRef(name))),
     }),
-    listClusters: async () => ({ clusters: (await admin.listClusters()).map(toProtoCluster) }),
+    listClusters: async () => ({ clusters: (await admin.listClusters()).map(shown) }),
     cordonCluster: ({ name }) => setCordoned(name, true),
     uncordonCluster: ({ name }) => setCordoned(name, false),
     getCapacity: async ({ name }) => {

@@ -96,8 +96,11 @@ function clustersTable(run: Run, clusters: readonly Cluster[]) {
 function stateOf(cluster: Cluster): string {
   const words = [
     cluster.reachable ? "" : "unreachable",
+    cluster.problem === "" ? "" : "unusable",
     cluster.cordoned ? "cordoned" : "",
     cluster.simulated ? "simulated" : "",
   ].filter((word) => word !== "");
-  return cluster.reachable && !cluster.cordoned ? ["ready", ...words].join(", ") : words.join(", ");
+  return cluster.reachable && cluster.problem === "" && !cluster.cordoned
+    ? ["ready", ...words].join(", ")
+    : words.join(", ");
 }
