@@ -1,5 +1,4 @@
 /** Reads the configuration and runs the command line. Loads the service only for commands that run it. */
-import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { runCli } from "./cli/cli.ts";
 import { configFileAt } from "./cli/config-file.ts";
@@ -11,9 +10,9 @@ import { startProgram } from "./cli/tokens/child-program.ts";
 import { type Config, programEnvironment, readConfig } from "./config.ts";
 import type { Registry } from "./core/kinds/registry.ts";
 import { systemClock } from "./runtime/clock.ts";
+import { VERSION } from "./runtime/package-version.ts";
 
 const root = resolve(import.meta.dirname, "..");
-const manifest: { readonly version: string } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 
 async function main(): Promise<number> {
   const io = processIo(process);
@@ -29,7 +28,7 @@ async function main(): Promise<number> {
     color: io.color && !config.plain,
     clock: systemClock(),
     kinds,
-    version: manifest.version,
+    version: VERSION,
     address: config.address ?? undefined,
     namespace: config.namespace ?? undefined,
     configFile: configFileAt(config.contextsFile),
@@ -42,7 +41,15 @@ async function main(): Promise<number> {
         const { startEmbedded } = await import("./compose/embedded.ts");
         return startEmbedded(chosen, config, await kinds(), progress);
       };
-      return runUp(options, { ...io, kinds, signal, endAtOnce, examples: join(root, "examples"), start });
+      return runUp(options, {
+        ...io,
+        clock: systemClock(),
+        kinds,
+        signal,
+        endAtOnce,
+        examples: join(root, "examples"),
+        start,
+      });
     },
     serve: async (options) => {
       const { runServe } = await import("./cli/serve.ts");

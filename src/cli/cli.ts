@@ -45,6 +45,7 @@ const COMMAND_GROUPS: Readonly<Record<string, Readonly<Record<string, LoadComman
     cluster: async () => (await import("./commands/cluster.ts")).registerCluster,
   },
   "Set up the command line:": {
+    version: async () => (await import("./commands/version.ts")).registerVersion,
     context: async () => (await import("./commands/context.ts")).registerContext,
   },
 };

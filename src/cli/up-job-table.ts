@@ -1,18 +1,20 @@
 import { type Job, JobPhase, JobPhaseSchema } from "../gen/gangway/v1/job_pb.ts";
+import { podsCell, qualifiedName, reasonCell } from "./output/job-text.ts";
 import { type Column, renderTable, type TableOptions } from "./output/table.ts";
 
 /** The annotation says how an example should end: `Succeeded` or `Failed`. */
 export const EXPECT_ANNOTATION = "gangway.dev/expect";
 
+/** Few columns: they and the reason fit 80 characters. `gangway list` shows the others. */
 const COLUMNS: readonly Column[] = [
   { title: "JOB" },
-  { title: "KIND" },
-  { title: "QUEUE" },
-  { title: "CLUSTER" },
   { title: "PHASE" },
-  { title: "READY/MIN/TOTAL", align: "right" },
+  { title: "CLUSTER" },
+  { title: "PODS", align: "right" },
   { title: "WAITING FOR" },
 ];
+/** A longer name is cut in the table. */
+const NAME_SHOWN_MAX = 24;
 
 const ENDED: ReadonlySet<JobPhase> = new Set([JobPhase.SUCCEEDED, JobPhase.FAILED, JobPhase.CANCELLED]);
 
@@ -34,15 +36,22 @@ export class JobTable {
     this.#jobs.clear();
   }
 
-  table(options: TableOptions): readonly string[] {
-    return renderTable(COLUMNS, [...this.#jobs.values()].map(rowOf), options);
+  /** The newest jobs, those that have not ended first; at most `rowsMax`, and then how many others there are. */
+  table(options: TableOptions, rowsMax: number): readonly string[] {
+    const jobs = [...this.#jobs.values()];
+    const ended = jobs.filter(hasEnded);
+    const byNeed = [...ended, ...jobs.filter((job) => !hasEnded(job))];
+    const shown = new Set(byNeed.slice(-rowsMax));
+    const rows = jobs.filter((job) => shown.has(job)).map((job) => rowOf(job).map(cutName));
+    const others = jobs.length - shown.size;
+    return [...renderTable(COLUMNS, rows, options), ...(others > 0 ? [`and ${others} more`] : [])];
   }
 
   /** The line of a job if it has changed; null if not. */
   line(job: Job): string | null {
-    const [name = "", kind = "", , cluster = "", phase = "", pods = "", waiting = ""] = rowOf(job);
+    const [, phase = "", cluster = "", pods = "", reason = ""] = rowOf(job);
     const where = cluster === "" ? "" : ` on ${cluster}`;
-    const line = `${kind.toLowerCase()}/${name} ${phase}${where} ${pods}${waiting === "" ? "" : ` (${waiting})`}`;
+    const line = `${qualifiedName(job)} ${phase}${where} ${pods}${reason === "" ? "" : ` (${reason})`}`;
     if (this.#lastLines.get(keyOf(job)) === line) return null;
     this.#lastLines.set(keyOf(job), line);
     return line;
@@ -80,18 +89,21 @@ export function keyOf(job: Job): string {
 }
 
 function rowOf(job: Job): readonly string[] {
-  const { metadata, spec, status } = job;
-  const isEnded = ENDED.has(status?.phase ?? JobPhase.UNSPECIFIED);
-  const active = Object.values(status?.replicaStatuses ?? {}).reduce((sum, replica) => sum + replica.active, 0);
   return [
-    metadata?.name ?? "",
-    spec?.kind ?? "",
-    spec?.runPolicy?.schedulingPolicy?.queue ?? "",
-    status?.admission?.cluster ?? "",
-    phaseName(job) + (status?.draining ? " (draining)" : ""),
-    `${isEnded ? 0 : active}/${status?.minAvailable ?? 0}/${status?.totalReplicas ?? 0}`,
-    status?.waiting === undefined ? "" : `${status.waiting.reason}: ${status.waiting.message}`,
+    job.metadata?.name ?? "",
+    phaseName(job),
+    job.status?.admission?.cluster ?? "",
+    podsCell(job),
+    reasonCell(job),
   ];
+}
+
+function hasEnded({ status }: Job): boolean {
+  return ENDED.has(status?.phase ?? JobPhase.UNSPECIFIED);
+}
+
+function cutName(cell: string, at: number): string {
+  return at === 0 && cell.length > NAME_SHOWN_MAX ? `${cell.slice(0, NAME_SHOWN_MAX - 1)}…` : cell;
 }
 
 function phaseName(job: Job): string {

@@ -1,13 +1,10 @@
 /** Serves newcomers: runs the whole service, submits the examples, and shows them in a live table. */
 import type { Registry } from "../core/kinds/registry.ts";
-import {
-  type CreateJobResponse,
-  JobService,
-  type WatchJobsResponse,
-  WatchJobsResponse_Type,
-} from "../gen/gangway/v1/job_service_pb.ts";
+import { type CreateJobResponse, JobService } from "../gen/gangway/v1/job_service_pb.ts";
+import type { Clock } from "../runtime/clock.ts";
 import type { CliIo, UpOptions } from "./deps.ts";
 import { CommandFailure, EXIT } from "./exit.ts";
+import { type JobStreamEvent, streamJobs } from "./jobs/stream-jobs.ts";
 import { readManifests } from "./manifest/read-manifests.ts";
 import { connect, type GangwayClient } from "./rpc/client.ts";
 import { JobTable, keyOf } from "./up-job-table.ts";
@@ -24,6 +21,7 @@ export type RunningService = {
 
 export type UpDeps = CliIo & {
   readonly signal: AbortSignal;
+  readonly clock: Clock;
   readonly kinds: () => Promise<Registry>;
   /** Starts the service, and tells what it does. Throws an error that a user understands. */
   readonly start: (options: UpOptions, progress: (text: string) => void) => Promise<RunningService>;
@@ -34,6 +32,8 @@ export type UpDeps = CliIo & {
 };
 
 const REDRAW_MS = 100;
+/** The table and the lines below it fit a small terminal: lines that scrolled away cannot be drawn again. */
+const ROWS_MAX = 14;
 
 /** Runs the service and the examples in this process, until it is interrupted or, with `exit`, the examples end. */
 export async function runUp(options: UpOptions, deps: UpDeps): Promise<number> {
@@ -50,10 +50,7 @@ export async function runUp(options: UpOptions, deps: UpDeps): Promise<number> {
     deps.stdout(`${service.inUse}\n`);
     if (service.migrated.length > 0) deps.stdout(`migrated the database: ran ${service.migrated.join(", ")}\n`);
     deps.stdout(`listening on ${service.address}\n`);
-    if (options.examples) {
-      const exitCode = await showExamples(service, options, deps);
-      if (exitCode !== null) return exitCode;
-    }
+    if (options.examples) return await showExamples(service, options, deps);
     await aborted(deps.signal);
     return EXIT.ok;
   } finally {
@@ -61,19 +58,21 @@ export async function runUp(options: UpOptions, deps: UpDeps): Promise<number> {
   }
 }
 
-/** The exit status; null if the process continues to serve. */
-async function showExamples(service: RunningService, options: UpOptions, deps: UpDeps): Promise<number | null> {
+/**
+ * Submits the examples and shows all jobs. With `exit`, returns the exit status once the examples have ended; without,
+ * continues until an interruption.
+ */
+async function showExamples(service: RunningService, options: UpOptions, deps: UpDeps): Promise<number> {
   const client = connect(service.address, deps.signal);
   try {
     const jobTable = new JobTable();
     const keys = submitAll(client, deps);
-    await Promise.all([keys, follow(client, { jobTable, keys }, deps)]);
-    const { lines, asExpected } = jobTable.summary(await keys);
-    if (!options.exit) deps.stdout(grpcurlLines(service).join(""));
-    deps.stdout(lines.map((line) => `${line}\n`).join(""));
-    if (options.exit) return asExpected ? EXIT.ok : EXIT.jobFailed;
-    deps.stdout("serving until Ctrl-C\n");
-    return null;
+    const afterwards = (all: readonly string[]) => [
+      ...jobTable.summary(all).lines,
+      ...(options.exit ? [] : hintLines(service)),
+    ];
+    await Promise.all([keys, follow(client, { jobTable, keys, afterwards, exit: options.exit }, deps)]);
+    return jobTable.summary(await keys).asExpected ? EXIT.ok : EXIT.jobFailed;
   } catch (error) {
     // An interruption must not look like the success of the examples.
     if (deps.signal.aborted) return options.exit ? EXIT.interrupted : EXIT.ok;
@@ -93,34 +92,44 @@ async function submitAll(client: GangwayClient, deps: UpDeps): Promise<readonly 
   return answers.flatMap(({ job }) => (job === undefined ? [] : [keyOf(job)]));
 }
 
-/** Shows every change until these jobs have ended or a submission has failed. */
-async function follow(
-  client: GangwayClient,
-  of: { readonly jobTable: JobTable; readonly keys: Promise<readonly string[]> },
-  deps: UpDeps,
-): Promise<void> {
-  const screen = new Screen(of.jobTable, deps);
+type Following = {
+  readonly jobTable: JobTable;
+  /** The examples. */
+  readonly keys: Promise<readonly string[]>;
+  /** What is shown once the examples have ended. */
+  readonly afterwards: (keys: readonly string[]) => readonly string[];
+  /** True: stops then. */
+  readonly exit: boolean;
+};
+
+/** Shows every change. Stops if a submission has failed. */
+async function follow(client: GangwayClient, of: Following, deps: UpDeps): Promise<void> {
+  const { jobTable } = of;
+  const screen = new Screen(jobTable, deps);
   const stop = new AbortController();
   const redraw = deps.isTty ? setInterval(() => screen.draw(), REDRAW_MS) : undefined;
   let keys: readonly string[] | null = null;
-  const stopIfEnded = () => {
-    if (keys !== null && of.jobTable.allEnded(keys)) stop.abort();
+  let isTold = false;
+  const lookAtExamples = () => {
+    if (isTold || keys === null || !jobTable.allEnded(keys)) return;
+    isTold = true;
+    screen.addLines(of.afterwards(keys));
+    if (of.exit) stop.abort();
   };
   const submitted = of.keys.then(
     (all) => {
       keys = all;
-      stopIfEnded();
+      lookAtExamples();
     },
     () => stop.abort(),
   );
   try {
-    for await (const change of client.stream(JobService.method.watchJobs, {}, stop.signal)) {
-      applyChange(of.jobTable, change);
-      if (change.job !== undefined) screen.printChange(change.job);
-      stopIfEnded();
+    const run = { client, deps };
+    for await (const event of streamJobs(run, { filter: {}, retriesFirstCall: true, signal: stop.signal })) {
+      applyChange(jobTable, event);
+      if (event.kind === "changed") screen.printChange(event.job);
+      lookAtExamples();
     }
-  } catch (error) {
-    if (!stop.signal.aborted) throw error;
   } finally {
     clearInterval(redraw);
     screen.draw();
@@ -128,17 +137,17 @@ async function follow(
   }
 }
 
-function applyChange(jobTable: JobTable, { type, job }: WatchJobsResponse): void {
-  if (type === WatchJobsResponse_Type.GAP) jobTable.clear();
-  if (job === undefined) return;
-  if (type === WatchJobsResponse_Type.DELETED) jobTable.remove(job);
-  else jobTable.set(job);
+function applyChange(jobTable: JobTable, event: JobStreamEvent): void {
+  if (event.kind === "relisting") jobTable.clear();
+  else if (event.kind === "deleted") jobTable.remove(event.job);
+  else if (event.kind === "changed") jobTable.set(event.job);
 }
 
 /** Redraws one table in place on a terminal; anywhere else, prints a line for each change. */
 class Screen {
   readonly #jobs: JobTable;
   readonly #deps: UpDeps;
+  readonly #below: string[] = [];
   #drawnRows = 0;
   #drawnText = "";
 
@@ -153,11 +162,18 @@ class Screen {
     if (line !== null) this.#deps.stdout(`${line}\n`);
   }
 
+  /** Shows lines below the table. */
+  addLines(lines: readonly string[]): void {
+    if (this.#deps.isTty) this.#below.push(...lines);
+    else this.#deps.stdout(lines.map((line) => `${line}\n`).join(""));
+  }
+
   draw(): void {
     if (!this.#deps.isTty) return;
     const { columns, color } = this.#deps;
     // A wrapped line would take two rows, and the next table would not cover this one.
-    const lines = this.#jobs.table({ columns, color }).map((line) => line.slice(0, columns));
+    const shown = [...this.#jobs.table({ columns, color }, ROWS_MAX), ...this.#below];
+    const lines = shown.map((line) => line.slice(0, columns));
     const text = lines.join("\n");
     if (text === this.#drawnText) return;
     const cursorUp = this.#drawnRows === 0 ? "" : `\u001b[${this.#drawnRows}A`;
@@ -167,13 +183,13 @@ class Screen {
   }
 }
 
-function grpcurlLines({ address }: RunningService): readonly string[] {
+/** Each line fits 80 characters. */
+function hintLines({ address }: RunningService): readonly string[] {
   return [
-    "try:\n",
-    `  grpcurl -plaintext ${address} describe gangway.v1.JobService\n`,
-    `  grpcurl -plaintext -d '{"filter": {"phases": ["JOB_PHASE_SUCCEEDED"]}}' ${address} ` +
-      "gangway.v1.JobService/ListJobs\n",
-    `  grpcurl -plaintext ${address} gangway.v1.QueueService/ListQueues\n`,
+    "serving until Ctrl-C; in another terminal:",
+    `  export GANGWAY_ADDRESS=${address}`,
+    "  bin/gangway list · bin/gangway explain JOB · bin/gangway submit FILE",
+    `  grpcurl -plaintext ${address} describe gangway.v1.JobService`,
   ];
 }
 

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { type TestContext, test } from "node:test";
 import type { MigrationResult, UpOptions } from "../../src/cli/deps.ts";
@@ -373,6 +374,20 @@ test("up gets its options, and the command returns its exit status", async () =>
 
 test("--version prints the version of this program", async () => {
   assert.deepEqual(await run(["--version"]), { exitCode: 0, stdout: "1.2.3\n", stderr: "" });
+});
+
+test("version prints the versions of this program and of the service", async (t) => {
+  const { gangway, api } = await served(t);
+  const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
+  assert.deepEqual(await gangway("version"), {
+    exitCode: 0,
+    stdout: `client 1.2.3\nserver ${version} at ${api.address}\n`,
+    stderr: "",
+  });
+  assert.deepEqual(JSON.parse((await gangway("version -o json")).stdout), { client: "1.2.3", server: version });
+  assert.equal((await gangway("version -o jsonpath={.server}")).stdout, version);
+  assert.equal((await run(["version", "--client"], { address: "127.0.0.1:1" })).stdout, "client 1.2.3\n");
+  assert.equal((await run(["version"], { address: "127.0.0.1:1" })).exitCode, 4);
 });
 
 test("every command has help with examples", async () => {

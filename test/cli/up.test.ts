@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { runUp, type UpDeps } from "../../src/cli/up.ts";
+import { systemClock } from "../../src/runtime/clock.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 import { pytorchManifest } from "./harness.ts";
 
@@ -19,6 +20,7 @@ function interrupted(closed: string[]): UpDeps {
     color: false,
     signal: AbortSignal.abort(),
     kinds: async () => OWN_KINDS,
+    clock: systemClock(),
     endAtOnce: () => () => {},
     examples: "examples",
     start: async () => ({

@@ -6,7 +6,7 @@ import {
   type handleBidiStreamingCall,
   type handleServerStreamingCall,
   type handleUnaryCall,
-  type Metadata,
+  Metadata,
   type Server,
   type ServerDuplexStream,
   status,
@@ -14,6 +14,7 @@ import {
 } from "@grpc/grpc-js";
 import type { FieldNote } from "../../core/job/sent.ts";
 import { invariant } from "../../runtime/assert.ts";
+import { VERSION } from "../../runtime/package-version.ts";
 import { type CallContext, type CallEnvironment, callController, IDENTITY, runStream } from "./call.ts";
 import { checkRequest } from "./check-request.ts";
 import { invalidFields, toStatus, undecodable } from "./rpc-error.ts";
@@ -50,6 +51,9 @@ const SEE_INVALID: ReadonlySet<string> = new Set([
 
 /** Methods whose handlers check each item of the named field by themselves. */
 const CHECK_ITEMS: Readonly<Record<string, string>> = { "gangway.v1.JobService.BatchCreateJobs": "requests" };
+
+/** The header that tells the version of the server, in the response of every unary call. */
+const VERSION_HEADER = "gangway-version";
 
 /** Adds a service to the server. Every call is decoded, checked, handled and answered here. */
 export function serve<Service extends { readonly method: object }>(
@@ -103,6 +107,9 @@ function unary(
         return { code: failure.code ?? status.UNKNOWN, failure } as const;
       }
     };
+    const header = new Metadata();
+    header.set(VERSION_HEADER, VERSION);
+    call.sendMetadata(header);
     void observed(method, call.metadata, environment, run).then((answer) => {
       if ("failure" in answer) callback(answer.failure);
       else callback(null, answer.response);

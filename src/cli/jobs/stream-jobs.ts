@@ -3,9 +3,10 @@ import { status } from "@grpc/grpc-js";
 import type { Job } from "../../gen/gangway/v1/job_pb.ts";
 import { type JobFilterSchema, JobService, WatchJobsResponse_Type } from "../../gen/gangway/v1/job_service_pb.ts";
 import { linkedController } from "../../runtime/linked-controller.ts";
+import type { CliDeps } from "../deps.ts";
 import { CommandFailure, EXIT } from "../exit.ts";
+import type { GangwayClient } from "../rpc/client.ts";
 import { isServiceError, retryDelayMs } from "../rpc/rpc-failure.ts";
-import type { Run } from "../run-command.ts";
 
 /**
  * One event of a stream of jobs. `changed` and `deleted` carry the job. `listed` follows the last job that existed when
@@ -15,6 +16,9 @@ export type JobStreamEvent =
   | { readonly kind: "changed" | "deleted"; readonly job: Job }
   | { readonly kind: "listed" }
   | { readonly kind: "relisting" };
+
+/** What a stream needs of a run. */
+type StreamRun = { readonly client: GangwayClient; readonly deps: Pick<CliDeps, "clock" | "signal"> };
 
 type StreamJobsOptions = {
   readonly filter: MessageInitShape<typeof JobFilterSchema>;
@@ -39,7 +43,7 @@ const SILENCE_MS_MAX = 60_000;
  * Streams jobs until `signal` is aborted. If the connection breaks, it retries and continues from the last cursor.
  * Throws errors that a retry cannot help.
  */
-export async function* streamJobs(run: Run, options: StreamJobsOptions): AsyncGenerator<JobStreamEvent> {
+export async function* streamJobs(run: StreamRun, options: StreamJobsOptions): AsyncGenerator<JobStreamEvent> {
   const { clock } = run.deps;
   const state: StreamState = {
     cursor: "",
@@ -70,7 +74,7 @@ function retryPauseMs(error: unknown, nowMs: number, state: StreamState): number
   return Math.max(state.backoffMs, retryDelayMs(error) ?? 0);
 }
 
-async function pause(run: Run, options: StreamJobsOptions, pauseMs: number): Promise<void> {
+async function pause(run: StreamRun, options: StreamJobsOptions, pauseMs: number): Promise<void> {
   const { clock, signal: interrupted } = run.deps;
   using woken = linkedController(options.signal, interrupted);
   await clock.sleep(pauseMs, woken.signal);
@@ -78,7 +82,11 @@ async function pause(run: Run, options: StreamJobsOptions, pauseMs: number): Pro
 }
 
 /** Makes one call, from `state.cursor` on, and keeps `state` up to date. */
-async function* streamOnce(run: Run, options: StreamJobsOptions, state: StreamState): AsyncGenerator<JobStreamEvent> {
+async function* streamOnce(
+  run: StreamRun,
+  options: StreamJobsOptions,
+  state: StreamState,
+): AsyncGenerator<JobStreamEvent> {
   const request = { filter: options.filter, cursor: state.cursor };
   let isListing = state.cursor === "";
   for await (const { type, job, cursor } of run.client.stream(JobService.method.watchJobs, request, options.signal)) {

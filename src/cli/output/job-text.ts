@@ -48,8 +48,13 @@ export function podsCell(job: Job): string {
 /** In these phases the last report of a plugin is outdated. */
 const STOPPED_PHASES: readonly number[] = [JobPhase.CANCELLED, JobPhase.SUSPENDED];
 
-/** Why the job waits or failed, or the report of its plugin for a job without pods; else empty. */
+/** Why the job waits or failed, or the report of its plugin for a job without pods; and whether it holds tokens. */
 export function reasonCell(job: Job): string {
+  const draining = job.status?.draining === true ? "draining: pods that are being removed hold its tokens" : "";
+  return [ownReason(job), draining].filter((text) => text !== "").join("; ");
+}
+
+function ownReason(job: Job): string {
   const { waiting, failure, phase = 0 } = job.status ?? {};
   if (failure !== undefined) return sentence(failure.code, failure.message);
   if (waiting === undefined && STOPPED_PHASES.includes(phase)) return "";
@@ -127,7 +132,7 @@ const JOB_COLUMNS: readonly JobColumn[] = [
   {
     title: "PHASE",
     paint: paintPhase,
-    cell: (job) => phaseWord(job.status?.phase ?? 0) + (job.status?.draining === true ? "+" : ""),
+    cell: (job) => phaseWord(job.status?.phase ?? 0),
   },
   { title: "CLUSTER", cell: (job) => job.status?.admission?.cluster ?? "" },
   { title: "PODS", align: "right", cell: podsCell },

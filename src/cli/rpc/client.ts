@@ -7,7 +7,8 @@ import type {
   MessageShape,
 } from "@bufbuild/protobuf";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
-import { Client, credentials } from "@grpc/grpc-js";
+import { Client, credentials, type Metadata } from "@grpc/grpc-js";
+import { Health } from "../../gen/grpc/health/v1/health_pb.ts";
 import { linkedController } from "../../runtime/linked-controller.ts";
 
 /** Calls the service at one address. A failed call throws the `ServiceError` of grpc-js. */
@@ -23,6 +24,8 @@ export type GangwayClient = {
     request: MessageInitShape<I>,
     signal: AbortSignal,
   ) => AsyncIterable<MessageShape<O>>;
+  /** The version that the service tells; null if it tells none. */
+  readonly serverVersion: () => Promise<string | null>;
   readonly close: () => void;
 };
 
@@ -61,6 +64,14 @@ export function connect(addresses: string, signal: AbortSignal): GangwayClient {
         forget(error);
       }
     },
+    serverVersion: async () => {
+      let version: string | null = null;
+      const onHeader = (header: Metadata) => {
+        version = header.get("gangway-version")[0]?.toString() ?? null;
+      };
+      await unary(await choose(), Health.method.check, {}, signal, onHeader);
+      return version;
+    },
     close: () => {
       for (const client of clients) client.close();
     },
@@ -96,6 +107,7 @@ function unary<I extends DescMessage, O extends DescMessage>(
   method: DescMethodUnary<I, O>,
   request: MessageInitShape<I>,
   signal: AbortSignal,
+  onHeader: (header: Metadata) => void = () => {},
 ): Promise<MessageShape<O>> {
   return new Promise((resolve, reject) => {
     const cancel = () => call.cancel();
@@ -112,6 +124,7 @@ function unary<I extends DescMessage, O extends DescMessage>(
         else resolve(response);
       },
     );
+    call.on("metadata", onHeader);
     signal.addEventListener("abort", cancel, { once: true });
     if (signal.aborted) cancel();
   });
