@@ -1,10 +1,13 @@
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import fc from "fast-check";
+import { acceptKubeconfig } from "../../src/adapters/cluster/accept-kubeconfig.ts";
+import { parseAllowedHosts } from "../../src/adapters/cluster/allowed-hosts.ts";
 import { openCredentials, sealKubeconfig } from "../../src/adapters/cluster/credentials.ts";
 import { pickContext } from "../../src/adapters/cluster/kubeconfig.ts";
 import { KUBECONFIG_BYTES_MAX } from "../../src/core/admin/cluster.ts";
@@ -311,6 +314,54 @@ test("whatever JSON stands in a kubeconfig, it is refused or has only allowed me
 
 test("programs and files are accepted if the server allows them", () => {
   assert.equal(pick(config({}, { exec: { command: "sh" }, "client-key": "/k" }), "", true).kind, "ok");
+});
+
+test("files are replaced by their content, and only regular files of a small size are read", async (t) => {
+  const directory = mkdtempSync(join(tmpdir(), "gangway-files-"));
+  t.after(() => rmSync(directory, { recursive: true }));
+  const file = (name: string, text: string) => {
+    writeFileSync(join(directory, name), text);
+    return join(directory, name);
+  };
+  const pipe = join(directory, "pipe");
+  execFileSync("mkfifo", [pipe]);
+  const large = file("large", "x".repeat(KUBECONFIG_BYTES_MAX + 1));
+  for (const [path, says] of [
+    [pipe, /is not a regular file/],
+    ["/dev/zero", /is not a regular file/],
+    [directory, /is not a regular file/],
+    [large, /has more than 65536 bytes/],
+    [file("other", "hello"), /certificate-authority-data must be a PEM file/],
+    [join(directory, "none"), /ENOENT/],
+  ] as const) {
+    const text = withCluster({ "certificate-authority": path });
+    const accepted = await acceptKubeconfig(text, { context: "", allowLocal: true });
+    assert.ok(accepted.kind === "refused", path);
+    assert.match(accepted.problems.join(), says);
+  }
+  const tokenFile = file("token", "t");
+  const accepted = await acceptKubeconfig(withUser({ tokenFile }), { context: "", allowLocal: true });
+  assert.ok(accepted.kind === "ok" && accepted.usable.includes(tokenFile), "a token's file is read when it is used");
+});
+
+test("a server at a refused address is refused with the rule, and one without an address is taken", async () => {
+  const accept = (server: string, list: string) => {
+    const text = only({ cluster: { server } });
+    return acceptKubeconfig(text, { context: "", allowLocal: false, hosts: parseAllowedHosts(list) });
+  };
+  for (const host of ["169.254.169.254", "[::ffff:169.254.169.254]", "2852039166", "0xa9fea9fe"]) {
+    const refused = await accept(`https://${host}/`, "*");
+    assert.ok(refused.kind === "refused");
+    assert.match(
+      refused.problems.join(),
+      /leads to a link-local address: GANGWAY_CLUSTER_HOSTS must list a range inside/,
+    );
+  }
+  const closed = await accept("https://a.example", "*.k8s.example");
+  assert.ok(closed.kind === "refused");
+  assert.match(closed.problems.join(), /^the host a\.example is not allowed by GANGWAY_CLUSTER_HOSTS, which lists/);
+  assert.equal((await accept("https://nowhere.invalid", "*")).kind, "ok");
+  assert.equal((await accept("https://localhost", "127.0.0.0/8,::1/128")).kind, "ok");
 });
 
 test("an encrypted kubeconfig can be decrypted only with its key and under its cluster's name", async () => {
