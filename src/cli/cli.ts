@@ -1,6 +1,7 @@
 import { Command, CommanderError } from "commander";
 import type { CliDeps } from "./deps.ts";
 import { CommandFailure, EXIT } from "./exit.ts";
+import { terminalDeps } from "./output/terminal.ts";
 import { examples, type Registrar } from "./run-command.ts";
 
 /** Loads the module of a command, and returns the function that registers it. */
@@ -68,7 +69,8 @@ Exit status:
  * Runs one command line (the arguments after the program's name) and resolves with its exit status. Prints failures on
  * stderr. Rejects only for a bug.
  */
-export async function runCli(argv: readonly string[], deps: CliDeps): Promise<number> {
+export async function runCli(argv: readonly string[], given: CliDeps): Promise<number> {
+  const deps = terminalDeps(given);
   let exitCode: number = EXIT.ok;
   const program = newProgram(deps);
   const registrar: Registrar = {

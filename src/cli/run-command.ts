@@ -3,20 +3,21 @@ import { chosenContext, readContexts } from "./contexts.ts";
 import type { CliDeps } from "./deps.ts";
 import { usageFailure } from "./exit.ts";
 import { isAddress, splitCommas, type TemplateSource } from "./options.ts";
+import type { TerminalDeps } from "./output/terminal.ts";
 import type { GangwayClient } from "./rpc/client.ts";
 
 /** Registers one command with the program. */
 export type Registrar = {
   /** The parent: `gangway` itself, or a group such as `gangway queue`. */
   readonly program: Command;
-  readonly deps: CliDeps;
+  readonly deps: TerminalDeps;
   /** Takes the exit status of the command that ran. */
   readonly finish: (exitCode: number) => void;
 };
 
 /** What a command that calls the service gets: the dependencies, an open client, and the namespace of its jobs. */
 export type Run = {
-  readonly deps: CliDeps;
+  readonly deps: TerminalDeps;
   readonly client: GangwayClient;
   /** The namespace of --namespace, else the default one. */
   readonly namespace: string;

@@ -135,6 +135,7 @@ function toValue(document: Document.Parsed, place: Place): YamlDocument {
   const line = place(document.range[0]).line;
   try {
     const value = document.toJS() as Json | undefined;
+    if (isCyclic(value)) return invalid(line, "has an alias that is part of its own anchor");
     if (countValues(value) > VALUES_MAX) return invalid(line, `must have at most ${VALUES_MAX} values`);
     return { kind: "value", value: value ?? null };
   } catch (error) {
@@ -178,6 +179,17 @@ function wrongKeys(map: YAMLMap, place: Place): readonly YamlProblem[] {
     seen.add(key.value);
   }
   return problems;
+}
+
+/** True if a value contains itself. `outer` holds the values around this one. */
+function isCyclic(value: unknown, outer: Set<object> = new Set(), clear: Set<object> = new Set()): boolean {
+  if (typeof value !== "object" || value === null || clear.has(value)) return false;
+  if (outer.has(value)) return true;
+  outer.add(value);
+  const found = Object.values(value).some((inner) => isCyclic(inner, outer, clear));
+  outer.delete(value);
+  clear.add(value);
+  return found;
 }
 
 /** Counts every value that a reader would meet, up to the limit. */

@@ -273,3 +273,22 @@ test("every example can be sent and says how it should end", async () => {
     [],
   );
 });
+
+const endless = {
+  "a list that holds itself": "a: &x [*x]",
+  "a mapping that holds itself below": "a: &x {b: {c: [1, *x]}}",
+  "two that hold each other": "a: &x {b: &y {c: *x, d: *y}}",
+  "a whole document": "&x {a: *x}",
+};
+for (const [name, text] of Object.entries(endless)) {
+  test(`an alias to its own anchor is an error: ${name}`, () => {
+    const { documents, errors } = parseDocuments({ name: "a.yaml", text });
+    assert.deepEqual(documents, []);
+    assert.match(errors.join(), /^a\.yaml, document 1: line 1 has an alias that is part of its own anchor$/);
+  });
+}
+
+test("an alias to an anchor that has ended is expanded", () => {
+  const { documents, errors } = parseDocuments({ name: "a.yaml", text: "a: &x [1]\nb: [*x, *x]" });
+  assert.deepEqual([documents.map(({ value }) => value), errors], [[{ a: [1], b: [[1], [1]] }], []]);
+});

@@ -12,7 +12,7 @@ import { resolveJobName } from "../jobs/job-name.ts";
 import { isTable, type OutputFormat, outputOption } from "../options.ts";
 import { formatSpan } from "../output/duration.ts";
 import { ageCell, phaseWord } from "../output/job-text.ts";
-import { encodeMessage, printLines, printTable } from "../output/print.ts";
+import { printEncoded, printLines, printTable } from "../output/print.ts";
 import { oneLine } from "../output/table.ts";
 import { examples, onRun, type Registrar, type Run } from "../run-command.ts";
 
@@ -30,7 +30,7 @@ export function registerExplain(registrar: Registrar): void {
     const name = await resolveJobName(run, argument);
     const answer = await run.client.call(JobService.method.explainJob, { namespace: run.namespace, name });
     if (output === "name") printLines(run, [name]);
-    else if (!isTable(output)) run.deps.stdout(encodeMessage(output, ExplainJobResponseSchema, answer));
+    else if (!isTable(output)) printEncoded(run, output, { schema: ExplainJobResponseSchema, message: answer });
     else printExplanation(run, answer);
     return EXIT.ok;
   });

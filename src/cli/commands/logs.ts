@@ -14,6 +14,7 @@ type LogsOptions = {
   timestamps?: boolean;
   prefix?: boolean;
   previous?: boolean;
+  raw?: boolean;
 };
 
 export function registerLogs(registrar: Registrar): void {
@@ -30,6 +31,7 @@ export function registerLogs(registrar: Registrar): void {
     .option("--tail <lines>", "print only the last lines of each replica (default: all lines)", parseLines)
     .option("--timestamps", "print the time of each line before it")
     .option("--prefix", "print the replica and the container of each line before it")
+    .option("--raw", "send control characters to the terminal, such as colours, instead of showing them")
     .option("--previous", "print the log of the container before its last restart")
     .addHelpText(
       "after",
@@ -51,7 +53,8 @@ export function registerLogs(registrar: Registrar): void {
       tail === undefined ? request : { ...request, tailLines: tail },
       run.deps.signal,
     );
-    for await (const { lines } of stream) run.deps.stdout(lines.map((line) => writer.text(line)).join(""));
+    const print = options.raw === true ? run.deps.stdoutAsIs : run.deps.stdout;
+    for await (const { lines } of stream) print(lines.map((line) => writer.text(line)).join(""));
     return EXIT.ok;
   });
 }

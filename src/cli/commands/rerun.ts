@@ -42,7 +42,7 @@ export function registerRerun(registrar: Registrar): void {
       jobs.map((one) => `${qualifiedName(one)} created`),
     );
     if (options.wait !== true) return EXIT.ok;
-    const report = (line: string) => run.deps.stdout(`${line}\n`);
+    const report = (line: string) => run.deps.stdoutAsIs(`${line}\n`);
     return waitForEnd(run, jobs, { timeoutMs: options.timeout ?? null, report });
   });
 }

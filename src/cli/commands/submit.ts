@@ -64,7 +64,7 @@ export function registerSubmit(registrar: Registrar): void {
     const { created, refused } = await submitAndPrint(run, await readAll(run, paths), options);
     if (refused > 0) return EXIT.refused;
     if (options.wait !== true) return EXIT.ok;
-    const report = isTable(options.output) ? run.deps.stdout : run.deps.stderr;
+    const report = isTable(options.output) ? run.deps.stdoutAsIs : run.deps.stderrAsIs;
     return waitForEnd(run, created, { timeoutMs: options.timeout ?? null, report: (line) => report(`${line}\n`) });
   });
 }

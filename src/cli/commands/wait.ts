@@ -22,6 +22,6 @@ export function registerWait(registrar: Registrar): void {
   type WaitOptions = { timeout?: number };
   onRun<WaitOptions>(registrar, command, async (run, names, { timeout }) => {
     const jobs = await getJobsByName(run, splitNames(names), JobView.FULL);
-    return waitForEnd(run, jobs, { timeoutMs: timeout ?? null, report: (line) => run.deps.stdout(`${line}\n`) });
+    return waitForEnd(run, jobs, { timeoutMs: timeout ?? null, report: (line) => run.deps.stdoutAsIs(`${line}\n`) });
   });
 }

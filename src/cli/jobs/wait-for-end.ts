@@ -35,7 +35,7 @@ export async function waitForEnd(run: Run, jobs: readonly Job[], options: WaitFo
   let timedOut = false;
   const report = (label: string, text: string) => {
     const elapsed = formatSpan(clock.monotonicMs() - startMs);
-    options.report(`${elapsed.padStart(6)}  ${label}  ${text}`);
+    options.report(`${elapsed.padStart(6)}  ${oneLine(label)}  ${text}`);
   };
   const waitForNamespace = async (namespace: string, pending: PendingJobs) => {
     const names = pending.size <= FILTER_NAMES_MAX ? [...pending.keys()] : [];

@@ -3,7 +3,7 @@ import { EXIT } from "../exit.ts";
 import { isTable, type OutputFormat } from "../options.ts";
 import { jobsTable, qualifiedName } from "../output/job-text.ts";
 import { messageJson } from "../output/message-json.ts";
-import { encodeMessage, printLines } from "../output/print.ts";
+import { encodeMessage, printEncoded, printLines, printPainted } from "../output/print.ts";
 import { renderTable } from "../output/table.ts";
 import type { Run } from "../run-command.ts";
 import { type JobFilterOptions, jobFilterOf } from "./job-filter.ts";
@@ -28,7 +28,10 @@ function jobPrinter(run: Run, options: WatchOptions): (job: Job, isDeleted: bool
   return (job, isDeleted) => {
     if (options.output === "name") return printLines(run, [qualifiedName(job)]);
     if (options.output === "json") return printLines(run, [JSON.stringify(messageJson(JobSchema, job))]);
-    if (options.output === "yaml") return run.deps.stdout(`---\n${encodeMessage("yaml", JobSchema, job)}`);
+    if (options.output === "yaml") {
+      run.deps.stdout("---\n");
+      return printEncoded(run, "yaml", { schema: JobSchema, message: job });
+    }
     if (!isTable(options.output)) return run.deps.stdout(lineOf(encodeMessage(options.output, JobSchema, job)));
     const shown = { withNamespace: options.allNamespaces === true, wide: options.output === "wide" };
     const table = jobsTable([job], { nowMs: run.deps.clock.nowMs(), ...shown });
@@ -38,7 +41,7 @@ function jobPrinter(run: Run, options: WatchOptions): (job: Job, isDeleted: bool
     );
     const width = run.deps.isTty ? run.deps.columns : null;
     const lines = renderTable(columns, rows, { columns: width, color: run.deps.color });
-    printLines(run, isFirst ? lines : lines.slice(1));
+    printPainted(run, isFirst ? lines : lines.slice(1));
     isFirst = false;
   };
 }

@@ -4,6 +4,7 @@ import { isTable, type OutputFormat } from "../options.ts";
 import type { Run } from "../run-command.ts";
 import { documentsOf, itemsOf, messageJson } from "./message-json.ts";
 import { type Column, renderTable } from "./table.ts";
+import { visibleYaml } from "./terminal.ts";
 
 /** A response, with what each output format needs of it. */
 export type PrintableResponse<D extends DescMessage> = {
@@ -23,7 +24,7 @@ export function printResponse<D extends DescMessage>(
   response: PrintableResponse<D>,
 ): void {
   if (format === "name") printLines(run, response.names);
-  else if (!isTable(format)) run.deps.stdout(encodeMessage(format, response.schema, response.message));
+  else if (!isTable(format)) printEncoded(run, format, response);
   else if (response.rows.length === 0) run.deps.stderr(`${response.none}\n`);
   else printTable(run, response.columns, response.rows);
 }
@@ -36,6 +37,17 @@ export function printChange<D extends DescMessage>(
 ): void {
   if (isTable(format)) printLines(run, [line]);
   else printResponse(run, format, { ...response, columns: [], rows: [], none: "" });
+}
+
+/** Prints a message in a format for programs. On a terminal, too, it is exact. */
+export function printEncoded<D extends DescMessage>(
+  run: Run,
+  format: Exclude<OutputFormat, "table" | "wide" | "name">,
+  { schema, message }: Pick<PrintableResponse<D>, "schema" | "message">,
+): void {
+  const text = encodeMessage(format, schema, message);
+  if (format === "yaml") run.deps.stdoutAsIs(run.deps.isTty ? visibleYaml(text) : text);
+  else run.deps.stdout(text);
 }
 
 export function encodeMessage<D extends DescMessage>(
@@ -55,7 +67,12 @@ export function encodeMessage<D extends DescMessage>(
 
 export function printTable(run: Run, columns: readonly Column[], rows: readonly (readonly string[])[]): void {
   const { isTty, columns: width, color } = run.deps;
-  printLines(run, renderTable(columns, rows, { columns: isTty ? width : null, color }));
+  printPainted(run, renderTable(columns, rows, { columns: isTty ? width : null, color }));
+}
+
+/** Prints lines that may have colours. Text of others in them has passed `oneLine`. */
+export function printPainted(run: Run, lines: readonly string[]): void {
+  if (lines.length > 0) run.deps.stdoutAsIs(`${lines.join("\n")}\n`);
 }
 
 export function printLines(run: Run, lines: readonly string[]): void {

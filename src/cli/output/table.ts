@@ -1,3 +1,5 @@
+import { visibleText } from "./terminal.ts";
+
 /** A column of a table. */
 export type Column = {
   readonly title: string;
@@ -55,9 +57,8 @@ function fit(cell: string, width: number, align: "right" | undefined): string {
   return align === "right" ? cell.padStart(width) : cell.padEnd(width);
 }
 
-/** Replaces control characters, so that text from others cannot break a line or control the terminal. */
+/** Returns text of others as one line that cannot control the terminal. */
 export function oneLine(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: this expression finds control characters
-  const clean = text.replaceAll(/[\u0000-\u001f\u007f-\u009f]+/g, " ").trim();
+  const clean = visibleText(text.replaceAll(/\s+/g, " ")).trim();
   return clean === "" ? "-" : clean;
 }
