@@ -6,12 +6,12 @@ import { openPglite } from "../adapters/store/db/pglite.ts";
 import { openPostgres } from "../adapters/store/db/postgres.ts";
 import { requireSchema } from "../adapters/store/db/schema.ts";
 import type { DatabaseConfig } from "../config.ts";
-import { makeDirectory } from "../runtime/make-directory.ts";
+import { makePrivateDirectory } from "../runtime/make-directory.ts";
 import type { Telemetry } from "../telemetry/events.ts";
 
 /** Keeps other processes away from the directory, until the parts are closed. */
 export function holdDirectory(directory: string, parts: AsyncDisposableStack): void {
-  makeDirectory(directory);
+  makePrivateDirectory(directory);
   const lock = lockDirectory(join(directory, "db"));
   parts.defer(() => lock.release());
 }
