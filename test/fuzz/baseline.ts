@@ -117,10 +117,12 @@ const LEFT: Readonly<Record<string, string>> = {
 
 /** What is left, such as `3 jobs`; empty if nothing is. */
 export async function leftOf(subject: Subject, names: readonly string[] = Object.keys(LEFT)): Promise<string> {
-  const counted = await Promise.all(
-    names.map(async (name) => ({ name, n: Number((await subject.query(LEFT[name] ?? ""))[0]?.["n"]) })),
-  );
-  return counted.flatMap(({ name, n }) => (n === 0 ? [] : [`${n} ${name}`])).join(", ");
+  const left: string[] = [];
+  for (const name of names) {
+    const [row] = await subject.query(LEFT[name] ?? "");
+    if (row?.["n"] !== 0) left.push(`${row?.["n"]} ${name}`);
+  }
+  return left.join(", ");
 }
 
 /** A client of the service that fails calls like any other. */

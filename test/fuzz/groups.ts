@@ -90,10 +90,12 @@ export async function send(deps: GroupDeps, call: PlannedCall, options: CallOpti
 }
 
 function learn(bank: Bank, { method }: PlannedCall, { messages }: Answer): void {
-  const [first] = messages;
-  if (first === undefined || !method.parent.typeName.startsWith("gangway.")) return;
+  if (!method.parent.typeName.startsWith("gangway.")) return;
   try {
-    bank.learn(method, treeOf(fromBinary(method.output, first)));
+    // The first message of a watch has a job, and its last one a cursor.
+    for (const message of new Set([messages.at(0), messages.at(-1)])) {
+      if (message !== undefined) bank.learn(method, treeOf(fromBinary(method.output, message)));
+    }
   } catch {
     // Its verdict has told of it.
   }

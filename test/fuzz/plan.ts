@@ -32,6 +32,8 @@ const WEIGHTS: Readonly<Record<string, number>> = {
   "ResourceManager.ReleaseResource": 2,
   // Each of them reads every token.
   "ResourceManager.ReconcileQuota": 0.2,
+  // It takes the clusters away that jobs run on.
+  "ClusterService.DeleteCluster": 0.2,
   // They wait for answers of clusters.
   "ClusterService.CheckCluster": 0.2,
   "ClusterService.RegisterCluster": 0.4,

@@ -69,6 +69,17 @@ const knownJob: Seed = (maker) => {
   return typeof name === "string" ? { namespace: chance.pick(NAMESPACES), name } : oneJob(maker);
 };
 
+/** A value that an answer returned, or none. */
+function known({ chance, bank, method }: Maker, field: string, share: number): string {
+  const value = chance.is(share) ? bank.find(chance, method, field) : undefined;
+  return typeof value === "string" ? value : "";
+}
+
+const byUid: Seed = (maker) => {
+  const uid = known(maker, "uid", 1);
+  return uid === "" ? oneJob(maker) : { uid };
+};
+
 const filter = ({ chance }: Maker): Tree => ({
   ...(chance.is(0.5) ? { namespace: chance.pick(NAMESPACES) } : {}),
   ...(chance.is(0.3) ? { names: [chance.pick(JOBS), chance.pick(JOBS)] } : {}),
@@ -76,15 +87,15 @@ const filter = ({ chance }: Maker): Tree => ({
   ...(chance.is(0.2) ? { labels: { team: "a" } } : {}),
 });
 
-const page: Seed = ({ chance, bank, method }) => ({
-  pageSize: chance.pick([0, 1, 2, 10, 1000]),
-  ...(chance.is(0.5) ? { pageToken: bank.find(chance, method, "page_token") ?? "" } : {}),
+const page: Seed = (maker) => ({
+  pageSize: maker.chance.pick([0, 1, 2, 10, 1000]),
+  pageToken: known(maker, "page_token", 0.5),
 });
 
 const updateJob: Seed = (maker) => {
-  const { chance, bank, method } = maker;
+  const { chance } = maker;
   const { namespace, name } = (chance.is(0.5) ? knownJob : oneJob)(maker);
-  const resourceVersion = chance.is(0.3) ? (bank.find(chance, method, "resource_version") ?? "") : "";
+  const resourceVersion = known(maker, "resource_version", 0.3);
   const template = podTemplate(chance);
   return {
     job: {
@@ -148,7 +159,7 @@ const pool: Seed = ({ chance }) => {
 
 /** No address in it but a port of this machine on which no server listens. */
 const KUBECONFIG = JSON.stringify({
-  clusters: [{ name: "c", cluster: { server: "http://[::1]:9" } }],
+  clusters: [{ name: "c", cluster: { server: "https://[::1]:9" } }],
   users: [{ name: "u", user: {} }],
   contexts: [{ name: "x", context: { cluster: "c", user: "u" } }],
   "current-context": "x",
@@ -171,9 +182,9 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   "JobService.BatchCreateJobs": (maker) => ({
     requests: Array.from({ length: maker.chance.pick([1, 2, 4]) }, () => createJob(maker)),
   }),
-  "JobService.GetJob": (maker) => (maker.chance.is(0.5) ? knownJob(maker) : oneJob(maker)),
+  "JobService.GetJob": (maker) => (maker.chance.is(0.3) ? byUid(maker) : knownJob(maker)),
   "JobService.ListJobs": (maker) => ({ filter: filter(maker), ...page(maker) }),
-  "JobService.WatchJobs": (maker) => ({ filter: filter(maker) }),
+  "JobService.WatchJobs": (maker) => ({ filter: filter(maker), cursor: known(maker, "cursor", 0.4) }),
   "JobService.UpdateJob": updateJob,
   "JobService.CancelJob": oneJob,
   "JobService.DeleteJob": oneJob,

@@ -88,6 +88,8 @@ export class Subject {
         REDIS_URL: redis ?? "",
         NAMESPACES: "open",
         GANGWAY_CREDENTIALS_KEY: CREDENTIALS_KEY,
+        // The clusters of the fuzz, and no other machine, whatever a kubeconfig names.
+        GANGWAY_CLUSTER_HOSTS: "127.0.0.0/8,::1/128",
         GANGWAY_LOG_LEVEL: "info",
       },
       stdio: ["ignore", "pipe", "pipe", "ipc"],
