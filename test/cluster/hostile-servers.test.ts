@@ -114,12 +114,13 @@ async function serve(t: TestContext, behave: Behaviour): Promise<{ url: string; 
   return { url: `http://127.0.0.1:${address.port}`, requests: () => requests };
 }
 
-function connectTo(t: TestContext, kubeconfig: string, hosts?: AllowedHosts) {
+function connectTo(t: TestContext, kubeconfig: string, hosts?: AllowedHosts, keptCharsMax?: number) {
   const errors: unknown[] = [];
   const cluster: Cluster = connectCluster({
     name: "hostile",
     kubeconfig,
     ...(hosts === undefined ? {} : { hosts }),
+    ...(keptCharsMax === undefined ? {} : { keptCharsMax }),
     installation: INSTALLATION,
     clock: fastClock(50),
     random: seededRandom(3),
@@ -209,6 +210,30 @@ test("a name that leads elsewhere later is judged again at the next connection",
   assert.ok(failed.kind === "failed");
   assert.match(failed.message, /link-local/);
   assert.equal(requests(), 1);
+});
+
+test("a cluster that has new objects for ever is given up once they are too many", async (t) => {
+  let made = 0;
+  const lines = () => {
+    made += 1;
+    const metadata = { name: `n${made}`, resourceVersion: String(made), labels: { a: "b".repeat(50) } };
+    return inChunks(`${JSON.stringify({ type: "ADDED", object: { metadata } })}\n`);
+  };
+  const { url } = await serve(
+    t,
+    watches((socket) => {
+      socket.write(chunked);
+      const send = () => {
+        while (!socket.destroyed && socket.write(lines()));
+      };
+      socket.on("drain", send);
+      send();
+    }),
+  );
+  const { cluster, errors } = connectTo(t, kubeconfigOf(url), undefined, 1_000_000);
+  const isTooLarge = (error: unknown) => (error as { reason?: unknown }).reason === "TooLarge";
+  await until(() => errors.some(isTooLarge), "it is too large");
+  assert.equal(cluster.synced(), true, "what was listed before is still there");
 });
 
 test("a cluster that never answers keeps no process from being ready", async (t) => {

@@ -31,7 +31,7 @@ import {
 import { groupsPath, listJob } from "./list-job.ts";
 import { LostPods } from "./lost-pods.ts";
 import { createPodLogs, type PodLogs } from "./pod-logs.ts";
-import { Reflector, type ReflectorOptions } from "./reflector.ts";
+import { newKeptBudget, Reflector, type ReflectorOptions } from "./reflector.ts";
 import type { WatchedObjects } from "./watched-objects.ts";
 
 export type KubeClusterOptions = {
@@ -51,6 +51,8 @@ export type KubeClusterOptions = {
   readonly gangScheduler?: GangScheduler | null;
   /** Wraps the client of the API server, for example to measure its calls. */
   readonly wrapClient?: (client: KubeClient) => KubeClient;
+  /** The most text that is kept of the cluster's objects, as JSON. Omitted: 128 Mi characters. */
+  readonly keptCharsMax?: number;
   /** How many writes may be under way at a time. Omitted: 50. */
   readonly writeBudget?: number;
   /** Omitted: 15 s. */
@@ -231,7 +233,8 @@ function reflect(client: KubeClient, options: KubeClusterOptions, changed: Store
   const { clock, random, installation, onJobChanged, onError } = options;
   const ours = `${LABEL.installation}=${installation}`;
   const silenceMsMax = options.silenceMsMax ?? 150_000;
-  const base = { client, clock, random, silenceMsMax, onHealth: changed.capacity, onError };
+  const budget = newKeptBudget(options.keptCharsMax);
+  const base = { client, clock, random, silenceMsMax, budget, onHealth: changed.capacity, onError };
   const tell = (before: { jobUid: string | null } | undefined, after: { jobUid: string | null } | undefined) => {
     const uids = new Set([before?.jobUid, after?.jobUid]);
     for (const uid of uids) if (typeof uid === "string") onJobChanged(uid);

@@ -22,8 +22,11 @@ const LONG_LIVED_MS = 5_000;
 const FRUITLESS_MAX = 5;
 /** Statuses of an ended watch, an expired version and a throttled call: the cluster has answered. */
 const ANSWERS = [200, 410, 429];
-/** The most text that is kept of one resource: some 100,000 pods. A broken server may send objects for ever. */
-const KEPT_CHARS_MAX = 256 * 1024 * 1024;
+/**
+ * The most text that is kept of one cluster, as JSON: some 60,000 pods, which take a gigabyte of memory. A broken
+ * server may send objects for ever.
+ */
+const KEPT_CHARS_MAX = 128 * 1024 * 1024;
 /** A list of this many pages has more objects than Kubernetes allows. A broken server may always name a next page. */
 const PAGES_MAX = 1_000;
 /** The end of a watch. A watch that ends at once is opened again with backoff, not in a tight loop. */
@@ -40,7 +43,7 @@ const TOO_LARGE: KubeFailure = {
   kind: "failed",
   status: 413,
   reason: "TooLarge",
-  message: `the cluster has more than ${PAGES_MAX} pages of objects, or more than ${KEPT_CHARS_MAX} characters to keep`,
+  message: `the cluster has more than ${PAGES_MAX} pages of objects, or more than this process can keep`,
   retryAfterMs: null,
 };
 const INVALID_LIST: KubeFailure = {
@@ -50,6 +53,13 @@ const INVALID_LIST: KubeFailure = {
   message: "the server does not answer with a list of objects that have names",
   retryAfterMs: null,
 };
+
+/** The text that is kept of one cluster, and the most that may be. */
+export type KeptBudget = { chars: number; readonly charsMax: number };
+
+export function newKeptBudget(charsMax = KEPT_CHARS_MAX): KeptBudget {
+  return { chars: 0, charsMax };
+}
 
 /** The version of an object that is kept, and the length of what is kept as JSON. */
 type Kept = { readonly version: string; readonly chars: number };
@@ -76,6 +86,8 @@ export type ReflectorOptions<T> = {
   readonly jobOf: (kept: T) => string | null;
   /** The controller of an object, by which it can be found. Omitted: objects are not found by controller. */
   readonly ownerOf?: (kept: T) => string | null;
+  /** Counts what all reflectors of the cluster keep. Omitted: this reflector's own. */
+  readonly budget?: KeptBudget;
   /** Called after the store has changed. An exception is reported and has no other effect. */
   readonly onChange: (key: string, before: T | undefined, after: T | undefined) => void;
   /** Called after each complete list, and when calls begin to fail or succeed again. */
@@ -95,6 +107,7 @@ export class Reflector<T> {
   readonly store: WatchedObjects<T>;
   readonly #options: ReflectorOptions<T>;
   readonly #kept = new Map<string, Kept>();
+  readonly #budget: KeptBudget;
   #keptChars = 0;
   readonly #closing = new AbortController();
   #running: Promise<void> = Promise.resolve();
@@ -107,6 +120,7 @@ export class Reflector<T> {
 
   constructor(options: ReflectorOptions<T>) {
     this.#options = options;
+    this.#budget = options.budget ?? newKeptBudget();
     this.store = new WatchedObjects(options.jobOf, options.ownerOf);
   }
 
@@ -172,7 +186,8 @@ export class Reflector<T> {
       continueFrom = stringAt(metadata, "continue") ?? "";
       version = stringAt(metadata, "resourceVersion") ?? "";
       pages += 1;
-      if (chars > KEPT_CHARS_MAX || pages > PAGES_MAX) return TOO_LARGE;
+      const others = this.#budget.chars - this.#keptChars;
+      if (others + chars > this.#budget.charsMax || pages > PAGES_MAX) return TOO_LARGE;
     } while (continueFrom !== "");
     this.#replace(listed);
     this.#version = version;
@@ -245,7 +260,7 @@ export class Reflector<T> {
     if (type === "ERROR") return failureFromEvent(object);
     if (type === "ADDED" || type === "MODIFIED") {
       this.#remember(keyOf(object), this.#reduce(object));
-      if (this.#keptChars > KEPT_CHARS_MAX) return TOO_LARGE;
+      if (this.#budget.chars > this.#budget.charsMax) return TOO_LARGE;
     }
     if (type === "DELETED") this.#forget(keyOf(object));
     const version = versionOf(object);
@@ -256,7 +271,7 @@ export class Reflector<T> {
   #remember(key: string, { object: after, ...kept }: Kept & { readonly object: T }): void {
     const before = this.store.get(key);
     this.store.set(key, after);
-    this.#keptChars += kept.chars - (this.#kept.get(key)?.chars ?? 0);
+    this.#count(kept.chars - (this.#kept.get(key)?.chars ?? 0));
     this.#kept.set(key, kept);
     this.#failuresInRow = 0;
     this.#tell(key, before, after);
@@ -266,9 +281,14 @@ export class Reflector<T> {
     const before = this.store.get(key);
     if (before === undefined) return;
     this.store.delete(key);
-    this.#keptChars -= this.#kept.get(key)?.chars ?? 0;
+    this.#count(-(this.#kept.get(key)?.chars ?? 0));
     this.#kept.delete(key);
     this.#tell(key, before, undefined);
+  }
+
+  #count(chars: number): void {
+    this.#keptChars += chars;
+    this.#budget.chars += chars;
   }
 
   #tell(key: string, before: T | undefined, after: T | undefined): void {
