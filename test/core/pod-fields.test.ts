@@ -26,7 +26,7 @@ const JUDGED: Readonly<Record<string, string>> = {
   Windows: "hostProcess",
   Profile: "type",
   // Also the names of sysctls.
-  Header: "name",
+  Pair: "name",
   Volume: `hostPath gcePersistentDisk awsElasticBlockStore gitRepo nfs iscsi glusterfs rbd flexVolume cinder cephfs
     flocker fc azureFile vsphereVolume quobyte azureDisk photonPersistentDisk portworxVolume scaleIO storageos csi
     image name`,
@@ -71,7 +71,7 @@ const HARMLESS: readonly { readonly because: string; readonly fields: Readonly<R
       TcpSocket: "port",
       Grpc: "port service",
       Sleep: "seconds",
-      Header: "value",
+      Pair: "value",
       ReadinessGate: "conditionType",
     },
   },

@@ -56,7 +56,7 @@ export function addPodPolicyFlags(command: Command): Command {
 }
 
 /** Splits `host-path=/dev/shm,/data:ro,host-ipc`. A part without a kind is another value of the kind before it. */
-export function parseAllowances(text: string): readonly string[] {
+function parseAllowances(text: string): readonly string[] {
   const texts: string[] = [];
   let last = "";
   for (const part of text.split(",").map((one) => one.trim())) {

@@ -48,8 +48,8 @@ const FIELDS: Readonly<Record<string, string>> = {
   Lifecycle: "postStart:Hook preStop:Hook stopSignal",
   Hook: "exec:Exec httpGet:HttpGet tcpSocket:TcpSocket sleep:Sleep",
   Exec: "command",
-  HttpGet: "path port host scheme httpHeaders:Header*",
-  Header: "name value",
+  HttpGet: "path port host scheme httpHeaders:Pair*",
+  Pair: "name value",
   TcpSocket: "port host",
   Grpc: "port service",
   Sleep: "seconds",
@@ -57,7 +57,7 @@ const FIELDS: Readonly<Record<string, string>> = {
     runAsGroup runAsNonRoot readOnlyRootFilesystem allowPrivilegeEscalation procMount seccompProfile:Profile
     appArmorProfile:Profile`,
   PodSecurityContext: `seLinuxOptions:SeLinux windowsOptions:Windows runAsUser runAsGroup runAsNonRoot
-    supplementalGroups supplementalGroupsPolicy fsGroup sysctls:Header* fsGroupChangePolicy seccompProfile:Profile
+    supplementalGroups supplementalGroupsPolicy fsGroup sysctls:Pair* fsGroupChangePolicy seccompProfile:Profile
     appArmorProfile:Profile seLinuxChangePolicy`,
   Capabilities: "add drop",
   SeLinux: "user role type level",
@@ -106,7 +106,7 @@ const FIELDS: Readonly<Record<string, string>> = {
   Toleration: "key operator value effect tolerationSeconds",
   Spread: `maxSkew topologyKey whenUnsatisfiable labelSelector:LabelSelector minDomains nodeAffinityPolicy
     nodeTaintsPolicy matchLabelKeys`,
-  DnsConfig: "nameservers searches options:Header*",
+  DnsConfig: "nameservers searches options:Pair*",
   ReadinessGate: "conditionType",
 };
 

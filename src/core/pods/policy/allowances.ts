@@ -99,7 +99,7 @@ const LABEL_KEY = /^([a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?\/)?[A-Za-z0-9]([-._A-Z
 /** The kinds of allowances, with the form of their values. */
 export const ALLOWANCE_KINDS: Readonly<Record<AllowanceKind, KindRules>> = KINDS;
 
-export type ReadAllowance =
+type ReadAllowance =
   | { readonly kind: "read"; readonly allowance: Allowance }
   | { readonly kind: "refused"; readonly message: string };
 

@@ -6,7 +6,7 @@ import { beyondLimits, type LimitExcess } from "./limits.ts";
 import { judgeLevel, type PolicyFinding, type PolicyInForce } from "./pod-policy.ts";
 
 /** A template to judge, and whose policy judges it. */
-export type TemplateCase = {
+type TemplateCase = {
   readonly namespace: string;
   /** True if the namespace does not exist yet: an admin creates it with its policy. */
   readonly isNew: boolean;

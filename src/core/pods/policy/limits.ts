@@ -27,7 +27,7 @@ type LimitRules = {
 };
 
 /** The parts of a pod that limits read. */
-export type LimitedPod = {
+type LimitedPod = {
   readonly spec: JsonObject;
   /** The service account of a pod whose template names none. Null: the platform or the kind names one. */
   readonly fallbackAccount: string | null;

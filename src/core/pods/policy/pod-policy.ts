@@ -36,7 +36,7 @@ export type PolicyInForce = {
   readonly limits: PodLimits;
 };
 
-export const EMPTY_POLICY: PodPolicy = { level: null, allow: [], limits: {} };
+const EMPTY_POLICY: PodPolicy = { level: null, allow: [], limits: {} };
 
 /** The default of a served installation. */
 export const BASELINE_DEFAULT: PodPolicyDefault = { level: "baseline", warn: [] };
@@ -59,7 +59,7 @@ export const CONTROLS: readonly Control[] = [
 ];
 
 /** The controls of a level. Each level has those of the level before it. */
-export function controlsOf(level: PodSecurityLevel): readonly Control[] {
+function controlsOf(level: PodSecurityLevel): readonly Control[] {
   if (level === "privileged") return [];
   return CONTROLS.filter((control) => control.level === "baseline" || level === "restricted");
 }

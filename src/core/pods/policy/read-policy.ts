@@ -3,7 +3,7 @@ import { allowanceText, readAllowance } from "./allowances.ts";
 import { LIMIT_KINDS, type LimitKind, type PodLimits } from "./limits.ts";
 import type { PodPolicy } from "./pod-policy.ts";
 
-export type ReadPolicy =
+type ReadPolicy =
   | { readonly kind: "read"; readonly policy: PodPolicy }
   /** Paths are `allow[2]` or `image[0]`. */
   | { readonly kind: "refused"; readonly errors: readonly FieldError[] };
