@@ -69,3 +69,17 @@ test("each variable's meaning is one sentence, and its default is allowed", () =
     if (values !== undefined) assert.ok(values.includes(value ?? ""), name);
   }
 });
+
+test("the level of pods and the reserved namespaces are read, and another level is refused with those allowed", () => {
+  const config = readConfig("/tmp", {
+    GANGWAY_POD_SECURITY: "restricted",
+    GANGWAY_RESERVED_NAMESPACES: "gangway, ml ",
+  });
+  assert.deepEqual([config.podSecurity, config.reservedNamespaces], ["restricted", ["gangway", "ml"]]);
+  const plain = readConfig("/tmp", {});
+  assert.deepEqual([plain.podSecurity, plain.reservedNamespaces], [null, ["gangway"]]);
+  assert.throws(
+    () => readConfig("/tmp", { GANGWAY_POD_SECURITY: "strict" }),
+    /allowed are privileged, baseline, restricted/,
+  );
+});

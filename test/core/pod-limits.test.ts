@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { covers, readAllowance } from "../../src/core/pods/policy/allowances.ts";
-import { takesImage } from "../../src/core/pods/policy/image-pattern.ts";
+import { readImage, readImagePattern, takesImage } from "../../src/core/pods/policy/image-pattern.ts";
 import { beyondLimits, LIMIT_KINDS, type LimitKind, type PodLimits } from "../../src/core/pods/policy/limits.ts";
 import { readPolicy } from "../../src/core/pods/policy/read-policy.ts";
 import type { JsonObject } from "../../src/runtime/json.ts";
@@ -43,8 +43,9 @@ const images: Readonly<Record<string, { readonly takes: readonly string[]; reado
 };
 for (const [pattern, { takes, refuses }] of Object.entries(images)) {
   test(`the pattern ${pattern} takes images of its repositories alone`, () => {
-    for (const image of takes) assert.ok(takesImage(pattern, image), image);
-    for (const image of refuses) assert.ok(!takesImage(pattern, image), image);
+    const read = readImagePattern(pattern);
+    for (const image of takes) assert.ok(takesImage(read, readImage(image)), image);
+    for (const image of refuses) assert.ok(!takesImage(read, readImage(image)), image);
   });
 }
 

@@ -68,21 +68,22 @@ const hostPathVolumes: Control = {
   id: "hostPathVolumes",
   level: "baseline",
   judges: "set",
-  check: ({ spec }) =>
-    volumesOf(spec)
+  check: ({ spec }) => {
+    const mounts = containersOf(spec).flatMap((container) => partsAt(container, "volumeMounts"));
+    const written = new Set(mounts.filter(({ value }) => value["readOnly"] !== true).map(({ value }) => value["name"]));
+    return volumesOf(spec)
       .filter(({ value }) => isSet(value["hostPath"]))
       .map((volume) => {
         const { path, value } = partAt(volume, "hostPath");
         const folder = normalPath(stringAt(value, "path") ?? "") ?? "";
-        const mounts = containersOf(spec).flatMap((container) => partsAt(container, "volumeMounts"));
-        const own = mounts.filter((mount) => mount.value["name"] === volume.value["name"]);
-        const writes = own.some((mount) => mount.value["readOnly"] !== true) || creates(value["type"]);
+        const writes = written.has(volume.value["name"]) || creates(value["type"]);
         return {
           path,
           what: `mounts ${folder === "" ? "a path" : folder} of the node${writes ? "" : " read-only"}`,
           needs: hostPathNeed(folder, writes ? "write" : "read"),
         };
-      }),
+      });
+  },
 };
 
 /** Types such as `DirectoryOrCreate` change the node even if every mount is read-only. */

@@ -1,5 +1,5 @@
 /** An image reference in its parts, with the registry and folder that container runtimes assume. */
-type ImageName = {
+export type ImageName = {
   readonly host: string;
   readonly path: string;
   /** Null: none is given. */
@@ -16,11 +16,13 @@ const DIGEST = /^[a-zA-Z0-9+._-]+:[0-9a-fA-F*]{1,128}$/;
 /** Kubernetes' own limit. */
 const REFERENCE_CHARS_MAX = 4096;
 
-/**
- * Reads an image reference, or a pattern of references with `*`. Null: it is none. `busybox` is
- * `docker.io/library/busybox`. Without a tag a reference means `latest`, and a pattern means any tag.
- */
-export function readImageName(text: string): ImageName | null {
+/** Reads an image reference. Null: it is none. `busybox` is `docker.io/library/busybox`. */
+export function readImage(text: string): ImageName | null {
+  return text.includes("*") ? null : readImagePattern(text);
+}
+
+/** Reads a pattern of references, in which `*` stands for any characters. Null: it is none. */
+export function readImagePattern(text: string): ImageName | null {
   if (text.length > REFERENCE_CHARS_MAX) return null;
   if (text === "*") return { host: "*", path: "*", tag: null, digest: null };
   const [, rest = "", , digest = null] = /^([^@]*)(@(.*))?$/s.exec(text) ?? [];
@@ -48,13 +50,12 @@ function withHost(name: string): { readonly host: string; readonly path: string 
 }
 
 /**
- * Whether a pattern takes an image. `*` stands for any characters, but not for the slash after the registry. A runtime
- * that gets a tag and a digest ignores the tag, so a pattern with a tag takes no image with a digest unless it names
- * the digest too.
+ * Whether a pattern takes an image. A pattern without a tag takes any tag, and an image without one has the tag
+ * `latest`. A runtime that gets a tag and a digest ignores the tag. So a pattern with a tag takes no image with a
+ * digest, unless it names the digest too.
  */
-export function takesImage(pattern: string, image: string): boolean {
-  const [wanted, given] = [readImageName(pattern), readImageName(image)];
-  if (wanted === null || given === null || image.includes("*")) return false;
+export function takesImage(wanted: ImageName | null, given: ImageName | null): boolean {
+  if (wanted === null || given === null) return false;
   if (!glob(wanted.host, given.host) || !glob(wanted.path, given.path)) return false;
   if (wanted.digest !== null) return given.digest !== null && glob(wanted.digest, given.digest);
   if (wanted.tag === null || wanted.tag === "*") return true;

@@ -19,6 +19,9 @@ type TemplateCase = {
   readonly kindHasAccount: boolean;
 };
 
+/** More findings of a kind are not told. An answer has no room for them, and a template may have tens of thousands. */
+const FINDINGS_MAX = 100;
+
 /**
  * Judges a template by the pod policy of its namespace. Each error says what the pod does, which control refuses it,
  * and the command by which an admin allows it. Paths start at the template.
@@ -34,10 +37,14 @@ export function judgeTemplate(judged: TemplateCase): TemplateFindings {
   const noted = (severity: PolicyFinding["severity"]) => found.filter((finding) => finding.severity === severity);
   return {
     errors: [
-      ...noted("error").map((finding) => refusal(finding, judged)),
-      ...excess.map((one) => limitRefusal(one, judged)),
+      ...noted("error")
+        .slice(0, FINDINGS_MAX)
+        .map((finding) => refusal(finding, judged)),
+      ...excess.slice(0, FINDINGS_MAX).map((one) => limitRefusal(one, judged)),
     ],
-    warnings: noted("warning").map((finding) => caution(finding, judged)),
+    warnings: noted("warning")
+      .slice(0, FINDINGS_MAX)
+      .map((finding) => caution(finding, judged)),
   };
 }
 

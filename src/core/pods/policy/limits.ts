@@ -3,7 +3,7 @@
  * use. They hold at every level. It serves admins who share clusters among teams.
  */
 import { type Json, type JsonObject, stringAt } from "../../../runtime/json.ts";
-import { glob, readImageName, takesImage } from "./image-pattern.ts";
+import { glob, type ImageName, readImage, readImagePattern, takesImage } from "./image-pattern.ts";
 import { containersOf, isSet, type PodPart, partAt, partsAt, textOf, volumesOf } from "./pod-parts.ts";
 
 export type LimitKind = keyof typeof LIMITS;
@@ -40,13 +40,21 @@ const EFFECTS = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 const LIMITS = {
   image: {
     form: "PATTERN such as ghcr.io/acme/*, busybox:1.36 or */trainer",
-    isEntry: (entry) => readImageName(entry) !== null,
-    uses: ({ spec }) => [
-      ...containersOf(spec).map((container) => imageUse(container, "image")),
-      ...volumesOf(spec)
-        .filter(({ value }) => isSet(value["image"]))
-        .map((volume) => imageUse(partAt(volume, "image"), "reference")),
-    ],
+    isEntry: (entry) => readImagePattern(entry) !== null,
+    uses: ({ spec }) => {
+      const patterns = new Map<string, ImageName | null>();
+      const read = (entry: string) => {
+        const pattern = patterns.get(entry) ?? readImagePattern(entry);
+        patterns.set(entry, pattern);
+        return pattern;
+      };
+      return [
+        ...containersOf(spec).map((container) => imageUse(container, "image", read)),
+        ...volumesOf(spec)
+          .filter(({ value }) => isSet(value["image"]))
+          .map((volume) => imageUse(partAt(volume, "image"), "reference", read)),
+      ];
+    },
   },
   "service-account": {
     form: "NAME",
@@ -117,9 +125,11 @@ function plain(path: string, value: string): PodUse {
   return { path, value, isTakenBy: (entry) => glob(entry, value) };
 }
 
-function imageUse({ path, value }: PodPart, member: string): PodUse {
-  const image = textOf(value[member]);
-  return { path: `${path}.${member}`, value: image, isTakenBy: (entry) => takesImage(entry, image) };
+/** `read` reads each pattern once, since a template may have thousands of containers. */
+function imageUse({ path, value }: PodPart, member: string, read: (entry: string) => ImageName | null): PodUse {
+  const text = textOf(value[member]);
+  const image = readImage(text);
+  return { path: `${path}.${member}`, value: text, isTakenBy: (entry) => takesImage(read(entry), image) };
 }
 
 type Taint = { readonly key: string; readonly value: string | null; readonly effect: string | null };

@@ -80,14 +80,16 @@ export function judgeLevel(
   const pods = { set: judgedPod(sent), missing: judgedPod(withContainersOf(sent, built)) };
   const found = controlsOf(level).flatMap(({ id, judges, check }) =>
     check(pods[judges])
-      .filter(({ needs }) => !allowed.some((one) => covers(one, needs)))
+      .filter(({ needs }) => !isCovered(needs, allowed))
       .map((need): PolicyFinding => {
-        const isWarned = warned.some((one) => covers(one, need.needs));
+        const isWarned = isCovered(need.needs, warned);
         return { ...need, control: id, severity: isWarned ? "warning" : "error" };
       }),
   );
-  const keys = found.map(({ path, needs }) => `${path} ${allowanceText(needs)}`);
-  return found.filter((_, at) => keys.indexOf(keys[at] ?? "") === at);
+  // The first control that finds a need tells it.
+  const byNeed = new Map(found.toReversed().map((one) => [`${one.path} ${allowanceText(one.needs)}`, one]));
+  const first = new Set(byNeed.values());
+  return found.filter((one) => first.has(one));
 }
 
 function judgedPod(template: JsonObject): JudgedPod {
@@ -104,9 +106,13 @@ function withContainersOf(sent: JsonObject, built: JsonObject): JsonObject {
   return { ...built, spec: { ...builtSpec, ...Object.fromEntries(lists) } };
 }
 
-function allowancesOf(texts: readonly string[]): readonly Allowance[] {
-  return texts.flatMap((text) => {
-    const read = readAllowance(text);
-    return read.kind === "read" ? [read.allowance] : [];
-  });
+type AllowancesByKind = ReadonlyMap<Allowance["kind"], readonly Allowance[]>;
+
+function isCovered(needed: Allowance, allowances: AllowancesByKind): boolean {
+  return allowances.get(needed.kind)?.some((one) => covers(one, needed)) ?? false;
+}
+
+function allowancesOf(texts: readonly string[]): AllowancesByKind {
+  const read = texts.map(readAllowance).flatMap((one) => (one.kind === "read" ? [one.allowance] : []));
+  return Map.groupBy(read, ({ kind }) => kind);
 }
