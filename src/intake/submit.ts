@@ -72,11 +72,13 @@ async function earlierOf(
 }
 
 /**
- * Returns all errors and warnings of a job that is refused anyway. Reads only its namespace and queues from the store.
+ * Returns all errors of a job that is refused anyway, then its warnings, which are marked. Reads only its namespace and
+ * queues from the store.
  */
 export async function check(ports: IntakePorts, sent: SentJob): Promise<readonly FieldNote[]> {
   const facts = await factsOf(ports, sent);
-  return (await findings({ sent, facts, strict: true, rules: rulesOf(ports, facts) })).violations;
+  const { violations, warnings } = await findings({ sent, facts, strict: false, rules: rulesOf(ports, facts) });
+  return [...violations, ...warnings.map((warning) => ({ ...warning, isWarning: true }) as const)];
 }
 
 /** Returns facts of the namespace. Null: its name is invalid, so the store is not asked. */

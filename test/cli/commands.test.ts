@@ -132,7 +132,11 @@ const stories: Record<string, readonly Step[]> = {
     { run: "list", exit: 0, err: /^no jobs\n$/ },
   ],
   "a refusal lists each wrong field on its own line": [
-    { run: "submit -f wrong.yaml", exit: 3, err: /error: invalid argument\n( {2}job\.[^\n]+: [^\n]+\n){2,}$/ },
+    {
+      run: "submit -f wrong.yaml",
+      exit: 3,
+      err: /error: invalid argument\n( {2}(spec|metadata)\.[^\n]+: [^\n]+\n){2,}$/,
+    },
   ],
   "an unknown field is a warning, and an error with --strict": [
     {

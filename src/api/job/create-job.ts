@@ -39,7 +39,13 @@ export async function checkSubmission(
     return { job: sent, requestId, validateOnly, strict, createdBy: identity };
   }
   const more = sent === null ? [] : await intake.check(sent);
-  throw invalidFields(mergeNotes(more, violations));
+  // With `strict`, warnings are errors.
+  const found = strict ? more.map(({ field, message }) => ({ field, message })) : more;
+  throw invalidFields(mergeNotes(found, violations));
+}
+
+function asWarning(note: FieldNote): FieldNote {
+  return { ...note, isWarning: true };
 }
 
 /** Converts the outcome of a submission to a response. Throws if the submission was refused. */
@@ -57,7 +63,7 @@ export function toResponse(outcome: SubmitOutcome, sent: SentJob, view: View) {
       };
     case "invalid":
       // A warning is often the cause: `contianers` is unknown, and so "must have at least one container".
-      throw invalidFields(mergeNotes(outcome.violations, outcome.warnings));
+      throw invalidFields(mergeNotes(outcome.violations, outcome.warnings.map(asWarning)));
     case "unknownNamespace":
       throw notFound({ type: "namespace", name: outcome.namespace });
     case "nameTaken":

@@ -56,6 +56,8 @@ export function badRequest(notes: readonly FieldNote[], bytesMax: number): Detai
   const all = notes.map((note) => ({
     field: clip(note.field, FIELD_CHARS_MAX),
     description: clip(note.message, DESCRIPTION_CHARS_MAX),
+    // A warning alone refuses nothing, but it is often the cause of an error.
+    ...(note.isWarning === true ? { reason: "WARNING" } : {}),
   }));
   for (let shown = all.length; ; shown--) {
     const more = all.length - shown;

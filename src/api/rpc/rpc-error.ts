@@ -37,13 +37,17 @@ export class RpcError extends Error {
 
 /** INVALID_ARGUMENT with every violation. The message names the first fields, because many clients show only that. */
 export function invalidFields(notes: readonly FieldNote[]): RpcError {
-  const first = notes
+  const errors = notes.filter(({ isWarning }) => isWarning !== true);
+  const first = errors
     .slice(0, FIELDS_NAMED_MAX)
     .map((note) => (note.field === "" ? note.message : `${note.field}: ${note.message}`));
-  const more = notes.length > FIELDS_NAMED_MAX ? [`and ${notes.length - FIELDS_NAMED_MAX} more`] : [];
+  const more = errors.length > FIELDS_NAMED_MAX ? [`and ${errors.length - FIELDS_NAMED_MAX} more`] : [];
   const details = [
-    badRequest(notes, DETAILS_BYTES_MAX - BESIDE_BAD_REQUEST_BYTES),
-    errorInfo("INVALID_FIELDS", { violations: String(notes.length) }),
+    badRequest(
+      [...errors, ...notes.filter(({ isWarning }) => isWarning === true)],
+      DETAILS_BYTES_MAX - BESIDE_BAD_REQUEST_BYTES,
+    ),
+    errorInfo("INVALID_FIELDS", { violations: String(errors.length) }),
   ];
   return new RpcError(status.INVALID_ARGUMENT, [...first, ...more].join("; "), details);
 }

@@ -108,7 +108,8 @@ async function submitAndPrint(
       continue;
     }
     for (const warning of response.warnings) {
-      run.deps.stderr(`warning: ${noteLine(answer.manifest.where, warning)}\n`);
+      const { where, spelled } = answer.manifest;
+      run.deps.stderr(`warning: ${spelled(noteLine(where, warning))}\n`);
     }
     run.deps.stdout(resultText(response, output));
     if (response.job === undefined) continue;
@@ -126,7 +127,7 @@ async function acceptedResponse(run: Run, answer: SubmitAnswer): Promise<CreateJ
   if (existing !== null && isPrintedFrom(existing, manifest.job)) {
     return create(CreateJobResponseSchema, { job: existing, outcome: CreateJobResponse_Outcome.UNCHANGED });
   }
-  run.deps.stderr(`${manifest.where}:\n${lines.join("\n")}\n`);
+  run.deps.stderr(`${manifest.where}:\n${manifest.spelled(lines.join("\n"))}\n`);
   if (existing !== null) printEnded(run, existing, true);
   return null;
 }

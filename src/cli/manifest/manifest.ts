@@ -8,10 +8,17 @@ import { type Job, JobSchema } from "../../gen/gangway/v1/job_pb.ts";
 import type { Json, JsonObject } from "../../runtime/json.ts";
 import { isJsonObject, objectAt } from "../../runtime/json.ts";
 import { sentToProto } from "./sent-to-proto.ts";
+import { pathSpeller } from "./spell-paths.ts";
 
 /** The job of a manifest, or its errors. */
 export type ManifestJob =
-  | { readonly kind: "job"; readonly job: Job; readonly warnings: readonly FieldNote[] }
+  | {
+      readonly kind: "job";
+      readonly job: Job;
+      readonly warnings: readonly FieldNote[];
+      /** Renames the service's fields in a text to those of the manifest. */
+      readonly spelled: (text: string) => string;
+    }
   | { readonly kind: "invalid"; readonly errors: readonly FieldNote[] };
 
 /** The namespace for manifests that name none. `isExplicit`: the user set it with --namespace. */
@@ -59,7 +66,10 @@ export function readManifest(
     metadata: { ...metadata, namespace: metadata.namespace ?? namespace.name },
     spec: sentToProto(spec),
   });
-  return { kind: "job", job, warnings: otherMembers(document) };
+  const isKubeflow = document["apiVersion"] === KUBEFLOW_VERSION;
+  const replicaSpecsField = (isKubeflow && kinds.kindOf(spec.kind)?.replicaSpecsField) || "replicaSpecs";
+  const spelled = pathSpeller({ replicaSpecsField, liftsKindSpec: isKubeflow });
+  return { kind: "job", job, warnings: otherMembers(document), spelled };
 }
 
 /** Names the kind in an error, because a file may have several objects. */

@@ -6,8 +6,15 @@ import { type DocumentStep, type ManifestDocument, readDocuments } from "./docum
 import { type DefaultNamespace, readManifest } from "./manifest.ts";
 import { type ManifestSource, readSources, type SourceIo } from "./sources.ts";
 
-/** A manifest that is ready to send. `where` names its file and document. */
-export type ReadyManifest = { readonly where: string; readonly job: Job };
+/**
+ * A manifest that is ready to send. `where` names its file and document. `spelled` renames the service's fields in a
+ * text to those of the manifest.
+ */
+export type ReadyManifest = {
+  readonly where: string;
+  readonly job: Job;
+  readonly spelled: (text: string) => string;
+};
 
 /** The manifests that can be sent, and the errors and warnings of all, each with its place. */
 type ManifestsRead = {
@@ -28,7 +35,7 @@ export async function readManifests(
     const manifest = readManifest(value, options);
     if (manifest.kind === "invalid") errors.push(...manifest.errors.map((note) => noteLine(where, note)));
     else {
-      ready.push({ where, job: manifest.job });
+      ready.push({ where, job: manifest.job, spelled: manifest.spelled });
       warnings.push(...manifest.warnings.map((note) => noteLine(where, note)));
     }
   };

@@ -93,9 +93,10 @@ export function detailsOf(error: ServiceError): readonly Any[] {
 function detailLines(detail: Any, message: string): string[] {
   const badRequest = unpack(detail, BadRequestSchema);
   if (badRequest)
-    return badRequest.fieldViolations.map((one) =>
-      one.field === "" ? `  ${one.description}` : `  ${one.field}: ${one.description}`,
-    );
+    return badRequest.fieldViolations.map(({ field, description, reason }) => {
+      const text = field === "" ? description : `${field}: ${description}`;
+      return reason === "WARNING" ? `  warning: ${text}` : `  ${text}`;
+    });
   const failure = unpack(detail, PreconditionFailureSchema) ?? unpack(detail, QuotaFailureSchema);
   if (failure) {
     const added = failure.violations.filter((one) => !message.includes(one.description));

@@ -56,8 +56,8 @@ export type SentJob = {
   readonly spec: SentSpec;
 };
 
-/** An error or a warning about one field of a request. `field`: its path in the request. */
-export type FieldNote = { readonly field: string; readonly message: string };
+/** An error or, if so marked, a warning about one field of a request. `field`: its path in the request. */
+export type FieldNote = { readonly field: string; readonly message: string; readonly isWarning?: true };
 
 /** An error in one field of a spec. The path is that of a manifest, from its root. */
 export type FieldError = { readonly path: string; readonly message: string };

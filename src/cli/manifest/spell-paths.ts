@@ -1,0 +1,26 @@
+/** A field of a CreateJobRequest, as the service names it: `job.spec.replica_specs[Master].template.spec`. */
+const REQUEST_PATH = /\bjob\.(spec|metadata)((?:\.[\w-]+|\[[^\]\s]*\])*)/g;
+/** From these members on, names are those of the manifest already. */
+const VERBATIM = /^(.*?)(\.template\b.*|\.inputs\b.*|\.labels\b.*|\.annotations\b.*|\.kind_spec\b.*)?$/s;
+
+/**
+ * Returns a function that renames the service's fields in a text to those of a manifest, such as
+ * `spec.pytorchReplicaSpecs.Master.template`. `replicaSpecsField` is the manifest's member for the replica specs;
+ * `liftsKindSpec`: the members of the kind spec are members of the spec itself.
+ */
+export function pathSpeller(manifest: {
+  readonly replicaSpecsField: string;
+  readonly liftsKindSpec: boolean;
+}): (text: string) => string {
+  const { replicaSpecsField, liftsKindSpec } = manifest;
+  return (text) =>
+    text.replaceAll(REQUEST_PATH, (_, root: string, path: string) => {
+      const [, ours = "", verbatim = ""] = VERBATIM.exec(path) ?? [];
+      const camel = ours.replaceAll(/_([a-z])/g, (_part, letter: string) => letter.toUpperCase());
+      const named = camel.replace(/^\.replicaSpecs(?:\[([^\]]*)\])?/, (_part, type?: string) =>
+        type === undefined ? `.${replicaSpecsField}` : `.${replicaSpecsField}.${type}`,
+      );
+      const rest = verbatim.replace(/^\.kind_spec\b/, liftsKindSpec ? "" : ".kindSpec");
+      return `${root}${named}${rest}`;
+    });
+}
