@@ -223,6 +223,21 @@ test("submitting a job that has ended says so, and rerun makes it anew", async (
   assert.match((await gangway("rerun nobody")).stderr, /^error: not found/);
 });
 
+test("--ignore-foreign skips documents that are not jobs, by name", async (t) => {
+  const { gangway } = await served(t, []);
+  const service = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\n";
+  const stdin = `${service}---\n${pytorchManifest("a")}---\napiVersion: apps/v1\nkind: Deployment\n`;
+  const refused = await gangway("submit -", { stdin });
+  assert.deepEqual([refused.exitCode, refused.stdout], [3, ""]);
+  assert.deepEqual(await gangway("submit - --ignore-foreign", { stdin }), {
+    exitCode: 0,
+    stdout: "pytorchjob/a created\n",
+    stderr: "skipped stdin, document 1: Service web\nskipped stdin, document 3: Deployment\n",
+  });
+  const wrong = await gangway("submit - --ignore-foreign", { stdin: "apiVersion: kubeflow.org/v2\nkind: TrainJob\n" });
+  assert.equal(wrong.exitCode, 3);
+});
+
 test("a List of kubectl is its items", async (t) => {
   const { gangway } = await served(t, []);
   const items = ["a", "b"].map((name) => `- ${pytorchManifest(name).trimEnd().replaceAll("\n", "\n  ")}\n`).join("");

@@ -19,6 +19,7 @@ import { examples, onRun, type Registrar, type Run } from "../run-command.ts";
 type SubmitOptions = {
   filename?: readonly string[];
   requestId?: string;
+  ignoreForeign?: boolean;
   dryRun?: boolean;
   strict?: boolean;
   wait?: boolean;
@@ -44,6 +45,7 @@ export function registerSubmit(registrar: Registrar): void {
       "--request-id <id>",
       "submit only once: a repeated id returns the job that it created; several jobs use ID-1, ID-2, …",
     )
+    .option("--ignore-foreign", "skip documents that are not jobs, such as a Service, and name them")
     .option("--dry-run", "only check the manifests, create nothing")
     .option("--strict", "refuse manifests with warnings, such as an unknown field in a template")
     .option("--wait", "print the progress of the jobs until all have ended; exit status 1 if one did not succeed")
@@ -61,7 +63,7 @@ export function registerSubmit(registrar: Registrar): void {
   onRun<SubmitOptions>(registrar, command, async (run, args, options) => {
     const paths = [...args, ...(options.filename ?? [])];
     checkOptions(options, paths);
-    const { created, refused } = await submitAndPrint(run, await readAll(run, paths), options);
+    const { created, refused } = await submitAndPrint(run, await readAll(run, paths, options), options);
     if (refused > 0) return EXIT.refused;
     if (options.wait !== true) return EXIT.ok;
     const report = isTable(options.output) ? run.deps.stdoutAsIs : run.deps.stderrAsIs;
@@ -77,13 +79,19 @@ function checkOptions(options: SubmitOptions, paths: readonly string[]): void {
 }
 
 /** Reads all manifests before the first is sent; throws with the errors of all of them. */
-async function readAll(run: Run, paths: readonly string[]): Promise<readonly ReadyManifest[]> {
+async function readAll(
+  run: Run,
+  paths: readonly string[],
+  { ignoreForeign = false }: SubmitOptions,
+): Promise<readonly ReadyManifest[]> {
   const namespace = { name: run.namespace, isExplicit: run.isNamespaceGiven };
-  const { ready, errors, warnings } = await readManifests(paths, {
+  const { ready, errors, warnings, skipped } = await readManifests(paths, {
     io: run.deps,
     kinds: await run.deps.kinds(),
+    ignoresForeign: ignoreForeign,
     namespace,
   });
+  for (const one of skipped) run.deps.stderr(`skipped ${one}\n`);
   for (const warning of warnings) run.deps.stderr(`warning: ${warning}\n`);
   if (errors.length > 0) {
     throw new CommandFailure(EXIT.refused, [...errors.map((error) => `error: ${error}`), "nothing was submitted"]);

@@ -6,7 +6,7 @@ import type { Kind } from "../../core/kinds/kind.ts";
 import type { Registry } from "../../core/kinds/registry.ts";
 import { type Job, JobSchema } from "../../gen/gangway/v1/job_pb.ts";
 import type { Json, JsonObject } from "../../runtime/json.ts";
-import { isJsonObject, objectAt } from "../../runtime/json.ts";
+import { isJsonObject, objectAt, stringAt } from "../../runtime/json.ts";
 import { sentToProto } from "./sent-to-proto.ts";
 import { pathSpeller } from "./spell-paths.ts";
 
@@ -32,6 +32,8 @@ const KUBEFLOW_VERSION = "kubeflow.org/v1";
 const GANGWAY_VERSION = "gangway.dev/v1";
 /** Kinds are DNS labels in Kubernetes. Messages cut longer text. */
 const KIND_SHOWN_MAX = 63;
+/** Names of other objects may be DNS names. */
+const NAME_SHOWN_MAX = 253;
 
 /**
  * Reads a manifest: a job of kubeflow.org/v1 as Kubeflow's users write it, or a job of gangway.dev/v1, whose spec is
@@ -70,6 +72,16 @@ export function readManifest(
   const replicaSpecsField = (isKubeflow && kinds.kindOf(spec.kind)?.replicaSpecsField) || "replicaSpecs";
   const spelled = pathSpeller({ replicaSpecsField, liftsKindSpec: isKubeflow });
   return { kind: "job", job, warnings: otherMembers(document), spelled };
+}
+
+/** `Service web`: kind and name of an object of another API. Null for a job, and for what is no object of any API. */
+export function foreignName(document: Json): string | null {
+  const apiVersion = stringAt(document, "apiVersion");
+  const kind = stringAt(document, "kind");
+  if (!apiVersion || !kind) return null;
+  if (apiVersion.startsWith("kubeflow.org/") || apiVersion === GANGWAY_VERSION) return null;
+  const { name } = objectAt(document, "metadata");
+  return `${kind.slice(0, KIND_SHOWN_MAX)} ${typeof name === "string" ? name.slice(0, NAME_SHOWN_MAX) : ""}`.trim();
 }
 
 /** Names the kind in an error, because a file may have several objects. */

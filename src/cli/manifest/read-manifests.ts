@@ -3,7 +3,7 @@ import type { Registry } from "../../core/kinds/registry.ts";
 import type { Job } from "../../gen/gangway/v1/job_pb.ts";
 import { arrayAt, isJsonObject } from "../../runtime/json.ts";
 import { type DocumentStep, type ManifestDocument, readDocuments } from "./documents.ts";
-import { type DefaultNamespace, readManifest } from "./manifest.ts";
+import { type DefaultNamespace, foreignName, readManifest } from "./manifest.ts";
 import { type ManifestSource, readSources, type SourceIo } from "./sources.ts";
 
 /**
@@ -21,17 +21,30 @@ type ManifestsRead = {
   readonly ready: readonly ReadyManifest[];
   readonly errors: readonly string[];
   readonly warnings: readonly string[];
+  /** The documents that were skipped, each with its kind and name. */
+  readonly skipped: readonly string[];
+};
+
+type ReadOptions = {
+  readonly io: SourceIo;
+  readonly kinds: Registry;
+  readonly namespace: DefaultNamespace;
+  /** True: skips objects of other APIs, such as a Service. */
+  readonly ignoresForeign?: boolean;
 };
 
 /** Reads the manifests that the paths name. */
-export async function readManifests(
-  paths: readonly string[],
-  options: { readonly io: SourceIo; readonly kinds: Registry; readonly namespace: DefaultNamespace },
-): Promise<ManifestsRead> {
+export async function readManifests(paths: readonly string[], options: ReadOptions): Promise<ManifestsRead> {
   const ready: ReadyManifest[] = [];
   const errors: string[] = [];
   const warnings: string[] = [];
+  const skipped: string[] = [];
   const take = ({ where, value }: ManifestDocument) => {
+    const foreign = options.ignoresForeign === true ? foreignName(value) : null;
+    if (foreign !== null) {
+      skipped.push(`${where}: ${foreign}`);
+      return;
+    }
     const manifest = readManifest(value, options);
     if (manifest.kind === "invalid") errors.push(...manifest.errors.map((note) => noteLine(where, note)));
     else {
@@ -43,7 +56,7 @@ export async function readManifests(
     if ("error" in step) errors.push(step.error);
     else for (const document of itemsOfList(step)) take(document);
   }
-  return { ready, errors: [...errors, ...duplicates(ready)], warnings };
+  return { ready, errors: [...errors, ...duplicates(ready)], warnings, skipped };
 }
 
 /** Yields the documents of all sources. Gives the event loop a turn now and then, in which an interruption is heard. */
