@@ -5,8 +5,9 @@ import { defaultSpec } from "../../src/core/job/defaults.ts";
 import { replicaName } from "../../src/core/job/names.ts";
 import { compareRoles, memberCount } from "../../src/core/job/roles.ts";
 import type { JobSpec } from "../../src/core/job/spec.ts";
-import type { ClusterSpec, Replica, RoleState } from "../../src/core/kinds/kind.ts";
+import type { ClusterSpec, Replica, RoleState, Verdict } from "../../src/core/kinds/kind.ts";
 import { KINDS } from "../../src/core/kinds/registry.ts";
+import type { JsonObject } from "../../src/runtime/json.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 import { template } from "./world.ts";
 
@@ -120,6 +121,58 @@ for (const kind of KINDS) {
           assert.ok(list.every(({ failedForGood }) => failedForGood === 0));
       }),
     );
+  });
+}
+
+const replicas = (role: string, of: Partial<RoleState>): RoleState => {
+  return { role, members: 2, active: 0, succeeded: 0, failedForGood: 0, firstExitedZero: false, ...of };
+};
+const ELASTIC = { elasticPolicy: { minReplicas: 1 } };
+
+const verdicts: Record<string, { kind: string; states: readonly RoleState[]; kindSpec?: JsonObject; is: Verdict }> = {
+  "one worker without a master has succeeded": {
+    kind: "PyTorchJob",
+    states: [replicas("Worker", { succeeded: 1, active: 1 })],
+    is: "running",
+  },
+  "one elastic worker without a master has succeeded": {
+    kind: "PyTorchJob",
+    states: [replicas("Worker", { succeeded: 1, active: 1 })],
+    kindSpec: ELASTIC,
+    is: "succeeded",
+  },
+  "no elastic worker has succeeded": {
+    kind: "PyTorchJob",
+    states: [replicas("Worker", { active: 1 })],
+    kindSpec: ELASTIC,
+    is: "running",
+  },
+  "one elastic worker of a master has succeeded": {
+    kind: "PyTorchJob",
+    states: [replicas("Master", { active: 1, members: 1 }), replicas("Worker", { succeeded: 1 })],
+    kindSpec: ELASTIC,
+    is: "running",
+  },
+  "half of the masters have succeeded, which is not enough even if the job is elastic": {
+    kind: "PyTorchJob",
+    states: [replicas("Master", { succeeded: 1, active: 1 })],
+    kindSpec: ELASTIC,
+    is: "running",
+  },
+  "only workers beside an idle master run": {
+    kind: "XGBoostJob",
+    states: [replicas("Master", { members: 1 }), replicas("Worker", { active: 2 })],
+    is: null,
+  },
+  "only workers beside an active master have succeeded": {
+    kind: "XGBoostJob",
+    states: [replicas("Master", { members: 1, active: 1 }), replicas("Worker", { succeeded: 2 })],
+    is: "running",
+  },
+};
+for (const [name, { kind, states, kindSpec = {}, is }] of Object.entries(verdicts)) {
+  test(`${kind}: if ${name}, it is ${is ?? "unchanged"}`, () => {
+    assert.equal(OWN_KINDS.kindOf(kind)?.verdict(states, kindSpec), is);
   });
 }
 

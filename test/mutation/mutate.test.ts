@@ -19,6 +19,8 @@ test("a folder stands for the targets below it, a file narrows its target", () =
   assert.deepEqual(folders("src/core/plan/"), ["core/plan"]);
   assert.deepEqual(folders("core/plan/fit.ts"), ["core/plan/fit.ts"]);
   assert.deepEqual(folders("cli"), []);
+  assert.deepEqual(folders("worker/decide-step.ts"), ["worker/decide-step.ts"]);
+  assert.ok(folders("worker").includes("worker") && folders("worker").includes("worker/decide-step.ts"));
 });
 
 test("every folder of core is a target", () => {

@@ -1,6 +1,6 @@
 /** The folders whose decisions the mutation tests change, each with the tests that must notice. */
 export type Target = {
-  /** Path below `src`. */
+  /** Path below `src`, of a folder or of one file. A file has its own target if few tests decide it. */
   readonly folder: string;
   /** Test files as glob patterns below `test`. The tool itself finds out which of them reach which line. */
   readonly tests: readonly string[];
@@ -21,19 +21,28 @@ export const TARGETS: readonly Target[] = [
   { folder: "core/reconcile", tests: CORE, isPure: true },
   { folder: "tokens", tests: ["tokens/*.test.ts", "counters/in-process.test.ts"] },
   { folder: "worker", tests: ["worker/*.test.ts"] },
+  ...["bucket-share", "carry-out", "decide-step", "expectations", "job-memory", "quota-memory", "rendezvous"].map(
+    (name): Target => ({ folder: `worker/${name}.ts`, tests: [`worker/${name}.test.ts`], isPure: true }),
+  ),
   { folder: "adapters/store/fleet", tests: STORE },
   { folder: "adapters/store/jobs", tests: STORE },
   { folder: "adapters/store/ledger", tests: [...STORE, "tokens/*.test.ts"] },
   { folder: "adapters/store/planning", tests: STORE },
 ];
 
-/** The targets at, below or above a path such as `core`, `core/plan` or `core/plan/fit.ts`; a file narrows it. */
+/** The targets at or below a path such as `core` or `core/plan`, else the one above it, narrowed to the path. */
 export function targetsOf(folder: string): readonly Target[] {
   const named = folder.replace(/^(\.\/)?src\//, "").replace(/\/+$/, "");
-  return TARGETS.flatMap((target) => {
-    if (isBelow(target.folder, named)) return [target];
-    return isBelow(named, target.folder) ? [{ ...target, folder: named }] : [];
-  });
+  const found = TARGETS.filter((target) => isBelow(target.folder, named));
+  if (found.length > 0) return found;
+  return TARGETS.filter((target) => isBelow(named, target.folder)).map((target) => ({ ...target, folder: named }));
+}
+
+/** The files of a target as glob patterns, without those that are targets of their own. */
+export function filesOf({ folder }: Target): readonly string[] {
+  if (folder.endsWith(".ts")) return [`src/${folder}`];
+  const own = TARGETS.filter((other) => other.folder !== folder && isBelow(other.folder, folder));
+  return [`src/${folder}/**/*.ts`, ...own.map((other) => `!src/${other.folder}`)];
 }
 
 function isBelow(folder: string, other: string): boolean {

@@ -10,12 +10,12 @@ import { parseArgs } from "node:util";
 import type { LogLevel, MutantResult } from "@stryker-mutator/api/core";
 import { Stryker } from "@stryker-mutator/core";
 import { isExplained } from "./explained.ts";
-import { TARGETS, type Target, targetsOf } from "./near-tests.ts";
+import { filesOf, TARGETS, type Target, targetsOf } from "./near-tests.ts";
 
 const USAGE = `Usage: npm run mutate -- FOLDER... [--sample PERCENT] [--seed N] [--jobs N]
 
   FOLDER     a folder or file of src, such as core, core/plan or worker/share.ts; of these:
-             ${TARGETS.map(({ folder }) => folder).join(" ")}
+             ${TARGETS.flatMap(({ folder }) => (folder.endsWith(".ts") ? [] : folder)).join(" ")}
   --sample   how many of the functions are changed, in percent (default 100, which takes hours for core)
   --seed     which ones a sample takes (default 1)
   --jobs     how many test processes run at once (default 2)
@@ -82,9 +82,8 @@ function byTests(targets: readonly Target[]): readonly (readonly Target[])[] {
 }
 
 function mutate(targets: readonly Target[], jobs: number): Promise<readonly MutantResult[]> {
-  const files = ({ folder }: Target) => (folder.endsWith(".ts") ? `src/${folder}` : `src/${folder}/**/*.ts`);
   const stryker = new Stryker({
-    mutate: targets.map(files),
+    mutate: targets.flatMap(filesOf),
     testRunner: targets[0]?.isPure ? "in-process" : "tap",
     tap: {
       testFiles: (targets[0]?.tests ?? []).map((pattern) => `test/${pattern}`),
