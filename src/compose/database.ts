@@ -9,15 +9,16 @@ import type { DatabaseConfig } from "../config.ts";
 import { makePrivateDirectory } from "../runtime/make-directory.ts";
 import type { Telemetry } from "../telemetry/events.ts";
 
-/** Keeps other processes away from the directory, until the parts are closed. */
+/** Keeps other processes away from the directory, until the parts are closed, and other users for ever. */
 export function holdDirectory(directory: string, parts: AsyncDisposableStack): void {
   makePrivateDirectory(directory);
   const lock = lockDirectory(join(directory, "db"));
   parts.defer(() => lock.release());
 }
 
-/** Opens the database in a directory, which it keeps other processes away from. */
+/** Opens the database in a directory, which it keeps other processes and other users away from. */
 export async function openDirectory(directory: string, parts: AsyncDisposableStack): Promise<Db> {
+  makePrivateDirectory(directory);
   const db = await openPglite(join(directory, "db"));
   parts.defer(() => db.close());
   return db;

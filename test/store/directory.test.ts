@@ -1,13 +1,14 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { after, test } from "node:test";
 import { DirectoryHeldError, lockDirectory } from "../../src/adapters/store/db/directory-lock.ts";
 import { openPglite } from "../../src/adapters/store/db/pglite.ts";
+import { holdDirectory, openDirectory } from "../../src/compose/database.ts";
 
 const root = mkdtempSync(join(tmpdir(), "gangway-store-"));
 after(() => rmSync(root, { recursive: true, force: true }));
@@ -107,3 +108,17 @@ test("a process that is killed while it writes loses no acknowledged write", asy
   );
   assert.equal(log?.jobs, log?.changes);
 });
+
+for (const [name, open] of Object.entries({ "with its database": openDirectory, "beside a server": holdDirectory })) {
+  test(`a data directory ${name} is closed to other users, also if it was open to them`, async (t) => {
+    const directory = mkdtempSync(join(tmpdir(), "gangway-data-"));
+    chmodSync(directory, 0o755);
+    const parts = new AsyncDisposableStack();
+    t.after(async () => {
+      await parts.disposeAsync();
+      rmSync(directory, { recursive: true });
+    });
+    await open(directory, parts);
+    assert.equal((statSync(directory).mode & 0o777).toString(8), "700");
+  });
+}
