@@ -46,6 +46,7 @@ const COMMAND_GROUPS: Readonly<Record<string, Readonly<Record<string, LoadComman
     cluster: async () => (await import("./commands/cluster.ts")).registerCluster,
   },
   "Set up the command line:": {
+    completion: async () => (await import("./commands/completion.ts")).registerCompletion,
     version: async () => (await import("./commands/version.ts")).registerVersion,
     context: async () => (await import("./commands/context.ts")).registerContext,
   },
@@ -81,13 +82,25 @@ export async function runCli(argv: readonly string[], given: CliDeps): Promise<n
     },
   };
   // The version of this program needs no command.
-  if (argv[0] !== "--version") await registerCommands(registrar, verbOf(argv));
+  if (argv[0] !== "--version") await registerCommands(registrar, argv[0] === COMPLETE ? null : verbOf(argv));
+  if (argv[0] === COMPLETE) return printCompletions(program, argv.slice(1), deps);
   try {
     await program.parseAsync([...argv], { from: "user" });
     return exitCode;
   } catch (error) {
     return report(error, deps);
   }
+}
+
+/** The scripts of `gangway completion` call this. */
+const COMPLETE = "__complete";
+
+/** Prints a word on each line. A shell shows no errors: there are no words then. */
+async function printCompletions(program: Command, words: readonly string[], deps: CliDeps): Promise<number> {
+  const { completions } = await import("./complete.ts");
+  const found = await completions(program, words, deps).catch(() => []);
+  deps.stdout(found.map((word) => `${word}\n`).join(""));
+  return EXIT.ok;
 }
 
 /** The first argument that is no global option; null if there is none. */

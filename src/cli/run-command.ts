@@ -64,7 +64,7 @@ async function compileOutput<O extends object>(options: O & { output?: unknown }
 }
 
 /** The service and the namespace of a command: options come before the environment, and that before the context. */
-async function calledService(
+export async function calledService(
   options: GlobalOptions,
   deps: CliDeps,
 ): Promise<{ readonly addresses: readonly string[]; readonly namespace: string }> {
