@@ -1,4 +1,4 @@
-import type { LoggedChange } from "../core/job/event-log.ts";
+import type { LoggedChange, WholeSpec } from "../core/job/event-log.ts";
 import type { JobFilter } from "../core/job/filter.ts";
 import type { Job } from "../core/job/job.ts";
 import type { Clock } from "../runtime/clock.ts";
@@ -13,19 +13,28 @@ export type WatchStore = {
   }>;
   /** The newest position. */
   readonly head: () => Promise<number>;
-  /** Reads in one transaction the matching jobs, the head, and the versions whose events have no position yet. */
+  /**
+   * Reads in one transaction the matching jobs without templates, the head, and the versions whose events have no
+   * position yet.
+   */
   readonly snapshot: (filter: JobFilter) => Promise<{
     readonly jobs: readonly Job[];
     readonly head: number;
     readonly ahead: ReadonlyMap<string, number>;
   }>;
-  /** Entries after a position, oldest first. `gap`: the log no longer reaches back to the position. */
+  /**
+   * Entries after a position, oldest first: as many as a page holds. `gap`: the log no longer reaches back to the
+   * position.
+   */
   readonly entriesAfter: (
     position: number,
     limit: number,
   ) => Promise<{ readonly entries: readonly LoggedChange[]; readonly gap: boolean }>;
-  /** The full records, with templates, of the jobs that still exist. */
-  readonly loadJobs: (uids: readonly string[]) => Promise<ReadonlyMap<string, Job>>;
+  /**
+   * The specs with templates of the first of these jobs: as many as a page holds, and at least one. Null: the record
+   * of the job is gone.
+   */
+  readonly wholeSpecs: (uids: readonly string[]) => Promise<ReadonlyMap<string, WholeSpec | null>>;
   /** Drops events older than the retention. */
   readonly prune: (beforeMs: number) => Promise<void>;
 };

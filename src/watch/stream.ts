@@ -2,11 +2,14 @@
 import type { LoggedChange, WatchItem, WatchRequest } from "../core/job/event-log.ts";
 import { type JobFilter, matchesFilter } from "../core/job/filter.ts";
 import type { Job } from "../core/job/job.ts";
-import { bareReplica, type JobSpec } from "../core/job/spec.ts";
+import { canonicalJson } from "../runtime/json.ts";
+import type { SharedCalls } from "../runtime/shared-calls.ts";
 import { encodeCursor, parseCursor } from "./cursor.ts";
 import { createInbox, type Inbox } from "./inbox.ts";
+import type { LogPages } from "./log-pages.ts";
 import type { WatchPorts } from "./ports.ts";
 import type { Tail } from "./tail.ts";
+import type { WholeJobs } from "./whole-jobs.ts";
 
 export type StreamOptions = {
   /** A reader that is more entries behind gets TOO_SLOW. */
@@ -17,18 +20,24 @@ export type StreamOptions = {
   readonly bookmarkEntries: number;
 };
 
-/** Shared by all streams: the ports, the tail of the log, and the bounds. */
+/** Shared by all streams: the ports, the tail of the log, what they read together, and the bounds. */
 export type StreamParts = {
   readonly ports: WatchPorts;
   readonly tail: Tail;
+  /** Reads of snapshots. Streams that wait for the same share a read. */
+  readonly reads: SharedCalls;
+  readonly pages: LogPages;
+  readonly whole: WholeJobs;
   /** Gives positions to everything that is committed now, so that a snapshot is rarely ahead of the log. */
   readonly settle: () => Promise<void>;
   readonly options: StreamOptions;
 };
 
-const PAGE = 500;
-/** The most full records that are loaded at a time: the templates of each may be megabytes. */
+/** The most jobs whose templates are read at a time. Their bytes are bounded too. */
 const RECORDS = 50;
+
+/** The snapshot of a stream whose client left before it was read. */
+const NOTHING = { jobs: [], head: 0, ahead: new Map<string, number>() };
 
 /** Where a stream is in the log, and which entries its snapshot already contains. */
 type StreamPlace = {
@@ -59,7 +68,7 @@ export async function* stream(
   while (!signal.aborted) {
     const place: StreamPlace =
       from === null
-        ? yield* snapshot(parts, request)
+        ? yield* snapshot(parts, request, signal)
         : { position: from, sent: from, ahead: new Map(), owesBookmark: false };
     const end = yield* follow(parts, request, place, signal);
     if (end === "over") return;
@@ -69,12 +78,23 @@ export async function* stream(
 }
 
 async function* snapshot(
-  { ports, settle }: StreamParts,
+  parts: StreamParts,
   { filter, full }: WatchRequest,
+  signal: AbortSignal,
 ): AsyncGenerator<WatchItem, StreamPlace, undefined> {
-  await settle();
-  const { jobs, head, ahead } = await ports.store.snapshot(filter);
-  for (const job of jobs) yield { type: "ADDED", job: full ? job : withoutTemplates(job), cursor: "" };
+  const read = async () => {
+    await parts.settle();
+    return parts.ports.store.snapshot(filter);
+  };
+  const shared = await parts.reads.run(`snapshot ${canonicalJson(filter)}`, read, signal);
+  const { jobs, head, ahead } = shared ?? NOTHING;
+  for await (const { job } of viewed(
+    parts.whole,
+    full,
+    jobs.map((one) => ({ job: one })),
+  )) {
+    yield { type: "ADDED", job, cursor: "" };
+  }
   const place = { position: head, sent: head, ahead: new Map(ahead), owesBookmark: ahead.size > 0 };
   if (!place.owesBookmark) yield { type: "BOOKMARK", cursor: encodeCursor(head) };
   return place;
@@ -101,7 +121,7 @@ async function* follow(
         leave();
       }
     }
-    const { entries, gap } = await parts.ports.store.entriesAfter(place.position, PAGE);
+    const { entries, gap } = await parts.pages.after(place.position, signal);
     if (gap) return "gap";
     const passed = entries.flatMap((entry) => pass(entry, request.filter, place) ?? []);
     yield* deliver(parts, request, place, passed);
@@ -182,37 +202,33 @@ function bookmark(place: StreamPlace): WatchItem {
   return { type: "BOOKMARK", cursor: encodeCursor(place.position) };
 }
 
-/** Sends entries. A full view takes the templates, which never change, from the records that still exist. */
+/** Sends entries, unless the stream has stopped meanwhile. */
 async function* deliver(
-  { ports }: StreamParts,
+  { whole }: StreamParts,
   { full }: WatchRequest,
   place: StreamPlace,
   passed: readonly PassedChange[],
   stopped: () => boolean = () => false,
 ): AsyncGenerator<WatchItem, void, undefined> {
-  for (let at = 0; at < passed.length; at += RECORDS) {
-    const some = passed.slice(at, at + RECORDS);
-    const uids = new Set(some.map(({ item }) => item.job.uid));
-    const records = full ? await ports.store.loadJobs([...uids]) : new Map<string, Job>();
-    for (const { position, item } of some) {
-      if (stopped()) return;
-      const spec = withTemplates(item.job.spec, records.get(item.job.uid)?.spec);
-      place.position = position;
-      place.sent = position;
-      yield { type: item.type, job: { ...item.job, spec }, cursor: encodeCursor(position) };
-    }
+  const changes = passed.map(({ position, item }) => ({ position, ...item }));
+  for await (const { position, type, job } of viewed(whole, full, changes)) {
+    if (stopped()) return;
+    place.position = position;
+    place.sent = position;
+    yield { type, job, cursor: encodeCursor(position) };
   }
 }
 
-function withoutTemplates(job: Job): Job {
-  const bare = Object.entries(job.spec.replicaSpecs).map(([role, spec]) => [role, bareReplica(spec)]);
-  return { ...job, spec: { ...job.spec, replicaSpecs: Object.fromEntries(bare) } };
-}
-
-function withTemplates(spec: JobSpec, full: JobSpec | undefined): JobSpec {
-  if (full === undefined) return spec;
-  const filled = Object.entries(spec.replicaSpecs).map(([role, replica]) => {
-    return [role, { ...replica, template: full.replicaSpecs[role]?.template ?? replica.template }];
-  });
-  return { ...spec, replicaSpecs: Object.fromEntries(filled) };
+/** Items with the jobs as the view shows them. A full view takes the templates of the records that still exist. */
+async function* viewed<Item extends { readonly job: Job }>(
+  whole: WholeJobs,
+  full: boolean,
+  items: readonly Item[],
+): AsyncGenerator<Item, void, undefined> {
+  if (!full) return yield* items;
+  for (let at = 0; at < items.length; ) {
+    const page = await whole.first(items.slice(at, at + RECORDS).map(({ job }) => job));
+    for (const [index, job] of page.entries()) yield { ...(items[at + index] as Item), job };
+    at += page.length;
+  }
 }

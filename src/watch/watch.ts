@@ -1,10 +1,13 @@
 import type { WatchItem, WatchRequest } from "../core/job/event-log.ts";
+import { SharedCalls } from "../runtime/shared-calls.ts";
 import type { Telemetry } from "../telemetry/events.ts";
 import { parseCursor } from "./cursor.ts";
+import { LogPages } from "./log-pages.ts";
 import type { WatchPorts } from "./ports.ts";
 import { createSequencer, type Sequencer } from "./sequencer.ts";
 import { type StreamOptions, stream } from "./stream.ts";
 import { createTail } from "./tail.ts";
+import { WholeJobs } from "./whole-jobs.ts";
 
 /** The watch stage: gives positions to committed changes and streams them. */
 export type Watch = Sequencer & {
@@ -16,6 +19,13 @@ export type Watch = Sequencer & {
 
 const DEFAULTS: StreamOptions = { bufferMax: 1_000, bookmarkMs: 5_000, bookmarkEntries: 500 };
 
+/**
+ * How many snapshots and pages of the log are read at a time: a thousand streams that begin together must leave
+ * connections of the database to everything else.
+ */
+const READS_MAX = 4;
+const NEVER = new AbortController().signal;
+
 export function createWatch(
   ports: WatchPorts,
   telemetry: Pick<Telemetry, "loopFailed">,
@@ -23,7 +33,14 @@ export function createWatch(
 ): Watch {
   const tail = createTail(ports.store);
   const sequencer = createSequencer(ports, tail.advance, telemetry);
-  const parts = { ports, tail, settle: sequencer.runOnce, options: { ...DEFAULTS, ...options } };
+  const settling = new SharedCalls(1);
+  const settle = async () => {
+    await settling.run("settle", sequencer.runOnce, NEVER);
+  };
+  const reads = new SharedCalls(READS_MAX);
+  const pages = new LogPages(ports.store, reads);
+  const whole = new WholeJobs(ports.store);
+  const parts = { ports, tail, reads, pages, whole, settle, options: { ...DEFAULTS, ...options } };
   return {
     ...sequencer,
     watch: (request, signal) => stream(parts, request, signal),

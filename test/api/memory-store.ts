@@ -181,7 +181,8 @@ export class MemoryStore {
       const from = Number(after ?? 0);
       const page = jobs.slice(from, from + pageSize);
       const next = from + page.length < jobs.length ? String(from + page.length) : null;
-      return { jobs: page.map((job) => this.#shown(job)), next, total: jobs.length };
+      const listed = page.map((job, at) => ({ ...this.#shown(job), cursor: String(from + at + 1) }));
+      return { jobs: listed, next, total: jobs.length };
     },
     listEvents: async ({ namespace, name, pageSize, after }) => {
       if (after !== null && !/^\d+$/.test(after)) return "badCursor";

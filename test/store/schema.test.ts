@@ -103,6 +103,8 @@ describe("on PostgreSQL", { skip: server === null }, () => {
       const newest = SCHEMA_VERSIONS.length;
       const add = (version: number) =>
         db.query("insert into migrations (name, run_on) values ($1, now())", [`${String(version).padStart(4, "0")}_x`]);
+      // Migrations of the first versions recorded none: the numbers of their files tell it.
+      await db.query("comment on table migrations is null");
       await add(newest + 1);
       await requireSchema(db);
       assert.deepEqual(await migrateDatabase(options), { kind: "migrated", ran: [] });

@@ -15,6 +15,7 @@ import { createStore } from "../../src/adapters/store/store.ts";
 import { connect, type GangwayClient } from "../../src/cli/rpc/client.ts";
 import { startEmbedded } from "../../src/compose/embedded.ts";
 import { readConfig } from "../../src/config.ts";
+import { bareSpec, type JobSpec } from "../../src/core/job/spec.ts";
 import { JobPhase } from "../../src/gen/gangway/v1/job_pb.ts";
 import { JobService } from "../../src/gen/gangway/v1/job_service_pb.ts";
 import { ReleaseOutcome, ResourceManager } from "../../src/gen/gangway/v1/resource_manager_pb.ts";
@@ -76,6 +77,11 @@ async function assertKept(db: Pick<Db, "query">): Promise<void> {
     jobs.map((row) => Object.values(row as object).join(" ")),
     ["done SUCCEEDED", "held RUNNING", "next WAITING"],
   );
+  type Specs = { readonly spec: JobSpec; readonly outline: JobSpec | null; readonly sized: boolean };
+  const specs = await db.query<Specs>(
+    "select spec, outline, spec_bytes = octet_length(spec::text) as sized from jobs order by name",
+  );
+  for (const { spec, outline, sized } of specs) assert.deepEqual([outline, sized], [bareSpec(spec), true]);
   const sums = await db.query<{ scope: string }>("select scope from allocation_sums where pool = $1 order by scope", [
     POOL,
   ]);

@@ -24,7 +24,7 @@ import { requestCancel, requestDelete } from "./jobs/end-job.ts";
 import { findAlike } from "./jobs/find-alike.ts";
 import { listEvents, refusalOf } from "./jobs/list-events.ts";
 import { getJob, listJobs } from "./jobs/list-jobs.ts";
-import { loadJob, loadJobs } from "./jobs/load-job.ts";
+import { loadJob, wholeSpecs } from "./jobs/load-job.ts";
 import { openJobs } from "./jobs/open-jobs.ts";
 import { recordStep } from "./jobs/record-step.ts";
 import { logHead, sequence } from "./jobs/sequence.ts";
@@ -149,7 +149,7 @@ function watchStore(db: Db) {
     head: () => logHead(db),
     snapshot: (filter: Parameters<typeof watchSnapshot>[1]) => watchSnapshot(db, filter),
     entriesAfter: (position: number, limit: number) => entriesAfter(db, position, limit),
-    loadJobs: (uids: readonly string[]) => loadJobs(db, uids),
+    wholeSpecs: (uids: readonly string[]) => wholeSpecs(db, uids),
     prune: (beforeMs: number) => prune(db, beforeMs),
   };
 }

@@ -1,4 +1,5 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { JobView as View } from "../../core/job/list.ts";
 import type { Submission } from "../../core/job/requests.ts";
 import {
   type BatchCreateJobsRequest,
@@ -12,7 +13,6 @@ import type { JobIntake } from "../ports.ts";
 import type { CallContext } from "../rpc/call.ts";
 import { checkRequest } from "../rpc/check-request.ts";
 import { type OnInternalError, statusMessageOf } from "../rpc/rpc-error.ts";
-import type { View } from "./convert-job.ts";
 import { checkSubmission, toResponse } from "./create-job.ts";
 
 type Result = MessageInitShape<typeof BatchCreateJobsResultSchema>;

@@ -3,7 +3,7 @@ import type { MessageInitShape, JsonObject as ProtoJson } from "@bufbuild/protob
 import { type Timestamp, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { currentAdmission, isDraining, type Job } from "../../core/job/job.ts";
 import { LABEL } from "../../core/job/labels.ts";
-import type { ShownJob } from "../../core/job/list.ts";
+import type { JobView, ShownJob } from "../../core/job/list.ts";
 import { type JobSpec, type ReplicaSpec, type RunPolicy, totalReplicas } from "../../core/job/spec.ts";
 import type { Admission, Attempts, Condition, Failure, ReplicaStatus } from "../../core/job/status.ts";
 import type { Kind } from "../../core/kinds/kind.ts";
@@ -29,16 +29,13 @@ import {
 } from "./convert-enums.ts";
 import { toProtoInfo, toProtoPlugin, toProtoTaskInfo } from "./convert-task-info.ts";
 
-/** How much of a job is shown: BASIC omits pod templates and plugin state. */
-export type View = "BASIC" | "FULL";
-
 /** A job to show. `alone` holds what only GetJob shows. Omitted: in lists and streams. */
 type JobToConvert = ShownJob & {
   readonly alone?: { readonly kind: Kind | undefined; readonly logs: readonly ContainerLogLink[] };
 };
 
 /** Converts a job to its message. */
-export function toProtoJob(shown: JobToConvert, view: View): MessageInitShape<typeof JobSchema> {
+export function toProtoJob(shown: JobToConvert, view: JobView): MessageInitShape<typeof JobSchema> {
   const { job } = shown;
   return {
     metadata: {
@@ -91,7 +88,7 @@ export function toProtoFailure(failure: Failure): MessageInitShape<typeof Failur
   };
 }
 
-function toProtoSpec(spec: JobSpec, view: View): MessageInitShape<typeof JobSpecSchema> {
+function toProtoSpec(spec: JobSpec, view: JobView): MessageInitShape<typeof JobSpecSchema> {
   const { clusters, clusterSelector, gpuModels } = spec.placement;
   return {
     kind: spec.kind,
@@ -104,7 +101,7 @@ function toProtoSpec(spec: JobSpec, view: View): MessageInitShape<typeof JobSpec
   };
 }
 
-function toProtoReplicaSpec(replica: ReplicaSpec, view: View): MessageInitShape<typeof ReplicaSpecSchema> {
+function toProtoReplicaSpec(replica: ReplicaSpec, view: JobView): MessageInitShape<typeof ReplicaSpecSchema> {
   return {
     replicas: replica.replicas,
     restartPolicy: restartPolicyToProto(replica.restartPolicy),
@@ -131,7 +128,7 @@ function toProtoRunPolicy(policy: RunPolicy): MessageInitShape<typeof RunPolicyS
 
 function toProtoStatus(
   { job, position, tokens, alone }: JobToConvert,
-  view: View,
+  view: JobView,
 ): MessageInitShape<typeof JobStatusSchema> {
   const { status } = job;
   const admission = currentAdmission(job);

@@ -1,4 +1,5 @@
 import { status } from "@grpc/grpc-js";
+import type { JobView } from "../../core/job/list.ts";
 import type { Submission, SubmitOutcome } from "../../core/job/requests.ts";
 import type { FieldNote, SentJob } from "../../core/job/sent.ts";
 import { type CreateJobRequest, CreateJobResponse_Outcome } from "../../gen/gangway/v1/job_service_pb.ts";
@@ -7,7 +8,7 @@ import type { CallContext } from "../rpc/call.ts";
 import { mergeNotes } from "../rpc/check-request.ts";
 import { errorInfo, retryInfo } from "../rpc/error-details.ts";
 import { alreadyExists, invalidFields, notFound, RpcError } from "../rpc/rpc-error.ts";
-import { recordOf, toProtoJob, type View } from "./convert-job.ts";
+import { recordOf, toProtoJob } from "./convert-job.ts";
 import { sentJob } from "./convert-sent.ts";
 
 const OUTCOME = {
@@ -49,7 +50,7 @@ function asWarning(note: FieldNote): FieldNote {
 }
 
 /** Converts the outcome of a submission to a response. Throws if the submission was refused. */
-export function toResponse(outcome: SubmitOutcome, sent: SentJob, view: View) {
+export function toResponse(outcome: SubmitOutcome, sent: SentJob, view: JobView) {
   const name = `${sent.namespace}/${sent.name || `${sent.generateName}*`}`;
   switch (outcome.kind) {
     case "created":

@@ -9,6 +9,7 @@ import { batchCreateJobs } from "./batch-create-jobs.ts";
 import { recordOf, toProtoJob } from "./convert-job.ts";
 import { namespaceOf } from "./convert-sent.ts";
 import { createJob } from "./create-job.ts";
+import { EncodedChanges } from "./encoded-changes.ts";
 import { explainJob } from "./explain-job.ts";
 import { FollowerBound } from "./follower-bound.ts";
 import { listKinds } from "./list-kinds.ts";
@@ -39,12 +40,13 @@ export function jobService({
   onInternalError,
 }: JobPorts): ServiceHandlers<typeof JobService> {
   const followers = new FollowerBound();
+  const encoded = new EncodedChanges();
   return {
     createJob: (request, context) => createJob(intake, request, context),
     batchCreateJobs: (request, context) => batchCreateJobs({ intake, onInternalError }, request, context),
     getJob: (request) => getJob({ reads, kinds, logTemplates }, request),
     listJobs: (request) => listJobs(reads, request),
-    watchJobs: (request, context) => watchJobs(watch, request, context),
+    watchJobs: (request, context) => watchJobs({ watch, encoded }, request, context),
     updateJob: (request) => updateJob(intake, request),
     cancelJob: (request) => cancelJob(intake, request),
     deleteJob: (request) => deleteJob(intake, request),

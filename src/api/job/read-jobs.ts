@@ -1,7 +1,6 @@
-import { create, toBinary } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { ShownEvent } from "../../core/job/event.ts";
-import type { JobOrder } from "../../core/job/list.ts";
+import { type JobOrder, PAGE_BYTES_MAX, type ShownJob, type JobView as View } from "../../core/job/list.ts";
 import { logLinks } from "../../core/kinds/log-links.ts";
 import type { Registry } from "../../core/kinds/registry.ts";
 import type { LogTemplate } from "../../core/pods/pod-config.ts";
@@ -14,14 +13,11 @@ import {
 } from "../../gen/gangway/v1/job_service_pb.ts";
 import type { JobReads } from "../ports.ts";
 import { badPageToken, notFound } from "../rpc/rpc-error.ts";
-import { toProtoJob, type View } from "./convert-job.ts";
+import { Encoded } from "../rpc/service-definition.ts";
+import { toProtoJob } from "./convert-job.ts";
 import { jobFilter, namespaceOf } from "./convert-sent.ts";
 
 const PAGE_SIZE_DEFAULT = 100;
-/**
- * gRPC clients refuse messages over 4 MiB by default. Pages with templates are made shorter until they fit.
- */
-const PAGE_BYTES_MAX = 3.5 * 1024 * 1024;
 
 export async function getJob(
   {
@@ -46,17 +42,26 @@ export async function listJobs(reads: JobReads, request: ListJobsRequest) {
     order: (request.orderBy || "create_time") as JobOrder,
     after: request.pageToken || null,
   };
-  const view: View = request.view === JobView.FULL ? "FULL" : "BASIC";
-  for (let pageSize = request.pageSize || PAGE_SIZE_DEFAULT; ; pageSize = Math.ceil(pageSize / 4)) {
-    const page = await reads.listJobs({ ...query, pageSize });
-    if (page === "badCursor") throw badPageToken();
-    const response = create(ListJobsResponseSchema, {
-      jobs: page.jobs.map((shown) => toProtoJob(shown, view)),
-      nextPageToken: page.next ?? "",
-      totalEstimate: page.total,
-    });
-    if (pageSize === 1 || toBinary(ListJobsResponseSchema, response).length <= PAGE_BYTES_MAX) return response;
+  const view = request.view === JobView.FULL ? "FULL" : "BASIC";
+  const page = await reads.listJobs({ ...query, view, pageSize: request.pageSize || PAGE_SIZE_DEFAULT });
+  if (page === "badCursor") throw badPageToken();
+  const jobs = firstThatFit(page.jobs, view);
+  const next = jobs.length < page.jobs.length ? page.jobs[jobs.length - 1]?.cursor : page.next;
+  const rest = { nextPageToken: next ?? "", totalEstimate: page.total };
+  return Encoded.joined([...jobs, Encoded.of(ListJobsResponseSchema, rest)]);
+}
+
+/** Encodes the first of these jobs: as many as fit into one answer, and at least one. */
+function firstThatFit(page: readonly ShownJob[], view: View): readonly Encoded[] {
+  const fitting: Encoded[] = [];
+  let bytes = 0;
+  for (const shown of page) {
+    const encoded = Encoded.of(ListJobsResponseSchema, { jobs: [toProtoJob(shown, view)] });
+    bytes += encoded.bytes.length;
+    if (bytes > PAGE_BYTES_MAX && fitting.length > 0) break;
+    fitting.push(encoded);
   }
+  return fitting;
 }
 
 export async function listJobEvents(reads: JobReads, request: ListJobEventsRequest) {

@@ -8,18 +8,19 @@ import {
 import type { JobWatch } from "../ports.ts";
 import type { CallContext } from "../rpc/call.ts";
 import { invalidFields, tooSlow } from "../rpc/rpc-error.ts";
-import { recordOf, toProtoJob } from "./convert-job.ts";
+import type { Encoded } from "../rpc/service-definition.ts";
 import { jobFilter } from "./convert-sent.ts";
+import type { EncodedChanges } from "./encoded-changes.ts";
 
 /**
  * Streams the jobs that pass the filter and their changes until the caller leaves. Throws RESOURCE_EXHAUSTED, with the
  * cursor to resume from, if the client reads too slowly.
  */
 export async function* watchJobs(
-  watch: JobWatch,
+  { watch, encoded }: { readonly watch: JobWatch; readonly encoded: EncodedChanges },
   request: WatchJobsRequest,
   context: CallContext,
-): AsyncIterable<MessageInitShape<typeof WatchJobsResponseSchema>> {
+): AsyncIterable<MessageInitShape<typeof WatchJobsResponseSchema> | Encoded> {
   const { cursor } = request;
   if (cursor !== "" && !watch.checkCursor(cursor)) {
     throw invalidFields([{ field: "cursor", message: "must be a cursor that a watch has returned" }]);
@@ -27,8 +28,7 @@ export async function* watchJobs(
   const full = request.view === JobView.FULL;
   for await (const entry of watch.watch({ filter: jobFilter(request.filter), cursor, full }, context.signal)) {
     if (entry.type === "TOO_SLOW") throw tooSlow(entry.cursor);
-    const type = WatchJobsResponse_Type[entry.type];
-    if (!("job" in entry)) yield { type, cursor: entry.cursor };
-    else yield { type, cursor: entry.cursor, job: toProtoJob(recordOf(entry.job), full ? "FULL" : "BASIC") };
+    if ("job" in entry) yield encoded.encode(entry, full ? "FULL" : "BASIC");
+    else yield { type: WatchJobsResponse_Type[entry.type], cursor: entry.cursor };
   }
 }

@@ -4,7 +4,7 @@ import type { FieldNote } from "../../core/job/sent.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { linkedController } from "../../runtime/linked-controller.ts";
 import { type OnInternalError, stalled, toStatus, unavailable } from "./rpc-error.ts";
-import { type Decoded, encode } from "./service-definition.ts";
+import { type Decoded, type Encoded, encode } from "./service-definition.ts";
 
 /** The context of a call, which its handler gets with the request. */
 export type CallContext = {
@@ -43,7 +43,7 @@ type Call = { readonly cancelled: boolean; readonly on: (event: "cancelled", lis
 type StreamRun = {
   readonly call: ServerWritableStream<Decoded, Buffer> | ServerDuplexStream<Decoded, Buffer>;
   readonly method: DescMethod;
-  readonly start: (context: CallContext) => AsyncIterable<MessageInitShape<DescMessage>>;
+  readonly start: (context: CallContext) => AsyncIterable<MessageInitShape<DescMessage> | Encoded>;
   readonly environment: CallEnvironment;
 };
 

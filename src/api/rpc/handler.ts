@@ -18,7 +18,7 @@ import { VERSION } from "../../runtime/package-version.ts";
 import { type CallContext, type CallEnvironment, callController, IDENTITY, runStream } from "./call.ts";
 import { checkRequest } from "./check-request.ts";
 import { invalidFields, toStatus, undecodable } from "./rpc-error.ts";
-import { type Decoded, encode, serviceDefinition } from "./service-definition.ts";
+import { type Decoded, type Encoded, encode, serviceDefinition } from "./service-definition.ts";
 
 /** Answers one call: with a promise for a unary method, with an iterable for a streaming one. */
 type MethodHandler<Method> = Method extends {
@@ -27,9 +27,9 @@ type MethodHandler<Method> = Method extends {
   readonly output: infer Output extends DescMessage;
 }
   ? Kind extends "unary"
-    ? (request: MessageShape<Input>, context: CallContext) => Promise<MessageInitShape<Output>>
+    ? (request: MessageShape<Input>, context: CallContext) => Promise<MessageInitShape<Output> | Encoded>
     : Kind extends "server_streaming"
-      ? (request: MessageShape<Input>, context: CallContext) => AsyncIterable<MessageInitShape<Output>>
+      ? (request: MessageShape<Input>, context: CallContext) => AsyncIterable<MessageInitShape<Output> | Encoded>
       : (requests: AsyncIterable<MessageShape<Input>>, context: CallContext) => AsyncIterable<MessageInitShape<Output>>
   : never;
 
@@ -87,8 +87,8 @@ function grpcHandler(method: DescMethod, handler: AnyHandler, environment: CallE
   }
 }
 
-type UnaryHandler = (request: Message, context: CallContext) => Promise<MessageInitShape<DescMessage>>;
-type StreamHandler = (input: unknown, context: CallContext) => AsyncIterable<MessageInitShape<DescMessage>>;
+type UnaryHandler = (request: Message, context: CallContext) => Promise<MessageInitShape<DescMessage> | Encoded>;
+type StreamHandler = (input: unknown, context: CallContext) => AsyncIterable<MessageInitShape<DescMessage> | Encoded>;
 
 function unary(
   method: DescMethod,

@@ -18,6 +18,25 @@ export type Decoded =
   | { readonly kind: "invalid"; readonly notes: readonly FieldNote[] }
   | { readonly kind: "undecodable"; readonly problem: string };
 
+/** A response, or several parts of one, that is encoded already. */
+export class Encoded {
+  readonly bytes: Buffer;
+
+  private constructor(bytes: Buffer) {
+    this.bytes = bytes;
+  }
+
+  /** Throws if a value does not fit its field. */
+  static of<Schema extends DescMessage>(schema: Schema, message: MessageInitShape<Schema>): Encoded {
+    return new Encoded(encode(schema, message));
+  }
+
+  /** One message of these parts: repeated fields are joined, and of other fields the last part counts. */
+  static joined(parts: readonly Encoded[]): Encoded {
+    return new Encoded(Buffer.concat(parts.map(({ bytes }) => bytes)));
+  }
+}
+
 /**
  * Converts a protobuf-es service to a service of grpc-js. Requests arrive as `Decoded`; responses are bytes that
  * `encode` has made.
@@ -27,7 +46,8 @@ export function serviceDefinition(service: DescService): ServiceDefinition {
 }
 
 /** Encodes a response. Throws if a value does not fit its field, so that the caller can turn it into a status. */
-export function encode(schema: DescMessage, message: MessageInitShape<DescMessage>): Buffer {
+export function encode(schema: DescMessage, message: MessageInitShape<DescMessage> | Encoded): Buffer {
+  if (message instanceof Encoded) return message.bytes;
   const bytes = toBinary(schema, create(schema, message));
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }

@@ -1,5 +1,6 @@
 import type { Changing, JobFilter } from "./filter.ts";
 import type { Job } from "./job.ts";
+import type { JobSpec } from "./spec.ts";
 
 /** One change of one job in the event log. Watches send it. */
 export type LoggedChange = {
@@ -11,6 +12,9 @@ export type LoggedChange = {
   /** Decides whether the job passed a filter before the change. Null for ADDED. */
   readonly previous: Changing | null;
 };
+
+/** The spec of a job with its templates, and its bytes as JSON. */
+export type WholeSpec = { readonly spec: JobSpec; readonly bytes: number };
 
 export type WatchRequest = { readonly filter: JobFilter; readonly cursor: string; readonly full: boolean };
 

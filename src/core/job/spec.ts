@@ -89,7 +89,18 @@ export function totalReplicas(spec: JobSpec): number {
   return Object.values(spec.replicaSpecs).reduce((sum, replica) => sum + replica.replicas, 0);
 }
 
-/** A replica spec without its template, for the event log and streams. */
-export function bareReplica({ uninterruptedTemplate: _left, ...spec }: ReplicaSpec): ReplicaSpec {
-  return { ...spec, template: {} };
+/** A spec without the templates of its pods (`{}`), for the event log, lists and streams. */
+export function bareSpec(spec: JobSpec): JobSpec {
+  const bare = Object.entries(spec.replicaSpecs).map(([role, { uninterruptedTemplate: _left, ...replica }]) => {
+    return [role, { ...replica, template: {} }];
+  });
+  return { ...spec, replicaSpecs: Object.fromEntries(bare) };
+}
+
+/** A spec with the templates of `whole`, which is the spec of the same job: templates never change. */
+export function withTemplates(spec: JobSpec, whole: JobSpec): JobSpec {
+  const filled = Object.entries(spec.replicaSpecs).map(([role, replica]) => {
+    return [role, { ...replica, template: whole.replicaSpecs[role]?.template ?? replica.template }];
+  });
+  return { ...spec, replicaSpecs: Object.fromEntries(filled) };
 }

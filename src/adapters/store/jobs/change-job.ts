@@ -1,6 +1,7 @@
 import type { JobEvent } from "../../../core/job/event.ts";
 import type { Job } from "../../../core/job/job.ts";
 import type { SentJob } from "../../../core/job/sent.ts";
+import { bareSpec } from "../../../core/job/spec.ts";
 import { type Db, type Executor, json } from "../db/db.ts";
 import { appendChanges } from "./append.ts";
 import { lockJobByName } from "./load-job.ts";
@@ -47,7 +48,10 @@ function isChange(decided: { readonly kind: string }): decided is Change {
 }
 
 async function writeSpec(tx: Executor, { uid, spec, labels }: Job): Promise<void> {
-  await tx.query(WRITE_SPEC, [uid, json(spec), spec.priority, json(labels)]);
+  await tx.query(WRITE_SPEC, [uid, json(spec), spec.priority, json(labels), json(bareSpec(spec))]);
 }
 
-const WRITE_SPEC = "update jobs set spec = $2::json, priority = $3, labels = $4::jsonb where uid = $1";
+const WRITE_SPEC = `
+update jobs
+   set spec = $2::json, outline = $5::json, spec_bytes = octet_length($2::text), priority = $3, labels = $4::jsonb
+ where uid = $1`;

@@ -1,5 +1,6 @@
 import { currentAdmission, isHistory, type Job } from "../../../core/job/job.ts";
-import { bareReplica, type JobSpec } from "../../../core/job/spec.ts";
+import type { JobView } from "../../../core/job/list.ts";
+import { bareSpec, type JobSpec } from "../../../core/job/spec.ts";
 import type { Admission, AdmissionState, JobPhase, JobStatus } from "../../../core/job/status.ts";
 
 /** A job as `JOB_COLUMNS` selects it. */
@@ -41,10 +42,9 @@ type AdmissionRow = {
   readonly below_min_since_ms: number | null;
 };
 
-/** Selects a `JobRow` from `jobs j`, without admissions that are history. */
-export const JOB_COLUMNS = `
+const columns = (spec: string) => `
   j.uid, j.namespace, j.name, j.project, j.labels, j.annotations, j.created_by, j.create_ms, j.delete_ms, j.cancel,
-  j.version, j.bucket, j.phase, j.completion_ms, j.trace_parent, j.spec, j.status,
+  j.version, j.bucket, j.phase, j.completion_ms, j.trace_parent, ${spec} as spec, j.status,
   coalesce((
     select json_agg(a order by a.number) from (
       select number, cluster, state, members, flavors, node_labels, admit_ms, tokens_released_ms, gone_ms,
@@ -52,6 +52,33 @@ export const JOB_COLUMNS = `
         from admissions where job_uid = j.uid and not finished
     ) a
   ), '[]') as admissions`;
+
+/** Selects a `JobRow` from `jobs j`, without admissions that are history. */
+export const JOB_COLUMNS = columns("j.spec");
+
+/** The same without templates; `outlineOf` reads it. Rows of the version before have no outline. */
+const OUTLINE_COLUMNS = columns("coalesce(j.outline, j.spec)");
+
+/** How a view reads jobs: its columns, the bytes that they have as JSON, and the job that a row is. */
+export const JOB_READING: Readonly<
+  Record<JobView, { readonly columns: string; readonly bytes: string; readonly jobOf: (row: JobRow) => Job }>
+> = {
+  BASIC: {
+    columns: OUTLINE_COLUMNS,
+    bytes: bytesWith("octet_length(coalesce(j.outline, j.spec)::text)"),
+    jobOf: outlineOf,
+  },
+  FULL: { columns: JOB_COLUMNS, bytes: bytesWith("coalesce(j.spec_bytes, octet_length(j.spec::text))"), jobOf },
+};
+
+function bytesWith(specBytes: string): string {
+  const rest = ["labels", "annotations", "status"].map((column) => `octet_length(j.${column}::text)`);
+  return [specBytes, ...rest].join(" + ");
+}
+
+function outlineOf(row: JobRow): Job {
+  return jobOf({ ...row, spec: bareSpec(row.spec) });
+}
 
 export function jobOf(row: JobRow): Job {
   const job = untraced(row);
@@ -113,9 +140,8 @@ export type JobDocument = Omit<Job, "admissions"> & {
 };
 
 export function documentOf(job: Job): JobDocument {
-  const bare = Object.entries(job.spec.replicaSpecs).map(([role, spec]) => [role, bareReplica(spec)]);
   const admissions = job.admissions.map((admission) => ({ ...admission, cluster: admission.cluster ?? "" }));
-  return { ...job, spec: { ...job.spec, replicaSpecs: Object.fromEntries(bare) }, admissions };
+  return { ...job, spec: bareSpec(job.spec), admissions };
 }
 
 export function jobOfDocument(document: JobDocument): Job {

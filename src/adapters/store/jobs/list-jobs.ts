@@ -3,11 +3,11 @@
  * stable cursor, and the places in queues and the tokens of its jobs come from one statement each.
  */
 import { currentAdmission, type Job } from "../../../core/job/job.ts";
-import type { JobOrder, JobPage, JobQuery, ShownJob } from "../../../core/job/list.ts";
+import { type JobOrder, type JobPage, type JobQuery, PAGE_BYTES_MAX, type ShownJob } from "../../../core/job/list.ts";
 import { decodeCursor, encodeCursor } from "../db/cursor.ts";
 import { type Db, type Executor, onlyRow, readSnapshot } from "../db/db.ts";
 import { FILTER_CONDITION, FILTER_PARAMS, filterParams } from "./job-filter.ts";
-import { JOB_COLUMNS, type JobRow, jobOf } from "./job-row.ts";
+import { JOB_COLUMNS, JOB_READING, type JobRow, jobOf } from "./job-row.ts";
 
 /** Counting stops here: a list then says "10,000 or more". */
 const TOTAL_MAX = 10_000;
@@ -60,20 +60,43 @@ export function listJobs(db: Db, query: JobQuery): Promise<JobPage | "badCursor"
   return readSnapshot(db, async (tx) => {
     const params = [...filterParams(query.filter), ...key];
     const after = key.length === 0 ? "" : `and ${order.condition(FILTER_PARAMS + 1)}`;
-    const rows = await tx.query<JobRow>(
-      `select ${JOB_COLUMNS} from jobs j where ${FILTER_CONDITION} ${after}
-        order by ${order.orderBy} limit ${Math.trunc(query.pageSize) + 1}`,
-      params,
-    );
+    const reading = JOB_READING[query.view ?? "FULL"];
+    const pageSize = Math.trunc(query.pageSize);
+    const rows = await tx.query<PageRow>(pageOf({ order, after, pageSize }, reading), params);
     const counted = await tx.query<{ total: number }>(COUNT, filterParams(query.filter));
-    const jobs = rows.slice(0, query.pageSize).map(jobOf);
-    const last = jobs.at(-1);
-    return {
-      jobs: await shown(tx, jobs),
-      next: rows.length > query.pageSize && last !== undefined ? encodeCursor(query.order, order.key(last)) : null,
-      total: onlyRow(counted).total,
-    };
+    const shownJobs = await shown(tx, rows.map(reading.jobOf));
+    const jobs = shownJobs.map((one) => ({ ...one, cursor: encodeCursor(query.order, order.key(one.job)) }));
+    const isLast = rows.length === (rows[0]?.found ?? 0);
+    return { jobs, next: isLast ? null : (jobs.at(-1)?.cursor ?? null), total: onlyRow(counted).total };
   });
+}
+
+type PageRow = JobRow & {
+  /** How many jobs were found for the page and the one after it, before the bytes were counted. */
+  readonly found: number;
+};
+
+/**
+ * Finds the jobs of a page, then reads as many of them as the bytes allow, and at least one. So neither the server nor
+ * this process handles templates of jobs that do not fit into the page.
+ */
+function pageOf(
+  { order, after, pageSize }: { readonly order: Order; readonly after: string; readonly pageSize: number },
+  { columns, bytes }: { readonly columns: string; readonly bytes: string },
+): string {
+  return `
+with found as materialized (
+  select j.uid, row_number() over (order by ${order.orderBy}) as place
+    from jobs j where ${FILTER_CONDITION} ${after}
+   order by ${order.orderBy} limit ${pageSize + 1}
+), measured as (
+  select uid, place, count(*) over () as found, sum(${bytes}) over (order by place) as bytes
+    from found join jobs j using (uid)
+)
+select ${columns}, found
+  from measured join jobs j using (uid)
+ where place <= ${pageSize} and (place = 1 or bytes <= ${PAGE_BYTES_MAX})
+ order by place`;
 }
 
 const COUNT = `

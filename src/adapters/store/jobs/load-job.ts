@@ -1,4 +1,7 @@
+import type { WholeSpec } from "../../../core/job/event-log.ts";
 import type { Job } from "../../../core/job/job.ts";
+import { PAGE_BYTES_MAX } from "../../../core/job/list.ts";
+import type { JobSpec } from "../../../core/job/spec.ts";
 import type { Executor } from "../db/db.ts";
 import { JOB_COLUMNS, type JobRow, jobOf } from "./job-row.ts";
 
@@ -17,6 +20,30 @@ export async function loadJobs(executor: Executor, uids: readonly string[]): Pro
   const rows = await executor.query<JobRow>(`select ${JOB_COLUMNS} from jobs j where j.uid = any($1::uuid[])`, [uids]);
   return new Map(rows.map((row) => [row.uid, jobOf(row)]));
 }
+
+/**
+ * The specs with templates of the first of these jobs: as many as a page holds, and at least one. Null: the record of
+ * the job is gone.
+ */
+export async function wholeSpecs(
+  executor: Executor,
+  uids: readonly string[],
+): Promise<ReadonlyMap<string, WholeSpec | null>> {
+  const rows = await executor.query<{ uid: string; spec: JobSpec | null; bytes: number }>(WHOLE_SPECS, [uids]);
+  return new Map(rows.map(({ uid, spec, bytes }) => [uid, spec === null ? null : { spec, bytes }]));
+}
+
+const WHOLE_SPECS = `
+with asked as (
+  select uid, place, coalesce(j.spec_bytes, octet_length(j.spec::text), 0) as bytes
+    from unnest($1::uuid[]) with ordinality as a (uid, place) left join jobs j using (uid)
+), measured as (
+  select uid, place, bytes, sum(bytes) over (order by place) as total from asked
+)
+select uid, bytes, j.spec
+  from measured left join jobs j using (uid)
+ where place = 1 or total <= ${PAGE_BYTES_MAX}
+ order by place`;
 
 /** Locks the row of the job of that name until the transaction ends, and reads the job. Null: there is none. */
 export async function lockJobByName(

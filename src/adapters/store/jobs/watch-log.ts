@@ -1,26 +1,34 @@
 import type { LoggedChange } from "../../../core/job/event-log.ts";
 import type { JobFilter } from "../../../core/job/filter.ts";
 import type { Job } from "../../../core/job/job.ts";
+import { PAGE_BYTES_MAX } from "../../../core/job/list.ts";
 import { type Db, type Executor, onlyRow, readSnapshot } from "../db/db.ts";
 import { FILTER_CONDITION, filterParams } from "./job-filter.ts";
-import { JOB_COLUMNS, type JobDocument, type JobRow, jobOf, jobOfDocument } from "./job-row.ts";
+import { JOB_READING, type JobDocument, type JobRow, jobOfDocument } from "./job-row.ts";
 
-/** Matching jobs, the log's head, and the versions of jobs whose newest changes have no position yet. */
+/** Matching jobs without templates, the log's head, and the newest versions of jobs whose changes have no position. */
 export function watchSnapshot(db: Db, filter: JobFilter) {
   return readSnapshot(db, async (tx) => {
     const { head } = onlyRow(await tx.query<{ head: number }>("select head from job_log"));
     const ahead = await tx.query<{ job_uid: string; version: number }>(AHEAD);
     const rows = await tx.query<JobRow>(
-      `select ${JOB_COLUMNS} from jobs j where ${FILTER_CONDITION} order by j.create_ms, j.uid`,
+      `select ${JOB_READING.BASIC.columns} from jobs j where ${FILTER_CONDITION} order by j.create_ms, j.uid`,
       filterParams(filter),
     );
-    return { jobs: rows.map(jobOf), head, ahead: new Map(ahead.map((row) => [row.job_uid, row.version])) };
+    return {
+      jobs: rows.map(JOB_READING.BASIC.jobOf),
+      head,
+      ahead: new Map(ahead.map((row) => [row.job_uid, row.version])),
+    };
   });
 }
 
 const AHEAD = "select job_uid, max(version) as version from job_changes where position is null group by job_uid";
 
-/** Entries after a position, oldest first. `gap`: the position was pruned, or is beyond the head. */
+/**
+ * Entries after a position, oldest first: as many as a page holds. `gap`: the position was pruned, or is beyond the
+ * head.
+ */
 export function entriesAfter(db: Db, position: number, limit: number) {
   return readSnapshot(db, async (tx) => {
     const log = onlyRow(await tx.query<{ head: number; pruned_to: number }>("select head, pruned_to from job_log"));
@@ -42,7 +50,13 @@ type EntryRow = {
 
 const ENTRIES_AFTER = `
 select position, change, job, previous_phase, previous_cluster, previous_labels
-  from job_changes where position > $1 order by position limit $2`;
+  from (
+    select *, row_number() over (order by position) as place,
+           sum(octet_length(job::text)) over (order by position) as bytes
+      from (select * from job_changes where position > $1 order by position limit $2) following
+  ) measured
+ where place = 1 or bytes <= ${PAGE_BYTES_MAX}
+ order by position`;
 
 function entryOf(row: EntryRow): LoggedChange {
   const { previous_phase: phase, previous_cluster: cluster, previous_labels: labels } = row;

@@ -1,6 +1,7 @@
 import { bucketOf } from "../../../core/job/bucket.ts";
 import type { Job } from "../../../core/job/job.ts";
 import type { SentJob } from "../../../core/job/sent.ts";
+import { bareSpec } from "../../../core/job/spec.ts";
 import type { Admission } from "../../../core/job/status.ts";
 import { type Executor, json, storable } from "../db/db.ts";
 import { clusterOf, statusDocument } from "./job-row.ts";
@@ -36,6 +37,7 @@ export async function insertJobs(
     jobs.map(({ job }) => bucketOf(job.uid)),
     jobs.map(({ sent }) => json(sent)),
     jobs.map(({ job }) => json(job.spec)),
+    jobs.map(({ job }) => json(bareSpec(job.spec))),
     jobs.map(({ job }) => json(statusDocument(job.status))),
     jobs.map(({ job }) => job.traceParent ?? null),
     jobs.map(({ job }) => storable(job.spec.runPolicy.cacheKey ?? "") || null),
@@ -46,18 +48,19 @@ export async function insertJobs(
 const INSERT_JOBS = `
 insert into jobs (
   uid, namespace, name, project, kind, queue, priority, phase, completion_ms, cluster, labels, annotations, created_by,
-  create_ms, delete_ms, cancel, version, bucket, recheck_at_ms, sent, spec, status, trace_parent, cache_key
+  create_ms, delete_ms, cancel, version, bucket, recheck_at_ms, sent, spec, outline, spec_bytes, status, trace_parent,
+  cache_key
 )
 select uid, namespace, name, project, kind, queue, priority, phase, completion_ms, cluster, labels::jsonb,
        annotations::json, created_by, create_ms, delete_ms, cancel::json, version, bucket, create_ms, sent::json,
-       spec::json, status::json, trace_parent, cache_key
+       spec::json, outline::json, octet_length(spec), status::json, trace_parent, cache_key
   from unnest(
     $1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::int[], $8::text[], $9::bigint[],
     $10::text[], $11::text[], $12::text[], $13::text[], $14::bigint[], $15::bigint[], $16::text[], $17::bigint[],
-    $18::smallint[], $19::text[], $20::text[], $21::text[], $22::text[], $23::text[]
+    $18::smallint[], $19::text[], $20::text[], $21::text[], $22::text[], $23::text[], $24::text[]
   ) as j (
     uid, namespace, name, project, kind, queue, priority, phase, completion_ms, cluster, labels, annotations,
-    created_by, create_ms, delete_ms, cancel, version, bucket, sent, spec, status, trace_parent, cache_key
+    created_by, create_ms, delete_ms, cancel, version, bucket, sent, spec, outline, status, trace_parent, cache_key
   )
 on conflict (namespace, name) do nothing
 returning uid`;

@@ -1,0 +1,28 @@
+import type { WatchItem } from "../../core/job/event-log.ts";
+import type { Job } from "../../core/job/job.ts";
+import type { JobView } from "../../core/job/list.ts";
+import { WatchJobsResponse_Type, WatchJobsResponseSchema } from "../../gen/gangway/v1/job_service_pb.ts";
+import { Encoded } from "../rpc/service-definition.ts";
+import { recordOf, toProtoJob } from "./convert-job.ts";
+
+type ChangeItem = Extract<WatchItem, { readonly job: Job }>;
+
+/**
+ * Encodes changes for all streams: a change that a thousand streams send is converted and encoded once for each view.
+ * The streams share the job of a change, so its encodings live as long as the job does.
+ */
+export class EncodedChanges {
+  readonly #encoded = new WeakMap<Job, Map<string, Encoded>>();
+
+  encode({ type, job, cursor }: ChangeItem, view: JobView): Encoded {
+    const ofJob = this.#encoded.get(job) ?? new Map<string, Encoded>();
+    this.#encoded.set(job, ofJob);
+    const key = `${type} ${view} ${cursor}`;
+    const known = ofJob.get(key);
+    if (known !== undefined) return known;
+    const response = { type: WatchJobsResponse_Type[type], cursor, job: toProtoJob(recordOf(job), view) };
+    const encoded = Encoded.of(WatchJobsResponseSchema, response);
+    ofJob.set(key, encoded);
+    return encoded;
+  }
+}
