@@ -4,6 +4,7 @@ import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { parseAllowedHosts } from "./adapters/cluster/allowed-hosts.ts";
 import { type Login, parseAddress, type TlsOptions } from "./adapters/counters/redis/address.ts";
+import type { ConnectionBounds } from "./api/connection-bounds.ts";
 import { PLAIN_POD_CONFIG, type PodConfig } from "./core/pods/pod-config.ts";
 import { POD_SECURITY_LEVELS, type PodSecurityLevel } from "./core/pods/policy/control.ts";
 import type { PendingLimits } from "./core/pods/read-pending.ts";
@@ -80,6 +81,9 @@ export type Config = {
     readonly text: string;
     readonly parse: (text: string) => PodConfig;
   } | null;
+  readonly connectionBounds: ConnectionBounds;
+  /** The most namespaces that exist. */
+  readonly namespacesMax: number;
   readonly quotaBounds: { readonly poolsMax: number; readonly tokensMax: number; readonly waitersMax: number };
   /** Modules whose kinds of jobs are also served. */
   readonly plugins: readonly string[];
@@ -139,6 +143,12 @@ export function readConfig(workingDirectory: string, env: Environment = process.
       podPendingTimeoutMs: numberOf(env, "GANGWAY_POD_PENDING_TIMEOUT_SECONDS") * 1000,
     },
     ...readPodSettings(env),
+    connectionBounds: {
+      connectionsMax: numberOf(env, "GANGWAY_CONNECTIONS_MAX"),
+      callsMax: numberOf(env, "GANGWAY_CALLS_PER_CONNECTION_MAX"),
+      idleMs: numberOf(env, "GANGWAY_IDLE_CONNECTION_SECONDS") * 1000,
+    },
+    namespacesMax: numberOf(env, "GANGWAY_NAMESPACES_MAX"),
     quotaBounds: {
       poolsMax: numberOf(env, "GANGWAY_POOLS_MAX"),
       tokensMax: numberOf(env, "GANGWAY_TOKENS_MAX"),

@@ -1,5 +1,7 @@
 /** Every environment variable that Gangway reads: what an operator can set, with its default and what it means. */
 import { DEFAULT_CLUSTER_HOSTS } from "./adapters/cluster/allowed-hosts.ts";
+import { CONNECTION_BOUNDS } from "./api/connection-bounds.ts";
+import { NAMESPACES_MAX } from "./core/admin/bounds.ts";
 import { PENDING_LIMITS } from "./core/pods/read-pending.ts";
 import { POOLS_MAX, TOKENS_MAX, WAITERS_MAX } from "./core/quota/limits.ts";
 
@@ -109,6 +111,26 @@ export const VARIABLES = {
     meaning: "A pod that is pending for this long is started again, and counts as a USER failure; 0 disables this.",
   },
   GANGWAY_POD_CONFIG: { meaning: "The YAML file of the settings that the platform gives to all pods." },
+  GANGWAY_CONNECTIONS_MAX: {
+    default: String(CONNECTION_BOUNDS.connectionsMax),
+    range: [1, 1_000_000],
+    meaning: "The most connections of clients at a time; further ones are closed at once.",
+  },
+  GANGWAY_CALLS_PER_CONNECTION_MAX: {
+    default: String(CONNECTION_BOUNDS.callsMax),
+    range: [1, 100_000],
+    meaning: "The most calls at a time on one connection, watches included; clients keep further ones back.",
+  },
+  GANGWAY_IDLE_CONNECTION_SECONDS: {
+    default: inSeconds(CONNECTION_BOUNDS.idleMs),
+    range: [1, 86_400],
+    meaning: "A connection without a call for this many seconds is closed; clients connect again by themselves.",
+  },
+  GANGWAY_NAMESPACES_MAX: {
+    default: String(NAMESPACES_MAX),
+    range: [1, 1_000_000],
+    meaning: "The most namespaces; a job or call that would create another one is refused.",
+  },
   GANGWAY_POOLS_MAX: {
     default: String(POOLS_MAX),
     range: [1, 1_000_000],

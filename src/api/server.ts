@@ -23,6 +23,13 @@ import {
   tryListen,
 } from "../runtime/listen-address.ts";
 import { clusterService } from "./cluster/cluster-service.ts";
+import {
+  bePatient,
+  boundConnections,
+  boundOptions,
+  CONNECTION_BOUNDS,
+  type ConnectionBounds,
+} from "./connection-bounds.ts";
 import { createHealth } from "./health/health.ts";
 import { jobService } from "./job/job-service.ts";
 import { namespaceService } from "./namespace/namespace-service.ts";
@@ -68,6 +75,8 @@ type ApiOptions = {
   readonly listen: string;
   /** Allows an address that other machines can reach, although there is no encryption and no authentication. */
   readonly insecure: boolean;
+  /** Omitted: `CONNECTION_BOUNDS`. */
+  readonly bounds?: ConnectionBounds;
 };
 
 /** A server that is listening. */
@@ -85,10 +94,6 @@ const RECEIVE_BYTES_MAX = 16 * 1024 * 1024;
 const CLOSE_GRACE_MS = 500;
 const SERVER_OPTIONS = {
   "grpc.max_receive_message_length": RECEIVE_BYTES_MAX,
-  // Detects and frees half-open connections of watches within a minute.
-  "grpc.keepalive_time_ms": 40_000,
-  "grpc.keepalive_timeout_ms": 15_000,
-  "grpc.max_concurrent_streams": 1000,
   interceptors: [refuseUnreadable],
 };
 const SERVICES = [JobService, QueueService, ResourceManagerService, ClusterService, NamespaceService] as const;
@@ -96,10 +101,13 @@ const SERVICES = [JobService, QueueService, ResourceManagerService, ClusterServi
 /** Serves the API. Throws if it cannot listen on the address, or if `insecure` is needed for it and not set. */
 export async function startApi(ports: ApiPorts, options: ApiOptions): Promise<Api> {
   const { host, port } = allowedAddress(options);
-  const server = new Server(SERVER_OPTIONS);
+  const bounds = options.bounds ?? CONNECTION_BOUNDS;
+  const server = new Server({ ...SERVER_OPTIONS, ...boundOptions(bounds) });
+  bePatient(server);
   const stopping = new AbortController();
   const health = addServices(server, ports, stopping.signal);
   const bound = await bind(server, formatAddress({ host, port }));
+  boundConnections(server, bounds, ports.clock);
   health.set("SERVING");
   const drain = () => {
     health.set("NOT_SERVING");

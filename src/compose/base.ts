@@ -64,6 +64,7 @@ export async function startBase(of: {
     defaultQueue: DEFAULT_QUEUE,
     onAppended: tell.appended,
     quotaBounds: config.quotaBounds,
+    namespacesMax: config.namespacesMax,
   });
   // Every member of a database that one process uses is a process that has ended.
   if (server === null) await store.members.forgetAll();

@@ -51,7 +51,7 @@ export async function startServer(
       onInternalError: (reference, error) => telemetry.callFailed({ reference, error }),
       ...instrumentation.apiPorts,
     },
-    { listen: listen ?? config.listen, insecure },
+    { listen: listen ?? config.listen, insecure, bounds: config.connectionBounds },
   );
   parts.defer(() => api.close());
   quota.startReports();

@@ -139,6 +139,7 @@ function submitOutcome(outcome: CreateOutcome, sent: SentJob, warnings: readonly
       return { kind: outcome.kind, difference: describeDifference(outcome.sent, sent) };
     case "madeAndDeleted":
     case "beingDeleted":
+    case "tooManyNamespaces":
       return outcome;
   }
 }

@@ -11,6 +11,7 @@ import {
 } from "@bufbuild/protobuf";
 import { anyUnpack } from "@bufbuild/protobuf/wkt";
 import { Client, type ClientReadableStream, credentials, type ServiceError, status } from "@grpc/grpc-js";
+import { CONNECTION_BOUNDS } from "../../src/api/connection-bounds.ts";
 import type { JobLogs } from "../../src/api/ports.ts";
 import { type ApiPorts, startApi } from "../../src/api/server.ts";
 import {
@@ -47,7 +48,7 @@ export type Outcome<T> = { readonly ok: T; readonly error: null } | { readonly o
 type MethodOf<Input extends DescMessage, Output extends DescMessage> = DescMethod & { input: Input; output: Output };
 
 /** A served API over stores in memory, a client, and the internal errors that the client does not see. */
-export async function startFixture(t: TestContext, overrides: Partial<ApiPorts> = {}) {
+export async function startFixture(t: TestContext, overrides: Partial<ApiPorts> = {}, bounds = CONNECTION_BOUNDS) {
   const store = new MemoryStore();
   const clock = systemClock();
   const woken = { planner: 0, jobs: [] as string[] };
@@ -76,7 +77,7 @@ export async function startFixture(t: TestContext, overrides: Partial<ApiPorts> 
     onInternalError,
     ...overrides,
   };
-  const api = await startApi(ports, { listen: "127.0.0.1:0", insecure: false });
+  const api = await startApi(ports, { listen: "127.0.0.1:0", insecure: false, bounds });
   const client = new Client(api.address, credentials.createInsecure());
   t.after(async () => {
     client.close();

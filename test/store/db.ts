@@ -4,13 +4,14 @@ import { emptyDatabase } from "../support/database.ts";
 import { FLAVOR, NOW } from "./jobs.ts";
 
 /** An empty database with queue `research` (8 GPUs), clusters, and namespaces that are created on first use. */
-export async function freshStore(db: Db) {
+export async function freshStore(db: Db, bounds: { readonly namespacesMax?: number } = {}) {
   await emptyDatabase(db);
   let appended = 0;
   const store = createStore(db, {
     clock: { nowMs: () => NOW },
     openNamespaces: true,
     defaultQueue: "research",
+    ...bounds,
     onAppended: () => {
       appended += 1;
     },

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { after, before, beforeEach, test } from "node:test";
 import type { WatchItem } from "../../src/core/job/event-log.ts";
 import type { JobFilter } from "../../src/core/job/filter.ts";
@@ -33,7 +34,9 @@ onEachDatabase((openDb) => {
     const made = newJob({ name });
     const { Worker } = made.spec.replicaSpecs;
     assert.ok(Worker);
-    const template = { spec: { containers: [{ name: "pytorch", args: ["\u0000 secret-marker", "y".repeat(bytes)] }] } };
+    const template = {
+      spec: { containers: [{ name: "pytorch", args: ["\u0000 \ud800 \\u0000 secret-marker", "y".repeat(bytes)] }] },
+    };
     const job = { ...made, spec: { ...made.spec, replicaSpecs: { Worker: { ...Worker, template } } } };
     assert.equal((await store.intake.createJob({ job, sent: sentOf(job), requestId: "" })).kind, "created");
     return job;
@@ -104,6 +107,21 @@ onEachDatabase((openDb) => {
     db.reads = [];
     await pages("FULL");
     assert.ok(db.largest <= PAGE_BYTES_MAX + BESIDE);
+  });
+
+  test("the migration makes an outline of every job, also where a template has what SQL cannot read", async () => {
+    const jobs = await submitAll();
+    await db.query("update jobs set outline = null, spec_bytes = null");
+    const file = new URL("../../migrations/0005_job-outlines.sql", import.meta.url);
+    const [, ...statements] = readFileSync(file, "utf8").split(/;\n/);
+    for (const statement of statements.slice(0, -2)) await db.query(statement);
+    const rows = await db.query<{ outline: unknown; sized: boolean }>(
+      "select outline, spec_bytes = octet_length(spec::text) as sized from jobs order by name",
+    );
+    assert.deepEqual(
+      rows,
+      jobs.map(({ spec }) => ({ outline: bareSpec(spec), sized: true })),
+    );
   });
 
   test("full watches read their snapshot in pages of bytes, and a change once for all of them", async () => {

@@ -92,7 +92,8 @@ for (const [name, { open, skip }] of Object.entries(databases)) {
           seen.messages += 1;
         });
         call.on("error", (error) => {
-          seen.failure ||= readRefusal(error as Parameters<typeof readRefusal>[0]).code;
+          const { code, message } = readRefusal(error as Parameters<typeof readRefusal>[0]);
+          seen.failure ||= `${code} ${message}`;
         });
         t.after(() => call.cancel());
         return { call, seen };

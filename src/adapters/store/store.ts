@@ -2,6 +2,8 @@
  * The store: one object with the functions that each stage needs of the database. The stages' ports decide the names
  * and shapes; the functions themselves have a file each.
  */
+
+import { NAMESPACES_MAX } from "../../core/admin/bounds.ts";
 import type { Job } from "../../core/job/job.ts";
 import type { NewJob } from "../../core/job/requests.ts";
 import { POOLS_MAX, TOKENS_MAX, WAITERS_MAX } from "../../core/quota/limits.ts";
@@ -47,6 +49,8 @@ export type StoreOptions = {
    * The bounds of a quota domain. Omitted: ten thousand pools, a million tokens, ten thousand waiters for each pool.
    */
   readonly quotaBounds?: QuotaBounds;
+  /** The most namespaces. Omitted: ten thousand. */
+  readonly namespacesMax?: number;
 };
 
 const QUOTA_BOUNDS: QuotaBounds = { poolsMax: POOLS_MAX, tokensMax: TOKENS_MAX, waitersMax: WAITERS_MAX };
@@ -77,8 +81,9 @@ async function hinted<T>(options: StoreOptions, work: Promise<T>): Promise<T> {
 }
 
 function intakeStore(db: Db, options: StoreOptions) {
+  const { defaultQueue, namespacesMax = NAMESPACES_MAX } = options;
   const opening = options.openNamespaces
-    ? { project: OPEN_PROJECT, defaultQueue: options.defaultQueue, podPolicy: null }
+    ? { project: OPEN_PROJECT, defaultQueue, podPolicy: null, namespacesMax }
     : null;
   return {
     facts: async (namespace: string) => {
@@ -164,8 +169,9 @@ function jobReads(db: Db) {
 }
 
 function admin(db: Db, options: StoreOptions) {
-  const { clock } = options;
+  const { clock, namespacesMax = NAMESPACES_MAX } = options;
   const bounds = poolBounds(options);
+  const ofNamespaces = () => ({ max: namespacesMax, nowMs: clock.nowMs() });
   type Queue = Parameters<typeof queues.createQueue>[1];
   type Namespace = Parameters<typeof namespaces.createNamespace>[1];
   return {
@@ -174,7 +180,7 @@ function admin(db: Db, options: StoreOptions) {
     deleteQueue: (name: string) => queues.deleteQueue(db, name),
     getQueue: (name: string) => queues.getQueue(db, name),
     listQueues: () => queues.listQueues(db),
-    createNamespace: (namespace: Namespace) => namespaces.createNamespace(db, namespace, clock.nowMs()),
+    createNamespace: (namespace: Namespace) => namespaces.createNamespace(db, namespace, ofNamespaces()),
     updateNamespace: (namespace: Namespace & { readonly version: number }) => namespaces.updateNamespace(db, namespace),
     deleteNamespace: (name: string) => namespaces.deleteNamespace(db, name),
     getNamespace: (name: string) => namespaces.getNamespace(db, name),
@@ -186,7 +192,7 @@ function admin(db: Db, options: StoreOptions) {
     ensureQueue: (queue: Queue) => queues.createQueue(db, queue, bounds()).then(() => undefined),
     /** Creates a namespace. If the name is taken, that namespace stays as it is. */
     ensureNamespace: (namespace: Namespace) =>
-      namespaces.ensureNamespace(db, namespace, clock.nowMs()).then(() => undefined),
+      namespaces.ensureNamespace(db, namespace, ofNamespaces()).then(() => undefined),
   };
 }
 

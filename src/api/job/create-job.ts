@@ -4,6 +4,7 @@ import type { Submission, SubmitOutcome } from "../../core/job/requests.ts";
 import type { FieldNote, SentJob } from "../../core/job/sent.ts";
 import { type CreateJobRequest, CreateJobResponse_Outcome } from "../../gen/gangway/v1/job_service_pb.ts";
 import type { JobIntake } from "../ports.ts";
+import { noRoomFor } from "../rpc/admin-outcome.ts";
 import type { CallContext } from "../rpc/call.ts";
 import { mergeNotes } from "../rpc/check-request.ts";
 import { errorInfo, retryInfo } from "../rpc/error-details.ts";
@@ -67,6 +68,8 @@ export function toResponse(outcome: SubmitOutcome, sent: SentJob, view: JobView)
       throw invalidFields(mergeNotes(outcome.violations, outcome.warnings.map(asWarning)));
     case "unknownNamespace":
       throw notFound({ type: "namespace", name: outcome.namespace });
+    case "tooManyNamespaces":
+      throw noRoomFor({ type: "namespace", name: sent.namespace }, outcome.max);
     case "nameTaken":
       throw alreadyExists("JOB_NAME_TAKEN", `job ${name} exists and differs: ${outcome.difference}`);
     case "requestIdReused":

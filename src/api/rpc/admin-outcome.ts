@@ -1,5 +1,5 @@
 import type { ChangeOutcome } from "../../core/admin/change-outcome.ts";
-import { alreadyExists, failedPrecondition, notFound, staleVersion, tooMany } from "./rpc-error.ts";
+import { alreadyExists, failedPrecondition, notFound, type RpcError, staleVersion, tooMany } from "./rpc-error.ts";
 
 /** Returns the record after a change of a queue, namespace, cluster or pool. Throws if the change was refused. */
 export function changedRecord<T>(
@@ -17,6 +17,8 @@ export function changedRecord<T>(
       throw notFound(resource);
     case "stale":
       throw staleVersion(subject);
+    case "full":
+      throw noRoomFor(resource, outcome.max);
     case "inUse":
       throw failedPrecondition({ type: `${prefix}_IN_USE`, subject, description: `is in use by ${outcome.by}` });
     case "tooManyPools":
@@ -25,6 +27,13 @@ export function changedRecord<T>(
         description: `would have more than ${outcome.poolsMax} pools, flavors included; delete pools that nothing uses`,
       });
   }
+}
+
+/** RESOURCE_EXHAUSTED for a record that is one too many. */
+export function noRoomFor(resource: { readonly type: string; readonly name: string }, max: number): RpcError {
+  const subject = `${resource.type} ${resource.name}`;
+  const description = `cannot be created: there are ${max} ${resource.type}s, which is the maximum`;
+  return tooMany(`TOO_MANY_${resource.type.toUpperCase()}S`, { subject, description });
 }
 
 /** Returns the record. Throws NOT_FOUND for null. */

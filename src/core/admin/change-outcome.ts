@@ -5,5 +5,7 @@ export type ChangeOutcome<T> =
   | { readonly kind: "done"; readonly record: T }
   /** `stale`: the record has another version than the change names. */
   | { readonly kind: "exists" | "notFound" | "stale" }
+  /** `full`: there are as many records as there may be. */
+  | { readonly kind: "full"; readonly max: number }
   | { readonly kind: "inUse"; readonly by: string }
   | TooManyPools;

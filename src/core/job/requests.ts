@@ -26,9 +26,13 @@ export type SubmitOutcome =
     }
   | { readonly kind: "invalid"; readonly violations: readonly FieldNote[]; readonly warnings: readonly FieldNote[] }
   | { readonly kind: "unknownNamespace"; readonly namespace: string }
+  | TooManyNamespaces
   | { readonly kind: "nameTaken" | "requestIdReused"; readonly difference: string }
   | { readonly kind: "madeAndDeleted"; readonly uid: string }
   | { readonly kind: "beingDeleted" };
+
+/** The job would create its namespace, and there are as many namespaces as there may be. */
+export type TooManyNamespaces = { readonly kind: "tooManyNamespaces"; readonly max: number };
 
 /** The outcome of one submission of a batch. `failed`: the error that a single call would have thrown. */
 export type BatchSubmitOutcome = SubmitOutcome | { readonly kind: "failed"; readonly error: unknown };
@@ -53,7 +57,8 @@ export type CreateOutcome =
   /** The request id created a job that has been deleted since. */
   | { readonly kind: "madeAndDeleted"; readonly uid: string }
   /** A job of that name is being deleted. */
-  | { readonly kind: "beingDeleted" };
+  | { readonly kind: "beingDeleted" }
+  | TooManyNamespaces;
 
 /** The outcome of an update of a job. Violations name fields by their paths in the request. */
 export type UpdateOutcome =

@@ -5,36 +5,39 @@ import { type Db, type Executor, json } from "../db/db.ts";
 const COLUMNS = `
 name, project, default_queue as "defaultQueue", pod_policy as "podPolicy", version, create_ms as "createTimeMs"`;
 
-/** Creates a namespace. False: the name is taken, and the namespace stays as it is. */
+/**
+ * Creates a namespace. `exists`: the name is taken, and the namespace stays as it is. `full`: there are `max`
+ * namespaces. Transactions that create some at the same time may together exceed the maximum by a few.
+ */
 export async function ensureNamespace(
   executor: Executor,
   namespace: NamespaceSettings,
-  nowMs: number,
-): Promise<boolean> {
-  const made = await executor.query(ENSURE_NAMESPACE, [
-    namespace.name,
-    namespace.project,
-    namespace.defaultQueue,
-    nowMs,
-    policyJson(namespace),
-  ]);
-  return made.length === 1;
+  { max, nowMs }: { readonly max: number; readonly nowMs: number },
+): Promise<"made" | "exists" | "full"> {
+  const { name, project, defaultQueue } = namespace;
+  const params = [name, project, defaultQueue, nowMs, max, policyJson(namespace)];
+  const made = await executor.query(ENSURE_NAMESPACE, params);
+  if (made.length === 1) return "made";
+  // A statement of its own also sees a namespace whose creation the first one has waited for.
+  return (await getNamespace(executor, name)) === null ? "full" : "exists";
 }
 
 const ENSURE_NAMESPACE = `
-insert into namespaces (name, project, default_queue, create_ms, pod_policy) values ($1, $2, $3, $4, $5::jsonb)
+insert into namespaces (name, project, default_queue, create_ms, pod_policy)
+select $1::text, $2::text, $3::text, $4::bigint, $6::jsonb
+ where exists (select from namespaces where name = $1::text) or (select count(*) from namespaces) < $5::bigint
 on conflict (name) do nothing
 returning name`;
 
 export async function createNamespace(
   executor: Executor,
   namespace: NamespaceSettings,
-  nowMs: number,
+  bounds: { readonly max: number; readonly nowMs: number },
 ): Promise<ChangeOutcome<NamespaceRecord>> {
-  const made = await ensureNamespace(executor, namespace, nowMs);
-  return made
-    ? { kind: "done", record: { podPolicy: null, ...namespace, version: 1, createTimeMs: nowMs } }
-    : { kind: "exists" };
+  const outcome = await ensureNamespace(executor, namespace, bounds);
+  if (outcome === "full") return { kind: "full", max: bounds.max };
+  if (outcome === "exists") return { kind: "exists" };
+  return { kind: "done", record: { podPolicy: null, ...namespace, version: 1, createTimeMs: bounds.nowMs } };
 }
 
 function policyJson({ podPolicy }: NamespaceSettings): string | null {

@@ -8,8 +8,15 @@ import { appendChanges } from "./append.ts";
 import { loadJob } from "./load-job.ts";
 import { insertJob } from "./write-job.ts";
 
-/** The settings of namespaces that are created on first use. Null: only admins create namespaces. */
-type NamespaceDefaults = { readonly project: string; readonly defaultQueue: string } | null;
+/**
+ * The settings of namespaces that are created on first use, and the most namespaces. Null: only admins create
+ * namespaces.
+ */
+export type NamespaceDefaults = {
+  readonly project: string;
+  readonly defaultQueue: string;
+  readonly namespacesMax: number;
+} | null;
 
 /**
  * Makes a job durable exactly once. The request id is written first: of two calls with one id, the second waits for the
@@ -28,7 +35,11 @@ async function create(tx: Executor, request: NewJob, opening: NamespaceDefaults)
   const { job, sent, requestId } = request;
   const replay = await claimRequestId(tx, request);
   if (replay !== null) return replay;
-  if (opening !== null) await ensureNamespace(tx, { name: job.namespace, ...opening }, job.createTimeMs);
+  if (opening !== null) {
+    const bounds = { max: opening.namespacesMax, nowMs: job.createTimeMs };
+    const outcome = await ensureNamespace(tx, { name: job.namespace, ...opening }, bounds);
+    if (outcome === "full") return { kind: "tooManyNamespaces", max: opening.namespacesMax };
+  }
   if (!(await insertJob(tx, job, sent))) {
     const found = await nameConflict(tx, request);
     if (found.kind === "unchanged" && requestId !== "") {

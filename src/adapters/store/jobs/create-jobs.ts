@@ -4,10 +4,8 @@ import { compareText } from "../../../runtime/compare-text.ts";
 import { ensureNamespace } from "../admin/namespaces.ts";
 import { type Db, type Executor, json } from "../db/db.ts";
 import { appendChanges } from "./append.ts";
+import type { NamespaceDefaults } from "./create-job.ts";
 import { insertJobs } from "./write-job.ts";
-
-/** The settings of namespaces that are created on first use. Null: only admins create namespaces. */
-type NamespaceDefaults = { readonly project: string; readonly defaultQueue: string } | null;
 
 /**
  * Makes a group of jobs durable in one transaction of a few statements. Clients that submit many jobs need it: a commit
@@ -27,17 +25,18 @@ export async function createJobs(
   const real = requests.filter(({ dryRun }) => !dryRun);
   const dry = requests.filter(({ dryRun }) => dryRun);
   const created = real.length === 0 ? new Set() : await db.tx((tx) => createFree(tx, real, opening));
-  const free = dry.length === 0 ? new Set() : await findFree(db, dry);
+  const free = dry.length === 0 ? new Set() : await findFree(db, dry, opening);
   return requests.map(({ job }) => (created.has(job.uid) || free.has(job.uid) ? { kind: "created", job } : null));
 }
 
-/** The uids of the jobs whose names and request ids are free. */
-async function findFree(db: Db, requests: readonly NewJob[]): Promise<ReadonlySet<string>> {
+/** The uids of the jobs whose names and request ids are free, and whose namespaces exist or may be created. */
+async function findFree(db: Db, requests: readonly NewJob[], opening: NamespaceDefaults): Promise<ReadonlySet<string>> {
   const free = await db.query<{ uid: string }>(FREE, [
     requests.map(({ job }) => job.namespace),
     requests.map(({ job }) => job.name),
     requests.map(({ requestId }) => requestId),
     requests.map(({ job }) => job.uid),
+    opening?.namespacesMax ?? null,
   ]);
   return new Set(free.map(({ uid }) => uid));
 }
@@ -46,7 +45,9 @@ const FREE = `
 select r.uid
   from unnest($1::text[], $2::text[], $3::text[], $4::uuid[]) as r (namespace, name, request_id, uid)
  where not exists (select from jobs j where j.namespace = r.namespace and j.name = r.name)
-   and not exists (select from request_ids q where q.namespace = r.namespace and q.request_id = r.request_id)`;
+   and not exists (select from request_ids q where q.namespace = r.namespace and q.request_id = r.request_id)
+   and ($5::bigint is null or exists (select from namespaces n where n.name = r.namespace)
+        or (select count(*) from namespaces) < $5::bigint)`;
 
 /** Creates the jobs whose names and request ids are free, and returns their uids. */
 async function createFree(
@@ -64,14 +65,12 @@ async function createFree(
 
 async function insertFree(
   tx: Executor,
-  free: readonly NewJob[],
+  asked: readonly NewJob[],
   opening: NamespaceDefaults,
 ): Promise<ReadonlySet<string>> {
-  const nowMs = Math.max(...free.map(({ job }) => job.createTimeMs));
-  if (opening !== null) {
-    const names = [...new Set(free.map(({ job }) => job.namespace))].sort();
-    for (const name of names) await ensureNamespace(tx, { name, ...opening }, nowMs);
-  }
+  const nowMs = Math.max(...asked.map(({ job }) => job.createTimeMs));
+  const refused = opening === null ? new Set() : await ensureNamespaces(tx, asked, opening, nowMs);
+  const free = asked.filter(({ job }) => !refused.has(job.namespace));
   const inserted = await insertJobs(tx, free);
   const jobs = free.map(({ job }) => job).filter((job) => inserted.has(job.uid));
   await appendChanges(
@@ -80,6 +79,21 @@ async function insertFree(
     nowMs,
   );
   return inserted;
+}
+
+/** Creates the namespaces of these jobs that do not exist. Returns those for which there is no room. */
+async function ensureNamespaces(
+  tx: Executor,
+  requests: readonly NewJob[],
+  opening: NonNullable<NamespaceDefaults>,
+  nowMs: number,
+): Promise<ReadonlySet<string>> {
+  const refused = new Set<string>();
+  for (const name of [...new Set(requests.map(({ job }) => job.namespace))].sort()) {
+    const bounds = { max: opening.namespacesMax, nowMs };
+    if ((await ensureNamespace(tx, { name, ...opening }, bounds)) === "full") refused.add(name);
+  }
+  return refused;
 }
 
 /**

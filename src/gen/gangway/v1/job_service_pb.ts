@@ -1496,7 +1496,8 @@ export const JobService: GenService<{
    * INVALID_ARGUMENT: fields are wrong. NOT_FOUND (NAMESPACE_NOT_FOUND): the namespace does not exist. ALREADY_EXISTS:
    * another job has the name (JOB_NAME_TAKEN), the request id was used for another job (REQUEST_ID_REUSED) or for one
    * that was deleted since (JOB_MADE_AND_DELETED), or a job of this name is being deleted (JOB_BEING_DELETED, with
-   * RetryInfo).
+   * RetryInfo). RESOURCE_EXHAUSTED (TOO_MANY_NAMESPACES): the job would create its namespace, and there are as many as
+   * the server allows.
    *
    * @generated from rpc gangway.v1.JobService.CreateJob
    */
@@ -1546,8 +1547,8 @@ export const JobService: GenService<{
    * no end. To resume it, call again with the last non-empty cursor.
    *
    * INVALID_ARGUMENT: the cursor is not one that a watch returned. RESOURCE_EXHAUSTED (WATCH_TOO_SLOW): the client
-   * reads too slowly; ErrorInfo holds the cursor to resume from. UNAVAILABLE (SERVER_STOPPING): resume with the last
-   * cursor.
+   * reads too slowly; ErrorInfo holds the cursor to resume from. RESOURCE_EXHAUSTED (STREAM_STALLED): the client has
+   * read nothing for a minute. UNAVAILABLE (SERVER_STOPPING): resume with the last cursor.
    *
    * @generated from rpc gangway.v1.JobService.WatchJobs
    */

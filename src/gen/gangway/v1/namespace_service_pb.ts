@@ -424,7 +424,8 @@ export const NamespaceService: GenService<{
    *
    * ALREADY_EXISTS (NAMESPACE_EXISTS): a namespace has the name. INVALID_ARGUMENT: fields are wrong, the default queue
    * does not exist, or the namespace is reserved: no job may run in namespaces of Kubernetes (`kube-…`) or of Gangway
-   * itself (GANGWAY_RESERVED_NAMESPACES).
+   * itself (GANGWAY_RESERVED_NAMESPACES). RESOURCE_EXHAUSTED (TOO_MANY_NAMESPACES): there are as many as the server
+   * allows.
    *
    * @generated from rpc gangway.v1.NamespaceService.CreateNamespace
    */

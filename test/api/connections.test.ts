@@ -1,0 +1,145 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { type ClientHttp2Session, connect as connectHttp2, constants } from "node:http2";
+import { connect, type Socket } from "node:net";
+import { type TestContext, test } from "node:test";
+import { CONNECTION_BOUNDS } from "../../src/api/connection-bounds.ts";
+import { JobService } from "../../src/gen/gangway/v1/job_service_pb.ts";
+import { NamespaceService } from "../../src/gen/gangway/v1/namespace_service_pb.ts";
+import { fastClock } from "../cluster/harness.ts";
+import { waitUntil } from "../support/bounded.ts";
+import { readRefusal, startFixture } from "./fixture.ts";
+import { pytorchJob } from "./jobs.ts";
+import { MemoryStore } from "./memory-store.ts";
+
+/** An HTTP/2 connection without any help of grpc-js. `state.isOpen` is false once the server has closed it. */
+function open(t: TestContext, address: string): { session: ClientHttp2Session; state: { isOpen: boolean } } {
+  const session = connectHttp2(`http://${address}`);
+  const state = { isOpen: true };
+  session.on("error", () => {});
+  session.on("close", () => {
+    state.isOpen = false;
+  });
+  t.after(() => session.destroy());
+  return { session, state };
+}
+
+function openSocket(t: TestContext, address: string): Socket {
+  const socket = connect(Number(address.split(":").at(-1)), "127.0.0.1");
+  socket.on("error", () => {});
+  t.after(() => socket.destroy());
+  return socket;
+}
+
+test("a client that cancels thousands of streams right after their end is not cut off", async (t) => {
+  const { api } = await startFixture(t);
+  const { session, state } = open(t, api.address);
+  const headers = { ":method": "POST", ":path": "/gangway.v1.JobService/None", "content-type": "application/grpc" };
+  const cancelAfterEnd = async () => {
+    // The client has not ended its side, so that its cancellation reaches the server.
+    const stream = session.request({ ...headers, te: "trailers" }, { endStream: false });
+    const closed = once(stream, "close");
+    stream.on("error", () => {});
+    stream.on("end", () => stream.close(constants.NGHTTP2_CANCEL)).resume();
+    await closed;
+  };
+  for (let round = 0; round < 60; round += 1) {
+    await Promise.all(Array.from({ length: 50 }, cancelAfterEnd));
+    assert.ok(state.isOpen, `the server closed the connection after ${(round + 1) * 50} streams`);
+  }
+});
+
+test("a connection that does not begin to speak HTTP/2 is closed, and one that does stays", async (t) => {
+  const { api } = await startFixture(t, { clock: fastClock(50) });
+  const { state } = open(t, api.address);
+  const [silent, half] = [openSocket(t, api.address), openSocket(t, api.address)];
+  half.write("PRI * HTTP/2.0\r\n");
+  for (const socket of [silent, half]) socket.resume();
+  await Promise.all([once(silent, "close"), once(half, "close")]);
+  assert.ok(state.isOpen);
+});
+
+test("a server has a bound on its connections, and a place is free once one closes", async (t) => {
+  const { api } = await startFixture(t, {}, { ...CONNECTION_BOUNDS, connectionsMax: 2 });
+  const first = open(t, api.address);
+  const second = open(t, api.address);
+  await Promise.all([once(first.session, "remoteSettings"), once(second.session, "remoteSettings")]);
+  const third = open(t, api.address);
+  await waitUntil("the third connection is closed", () => !third.state.isOpen);
+  assert.ok(first.state.isOpen && second.state.isOpen);
+  first.session.close();
+  await waitUntil("another connection is accepted", async () => {
+    const next = open(t, api.address);
+    return Promise.race([
+      once(next.session, "remoteSettings").then(() => true),
+      once(next.session, "close").then(() => false),
+    ]).catch(() => false);
+  });
+});
+
+test("a connection has a bound on its calls, and one that stays at it is not cut off", async (t) => {
+  const { api, stream } = await startFixture(t, {}, { ...CONNECTION_BOUNDS, callsMax: 3 });
+  const [settings] = await once(open(t, api.address).session, "remoteSettings");
+  assert.equal(settings.maxConcurrentStreams, 3);
+  const watch = () => {
+    const call = stream(JobService.method.watchJobs, {});
+    const outcome = new Promise<string>((resolve) => {
+      call.once("data", () => resolve("watches"));
+      call.on("error", (error) => resolve(readRefusal(error as Parameters<typeof readRefusal>[0]).code));
+    });
+    return { call, outcome };
+  };
+  const [keeper, ...others] = [watch(), watch(), watch()];
+  assert.deepEqual(await Promise.all([keeper, ...others].map((one) => one?.outcome)), Array(3).fill("watches"));
+  let ended = 0;
+  keeper?.call.on("error", () => (ended += 1));
+  for (let round = 0; round < 250; round += 1) {
+    // The client keeps this call back until another ends, and sends it then, perhaps before the server is ready.
+    const next = watch();
+    others.shift()?.call.cancel();
+    if ((await next.outcome) === "watches") others.push(next);
+    else assert.equal(await next.outcome, "RESOURCE_EXHAUSTED");
+    await waitUntil(
+      "another call is accepted",
+      async () => {
+        if (others.length === 2) return true;
+        const again = watch();
+        if ((await again.outcome) === "watches") others.push(again);
+        return others.length === 2;
+      },
+      { pollMs: 1 },
+    );
+  }
+  assert.equal(ended, 0, "the other watch goes on");
+});
+
+test("a connection without calls is closed, and one with a watch stays", async (t) => {
+  const { api, stream, call } = await startFixture(t, {}, { ...CONNECTION_BOUNDS, idleMs: 200 });
+  const watching = stream(JobService.method.watchJobs, {});
+  let failures = 0;
+  watching.on("error", () => {
+    failures += 1;
+  });
+  await once(watching, "data");
+  const idle = open(t, api.address);
+  await waitUntil("the idle connection is closed", () => !idle.state.isOpen);
+  assert.equal(failures, 0);
+  assert.equal((await call(JobService.method.listKinds, {})).error, null);
+  watching.cancel();
+});
+
+test("a namespace that is one too many is RESOURCE_EXHAUSTED with RetryInfo, for a job and for an admin", async (t) => {
+  const store = new MemoryStore();
+  const full = { kind: "full", max: 3 } as const;
+  const intake = { submit: async () => ({ kind: "tooManyNamespaces", max: 3 }) };
+  const admin = { ...store.admin, createNamespace: async () => full };
+  const { call } = await startFixture(t, { admin, intake: intake as never });
+  const job = await call(JobService.method.createJob, {
+    job: { ...pytorchJob(), metadata: { name: "a", namespace: "n" } },
+  });
+  const namespace = await call(NamespaceService.method.createNamespace, { namespace: { name: "n" } });
+  for (const { error } of [job, namespace]) {
+    assert.deepEqual([error?.code, error?.reason, error?.retries], ["RESOURCE_EXHAUSTED", "TOO_MANY_NAMESPACES", true]);
+    assert.match(error?.message ?? "", /namespace n cannot be created: there are 3 namespaces, which is the maximum/);
+  }
+});
