@@ -28,6 +28,11 @@ export type CallEnvironment = {
 
 /** A client that takes no message for this long would otherwise keep what its stream holds for ever. */
 const STALL_MS_MAX = 60_000;
+/**
+ * A stream of grpc-js keeps 16 messages, of whatever size, for a client that reads slowly. After a message of more
+ * bytes than this the stream waits until it is on its way: templates may be megabytes.
+ */
+const LARGE_BYTES = 64 * 1024;
 
 /** `method` is `package.Service/Method`; `headers` is the metadata of the call. */
 export type ObserveCall = <T extends { readonly code: number }>(
@@ -73,8 +78,8 @@ export function runStream({ call, method, start, environment }: StreamRun): void
   const run = async () => {
     for await (const response of start({ signal, identity: IDENTITY, violations: [] })) {
       if (ended || signal.aborted) break;
-      if (call.write(encode(method.output, response))) continue;
-      if (!(await drained(call, signal, environment.clock))) throw stalled(STALL_MS_MAX / 1000);
+      const message = encode(method.output, response);
+      if (!(await sent({ call, environment }, message, signal))) throw stalled(STALL_MS_MAX / 1000);
     }
   };
   if (environment.stopping.aborted) {
@@ -87,13 +92,24 @@ export function runStream({ call, method, start, environment }: StreamRun): void
     .finally(() => environment.stopping.removeEventListener("abort", stop));
 }
 
-/** Waits until the client has read, or the signal is aborted. False: neither happened for `STALL_MS_MAX`. */
-async function drained(call: StreamRun["call"], signal: AbortSignal, clock: Pick<Clock, "sleep">): Promise<boolean> {
+/**
+ * Sends a message, and waits until there is room for the next one. False: the client has read nothing for
+ * `STALL_MS_MAX`.
+ */
+async function sent(
+  { call, environment }: Pick<StreamRun, "call" | "environment">,
+  message: Buffer,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const isLarge = message.length > LARGE_BYTES;
+  let goOn = () => {};
+  const hasRoom = call.write(message, () => isLarge && goOn());
+  if (hasRoom && !isLarge) return true;
   using over = linkedController(signal);
-  const done = () => over.abort();
-  call.once("drain", done);
-  await clock.sleep(STALL_MS_MAX, over.signal);
-  call.removeListener("drain", done);
+  goOn = () => over.abort();
+  if (!isLarge) call.once("drain", goOn);
+  await environment.clock.sleep(STALL_MS_MAX, over.signal);
+  call.removeListener("drain", goOn);
   return over.signal.aborted;
 }
 
