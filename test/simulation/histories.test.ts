@@ -2,8 +2,11 @@ import { test } from "node:test";
 import { onPostgres, openMemoryDb } from "../support/databases.ts";
 import { ALONE, type HistoryOptions, runHistory, SEVERAL } from "./history.ts";
 
-/** How many histories run with one process of each role. With several processes, which take longer, a third of that. */
-const HISTORIES = Number(process.env["GANGWAY_HISTORIES"] ?? 30);
+/**
+ * How many histories run with one process of each role. With several processes, which take longer, a third of that.
+ * `npm run simulate` runs as many as you ask for.
+ */
+const HISTORIES = Number(process.env["GANGWAY_HISTORIES"] ?? 12);
 const FIRST = Number(process.env["GANGWAY_SEED"] ?? 1);
 
 function histories(where: string, openDb: typeof openMemoryDb, share: number): void {

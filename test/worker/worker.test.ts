@@ -4,7 +4,6 @@ import { LABEL } from "../../src/core/job/labels.ts";
 import type { JobPhase } from "../../src/core/job/status.ts";
 import {
   clientOf,
-  clock,
   configMap,
   create,
   fastClock,
@@ -19,7 +18,9 @@ import { count, type GangOptions, gangOf, leftOf, runWorker } from "./harness.ts
 import { MemoryStore } from "./memory-store.ts";
 import { workerScene } from "./scene.ts";
 
-const { sim, direct, store, running, start, admit } = await workerScene();
+/** Fast, because a worker waits for seconds before it looks again. */
+const time = fastClock(10);
+const { sim, direct, store, running, start, admit } = await workerScene(time);
 
 /** Submits an admitted job. Returns its uid. */
 function admitted(options?: GangOptions): string {
@@ -39,7 +40,7 @@ async function isOver(uid: string): Promise<void> {
 }
 
 test("a gang is created, runs, succeeds, is cleaned up and releases its tokens once", async () => {
-  const uid = admitted({ kind: "PyTorchJob", workers: 3, run: "300ms" });
+  const uid = admitted({ kind: "PyTorchJob", workers: 3, run: "3s" });
   const { plannerWakes } = start();
   await reaches(uid, "RUNNING");
   const made = await leftOf(direct, uid);
@@ -104,7 +105,7 @@ test("a deleted job is forgotten once nothing is left of it", async () => {
   const uid = admitted({ run: "forever" });
   start();
   await reaches(uid, "RUNNING");
-  store.change(uid, (job) => ({ ...job, deleteTimeMs: clock.nowMs() }));
+  store.change(uid, (job) => ({ ...job, deleteTimeMs: time.nowMs() }));
   await until(() => store.job(uid) === null, "the record is gone");
   assert.equal(count(await leftOf(direct, uid)), 0);
   assert.ok(store.released.has(`${uid}/1`));
@@ -127,7 +128,7 @@ test("a restarted worker continues with the pods that it finds", async () => {
 });
 
 test("a crash between record and act loses nothing: the next worker does what was recorded", async () => {
-  const uid = admitted({ run: "100ms", workers: 5 });
+  const uid = admitted({ run: "1s", workers: 5 });
   let acted = 0;
   start({
     wrap: (clusters, stop) => ({
@@ -253,7 +254,7 @@ test("a worker stops at once although its calls are not answered", async () => {
 });
 
 test("a store that is away is reported, and the worker waits for it", async () => {
-  const uid = admitted({ run: "200ms" });
+  const uid = admitted({ run: "2s" });
   const { errors } = start();
   await until(() => phaseOf(uid) !== "ADMITTED", "started");
   store.breakDown(5);
