@@ -1,4 +1,4 @@
-/** What a call of the command line costs beside the start of Node itself. */
+/** Measures a call of the command line against the start of Node itself. */
 import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

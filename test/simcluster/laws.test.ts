@@ -220,9 +220,9 @@ test("a version that is too old is refused, never answered in part", () => {
     create(model, "configmaps", "default", { metadata: { name: `c${round}` } });
     const { history, version } = model.store;
     for (let since = start; since <= version; since += 1) {
-      const told = history.after(since);
-      assert.equal(told === null, since < history.floor);
-      if (told !== null) assert.equal(told.length, version - since);
+      const events = history.after(since);
+      assert.equal(events === null, since < history.floor);
+      if (events !== null) assert.equal(events.length, version - since);
     }
     assert.ok(version - history.floor >= Math.min(5, round + 1));
   }

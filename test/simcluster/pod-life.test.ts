@@ -154,10 +154,10 @@ for (const [name, { manifest, later }] of Object.entries(cases)) {
 
 test("a status says why the kubelet ended a pod, and what its init containers wait for", () => {
   const model = newModel(1);
-  const told = (name: string, fails: string, spec: JsonObject = {}) =>
+  const failing = (name: string, fails: string, spec: JsonObject = {}) =>
     create(model, "pods", "default", podManifest(name, { sim: { pull: "0s", start: "0s", run: "0s", fails }, spec }));
-  told("evicted", "Evicted");
-  told("crashing", "Init:CrashLoopBackOff", { initContainers: [{ name: "a", image: "i" }] });
+  failing("evicted", "Evicted");
+  failing("crashing", "Init:CrashLoopBackOff", { initContainers: [{ name: "a", image: "i" }] });
   model.advance(model.nowMs + 1000);
   const evicted = pod(model, "evicted")?.status;
   const [disruption] = arrayAt(evicted, "conditions").filter((one) => stringAt(one, "type") === "DisruptionTarget");
