@@ -9,6 +9,7 @@ import {
   WatchJobsResponse_Type as Type,
   type WatchJobsResponse,
 } from "../../src/gen/gangway/v1/job_service_pb.ts";
+import { waitUntil } from "../support/bounded.ts";
 import { readRefusal, startFixture } from "./fixture.ts";
 import { pytorchJob } from "./jobs.ts";
 
@@ -22,9 +23,7 @@ function reader(stream: ClientReadableStream<WatchJobsResponse>) {
   return { next, end };
 }
 
-async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) await new Promise((resolve) => setImmediate(resolve));
-}
+const until = (holds: () => boolean) => waitUntil("the watch is as expected", holds, { pollMs: 1 });
 
 test("a watch starts with all jobs, then sends every change with its cursor", async (t) => {
   const { call, stream, store } = await startFixture(t);

@@ -75,8 +75,9 @@ test("a create whose answer was lost turns out to be done when it is tried again
   assert.deepEqual(await actions.act(createPod(), signal), already);
 });
 
-test("a thousand pods are created within the budget of connections, after one read of their anchor", async () => {
+test("a thousand pods are created within the budget of connections, after one read of their anchor", async (t) => {
   const proxy = await startProxy(sim.url, () => "pass");
+  t.after(() => proxy.close());
   const kube = clientOf(proxy.kubeconfig, 20);
   const actions = actionsOn(kube, { writeBudget: 10 });
   const one = gang();
@@ -87,5 +88,4 @@ test("a thousand pods are created within the budget of connections, after one re
   assert.ok(proxy.connections() <= 20, `${proxy.connections()} connections`);
   assert.equal(proxy.seen.filter(({ method }) => method === "GET").length, 1);
   await kube.close();
-  await proxy.close();
 });

@@ -13,8 +13,9 @@ const events = (count: number) =>
     message: `m${index}`,
   }));
 
-test("events are about the anchor and carry the job's uid", async () => {
+test("events are about the anchor and carry the job's uid", async (t) => {
   const sim = await startSim();
+  t.after(() => sim.close());
   const client = clientOf(sim.kubeconfig());
   await create(client, "configmaps", configMap("j-admission-1"));
   const errors: unknown[] = [];
@@ -32,7 +33,7 @@ test("events are about the anchor and carry the job's uid", async () => {
     const listed = await client.request({ method: "GET", path: "/api/v1/namespaces/default/events", query });
     return listed.kind === "ok" ? arrayAt(listed.object, "items") : [];
   };
-  await until(async () => (await list()).length === 3, "told");
+  await until(async () => (await list()).length === 3, "three events are written");
   const [event] = await list();
   assert.deepEqual(objectAt(event, "involvedObject"), {
     apiVersion: "v1",
@@ -44,7 +45,6 @@ test("events are about the anchor and carry the job's uid", async () => {
   assert.deepEqual(errors, []);
   eventWriter.close();
   await client.close();
-  await sim.close();
 });
 
 test("a cluster that does not answer costs a bounded number of events, few errors and no waiting", async () => {
@@ -68,11 +68,11 @@ test("a cluster that does not answer costs a bounded number of events, few error
   eventWriter.write({ ...about, events: events(5_000) });
   assert.equal(asked.length, 2, "few at a time");
   assert.equal(errors.length, 1, "the loss is said once");
-  for (let told = 0; told < answers.length; told++) {
-    answers[told]?.({ kind: "ok", object: {} });
+  for (let at = 0; at < answers.length; at++) {
+    answers[at]?.({ kind: "ok", object: {} });
     await Promise.resolve().then(() => Promise.resolve());
     await new Promise((resolve) => setImmediate(resolve));
   }
-  assert.ok(asked.length >= 1_000 && asked.length <= 1_004, `${asked.length} told`);
+  assert.ok(asked.length >= 1_000 && asked.length <= 1_004, `${asked.length} written`);
   eventWriter.close();
 });

@@ -145,33 +145,34 @@ test("capacity follows our pods and foreign pods, and a report that was not take
   await cluster.close();
 });
 
-test("a cluster is unreachable once calls fail for the grace period, and reachable when it answers", async () => {
+test("a cluster is unreachable once calls fail for the grace period, and reachable when it answers", async (t) => {
   let down = false;
   const proxy = await startProxy(sim.url, () => (down ? "cut" : "pass"));
+  t.after(() => proxy.close());
   const { cluster, reports } = connect({ kubeconfig: proxy.kubeconfig, unreachableGraceMs: 300 });
   cluster.start();
   await until(() => reports.at(-1)?.reachable === true, "reachable");
   down = true;
   proxy.cutAll();
   await until(() => reports.at(-1)?.reachable === false, "unreachable");
-  assert.ok(reports.at(-1)?.capacity !== null, "what was last seen is still told");
+  assert.ok(reports.at(-1)?.capacity !== null, "the report has the capacity that was seen last");
   down = false;
   await until(() => reports.at(-1)?.reachable === true, "reachable again");
   await cluster.close();
-  await proxy.close();
 });
 
 test("a cluster that never answered is reported as unreachable, without capacity", async () => {
   const { cluster, reports } = connect({ kubeconfig: kubeconfigOf(await deadServer()), unreachableGraceMs: 200 });
   cluster.start();
-  await until(() => reports.length > 0, "told");
+  await until(() => reports.length > 0, "a report is made");
   assert.deepEqual(reports[0], { cluster: "one", capacity: null, reachable: false });
   assert.equal(cluster.lastHeardMs(), null);
   await cluster.close();
 });
 
-test("several clusters are observed together, but only after each named cluster has been listed", async () => {
+test("several clusters are observed together, but only after each named cluster has been listed", async (t) => {
   const second = await startSim(gpuNodes(1), 9);
+  t.after(() => second.close());
   const here = connect();
   const there = connect({ name: "two", kubeconfig: second.kubeconfig() });
   const clusters = createClusters([here.cluster, there.cluster]);
@@ -197,5 +198,4 @@ test("several clusters are observed together, but only after each named cluster 
   assert.equal(outcome.kind === "failed" && outcome.reason, "UnknownCluster");
   await elsewhere.close();
   await clusters.close();
-  await second.close();
 });

@@ -282,7 +282,7 @@ for (const [name, text] of Object.entries(floods)) {
   });
 }
 
-test("whatever JSON stands in a kubeconfig, it is refused or has only allowed members of their types", () => {
+test("any JSON in a kubeconfig is refused or has only allowed members of their types", () => {
   const texts = ["client-key", "token", "server", "exec", "https://a.example", "me", "one", "a", ""];
   const name = fc.constantFrom("token", "token-file", "tokenFile", "server", "name", "cluster", "user", "exec", "as");
   const { value } = fc.letrec((tie) => ({

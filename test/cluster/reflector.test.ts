@@ -76,7 +76,7 @@ async function agrees(reflector: Reflector<Kept>, of: string): Promise<boolean> 
   return there.length === here.length && there.every((name, index) => name === here[index]);
 }
 
-test("whatever happens to its connections, a reflector ends up with the server's objects", async () => {
+test("a reflector ends up with the server's objects after any faults of its connections", async () => {
   const step = fc.record({ kind: fc.constantFrom("add", "remove"), index: fc.nat({ max: 7 }) });
   const faults = fc.record({
     endWatch: fc.constantFrom(0, 0.5),
@@ -106,12 +106,13 @@ test("whatever happens to its connections, a reflector ends up with the server's
   );
 });
 
-test("a reflector is synced only once a list of several pages is complete", async () => {
+test("a reflector is synced only once a list of several pages is complete", async (t) => {
   const of = group();
   const names = Array.from({ length: 1_100 }, (_, index) => `many-${index}.${of}`);
   await Promise.all(names.map((name) => add(name, of)));
   let failing = true;
   const proxy = await startProxy(sim.url, ({ query }) => (query.has("continue") && failing ? { status: 500 } : "pass"));
+  t.after(() => proxy.close());
   const client = clientOf(proxy.kubeconfig);
   const { reflector, changes } = reflect(client, of);
   reflector.start();
@@ -126,15 +127,15 @@ test("a reflector is synced only once a list of several pages is complete", asyn
   assert.equal(mirrored(reflector).length, names.length);
   await reflector.close();
   await client.close();
-  await proxy.close();
 });
 
-test("deletes during a disconnect are reported as deletes after the list that follows", async () => {
+test("deletes during a disconnect are reported as deletes after the list that follows", async (t) => {
   const of = group();
   await add(`stays.${of}`, of);
   await add(`goes.${of}`, of);
   let watches: "pass" | "cut" | { status: number } = "pass";
   const proxy = await startProxy(sim.url, ({ query }) => (query.has("watch") ? watches : "pass"));
+  t.after(() => proxy.close());
   const client = clientOf(proxy.kubeconfig);
   const { reflector, changes } = reflect(client, of);
   reflector.start();
@@ -153,12 +154,12 @@ test("deletes during a disconnect are reported as deletes after the list that fo
   assert.equal(ofStaying.length, 1, "what did not change is not reported again");
   await reflector.close();
   await client.close();
-  await proxy.close();
 });
 
-test("a broken watch is followed by a watch from the last version, not by a list", async () => {
+test("a broken watch is followed by a watch from the last version, not by a list", async (t) => {
   const of = group();
   const proxy = await startProxy(sim.url, () => "pass");
+  t.after(() => proxy.close());
   const client = clientOf(proxy.kubeconfig);
   const { reflector } = reflect(client, of);
   reflector.start();
@@ -175,13 +176,14 @@ test("a broken watch is followed by a watch from the last version, not by a list
   assert.ok(watches.every(({ query }) => query.get("allowWatchBookmarks") === "true"));
   await reflector.close();
   await client.close();
-  await proxy.close();
 });
 
-test("a bookmark raises the version, so that the next watch begins after changes of other objects", async () => {
+test("a bookmark raises the version, so that the next watch begins after changes of other objects", async (t) => {
   // The server's time runs fast, so that the test need not wait for bookmarks.
   const hasty = await startSimCluster({ name: "hasty", nodes: [], directory: null, clock: fastClock(100) });
+  t.after(() => hasty.close());
   const proxy = await startProxy(hasty.url, () => "pass");
+  t.after(() => proxy.close());
   const client = clientOf(proxy.kubeconfig);
   const { reflector } = reflect(client, "nobody");
   reflector.start();
@@ -198,8 +200,6 @@ test("a bookmark raises the version, so that the next watch begins after changes
   assert.ok(Number(watched()[1]) >= version);
   await reflector.close();
   await client.close();
-  await proxy.close();
-  await hasty.close();
 });
 
 test("if every watch is cut before its first event, the reflector lists instead", async () => {
@@ -216,10 +216,11 @@ test("if every watch is cut before its first event, the reflector lists instead"
   await client.close();
 });
 
-test("a watch that is silent for too long is opened again", async () => {
+test("a watch that is silent for too long is opened again", async (t) => {
   const of = group();
   let hanging = true;
   const proxy = await startProxy(sim.url, ({ query }) => (query.has("watch") && hanging ? "hang" : "pass"));
+  t.after(() => proxy.close());
   const client = clientOf(proxy.kubeconfig);
   const { reflector } = reflect(client, of, { silenceMsMax: 200 });
   reflector.start();
@@ -229,15 +230,15 @@ test("a watch that is silent for too long is opened again", async () => {
   await until(() => mirrored(reflector).length === 1, "the next watch tells what the silent one did not");
   await reflector.close();
   await client.close();
-  await proxy.close();
 });
 
-test("a throttled list waits as long as the server asks, and then succeeds", async () => {
+test("a throttled list waits as long as the server asks, and then succeeds", async (t) => {
   const of = group();
   let refusals = 0;
   const proxy = await startProxy(sim.url, ({ query }) =>
     query.has("watch") || refusals++ > 0 ? "pass" : { status: 429, headers: { "retry-after": "1" } },
   );
+  t.after(() => proxy.close());
   const client = clientOf(proxy.kubeconfig);
   const { reflector } = reflect(client, of);
   reflector.start();
@@ -245,7 +246,6 @@ test("a throttled list waits as long as the server asks, and then succeeds", asy
   assert.equal(reflector.failingForMs, 0, "a server that throttles is there");
   await reflector.close();
   await client.close();
-  await proxy.close();
 });
 
 test("an exception of a handler is reported and stops nothing", async () => {

@@ -78,7 +78,7 @@ test("clusters are connected while the table names them, and reconnected when th
   ];
   registry.wake();
   await until(() => registry.clusters.observe(job) !== null, "connected");
-  assert.deepEqual(errors, ["cluster bad"], "one that does not open keeps no other away, and is told of once");
+  assert.deepEqual(errors, ["cluster bad"], "a cluster that does not open is reported once, and the others open");
   assert.deepEqual(await registry.clusters.act({ ...one.createAnchor, cluster: "one" }, signal), { kind: "done" });
   await until(() => registry.clusters.seenJobs().includes(one.uid), "its anchor is seen");
   await registry.refresh();
@@ -90,7 +90,7 @@ test("clusters are connected while the table names them, and reconnected when th
   table.registered = [];
   changed.length = 0;
   await registry.refresh();
-  assert.deepEqual(changed, [one.uid], "what was seen there is told of");
+  assert.deepEqual(changed, [one.uid], "the jobs that were seen there are reported as changed");
   assert.equal(registry.clusters.observe(job), null, "gone from the table is not gone from the world");
   assert.equal(await registry.clusters.listJob(job, signal), null);
   table.forgotten = ["one"];
@@ -190,24 +190,24 @@ test("a clock that differs is a warning", async () => {
   );
 });
 
-test("a server that does not answer, or rejects our credentials, is one error", async () => {
+test("a server that does not answer, or rejects our credentials, is one error", async (t) => {
   const dead = await checkCluster(kubeconfigOf(await deadServer()), { clock, namespaces: [] });
   assert.deepEqual([dead.kubernetesVersion, dead.findings.map(({ code }) => code)], ["", ["Unreachable"]]);
   const proxy = await startProxy(sim.url, () => ({ status: 401 }));
+  t.after(() => proxy.close());
   const unknown = await checkCluster(proxy.kubeconfig, { clock, namespaces: [] });
   assert.deepEqual(
     unknown.findings.map(({ code }) => code),
     ["Unauthorized"],
   );
-  await proxy.close();
 });
 
-test("if access cannot be checked, each permission is reported as unknown", async () => {
+test("if access cannot be checked, each permission is reported as unknown", async (t) => {
   const proxy = await startProxy(sim.url, ({ path }) => (path.includes("accessreviews") ? { status: 403 } : "pass"));
+  t.after(() => proxy.close());
   const { findings } = await checkCluster(proxy.kubeconfig, { clock, namespaces: [] });
   assert.equal(findings.length, PERMISSIONS.filter(({ scheduler }) => scheduler === undefined).length);
   assert.ok(findings.every(({ message }) => message.startsWith("cannot check whether Gangway may ")));
-  await proxy.close();
 });
 
 const webhooks: Record<string, { namespaceSelector?: object; name?: string; resources?: string[]; warns: boolean }> = {

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { readConfig } from "../../src/config.ts";
 import { followPodConfig } from "../../src/intake/follow-pod-config.ts";
+import { waitUntil } from "../support/bounded.ts";
 
 const readFile = (path: string) => readFileOf(path, "utf8");
 
@@ -29,7 +30,7 @@ test("a changed file applies once valid, an invalid one is reported once, a miss
   const lookAgain = async () => {
     const sleeping = wake;
     sleeping?.();
-    while (wake === sleeping) await new Promise((resolve) => setImmediate(resolve));
+    await waitUntil("it sleeps again", () => wake !== sleeping, { pollMs: 1 });
     return followed.now().serviceAccount;
   };
   assert.equal(await lookAgain(), "first");

@@ -17,7 +17,7 @@ import type { Allocation, Holder, Scope } from "../../src/core/quota/counters.ts
 import { GrantBook } from "../../src/core/quota/grant-book.ts";
 import { scopeKey } from "../../src/core/quota/scopes.ts";
 
-const LINE: Allocation = {
+const ALLOCATION: Allocation = {
   pool: "gpu",
   token: "t",
   amount: 1,
@@ -27,7 +27,7 @@ const LINE: Allocation = {
   caps: { project: null, namespace: null },
   leaseMs: null,
 };
-const WAITER = { allocations: [LINE], priority: 0, sinceMs: 0, grants: true };
+const WAITER = { allocations: [ALLOCATION], priority: 0, sinceMs: 0, grants: true };
 const HIGHEST = 2 ** 31 - 1;
 const LOWEST = -(2 ** 31);
 
@@ -52,22 +52,22 @@ const checks: Record<
     throws: [-1, 0.5, AMOUNT_MAX + 1],
   },
   "an amount is from 1 to the highest exact number": {
-    check: (amount) => checkAllocations([{ ...LINE, amount }]),
+    check: (amount) => checkAllocations([{ ...ALLOCATION, amount }]),
     passes: [1, AMOUNT_MAX],
     throws: [0, -1, 1.5, AMOUNT_MAX + 1],
   },
   "the rest of a line is from 1 to the highest exact number": {
-    check: (amount) => checkRests([{ ...LINE, fence: 1n, amount }]),
+    check: (amount) => checkRests([{ ...ALLOCATION, fence: 1n, amount }]),
     passes: [1, AMOUNT_MAX],
     throws: [0, -1, 1.5, AMOUNT_MAX + 1],
   },
   "the cap of a project is from 0 on": {
-    check: (project) => checkAllocations([{ ...LINE, caps: { project, namespace: null } }]),
+    check: (project) => checkAllocations([{ ...ALLOCATION, caps: { project, namespace: null } }]),
     passes: [0, AMOUNT_MAX],
     throws: [-1, 0.5, AMOUNT_MAX + 1],
   },
   "the cap of a namespace is from 0 on": {
-    check: (namespace) => checkAllocations([{ ...LINE, caps: { project: null, namespace } }]),
+    check: (namespace) => checkAllocations([{ ...ALLOCATION, caps: { project: null, namespace } }]),
     passes: [0, AMOUNT_MAX],
     throws: [-1, 0.5, AMOUNT_MAX + 1],
   },
@@ -77,7 +77,7 @@ const checks: Record<
     throws: [0, -1, 1.5, 2 ** 52 + 1],
   },
   "the lease of a line is from 1 to 2^52 ms": {
-    check: (leaseMs) => checkAllocations([{ ...LINE, leaseMs }]),
+    check: (leaseMs) => checkAllocations([{ ...ALLOCATION, leaseMs }]),
     passes: [1, 2 ** 52],
     throws: [0, 2 ** 52 + 1],
   },
@@ -91,12 +91,14 @@ for (const [name, { check, passes, throws }] of Object.entries(checks)) {
 
 test("a grant has allocations, each with a token of its own in its pool", () => {
   assert.throws(() => checkAllocations([]));
-  assert.throws(() => checkAllocations([LINE, { ...LINE, amount: 2 }]));
-  assert.doesNotThrow(() => checkAllocations([LINE, { ...LINE, pool: "tpu" }, { ...LINE, token: "u" }]));
+  assert.throws(() => checkAllocations([ALLOCATION, { ...ALLOCATION, amount: 2 }]));
+  assert.doesNotThrow(() =>
+    checkAllocations([ALLOCATION, { ...ALLOCATION, pool: "tpu" }, { ...ALLOCATION, token: "u" }]),
+  );
 });
 
 test("a waiting line grants one allocation at most, and keeps places for any number", () => {
-  const allocations = [LINE, { ...LINE, token: "u" }];
+  const allocations = [ALLOCATION, { ...ALLOCATION, token: "u" }];
   assert.throws(() => checkStand({ ...WAITER, allocations }));
   assert.doesNotThrow(() => checkStand({ ...WAITER, allocations, grants: false }));
   assert.throws(() => checkStand({ ...WAITER, allocations: [], grants: false }));
@@ -146,7 +148,7 @@ function book(used: number) {
 const usedIn = (of: GrantBook) => Object.fromEntries(of.used().map(({ scope, used }) => [scopeKey(scope), used]));
 const uses = (amounts: readonly number[]) =>
   Object.fromEntries(scopes.flatMap((scope, at) => (amounts[at] ? [[scopeKey(scope), amounts[at]]] : [])));
-const allocation = { ...LINE, queue: "team" };
+const allocation = { ...ALLOCATION, queue: "team" };
 
 test("a grant book passes on what a queue uses beyond its guarantee", () => {
   assert.deepEqual(usedIn(book(0)), {});

@@ -4,8 +4,8 @@ import { inProcessCounters } from "../../src/adapters/counters/in-process/in-pro
 import { ceilings } from "../tokens/limits.ts";
 
 const ANN = { kind: "caller", name: "ann" } as const;
-const LINE = { pool: "gpu", amount: 4, project: "p", namespace: "n", queue: null, leaseMs: null };
-const allocation = (token: string) => ({ ...LINE, token, caps: { project: null, namespace: null } });
+const ALLOCATION = { pool: "gpu", amount: 4, project: "p", namespace: "n", queue: null, leaseMs: null };
+const allocation = (token: string) => ({ ...ALLOCATION, token, caps: { project: null, namespace: null } });
 
 test("a listener gets an offer after the call that made it, and none after it has stopped", async () => {
   const counters = inProcessCounters();

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { after, before, describe, test } from "node:test";
 import { redisCounters } from "../../src/adapters/counters/redis/redis-counters.ts";
+import { waitUntil } from "../support/bounded.ts";
 import { Certificates, hasOpenssl } from "../support/certificates.ts";
 import { RedisClusterServers } from "../support/redis-cluster.ts";
 import { SentinelServers } from "../support/redis-sentinels.ts";
@@ -58,10 +59,11 @@ describe("a connection to Redis", { skip: !hasRedisServer() }, () => {
     const heard: [string[], string[]] = [[], []];
     const stops = heard.map((messages) => connection.subscribe(channel, (message) => void messages.push(message)));
     const publish = async (message: string, until: () => boolean) => {
-      while (!until()) {
+      const isHeard = async () => {
         await server.admin.publish(channel, message);
-        await new Promise((resolve) => setTimeout(resolve, 5));
-      }
+        return until();
+      };
+      await waitUntil(`${message} is heard`, isHeard, { pollMs: 5 });
     };
     await publish("first", () => heard.every((messages) => messages.includes("first")));
     await server.kill();
@@ -72,14 +74,14 @@ describe("a connection to Redis", { skip: !hasRedisServer() }, () => {
     assert.ok(!heard[0].includes("third"));
     stops[1]?.();
     const subscribers = async () => ((await server.admin.pubsub("NUMSUB", channel)) as [string, number])[1];
-    while ((await subscribers()) > 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    await waitUntil("the channel has no subscriber", async () => (await subscribers()) === 0, { pollMs: 5 });
     await connection.close();
   });
 
-  test("a start on a replica fails with a plain reason", async () => {
+  test("a start on a replica fails with a plain reason", async (t) => {
     const replica = await RedisServer.start(["--replicaof", "127.0.0.1", `${server.port}`]);
+    t.after(() => replica.stop());
     await assert.rejects(openConnection({ url: replica.url }), /cannot be used now: it is a replica/);
-    await replica.stop();
   });
 
   test("a user with exactly the documented permissions is enough", async () => {
@@ -144,7 +146,7 @@ describe("a connection to Redis", { skip: !hasRedisServer() }, () => {
     const onError = (error: Error) => void errors.push(error);
     const connection = await openConnection({ url: server.url, username: "deaf", password: "pw", onError });
     connection.subscribe("offers", () => undefined);
-    while (errors.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    await waitUntil("an error is reported", () => errors.length > 0, { pollMs: 5 });
     assert.match(errors[0]?.message ?? "", /cannot be subscribed to now: NOPERM/);
     const callers = new Callers(connection, randomUUID(), 1);
     await callers.answeredMore(2);
@@ -186,34 +188,34 @@ describe("Redis over TLS", { skip: !hasRedisServer() || !hasOpenssl() }, () => {
     await connection.close();
   }
 
-  test("the server's certificate is checked, and the client's is sent if the server requires one", async () => {
+  test("the server's certificate is checked, and the client's is sent if the server requires one", async (t) => {
     const redis = await RedisServer.start(tlsArgs(), { tls: { ca, ...client } });
+    t.after(() => redis.stop());
     const url = redis.url.replace("redis:", "rediss:");
     await served(url, { ca, ...client });
     await assert.rejects(openConnection({ url, tls: { ...none, ...client } }), /cannot be used now: .*certificate/);
     await assert.rejects(openConnection({ url, tls: { ...none, ca } }), /cannot be used now/);
     await assert.rejects(openConnection({ url: redis.url }), /cannot be used now/);
-    await redis.stop();
   });
 
-  test("a certificate with another name is refused, unless that name is configured", async () => {
+  test("a certificate with another name is refused, unless that name is configured", async (t) => {
     const named = certificates.sign("named", "DNS:redis.example");
     const redis = await RedisServer.start(tlsArgs(named), { tls: { ca, ...client, servername: "redis.example" } });
+    t.after(() => redis.stop());
     const url = redis.url.replace("redis:", "rediss:");
     await assert.rejects(openConnection({ url, tls: { ...none, ca, ...client } }), /does not match certificate/);
     await served(url, { ca, ...client, serverName: "redis.example" });
-    await redis.stop();
   });
 
-  test("a Redis Cluster serves calls over TLS", async () => {
+  test("a Redis Cluster serves calls over TLS", async (t) => {
     const cluster = await RedisClusterServers.start([...tlsArgs(), "--tls-cluster", "yes"], { ca, ...client });
+    t.after(() => cluster.stop());
     await served(cluster.url.replace("redis+", "rediss+"), { ca, ...client });
-    await cluster.stop();
   });
 
-  test("sentinels and their primary serve calls over TLS", async () => {
+  test("sentinels and their primary serve calls over TLS", async (t) => {
     const sentinels = await SentinelServers.start({ tls: { args: tlsArgs(), admin: { ca, ...client } } });
+    t.after(() => sentinels.stop());
     await served(sentinels.url.replace("redis+", "rediss+"), { ca, ...client });
-    await sentinels.stop();
   });
 });

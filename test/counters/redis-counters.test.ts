@@ -7,13 +7,14 @@ import { type RedisCounters, redisCounters } from "../../src/adapters/counters/r
 import type { Allocation, Counters, Holder, LedgerRow } from "../../src/core/quota/counters.ts";
 import { SERVED_MAX } from "../../src/core/quota/domain-state.ts";
 import { UnavailableError } from "../../src/runtime/unavailable-error.ts";
+import { waitUntil } from "../support/bounded.ts";
 import { CuttingProxy } from "../support/cutting-proxy.ts";
 import { hasRedisServer, RedisServer } from "../support/redis-server.ts";
 import { ceilings } from "../tokens/limits.ts";
 import { allHeld, canonicalHeld, canonicalSums } from "../tokens/sums.ts";
 
 const MAX = Number.MAX_SAFE_INTEGER;
-const LINE: Allocation = {
+const ALLOCATION: Allocation = {
   pool: "gpu/h100",
   token: "t",
   amount: 1,
@@ -54,7 +55,7 @@ describe("counters in Redis", { skip: !hasRedisServer() }, () => {
   }
 
   const grant = (counters: Pick<Counters, "grant">, epoch: number, allocation: Partial<Allocation> = {}) =>
-    counters.grant({ epoch, holder: BY, priority: 0, waiter: null, allocations: [{ ...LINE, ...allocation }] });
+    counters.grant({ epoch, holder: BY, priority: 0, waiter: null, allocations: [{ ...ALLOCATION, ...allocation }] });
 
   test("they are closed until they are opened", async () => {
     const counters = await connected();
@@ -68,7 +69,7 @@ describe("counters in Redis", { skip: !hasRedisServer() }, () => {
     for (const epoch of [1, 2 ** 21 + 1, 2 ** 31 - 1]) {
       const counters = await connected();
       const base = BigInt(epoch) * 2n ** 32n;
-      const row: LedgerRow = { ...LINE, token: "old", holder: BY, fence: base + 2n ** 32n - 4n };
+      const row: LedgerRow = { ...ALLOCATION, token: "old", holder: BY, fence: base + 2n ** 32n - 4n };
       await counters.open(epoch, { rows: [row], limits: LIMITS });
       for (const counter of [3n, 2n, 1n]) {
         const fence = base + 2n ** 32n - counter;
@@ -146,13 +147,13 @@ describe("counters in Redis", { skip: !hasRedisServer() }, () => {
   test("one moment shows all sums, every unconfirmed token, and the asked tokens that are held", async () => {
     const counters = await connected();
     const spec = inProcessCounters();
-    const limits = ceilings([{ queue: "q", pool: LINE.pool, limit: 10 }]);
+    const limits = ceilings([{ queue: "q", pool: ALLOCATION.pool, limit: 10 }]);
     for (const each of [counters, spec]) {
       await each.open(1, { rows: [], limits: { ...limits, version: 7 } });
       for (const token of ["a", "b", "c"]) await grant(each, 1, { token, queue: "q" });
-      const refs = ["a", "b"].map((token, at) => ({ pool: LINE.pool, token, fence: 2n ** 32n + BigInt(at + 1) }));
+      const refs = ["a", "b"].map((token, at) => ({ pool: ALLOCATION.pool, token, fence: 2n ** 32n + BigInt(at + 1) }));
       await each.confirm(1, refs);
-      const tokens = ["b", "none", "c"].map((token) => ({ pool: LINE.pool, token }));
+      const tokens = ["b", "none", "c"].map((token) => ({ pool: ALLOCATION.pool, token }));
       const { held, ...rest } = await momentOf(each, tokens);
       assert.deepEqual(
         Object.values(held).map(({ token, confirmed }) => [token, confirmed]),
@@ -170,17 +171,19 @@ describe("counters in Redis", { skip: !hasRedisServer() }, () => {
     const counters = await connected();
     const spec = inProcessCounters();
     const rows: LedgerRow[] = Array.from({ length: 6_000 }, (_, at) => ({
-      ...LINE,
+      ...ALLOCATION,
       token: `t${at}`,
       amount: 1 + (at % 7),
       queue: `q${at % 900}`,
       holder: { kind: "admission", jobUid: `job${at >> 1}`, admission: 1 },
       fence: BigInt(at >> 1) + 2n ** 32n,
     }));
-    const limits = ceilings(Array.from({ length: 900 }, (_, at) => ({ queue: `q${at}`, pool: LINE.pool, limit: at })));
+    const limits = ceilings(
+      Array.from({ length: 900 }, (_, at) => ({ queue: `q${at}`, pool: ALLOCATION.pool, limit: at })),
+    );
     for (const each of [counters, spec]) await each.open(2, { rows: rows, limits: limits });
     for (const at of [0, 1_000, 5_998]) {
-      const allocations = rows.slice(at, at + 2).map((row) => ({ ...row, caps: LINE.caps }));
+      const allocations = rows.slice(at, at + 2).map((row) => ({ ...row, caps: ALLOCATION.caps }));
       const request = { epoch: 2, allocations, priority: 0, waiter: null };
       const holder: Holder = rows[at]?.holder ?? BY;
       assert.deepEqual(await counters.grant({ ...request, holder }), await spec.grant({ ...request, holder }));
@@ -250,7 +253,7 @@ describe("counters in Redis", { skip: !hasRedisServer() }, () => {
   });
 
   test("contradicting keys close the domain, and no sum falls below 0", async () => {
-    for (const [key, field] of [["sums", JSON.stringify(["pool", LINE.pool])]] as const) {
+    for (const [key, field] of [["sums", JSON.stringify(["pool", ALLOCATION.pool])]] as const) {
       const installation = randomUUID();
       const counters = await connected({ installation });
       await counters.open(1, { rows: [], limits: LIMITS });
@@ -264,9 +267,15 @@ describe("counters in Redis", { skip: !hasRedisServer() }, () => {
   test("a load fails if a newer load begins, and if its keys are lost", async () => {
     const installation = randomUUID();
     const [one, two] = [await connected({ installation }), await connected({ installation })];
-    const rows = Array.from({ length: 4_000 }, (_, at) => ({ ...LINE, token: `${at}`, holder: BY, fence: BigInt(at) }));
+    const rows = Array.from({ length: 4_000 }, (_, at) => ({
+      ...ALLOCATION,
+      token: `${at}`,
+      holder: BY,
+      fence: BigInt(at),
+    }));
     const slow = assert.rejects(one.open(1, { rows: rows, limits: LIMITS }), UnavailableError);
-    while ((await server.admin.exists(`{gangway:${installation}:default}:meta`)) === 0);
+    const meta = `{gangway:${installation}:default}:meta`;
+    await waitUntil("the load begins", async () => (await server.admin.exists(meta)) > 0, { pollMs: 1 });
     await two.open(2, { rows: [], limits: LIMITS });
     await slow;
     assert.equal((await grant(two, 2)).kind, "granted");
@@ -274,7 +283,9 @@ describe("counters in Redis", { skip: !hasRedisServer() }, () => {
     assert.equal((await grant(one, 2, { token: "u" })).kind, "granted");
 
     const again = assert.rejects(one.open(3, { rows: rows, limits: LIMITS }), UnavailableError);
-    while ((await server.admin.hget(`{gangway:${installation}:default}:meta`, "epoch")) !== "3");
+    await waitUntil("the next load begins", async () => (await server.admin.hget(meta, "epoch")) === "3", {
+      pollMs: 1,
+    });
     await server.admin.flushall();
     await again;
     assert.deepEqual(await grant(one, 3), { kind: "closed" });
@@ -289,7 +300,7 @@ describe("counters in Redis", { skip: !hasRedisServer() }, () => {
     const stop = two.onOffer((waiter) => void heard.push(waiter));
     await subscribed(server, 1);
     assert.equal((await grant(one, 1, { amount: 4 })).kind, "granted");
-    const allocation = { ...LINE, token: "next", amount: 3 };
+    const allocation = { ...ALLOCATION, token: "next", amount: 3 };
     const stand = {
       epoch: 1,
       waiter: "w/\u{1f600}",
@@ -301,10 +312,10 @@ describe("counters in Redis", { skip: !hasRedisServer() }, () => {
     };
     const waiting = await two.stand(stand);
     assert.ok(waiting.kind === "waiting" && waiting.position === 1 && waiting.violation?.scope.kind === "pool");
-    const views = [{ waiter: stand.waiter, pool: LINE.pool, holder: BY, amount: 3, priority: 0, sinceMs: 1 }];
+    const views = [{ waiter: stand.waiter, pool: ALLOCATION.pool, holder: BY, amount: 3, priority: 0, sinceMs: 1 }];
     assert.deepEqual(await one.waiting(), views);
     assert.deepEqual(await one.free(1, [ref(2n ** 32n + 1n)]), ["freed"]);
-    while (heard.length === 0) await nextTurn();
+    await waitUntil("an offer is heard", () => heard.length > 0, { pollMs: 1 });
     assert.deepEqual(heard, [stand.waiter]);
     const granted = await two.stand(stand);
     assert.ok(granted.kind === "granted" && granted.held && !granted.confirmed);
@@ -314,7 +325,12 @@ describe("counters in Redis", { skip: !hasRedisServer() }, () => {
 
   test("held tokens are read in pages, each token at least once", async () => {
     const counters = await connected();
-    const rows = Array.from({ length: 2_500 }, (_, at) => ({ ...LINE, token: `${at}`, holder: BY, fence: BigInt(at) }));
+    const rows = Array.from({ length: 2_500 }, (_, at) => ({
+      ...ALLOCATION,
+      token: `${at}`,
+      holder: BY,
+      fence: BigInt(at),
+    }));
     const ledger = rows.map(({ caps: _, ...row }) => ({ ...row, leaseMs: 5_000 }));
     await counters.open(1, { rows: ledger, limits: LIMITS });
     const first = await counters.held(null, 100);
@@ -326,12 +342,12 @@ describe("counters in Redis", { skip: !hasRedisServer() }, () => {
   test("a long waiting line is served in parts, and the next tick serves the rest", async () => {
     const counters = await connected();
     const spec = inProcessCounters();
-    const wide = ceilings([{ queue: "q", pool: LINE.pool, limit: SERVED_MAX + 10 }]);
+    const wide = ceilings([{ queue: "q", pool: ALLOCATION.pool, limit: SERVED_MAX + 10 }]);
     for (const each of [counters, spec]) {
       await each.open(1, { rows: [], limits: wide });
       await grant(each, 1, { token: "all", amount: SERVED_MAX + 10 });
       for (let at = 0; at < SERVED_MAX + 10; at += 1) {
-        const allocations = [{ ...LINE, token: `${at}` }];
+        const allocations = [{ ...ALLOCATION, token: `${at}` }];
         await each.stand({
           epoch: 1,
           waiter: `${at}`,
@@ -367,14 +383,14 @@ describe("counters in Redis", { skip: !hasRedisServer() }, () => {
     await proxy.stop();
   });
 
-  test("a call to a frozen server ends after its timeout", async () => {
+  test("a call to a frozen server ends after its timeout", async (t) => {
     const frozen = await RedisServer.start();
+    t.after(() => frozen.stop());
     const counters = await connected({ url: frozen.url, commandTimeoutMs: 100 });
     await counters.open(1, { rows: [], limits: LIMITS });
     await frozen.admin.call("CLIENT", "PAUSE", "60000", "ALL");
     await assert.rejects(grant(counters, 1), UnavailableError);
     await counters.close();
-    await frozen.stop();
   });
 
   test("a start without a reachable Redis fails with a plain reason, without the password", async () => {
@@ -392,8 +408,9 @@ describe("counters in Redis", { skip: !hasRedisServer() }, () => {
     }
   });
 
-  test("a Redis that evicts keys is refused at start, and the error says what to set", async () => {
+  test("a Redis that evicts keys is refused at start, and the error says what to set", async (t) => {
     const evicting = await RedisServer.start(["--maxmemory", "50mb", "--maxmemory-policy", "allkeys-lru"]);
+    t.after(() => evicting.stop());
     await assert.rejects(connected({ url: evicting.url }), (error: Error) => {
       assert.ok(error instanceof RedisRefusedError);
       assert.match(
@@ -404,33 +421,34 @@ describe("counters in Redis", { skip: !hasRedisServer() }, () => {
     });
     await evicting.admin.config("SET", "maxmemory", "0");
     await (await connected({ url: evicting.url })).close();
-    await evicting.stop();
   });
 
-  test("a node of a Redis Cluster is refused at start", async () => {
+  test("a node of a Redis Cluster is refused at start", async (t) => {
     const node = await RedisServer.start(["--cluster-enabled", "yes"]);
+    t.after(() => node.stop());
     await assert.rejects(connected({ url: node.url }), /is refused: it is a node of a Redis Cluster/);
-    await node.stop();
   });
 
-  test("a Redis that starts to evict keys is refused at the next connection, until it is configured", async () => {
+  test("a Redis that starts to evict keys is refused at the next connection, until it is configured", async (t) => {
     const turning = await RedisServer.start(["--maxmemory", "50mb"]);
+    t.after(() => turning.stop());
     const errors: Error[] = [];
     const counters = await connected({ url: turning.url, onError: (error) => void errors.push(error) });
     await counters.open(1, { rows: [], limits: LIMITS });
     await turning.admin.config("SET", "maxmemory-policy", "allkeys-random");
     await turning.admin.call("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes");
-    while (!errors.some((error) => error instanceof RedisRefusedError)) await nextTurn();
+    const isRefused = () => errors.some((error) => error instanceof RedisRefusedError);
+    await waitUntil("Redis is refused", isRefused, { pollMs: 1 });
     await assert.rejects(grant(counters, 1), /noeviction/);
     await turning.admin.config("SET", "maxmemory-policy", "noeviction");
     await usable(counters);
     assert.equal((await grant(counters, 1)).kind, "granted");
     await counters.close();
-    await turning.stop();
   });
 
-  test("a full Redis refuses grants and loads, and still frees", async () => {
+  test("a full Redis refuses grants and loads, and still frees", async (t) => {
     const full = await RedisServer.start();
+    t.after(() => full.stop());
     const counters = await connected({ url: full.url });
     await counters.open(1, { rows: [], limits: LIMITS });
     await grant(counters, 1, { token: "a" });
@@ -449,7 +467,6 @@ describe("counters in Redis", { skip: !hasRedisServer() }, () => {
     await full.admin.config("SET", "maxmemory", "0");
     assert.deepEqual(await grant(counters, 2), { kind: "closed" });
     await counters.close();
-    await full.stop();
   });
 
   test("a user without INFO is refused at start, since restarts would go unnoticed", async () => {
@@ -467,8 +484,9 @@ describe("counters in Redis", { skip: !hasRedisServer() }, () => {
     assert.doesNotMatch(JSON.stringify(errors.map((error) => ({ ...error, message: error.message }))), /not-the-one/);
   });
 
-  test("a restart of the server is noticed, even if it kept every key", async () => {
+  test("a restart of the server is noticed, even if it kept every key", async (t) => {
     const kept = await RedisServer.start();
+    t.after(() => kept.stop());
     const counters = await connected({ url: kept.url });
     await counters.open(1, { rows: [], limits: LIMITS });
     await grant(counters, 1, { token: "a" });
@@ -482,11 +500,9 @@ describe("counters in Redis", { skip: !hasRedisServer() }, () => {
     await counters.open(2, { rows: [], limits: LIMITS });
     assert.equal((await grant(counters, 2)).kind, "granted");
     await counters.close();
-    await kept.stop();
   });
 });
 
-/** Resolves when the server has this many channels of offers with listeners. */
 async function momentOf(counters: Counters, tokens: Parameters<Counters["moment"]>[1]) {
   const moment = await counters.moment(1, tokens);
   assert.ok(moment !== "closed");
@@ -494,25 +510,23 @@ async function momentOf(counters: Counters, tokens: Parameters<Counters["moment"
   return { sums: canonicalSums(used), limitsVersion, held: canonicalHeld(held) };
 }
 
+/** Resolves when the server has this many channels of offers with listeners. */
 async function subscribed(server: RedisServer, count: number): Promise<void> {
-  while (((await server.admin.pubsub("CHANNELS", "*:offers")) as string[]).length !== count) await nextTurn();
-}
-
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
+  const channels = async () => (await server.admin.pubsub("CHANNELS", "*:offers")) as string[];
+  await waitUntil(`${count} channels are subscribed to`, async () => (await channels()).length === count, {
+    pollMs: 1,
+  });
 }
 
 /** Resolves when calls are answered again. */
-async function usable(counters: Pick<Counters, "used">): Promise<void> {
-  for (;;) {
-    const answered = await counters.used().then(
+function usable(counters: Pick<Counters, "used">): Promise<void> {
+  const isAnswered = () =>
+    counters.used().then(
       () => true,
       (error: unknown) => {
         if (error instanceof UnavailableError) return false;
         throw error;
       },
     );
-    if (answered) return;
-    await nextTurn();
-  }
+  return waitUntil("calls are answered", isAnswered, { pollMs: 1 });
 }

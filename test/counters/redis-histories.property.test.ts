@@ -7,6 +7,7 @@ import { SCRIPTS } from "../../src/adapters/counters/redis/scripts.ts";
 import { CounterState } from "../../src/core/quota/counter-state.ts";
 import type { Counters, HeldToken, Limits } from "../../src/core/quota/counters.ts";
 import { UnavailableError } from "../../src/runtime/unavailable-error.ts";
+import { waitUntil } from "../support/bounded.ts";
 import { type Cut, CuttingProxy } from "../support/cutting-proxy.ts";
 import { hasRedisServer, RedisServer } from "../support/redis-server.ts";
 import * as some from "../tokens/arbitraries.ts";
@@ -154,18 +155,17 @@ function verb<Given, Request>(
   );
 }
 
-async function usable(counters: RedisCounters): Promise<void> {
-  for (;;) {
-    const answered = await counters.used().then(
+/** Resolves when calls are answered again. */
+function usable(counters: RedisCounters): Promise<void> {
+  const isAnswered = () =>
+    counters.used().then(
       () => true,
       (error: unknown) => {
         if (error instanceof UnavailableError) return false;
         throw error;
       },
     );
-    if (answered) return;
-    await new Promise((resolve) => setImmediate(resolve));
-  }
+  return waitUntil("calls are answered", isAnswered, { pollMs: 1 });
 }
 
 const NO_CAPS = { project: null, namespace: null };

@@ -4,6 +4,7 @@ import { after, before, describe, test } from "node:test";
 import fc from "fast-check";
 import type { RedisConnection } from "../../src/adapters/counters/redis/connection.ts";
 import { slotOf } from "../../src/adapters/counters/redis/slots.ts";
+import { waitUntil } from "../support/bounded.ts";
 import { RedisClusterServers } from "../support/redis-cluster.ts";
 import { SentinelServers } from "../support/redis-sentinels.ts";
 import { hasRedisServer, type RedisServer } from "../support/redis-server.ts";
@@ -82,8 +83,9 @@ describe("Redis behind sentinels", { skip }, () => {
     );
   });
 
-  test("sentinels get their own password", async () => {
+  test("sentinels get their own password", async (t) => {
     const guarded = await SentinelServers.start({ password: "for-sentinels" });
+    t.after(() => guarded.stop());
     const sentinel = { username: null, password: "for-sentinels" };
     const connection = await openConnection({ url: guarded.url, sentinel });
     const callers = new Callers(connection, randomUUID(), 1);
@@ -91,7 +93,6 @@ describe("Redis behind sentinels", { skip }, () => {
     await callers.stop();
     await connection.close();
     await assert.rejects(openConnection({ url: guarded.url }), /NOAUTH/);
-    await guarded.stop();
   });
 });
 
@@ -203,11 +204,11 @@ describe("a Redis Cluster", { skip }, () => {
     await (await connected()).close();
   });
 
-  test("a standalone server is refused under the URL of a cluster", async () => {
+  test("a standalone server is refused under the URL of a cluster", async (t) => {
     const sentinels = await SentinelServers.start();
+    t.after(() => sentinels.stop());
     const url = `redis+cluster://127.0.0.1:${sentinels.servers[0]?.port}`;
     await assert.rejects(openConnection({ url }), /is refused: it is not a node of a Redis Cluster/);
-    await sentinels.stop();
   });
 });
 
@@ -222,12 +223,9 @@ async function keysByOwner(cluster: RedisClusterServers): Promise<readonly (read
 }
 
 async function publishUntilHeard(server: RedisServer, channel: string, message: string, heard: ReadonlySet<string>) {
-  while (!heard.has(message)) {
+  const isHeard = async () => {
     await server.admin.publish(channel, message);
-    await turn();
-  }
-}
-
-function turn(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, 10));
+    return heard.has(message);
+  };
+  await waitUntil(`${message} is heard`, isHeard, { pollMs: 10 });
 }

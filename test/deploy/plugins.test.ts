@@ -5,6 +5,7 @@ import { cpSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { promisify } from "node:util";
+import { waitUntil } from "../support/bounded.ts";
 import { Warehouse } from "../support/warehouse.ts";
 import { installPacked, root } from "./packed.ts";
 
@@ -59,11 +60,13 @@ class Service {
 }
 
 async function until<T>(ask: () => T | undefined | Promise<T | undefined>): Promise<T> {
-  for (;;) {
+  const answers: T[] = [];
+  await waitUntil("there is an answer", async () => {
     const answer = await ask();
-    if (answer !== undefined) return answer;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
+    if (answer !== undefined) answers.push(answer);
+    return answers.length > 0;
+  });
+  return answers[0] as T;
 }
 
 async function gangway(address: string, args: readonly string[], stdin = ""): Promise<string> {

@@ -11,6 +11,7 @@ import { UnavailableError } from "../../src/runtime/unavailable-error.ts";
 import { plannerQuota } from "../../src/tokens/planner-quota.ts";
 import { reap } from "../../src/tokens/reaper/reap.ts";
 import { admission, cluster, job, nodes, queue } from "../core/plan-world.ts";
+import { waitUntil } from "../support/bounded.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 import { soleDomain } from "../support/sole-quota.ts";
 import { MemoryStore, type Operation } from "./memory-store.ts";
@@ -303,10 +304,6 @@ test("rounds do not overlap", async () => {
   assert.equal(order.filter((operation) => operation === "raiseEpoch").length, 1);
 });
 
-async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) await new Promise((resolve) => setImmediate(resolve));
-}
-
 function running(planner: Planner) {
   const stop = new AbortController();
   const ended = planner.run(stop.signal);
@@ -321,10 +318,10 @@ function running(planner: Planner) {
 test("the loop plans again when it is woken, and ends when its signal is aborted", async () => {
   const { store, planner } = start({ jobs: [gang("a", 1)] });
   const loop = running(planner);
-  await until(() => admitted(store).length === 1);
+  await waitUntil("one gang is admitted", () => admitted(store).length === 1, { pollMs: 1 });
   store.jobs.set("uid-b", gang("b", 1));
   for (let times = 0; times < 100; times += 1) planner.wake();
-  await until(() => admitted(store).length === 2);
+  await waitUntil("two gangs are admitted", () => admitted(store).length === 2, { pollMs: 1 });
   await loop.end();
 });
 
@@ -333,7 +330,7 @@ test("the loop plans again by itself when a gang's time has come", async () => {
   const { store, planner } = start({ jobs: [waits] });
   store.numbers.set("uid-a", 1);
   const loop = running(planner);
-  await until(() => admitted(store).length === 1);
+  await waitUntil("one gang is admitted", () => admitted(store).length === 1, { pollMs: 1 });
   assert.equal(store.jobs.get("uid-a")?.admissions.at(-1)?.number, 2);
   await loop.end();
 });
@@ -348,7 +345,8 @@ test("the loop reports errors of the store, and continues", async () => {
     throw new Error(`${operation} failed`);
   };
   const loop = running(planner);
-  await until(() => store.refusals.size === 1 && admitted(store).length === 1);
+  const isDecided = () => store.refusals.size === 1 && admitted(store).length === 1;
+  await waitUntil("one is admitted and one refused", isDecided, { pollMs: 1 });
   await loop.end();
   const each = errors.flatMap((error) => (error instanceof AggregateError ? error.errors : [error]));
   assert.deepEqual(

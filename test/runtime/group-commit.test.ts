@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { GroupCommit } from "../../src/runtime/group-commit.ts";
 import { UnavailableError } from "../../src/runtime/unavailable-error.ts";
+import { waitUntil } from "../support/bounded.ts";
 
 /** Answers groups of numbers with their doubles, once the test lets the group end. */
 function doubles(options: { readonly groupMax?: number; readonly waitingMax?: number } = {}) {
@@ -22,8 +23,8 @@ function doubles(options: { readonly groupMax?: number; readonly waitingMax?: nu
   });
   /** Waits until a group runs, and ends it. */
   const endGroup = async (at: number) => {
-    while (gates[at] === undefined) await new Promise((resolve) => setImmediate(resolve));
-    gates[at].resolve();
+    await waitUntil("the group runs", () => gates[at] !== undefined, { pollMs: 1 });
+    gates[at]?.resolve();
   };
   return { groups, groupCommit, endGroup };
 }
@@ -31,7 +32,7 @@ function doubles(options: { readonly groupMax?: number; readonly waitingMax?: nu
 test("requests that arrive while a group runs share the next group, and each gets its own answer", async () => {
   const { groups, groupCommit, endGroup } = doubles();
   const first = groupCommit.ask(1);
-  while (groups.length === 0) await new Promise((resolve) => setImmediate(resolve));
+  await waitUntil("a group runs", () => groups.length > 0, { pollMs: 1 });
   const others = [2, 3, 4].map((number) => groupCommit.ask(number));
   await endGroup(0);
   assert.equal(await first, 2);

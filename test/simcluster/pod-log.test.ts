@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { setTimeout } from "node:timers/promises";
 import fc from "fast-check";
 import type { KubeObject } from "../../src/adapters/simcluster/objects/kube-object.ts";
 import { SimLog } from "../../src/adapters/simcluster/pods/pod-log.ts";
 import type { SimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
 import { startSimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
 import type { JsonObject } from "../../src/runtime/json.ts";
+import { waitUntil } from "../support/bounded.ts";
 import { create, fastClock, pod, podManifest, START_MS, seeded } from "./support.ts";
 
 const nodes = [{ name: "n1", labels: {}, allocatable: { cpu: "64", memory: "512Gi" } }];
@@ -29,7 +29,8 @@ async function log(name: string, query: Record<string, string> = {}) {
 }
 
 async function until(name: string, phase: string): Promise<void> {
-  while (pod(cluster.model, name)?.status?.["phase"] !== phase) await setTimeout(2);
+  const hasPhase = () => pod(cluster.model, name)?.status?.["phase"] === phase;
+  await waitUntil(`${name} is ${phase}`, hasPhase, { pollMs: 2 });
 }
 
 test("a followed log has a line at the start, one an interval and one at the end, and ends with the run", async () => {
@@ -132,9 +133,9 @@ test("a log only grows, and its lines are in the order of their times", () => {
         const next = log.nextMs(nowMs);
         assert.ok(next === null || next > nowMs);
         for (const [at, line] of lines.entries()) {
-          const told = JSON.stringify(line);
-          if (seen[from + at] === undefined) seen[from + at] = told;
-          assert.equal(told, seen[from + at]);
+          const text = JSON.stringify(line);
+          if (seen[from + at] === undefined) seen[from + at] = text;
+          assert.equal(text, seen[from + at]);
         }
       }
     }),

@@ -10,6 +10,7 @@ import { CoreV1Api, KubeConfig } from "@kubernetes/client-node";
 import { Journal } from "../../src/adapters/simcluster/objects/journal.ts";
 import type { SimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
 import { startSimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
+import { waitUntil } from "../support/bounded.ts";
 import { create, destroy, fastClock, newModel, podManifest } from "./support.ts";
 
 const nodes = [{ name: "n1", labels: {}, allocatable: { cpu: "64", "nvidia.com/gpu": "8" } }];
@@ -33,9 +34,7 @@ async function phaseOf(cluster: SimCluster, name: string): Promise<string | unde
   return (await client(cluster).readNamespacedPod({ namespace: "default", name })).status?.phase;
 }
 
-async function until(condition: () => Promise<boolean>): Promise<void> {
-  while (!(await condition())) await new Promise((resolve) => setImmediate(resolve));
-}
+const until = (condition: () => Promise<boolean>) => waitUntil("the cluster is as expected", condition, { pollMs: 1 });
 
 test("a restarted cluster continues: same uids, later versions, no time has passed", () =>
   withDirectory(async (directory) => {

@@ -4,6 +4,7 @@ import type { Db } from "../../src/adapters/store/db/db.ts";
 import { releaseTokensIn } from "../../src/adapters/store/ledger/release-tokens.ts";
 import type { Allocation, HeldToken } from "../../src/core/quota/counters.ts";
 import type { LedgerGrant } from "../../src/core/quota/ledger.ts";
+import { waitUntil } from "../support/bounded.ts";
 import { onPostgres } from "../support/databases.ts";
 import { seededRandom } from "../support/random.ts";
 import type { TestStore } from "./db.ts";
@@ -55,7 +56,7 @@ onPostgres((openDb) => {
   /** Waits until this many connections of this database wait for a lock. */
   async function blocked(count: number): Promise<void> {
     const waiting = "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
-    while ((await db.query(waiting)).length < count);
+    await waitUntil(`${count} wait for a lock`, async () => (await db.query(waiting)).length >= count, { pollMs: 1 });
   }
 
   /** Runs `act` while another transaction holds the lock of the pool. */

@@ -5,6 +5,7 @@ import fc from "fast-check";
 import { type Hint, HintBatch, hintsOf, localHints } from "../../src/adapters/store/db/hints.ts";
 import { createHints } from "../../src/adapters/store/db/notify.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
+import { waitUntil } from "../support/bounded.ts";
 import { lineTo } from "../support/cut-line.ts";
 import { createDatabase, postgresServer } from "../support/postgres.ts";
 
@@ -66,9 +67,7 @@ describe("on PostgreSQL", { skip: server === null }, () => {
       onError: (error) => errors.push(error),
     });
     hints.onHint((one) => heard.push(one));
-    const until = async (condition: () => boolean) => {
-      while (!condition()) await new Promise((resolve) => setTimeout(resolve, 1));
-    };
+    const until = (condition: () => boolean) => waitUntil("the hints are as expected", condition, { pollMs: 1 });
     // It is connected once it has got every kind of hint.
     await until(() => heard.some(({ kind }) => kind === "jobs"));
     heard.length = 0;
@@ -130,7 +129,7 @@ describe("on PostgreSQL", { skip: server === null }, () => {
       random: Math.random,
       onError: (error) => errors.push(error),
     });
-    while (errors.length < 2) await new Promise((resolve) => setTimeout(resolve, 1));
+    await waitUntil("two errors are reported", () => errors.length >= 2, { pollMs: 1 });
     await away.close();
   });
 });

@@ -3,6 +3,7 @@ import { after, before, describe, test } from "node:test";
 import type { Db } from "../../src/adapters/store/db/db.ts";
 import { openPostgres } from "../../src/adapters/store/db/postgres.ts";
 import { UnavailableError } from "../../src/runtime/unavailable-error.ts";
+import { waitUntil } from "../support/bounded.ts";
 import { lineTo } from "../support/cut-line.ts";
 import { createDatabase, postgresOptions, postgresServer } from "../support/postgres.ts";
 
@@ -139,7 +140,7 @@ describe("on PostgreSQL", { skip: server === null }, () => {
     await assert.rejects(held, UnavailableError);
     const [idle] = await db.query<{ pid: number }>("select pg_backend_pid() as pid");
     await admin.query(others, [[idle?.pid]]);
-    while (lost.length === 0) await new Promise((resolve) => setImmediate(resolve));
+    await waitUntil("the lost connection is reported", () => lost.length > 0, { pollMs: 1 });
     assert.deepEqual(await db.query("select 1 as one"), [{ one: 1 }]);
   });
 

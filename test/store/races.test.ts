@@ -3,6 +3,7 @@ import { after, before, beforeEach, test } from "node:test";
 import type { Db } from "../../src/adapters/store/db/db.ts";
 import type { Job } from "../../src/core/job/job.ts";
 import type { Decision } from "../../src/core/reconcile/decision.ts";
+import { waitUntil } from "../support/bounded.ts";
 import { onPostgres } from "../support/databases.ts";
 import { raiseQuotaEpoch, takePlannerLease } from "./db.ts";
 import { FLAVOR, NOW, newJob, plannedFor, sentOf } from "./jobs.ts";
@@ -144,7 +145,8 @@ onPostgres((openDb) => {
     const job = await submit();
     const blocked = async (count: number) => {
       const waiting = "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
-      while ((await db.query(waiting)).length < count && !taken);
+      const isBlocked = async () => taken || (await db.query(waiting)).length >= count;
+      await waitUntil(`${count} wait for a lock`, isBlocked, { pollMs: 1 });
     };
     let taken = false;
     const inFlight = await db.tx(async (tx) => {
@@ -241,7 +243,8 @@ onPostgres((openDb) => {
     let taken = false;
     const blocked = async (count: number) => {
       const waiting = "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
-      while ((await db.query(waiting)).length < count && !taken);
+      const isBlocked = async () => taken || (await db.query(waiting)).length >= count;
+      await waitUntil(`${count} wait for a lock`, isBlocked, { pollMs: 1 });
     };
     const inFlight = await db.tx(async (tx) => {
       await tx.query("select 1 from jobs where uid = $1 for update", [job.uid]);
@@ -275,7 +278,7 @@ onPostgres((openDb) => {
       });
       await db.query("update workers set counter = counter + 1 where name = 'w1'");
       const blocked = "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
-      while ((await db.query(blocked)).length === 0);
+      await waitUntil("the take-over waits", async () => (await db.query(blocked)).length > 0, { pollMs: 1 });
       assert.equal(taken, false);
     });
     await takeOver;

@@ -21,7 +21,7 @@ const LIMITS = {
   tokensMax: 1_000,
   waitersMax: 10,
 };
-const LINE: HolderRelease = { pool: POOL, token: "t", holder: FLYTE, project: null, namespace: null };
+const RELEASE: HolderRelease = { pool: POOL, token: "t", holder: FLYTE, project: null, namespace: null };
 
 /** Two servers. Commits of the first one wait for `letGo`, and the counters do not answer while they are away. */
 async function world() {
@@ -132,13 +132,13 @@ for (const order of orders) {
     const granted = ask(at.first);
     await at.reached;
     at.lose(true);
-    const [released] = await release(at.second, [LINE]);
+    const [released] = await release(at.second, [RELEASE]);
     assert.equal(released?.kind, "notHeld");
     for (const step of order) await steps[step](at);
     assert.equal(await granted, "unavailable");
     await nothingIsHeld(at);
     assert.equal(await insist(at.second), "granted", "a new request must get the token");
-    assert.equal((await release(at.second, [LINE]))[0]?.kind, "released");
+    assert.equal((await release(at.second, [RELEASE]))[0]?.kind, "released");
     await nothingIsHeld(at);
     await at.first.close();
     await at.second.close();
@@ -149,7 +149,7 @@ test("a tombstone refuses one grant of its holder and its scope", async () => {
   for (const others of [{ holder: OTHER }, { project: "elsewhere" }, { namespace: "elsewhere" }]) {
     const at = await world();
     at.lose(true);
-    assert.equal((await release(at.second, [{ ...LINE, ...others }]))[0]?.kind, "notHeld");
+    assert.equal((await release(at.second, [{ ...RELEASE, ...others }]))[0]?.kind, "notHeld");
     at.lose(false);
     assert.equal(await ask(at.second), "granted", JSON.stringify(others));
     await at.first.close();
@@ -157,7 +157,7 @@ test("a tombstone refuses one grant of its holder and its scope", async () => {
   }
   const at = await world();
   at.lose(true);
-  for (let time = 0; time < 3; time += 1) assert.equal((await release(at.second, [LINE]))[0]?.kind, "notHeld");
+  for (let time = 0; time < 3; time += 1) assert.equal((await release(at.second, [RELEASE]))[0]?.kind, "notHeld");
   at.lose(false);
   assert.deepEqual([await ask(at.second), await ask(at.second)], ["unavailable", "granted"]);
   await at.first.close();
@@ -183,7 +183,7 @@ test("a release ends a grant in progress, even if the grant reaches the ledger f
       },
     },
   };
-  assert.equal((await release(domain, [LINE]))[0]?.kind, "released");
+  assert.equal((await release(domain, [RELEASE]))[0]?.kind, "released");
   assert.equal(asked, 1);
   await nothingIsHeld(at);
   await at.first.close();
@@ -194,7 +194,7 @@ test("a grant that a release has ended before the ledger had it is contended: no
   const at = await world();
   const granted = assert.rejects(allocate(at.first, requestOf(FLYTE)), TokenContendedError);
   await at.reached;
-  await release(at.second, [LINE]);
+  await release(at.second, [RELEASE]);
   at.letGo();
   await granted;
   await nothingIsHeld(at);
@@ -206,7 +206,7 @@ test("a release for another project does not end a grant in progress", async () 
   const at = await world();
   const granted = ask(at.first);
   await at.reached;
-  const elsewhere = { ...LINE, project: "elsewhere" };
+  const elsewhere = { ...RELEASE, project: "elsewhere" };
   assert.deepEqual((await release(at.second, [elsewhere]))[0], { kind: "otherScope", project: "p", namespace: "n" });
   at.letGo();
   assert.equal(await granted, "granted");

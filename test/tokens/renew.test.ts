@@ -10,7 +10,7 @@ import { ceilings } from "./limits.ts";
 import { MemoryLedger } from "./memory-ledger.ts";
 
 const LEASE_MS = 60_000;
-const LINE: Allocation = {
+const ALLOCATION: Allocation = {
   pool: "ex:slots",
   token: "t1",
   amount: 1,
@@ -21,10 +21,10 @@ const LINE: Allocation = {
   leaseMs: LEASE_MS,
 };
 const FLYTE = { kind: "caller", name: "flyte" } as const;
-const RENEWAL = { holder: FLYTE, allocations: [{ pool: LINE.pool, token: LINE.token, leaseMs: LEASE_MS }] };
+const RENEWAL = { holder: FLYTE, allocations: [{ pool: ALLOCATION.pool, token: ALLOCATION.token, leaseMs: LEASE_MS }] };
 
 async function openDomain() {
-  const tokens = new MemoryLedger(() => ceilings([{ queue: "q", pool: LINE.pool, limit: 4 }]));
+  const tokens = new MemoryLedger(() => ceilings([{ queue: "q", pool: ALLOCATION.pool, limit: 4 }]));
   const counters = inProcessCounters();
   const confirmed: bigint[] = [];
   const counted = {
@@ -37,11 +37,17 @@ async function openDomain() {
   const domain = soleDomain({ clock: systemClock(), ledger: tokens, counters: counted });
   const epoch = await domain.epochs.openEpoch(5_000);
   const grant = async () => {
-    const outcome = await counters.grant({ epoch, holder: FLYTE, allocations: [LINE], priority: 0, waiter: null });
+    const outcome = await counters.grant({
+      epoch,
+      holder: FLYTE,
+      allocations: [ALLOCATION],
+      priority: 0,
+      waiter: null,
+    });
     assert.ok(outcome.kind === "granted");
     return outcome.fence;
   };
-  const commit = (fence: bigint) => tokens.commitOne(epoch, { allocations: [LINE], holder: FLYTE, fence }).kind;
+  const commit = (fence: bigint) => tokens.commitOne(epoch, { allocations: [ALLOCATION], holder: FLYTE, fence }).kind;
   return { domain, tokens, counters, epoch, confirmed, grant, commit };
 }
 
@@ -67,7 +73,7 @@ test("a renewal is lost if its token is released and granted again meanwhile; th
   const { domain, tokens, counters, epoch, grant, commit } = await openDomain();
   const fence = await grant();
   assert.equal(commit(fence), "committed");
-  await counters.free(epoch, [{ ...LINE, fence }]);
+  await counters.free(epoch, [{ ...ALLOCATION, fence }]);
   const { findLive } = tokens;
   let looks = 0;
   tokens.findLive = async (of) => {

@@ -7,6 +7,7 @@ import type { Counters } from "../../src/core/quota/counters.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { OwnRedis } from "../counters/own-redis.ts";
 import { freshStore, type TestStore } from "../store/db.ts";
+import { waitUntil } from "../support/bounded.ts";
 import { openMemoryDb } from "../support/databases.ts";
 import { hasRedisServer } from "../support/redis-server.ts";
 import { allocation, NO_WISHES, POOL, startManager, type TestManager } from "./manager.ts";
@@ -34,9 +35,8 @@ let stops: AbortController[] = [];
 
 const last = ({ answers }: Waiting) => answers.at(-1)?.kind;
 
-async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await holds())) await new Promise((resolve) => setTimeout(resolve, 2));
-}
+const until = (holds: () => boolean | Promise<boolean>) =>
+  waitUntil("the waiters are as expected", holds, { pollMs: 2 });
 
 /** Runs the same tests on counters in this process and on two connections to one Redis. */
 function suite(

@@ -11,6 +11,7 @@ import { parseCursor } from "../../src/watch/cursor.ts";
 import { createWatch } from "../../src/watch/watch.ts";
 import { freshStore, type TestStore } from "../store/db.ts";
 import { NOW, newJob, sentOf } from "../store/jobs.ts";
+import { waitUntil } from "../support/bounded.ts";
 import { onEachDatabase } from "../support/databases.ts";
 
 const ALL: JobFilter = { namespace: "", names: [], kinds: [], phases: [], queue: "", cluster: null, labels: {} };
@@ -106,9 +107,8 @@ onEachDatabase((openDb) => {
           return items;
         };
         const caughtUp = async (items: readonly WatchItem[], head: number) => {
-          while ((parseCursor(items.findLast(({ cursor }) => cursor !== "")?.cursor ?? "") ?? -1) < head) {
-            await new Promise((resolve) => setImmediate(resolve));
-          }
+          const at = () => parseCursor(items.findLast(({ cursor }) => cursor !== "")?.cursor ?? "") ?? -1;
+          await waitUntil(`the reader is at ${head}`, () => at() >= head, { pollMs: 0 });
         };
         try {
           await watch.runOnce();

@@ -97,7 +97,7 @@ test("no action starts after the signal is aborted", async () => {
 });
 
 const done = { kind: "done" } as const;
-const told = {
+const events = {
   "a pod that was created": [{ action: pod(0), outcome: done }, "Normal SuccessfulCreatePod Created pod: p0"],
   "a pod that existed already": [{ action: pod(0), outcome: { kind: "already" } as const }, null],
   "a pod that was refused": [
@@ -129,7 +129,7 @@ const told = {
   ],
 } as const;
 
-for (const [what, [acted, expected]] of Object.entries(told)) {
+for (const [what, [acted, expected]] of Object.entries(events)) {
   test(`the event of ${what} is right`, () => {
     const event = eventOf(acted);
     assert.equal(event === null ? null : `${event.type} ${event.reason} ${event.message}`, expected);

@@ -78,14 +78,14 @@ test("a foreign pod with one of our names is reported and not touched; ours is c
   admit(job);
   const { worker } = start();
   worker.wake(job.uid);
-  const told = () => store.events.filter(({ reason }) => reason === "FailedCreatePod");
-  await until(() => told().length > 0, "the foreign pod is reported");
+  const reported = () => store.events.filter(({ reason }) => reason === "FailedCreatePod");
+  await until(() => reported().length > 0, "the foreign pod is reported");
   assert.equal(
     store.job(job.uid)?.status.conditions.find(({ type }) => type === "PodsReady")?.reason,
     "FailedCreatePod",
   );
   assert.equal(stringAt(objectAt(await pod(body.metadata.name), "metadata"), "deletionTimestamp"), undefined);
-  assert.equal(told().length, 1, "one complaint, not one for each try");
+  assert.equal(reported().length, 1, "one event, not one for each try");
   await direct.request({ method: "DELETE", path: path(body.metadata.name), body: { gracePeriodSeconds: 0 } });
   const isOurs = async () =>
     (objectAt(objectAt(await pod(body.metadata.name), "metadata"), "labels")[LABEL.jobUid] ?? "") === job.uid;

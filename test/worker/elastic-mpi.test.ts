@@ -97,9 +97,10 @@ test("hosts file and role follow the workers, without writes at rest, and are go
   running.worker.wake(UID);
   await running.worker.runOnce();
   assert.equal(await versionOf(), rested);
-  const told = store.events.map(({ reason }) => reason);
-  for (const reason of ["SuccessfulUpdateConfigMap", "SuccessfulUpdateRole"]) assert.ok(told.includes(reason), reason);
-  assert.ok(!told.includes("SuccessfulUpdateServiceAccount"), "an unchanged part is not written");
+  const reasons = store.events.map(({ reason }) => reason);
+  for (const reason of ["SuccessfulUpdateConfigMap", "SuccessfulUpdateRole"])
+    assert.ok(reasons.includes(reason), reason);
+  assert.ok(!reasons.includes("SuccessfulUpdateServiceAccount"), "an unchanged part is not written");
   store.change(UID, (job) => ({ ...job, deleteTimeMs: clock.nowMs() }));
   running.worker.wake(UID);
   await until(() => store.job(UID) === null, "it is forgotten");

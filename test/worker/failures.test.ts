@@ -98,8 +98,8 @@ const disrupted = (reason: string, { loses = false } = {}): Play => ({
     const pod = await runningPod(uid);
     const path = `/api/v1/namespaces/default/pods/${nameOfPod(pod)}`;
     const { conditions } = objectAt(pod, "status");
-    const told = { type: "DisruptionTarget", status: "True", reason };
-    await report(pod, { conditions: [...(conditions as JsonObject[]), told] });
+    const condition = { type: "DisruptionTarget", status: "True", reason };
+    await report(pod, { conditions: [...(conditions as JsonObject[]), condition] });
     await direct.request({ method: "DELETE", path });
     await until(() => statusOf(uid).attempts.system > 0, "it is counted");
     if (loses) sim.model.removeNode(stringAt(objectAt(pod, "spec"), "nodeName") ?? "");
@@ -197,8 +197,10 @@ const PLAYS: Readonly<Record<Failing, Play>> = {
 
 function rowJob(failing: Failing, play: Play): Job {
   const { policy = "ExitCode", beside, gang = false, ...row }: Row = rowOf(failing);
-  const told = { pull: "1ms", start: "1ms", ...("sim" in play ? { run: "30ms", ...play.sim } : HELD) };
-  const annotations = Object.fromEntries(Object.entries(told).map(([name, text]) => [`sim.gangway.dev/${name}`, text]));
+  const script = { pull: "1ms", start: "1ms", ...("sim" in play ? { run: "30ms", ...play.sim } : HELD) };
+  const annotations = Object.fromEntries(
+    Object.entries(script).map(([name, text]) => [`sim.gangway.dev/${name}`, text]),
+  );
   const main = { name: "pytorch", image: "busybox" };
   const helper = {
     name: "helper",
@@ -276,8 +278,8 @@ test("a pod that its namespace's quota refuses waits, but a smaller pod of that 
   start();
   await reaches(first, "RUNNING");
   const large = asks("2");
-  const told = () => store.events.filter(({ jobUid, reason }) => jobUid === large && reason === "FailedCreatePod");
-  await until(() => told().length > 0, "the large one is told that the quota refuses it");
+  const refused = () => store.events.filter(({ jobUid, reason }) => jobUid === large && reason === "FailedCreatePod");
+  await until(() => refused().length > 0, "an event says that the quota refuses the large pod");
   const small = asks("1");
   await reaches(small, "RUNNING");
   assert.equal((await podsOf(large)).length, 0);

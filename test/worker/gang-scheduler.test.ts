@@ -43,7 +43,10 @@ async function groupOf(version: string, name: string): Promise<JsonObject | null
 test("pods wait for the PodGroup's phase; an event reports a missing definition; the group goes last", async () => {
   const version = "scheduling.volcano.sh/v1beta1";
   const job = admitted("volcano", { run: "30ms", schedulerName: "default-scheduler" });
-  await until(() => store.events.some(({ reason }) => reason === "FailedCreatePodGroup"), "told of");
+  await until(
+    () => store.events.some(({ reason }) => reason === "FailedCreatePodGroup"),
+    "an event reports the missing definition",
+  );
   assert.deepEqual((await leftOf(direct, job.uid)).pods, []);
   await define("scheduling.volcano.sh", "v1beta1");
   await until(async () => (await groupOf(version, job.name)) !== null, "the group is made");
@@ -55,10 +58,10 @@ test("pods wait for the PodGroup's phase; an event reports a missing definition;
   await until(() => store.job(job.uid)?.status.phase === "SUCCEEDED", "it runs to its end");
   await until(async () => count(await leftOf(direct, job.uid)) === 0, "everything goes");
   await until(async () => (await groupOf(version, job.name)) === null, "the group too");
-  const told = store.events.map(({ reason }) => reason);
+  const reasons = store.events.map(({ reason }) => reason);
   const wanted = ["SuccessfulCreatePodGroup", "SuccessfulDeletePodGroup", "SuccessfulCreateService"];
   // Volcano does not run here: the template names another scheduler, and a warning says so.
-  for (const reason of [...wanted, "SettedPodTemplateSchedulerName"]) assert.ok(told.includes(reason), reason);
+  for (const reason of [...wanted, "SettedPodTemplateSchedulerName"]) assert.ok(reasons.includes(reason), reason);
 });
 
 test("pods for scheduler-plugins name their PodGroup, which is written once", async () => {

@@ -96,7 +96,7 @@ export class MemoryStore {
         this.#maybeBreak();
         return this.take(worker);
       },
-      giveBuckets: async () => assert.fail("there is nobody to give buckets to"),
+      giveBuckets: async () => assert.fail("no other worker exists"),
       openJobs: async () => {
         this.#maybeBreak();
         return [...this.rows]

@@ -12,6 +12,7 @@ import type { WorkerClusters } from "../../src/worker/ports.ts";
 import { createWorker, type WorkerOptions } from "../../src/worker/worker.ts";
 import { clock } from "../cluster/harness.ts";
 import { CONFIG, jobOf } from "../core/world.ts";
+import { waitUntil } from "../support/bounded.ts";
 import { kindsWith } from "../support/kinds.ts";
 import { MemoryStore } from "./memory-store.ts";
 
@@ -89,11 +90,13 @@ function working(
     },
     { config: { ...CONFIG, kinds: KINDS }, pluginCallMsMax, onError: (error) => assert.fail(String(error)), ...rest },
   );
-  const until = async (holds: () => boolean) => {
-    while (!holds()) {
+  const until = (holds: () => boolean) => {
+    const isDone = async () => {
+      if (holds()) return true;
       await worker.runOnce();
-      await clock.sleep(1);
-    }
+      return false;
+    };
+    return waitUntil("the worker has done its work", isDone, { pollMs: 1 });
   };
   return { worker, until, tokens };
 }
@@ -127,8 +130,8 @@ test("each call sees the state of the last one under one task name, and is recor
   assert.deepEqual([...new Set(tokens)], [`slots/gw-${job.uid}-1-1`]);
   assert.equal(statusOf(store, job).phase, "SUCCEEDED");
   assert.equal(statusOf(store, job).info?.reason, "the word");
-  const told = store.events.filter(({ reason }) => reason === "AJobTaskProgress");
-  assert.equal(told.length, 2, "the same phase and version are no news");
+  const reported = store.events.filter(({ reason }) => reason === "AJobTaskProgress");
+  assert.equal(reported.length, 2, "the same phase and version cause no event");
 });
 
 test("plugins that hang are cut off, and delay neither the worker's other jobs nor other plugins", async () => {
@@ -179,7 +182,7 @@ test("plugin calls, token requests and jobs that lack tokens are reported under 
   const store = new MemoryStore(clock);
   const wrong = submitted(store, "RubbishJob");
   const asks = submitted(store, "AskingJob");
-  const told: string[] = [];
+  const reported: string[] = [];
   const { until } = working(
     store,
     {
@@ -194,20 +197,20 @@ test("plugin calls, token requests and jobs that lack tokens are reported under 
     },
     10_000,
     {
-      answer: () => (told.includes("1 wait") ? { status: "GRANTED" } : { status: "EXHAUSTED", message: "full" }),
+      answer: () => (reported.includes("1 wait") ? { status: "GRANTED" } : { status: "EXHAUSTED", message: "full" }),
       pluginEvents: {
-        pluginCalled: ({ kind, call, outcome }) => void told.push(`${kind} ${call} ${outcome}`),
-        pluginAsked: ({ kind, pool, outcome }) => void told.push(`${kind} ${pool} ${outcome}`),
-        pluginsWait: ({ jobs }) => void told.push(`${jobs} wait`),
+        pluginCalled: ({ kind, call, outcome }) => void reported.push(`${kind} ${call} ${outcome}`),
+        pluginAsked: ({ kind, pool, outcome }) => void reported.push(`${kind} ${pool} ${outcome}`),
+        pluginsWait: ({ jobs }) => void reported.push(`${jobs} wait`),
       },
     },
   );
   await until(() => [wrong, asks].every((job) => statusOf(store, job).plugin?.stage === "done"));
   for (const fact of ["handle failed", "slots exhausted", "slots granted", "handle answered", "finalize answered"]) {
-    assert.ok(told.includes(`AnyJob ${fact}`), fact);
+    assert.ok(reported.includes(`AnyJob ${fact}`), fact);
   }
   assert.equal(
-    told.findLast((fact) => fact.endsWith(" wait")),
+    reported.findLast((fact) => fact.endsWith(" wait")),
     "0 wait",
   );
 });

@@ -232,25 +232,25 @@ test("a quota that refuses pods is reported once, and the missing pods are creat
   await create(direct, "resourcequotas", quota);
   const uid = admitted({ run: "forever" });
   start();
-  await until(() => eventsOf(uid, "FailedCreatePod").length > 0, "told");
-  const [told] = eventsOf(uid, "FailedCreatePod");
-  assert.equal(told?.type, "Warning");
-  assert.match(told?.message ?? "", /exceeded quota/);
+  await until(() => eventsOf(uid, "FailedCreatePod").length > 0, "an event reports the refusal");
+  const [refused] = eventsOf(uid, "FailedCreatePod");
+  assert.equal(refused?.type, "Warning");
+  assert.match(refused?.message ?? "", /exceeded quota/);
   await remove(direct, "resourcequotas", "few");
   await reaches(uid, "RUNNING");
   const messages = eventsOf(uid, "FailedCreatePod").map(({ message }) => message);
-  assert.equal(new Set(messages).size, messages.length, "no complaint is repeated within a minute");
+  assert.equal(new Set(messages).size, messages.length, "no message is repeated within a minute");
 });
 
-test("a worker stops at once although its calls are not answered", async () => {
+test("a worker stops at once although its calls are not answered", async (t) => {
   const proxy = await startProxy(sim.url, ({ method }) => (method === "POST" ? "hang" : "pass"));
+  t.after(() => proxy.close());
   const uid = admitted();
   const one = runWorker({ ...sim, kubeconfig: () => proxy.kubeconfig }, store);
   await until(() => proxy.seen.some(({ method }) => method === "POST"), "a call hangs");
   await one.stop();
   assert.equal(phaseOf(uid), "STARTING");
-  assert.equal(eventsOf(uid, "FailedCreateAnchor").length, 0, "who gives up complains of nobody");
-  await proxy.close();
+  assert.equal(eventsOf(uid, "FailedCreateAnchor").length, 0, "a stopped worker reports no failed call");
 });
 
 test("a store that is away is reported, and the worker waits for it", async () => {
