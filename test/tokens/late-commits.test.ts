@@ -202,6 +202,13 @@ test("a grant that a release has ended before the ledger had it is contended: no
   await at.second.close();
 });
 
+test("the first request of a new domain waits until it is open", async () => {
+  const ledger = new MemoryLedger(() => LIMITS, Date.now);
+  const domain = soleDomain({ clock: systemClock(), counters: inProcessCounters(), ledger });
+  assert.equal(await ask(domain), "granted");
+  await domain.close();
+});
+
 test("a release for another project does not end a grant in progress", async () => {
   const at = await world();
   const granted = ask(at.first);

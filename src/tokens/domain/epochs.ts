@@ -18,6 +18,12 @@ const PAUSE_MS_MAX = 2_000;
 const PATIENCE_MS_MIN = 250;
 const PATIENCE_MS_MAX = 60_000;
 
+/**
+ * How long calls wait at least for a domain that was never open: the first calls about a new pool find its domain
+ * opening, and no store is away. Past it, a store is probably away.
+ */
+const FIRST_OPENING_MS = 2_000;
+
 /** Why an epoch is lost if its counters were flushed, reloaded by another process, or exchanged. */
 export const NOT_OPENED = "the counters are not those that were opened";
 
@@ -75,7 +81,8 @@ export class DomainEpochs {
   async openEpoch(patienceMs: number, signal?: AbortSignal): Promise<number> {
     if (this.#current !== null) return this.#current;
     const opening = this.#open();
-    if (patienceMs > 0) await this.#within(opening, patienceMs, signal);
+    const waitMs = this.#lost === null ? Math.max(patienceMs, FIRST_OPENING_MS) : patienceMs;
+    if (waitMs > 0) await this.#within(opening, waitMs, signal);
     // The domain may have opened meanwhile.
     const epoch = this.current;
     if (epoch === null) throw this.#unavailable();
