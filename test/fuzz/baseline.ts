@@ -27,11 +27,7 @@ export async function startClusters(parts: AsyncDisposableStack): Promise<Readon
 
 /** Restores queues, clusters and pools, which calls of the fuzz change and delete. */
 export async function restore(client: GangwayClient, kubeconfigs: ReadonlyMap<string, string>): Promise<void> {
-  const { clusters } = await client.call(ClusterService.method.listClusters, {});
-  for (const { name, simulated } of clusters) {
-    if (!simulated) await client.call(ClusterService.method.deleteCluster, { name, forget: true });
-    else await client.call(ClusterService.method.uncordonCluster, { name });
-  }
+  await forgetClusters(client);
   for (const { name, labels, flavors } of DEMO_CLUSTERS) {
     const kubeconfig = kubeconfigs.get(name);
     if (kubeconfig === undefined) continue;
@@ -42,6 +38,14 @@ export async function restore(client: GangwayClient, kubeconfigs: ReadonlyMap<st
   await restoreQueues(client);
   for (const resourceNamespace of ["ex:warehouse", "ex:cache", "ex:small"]) {
     await client.call(ResourceManager.method.registerResourceQuota, { resourceNamespace, quota: 20n });
+  }
+}
+
+async function forgetClusters(client: GangwayClient): Promise<void> {
+  const { clusters } = await client.call(ClusterService.method.listClusters, {});
+  for (const { name, simulated } of clusters) {
+    if (!simulated) await client.call(ClusterService.method.deleteCluster, { name, forget: true });
+    else await client.call(ClusterService.method.uncordonCluster, { name });
   }
 }
 
@@ -62,6 +66,8 @@ async function restoreQueues(client: GangwayClient): Promise<void> {
 
 /** Deletes every job, token and namespace, and waits until nothing of them is left. */
 export async function clear(client: GangwayClient, subject: Subject): Promise<void> {
+  // Calls may have given a cluster credentials that lead nowhere. The jobs there would wait for it for ever.
+  await forgetClusters(client);
   await eachPage(async (pageToken) => {
     const { jobs, nextPageToken } = await client.call(JobService.method.listJobs, { pageSize: 200, pageToken });
     for (const { metadata } of jobs) {

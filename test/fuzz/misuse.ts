@@ -5,7 +5,7 @@ import type { Chance } from "./chance.ts";
 import type { PlannedCall } from "./plan.ts";
 import { RAW, sendRaw } from "./raw-connection.ts";
 import { METHODS, pathOf } from "./surface.ts";
-import { codeOf } from "./verdict.ts";
+import { codeOf, isMeant } from "./verdict.ts";
 
 type Sent = { readonly path: string; readonly body: Uint8Array; readonly options: CallOptions };
 /** `body` is a proper request. */
@@ -160,6 +160,6 @@ export async function misuse(
 function problemsOf(answer: Answer): readonly string[] {
   const code = codeOf(answer);
   if (answer.failure?.startsWith("no answer")) return [answer.failure];
-  if (NEVER.includes(code)) return [`${code}: ${answer.message}`];
+  if (NEVER.includes(code) && !(code === "UNAVAILABLE" && isMeant(answer))) return [`${code}: ${answer.message}`];
   return [];
 }

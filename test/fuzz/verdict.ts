@@ -52,8 +52,13 @@ export function problemsOf(method: DescMethod, answer: Answer): readonly string[
 
 function unmeant(code: string, answer: Answer): readonly string[] {
   if (!NEVER.includes(code) && !code.startsWith("status")) return [];
-  if (code === "UNAVAILABLE" && MEANT_UNAVAILABLE.includes(reasonOf(answer) ?? "")) return [];
+  if (code === "UNAVAILABLE" && isMeant(answer)) return [];
   return [`${code}: ${answer.message}`];
+}
+
+/** Whether an answer of UNAVAILABLE says the truth. */
+export function isMeant(answer: Answer): boolean {
+  return MEANT_UNAVAILABLE.includes(reasonOf(answer) ?? "");
 }
 
 /** The reason of an error's ErrorInfo. */
