@@ -1,6 +1,7 @@
 import type { FieldError, FieldNote, SentJob } from "../core/job/sent.ts";
 import { shapeReplica } from "../core/kinds/shape-replica.ts";
 import { checkAnnotations } from "../core/pods/shape-template.ts";
+import { checkTemplateSize } from "../core/pods/template-size.ts";
 import { checkPlaceholders } from "../core/pods/validate-placeholders.ts";
 import { checkTemplate, type TemplateFindings } from "../core/pods/validate-template.ts";
 import type { JsonObject } from "../runtime/json.ts";
@@ -9,8 +10,6 @@ import { reservedLabels } from "./check-metadata.ts";
 import { checkPodPolicy } from "./check-pod-policy.ts";
 import type { IntakeRules } from "./ports.ts";
 import { requestPath } from "./request-path.ts";
-
-const TEMPLATE_BYTES_MAX = 1024 * 1024;
 
 /** The errors and the probable mistakes in a job's templates. */
 type TemplateNotes = { readonly violations: readonly FieldNote[]; readonly warnings: readonly FieldNote[] };
@@ -24,14 +23,13 @@ export function checkTemplates(job: SentJob, rules: IntakeRules): TemplateNotes 
   const warnings: FieldNote[] = [];
   for (const [role, { template = {} }] of Object.entries(job.spec.replicaSpecs)) {
     const at = requestPath(["spec", "replicaSpecs", role, "template"]);
-    const bytes = Buffer.byteLength(JSON.stringify(template));
-    if (bytes > TEMPLATE_BYTES_MAX) {
-      const message = `must be at most ${TEMPLATE_BYTES_MAX} bytes of JSON, but has ${bytes}`;
-      violations.push({ field: at, message });
+    const within = ({ path, message }: FieldError) => ({ field: path === "" ? at : `${at}.${path}`, message });
+    const tooLarge = checkTemplateSize(template);
+    if (tooLarge.length > 0) {
+      violations.push(...tooLarge.map(within));
       continue;
     }
     const findings = findingsOf(template, { job, role, rules });
-    const within = ({ path, message }: FieldError) => ({ field: path === "" ? at : `${at}.${path}`, message });
     violations.push(...checkReserved(template, at), ...findings.errors.map(within));
     warnings.push(...findings.warnings.map(within));
   }

@@ -274,7 +274,7 @@ test("bytes that are not protobuf are refused as INVALID_ARGUMENT", async (t) =>
 
 test("hundreds of violations fit into 4 KiB of details, which say how many more there are", async (t) => {
   const { call } = await startFixture(t);
-  const containers = Array.from({ length: 800 }, (_, at) => ({ name: `c${at}`, image: "", ["é".repeat(300)]: at }));
+  const containers = Array.from({ length: 128 }, (_, at) => ({ name: `c${at}`, image: "", ["é".repeat(300)]: at }));
   const { error } = await call(method.createJob, withPod({ spec: { containers } }, true));
   assert.equal(error?.code, "INVALID_ARGUMENT");
   assert.ok(error.detailBytes > 1024 && error.detailBytes <= 4096, `${error.detailBytes} bytes`);
