@@ -121,7 +121,8 @@ const { values, positionals } = parseArgs({
 });
 process.chdir(root);
 const end = new AbortController();
-for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => end.abort(new Error(signal)));
+// A process group may get the signal twice. The second one must not end the summary.
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => end.abort(new Error(signal)));
 const ran = await runFiles(
   {
     files: positionals.length > 0 ? positionals : testFiles(),
