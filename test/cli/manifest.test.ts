@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { toJson } from "@bufbuild/protobuf";
 import fc from "fast-check";
-import { parseDocuments } from "../../src/cli/manifest/documents.ts";
 import { readManifest } from "../../src/cli/manifest/manifest.ts";
 import { readManifests } from "../../src/cli/manifest/read-manifests.ts";
 import { processIo } from "../../src/cli/process-io.ts";
@@ -12,6 +11,7 @@ import { JobSchema } from "../../src/gen/gangway/v1/job_pb.ts";
 import { type Json, objectAt } from "../../src/runtime/json.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 import { pytorchManifest } from "./harness.ts";
+import { parseDocuments } from "./parse-documents.ts";
 
 const EXAMPLES = join(import.meta.dirname, "../../examples");
 

@@ -6,12 +6,12 @@ import { open } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { parseDocuments } from "../../src/cli/manifest/documents.ts";
 import { readManifests } from "../../src/cli/manifest/read-manifests.ts";
 import { readSources } from "../../src/cli/manifest/sources.ts";
 import { processIo } from "../../src/cli/process-io.ts";
 import { within } from "../support/bounded.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
+import { parseDocuments } from "./parse-documents.ts";
 
 const BIN = join(import.meta.dirname, "../../bin/gangway");
 const io = processIo(process);

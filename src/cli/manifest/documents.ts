@@ -14,21 +14,12 @@ const LIMITS: YamlLimits = {
   referencesMax: 1_000,
 };
 
-/** Parses a source as YAML (JSON is YAML too). Skips empty documents, and returns the errors of invalid ones. */
-export function parseDocuments(source: ManifestSource): {
-  readonly documents: readonly ManifestDocument[];
-  readonly errors: readonly string[];
-} {
-  const steps = [...readDocuments(source)].flatMap((step) => step ?? []);
-  return {
-    documents: steps.flatMap((step) => ("error" in step ? [] : step)),
-    errors: steps.flatMap((step) => ("error" in step ? step.error : [])),
-  };
-}
-
 export type DocumentStep = ManifestDocument | { readonly error: string };
 
-/** Yields each document or error of a source as `parseDocuments` returns them, and null where the caller may pause. */
+/**
+ * Parses a source as YAML (JSON is YAML too). Yields its documents without the empty ones, the errors of invalid ones,
+ * and null where the caller may pause.
+ */
 export function* readDocuments(source: ManifestSource): Generator<DocumentStep | null> {
   let number = 0;
   for (const document of readYamlDocuments(source.text, LIMITS)) {
