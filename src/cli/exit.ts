@@ -28,3 +28,8 @@ export class CommandFailure extends Error {
 export function usageFailure(message: string): CommandFailure {
   return new CommandFailure(EXIT.usage, [`error: ${message}`]);
 }
+
+/** A service of this process that did not start, for a reason that a user understands. */
+export function startFailure(error: Error): CommandFailure {
+  return error instanceof CommandFailure ? error : new CommandFailure(EXIT.refused, [`error: ${error.message}`]);
+}

@@ -1,5 +1,5 @@
 import type { CliIo, ServeOptions } from "./deps.ts";
-import { CommandFailure, EXIT } from "./exit.ts";
+import { EXIT, startFailure } from "./exit.ts";
 
 /** A process of the service. */
 export type ServeProcess = {
@@ -26,7 +26,7 @@ export async function runServe(
   const listenAgain = endAtOnce();
   const running = await start(options)
     .catch((error: Error) => {
-      throw new CommandFailure(EXIT.refused, [`error: ${error.message}`]);
+      throw startFailure(error);
     })
     .finally(listenAgain);
   try {

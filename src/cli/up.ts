@@ -3,7 +3,7 @@ import type { Registry } from "../core/kinds/registry.ts";
 import { type CreateJobResponse, JobService } from "../gen/gangway/v1/job_service_pb.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { CliIo, UpOptions } from "./deps.ts";
-import { CommandFailure, EXIT } from "./exit.ts";
+import { CommandFailure, EXIT, startFailure } from "./exit.ts";
 import { type JobStreamEvent, streamJobs } from "./jobs/stream-jobs.ts";
 import { readManifests } from "./manifest/read-manifests.ts";
 import { connect, type GangwayClient } from "./rpc/client.ts";
@@ -37,13 +37,14 @@ const ROWS_MAX = 14;
 
 /** Runs the service and the examples in this process, until it is interrupted or, with `exit`, the examples end. */
 export async function runUp(options: UpOptions, deps: UpDeps): Promise<number> {
-  const progress = (text: string) => deps.stdout(`${text} …\n`);
+  // The first line of stdout names the parts in use, also for programs that read it.
+  const progress = (text: string) => deps.stderr(`${text} …\n`);
   const listenAgain = deps.endAtOnce();
   progress("starting gangway");
   const service = await deps
     .start(options, progress)
     .catch((error: Error) => {
-      throw new CommandFailure(EXIT.refused, [`error: ${error.message}`]);
+      throw startFailure(error);
     })
     .finally(listenAgain);
   try {

@@ -17,8 +17,8 @@ function start(t: TestContext, args: readonly string[]) {
   const output = { stdout: "", stderr: "" };
   const seen = (text: string) =>
     new Promise<void>((resolve) => {
-      child.stdout.on("data", () => {
-        if (output.stdout.includes(text)) resolve();
+      child.stderr.on("data", () => {
+        if (output.stderr.includes(text)) resolve();
       });
     });
   child.stdout.on("data", (chunk: Buffer) => {
@@ -46,7 +46,7 @@ test("a port in use is one plain sentence, and nothing is made", async (t) => {
   assert.deepEqual(await ended, [3, null]);
   assert.match(
     output.stderr,
-    /^error: cannot listen on 127\.0\.0\.1:\d+: the address is in use by .* with --listen\n$/,
+    /^starting gangway …\nerror: cannot listen on 127\.0\.0\.1:\d+: the address is in use by .* with --listen\n$/,
   );
   assert.equal(existsSync(data), false);
 });
@@ -54,7 +54,7 @@ test("a port in use is one plain sentence, and nothing is made", async (t) => {
 test("an address that other machines reach is refused before anything is made", async (t) => {
   const { data, output, ended } = start(t, ["up", "--listen", "0.0.0.0:0"]);
   assert.deepEqual(await ended, [3, null]);
-  assert.match(output.stderr, /^error: will not listen on 0\.0\.0\.0:0: .*--insecure/);
+  assert.match(output.stderr, /^starting gangway …\nerror: will not listen on 0\.0\.0\.0:0: .*--insecure/);
   assert.equal(existsSync(data), false);
 });
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, execFile, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, mkdirSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { promisify } from "node:util";
@@ -129,15 +129,20 @@ test("an unusable entry of GANGWAY_PLUGINS is a precise error, and nothing start
     "./kinds/wrong.js": /GANGWAY_PLUGINS names \.\/kinds\/wrong\.js, which exports no list named plugins/,
     "./kinds/ray-job.js,./kinds/ray-job.js": /GANGWAY_PLUGINS: two plugins have the id ray/,
   };
+  const ran = (names: string, args: readonly string[]) => {
+    const variables = { ...env, GANGWAY_PLUGINS: names };
+    return spawnSync(process.execPath, [bin, ...args], { cwd: directory, env: variables, encoding: "utf8" });
+  };
   for (const [names, says] of Object.entries(cases)) {
-    const ran = spawnSync(process.execPath, [bin, "list"], {
-      cwd: directory,
-      env: { ...env, GANGWAY_PLUGINS: names },
-      encoding: "utf8",
-    });
-    assert.equal(ran.status, 2);
-    assert.match(ran.stderr, says);
+    const { status, stderr } = ran(names, ["list", "--kind", "RayJob"]);
+    assert.equal(status, 2);
+    assert.match(stderr, says);
   }
+  const data = join(directory, "never-made");
+  const { status, stderr } = ran("./kinds/none.js", ["up", "--listen", "127.0.0.1:0", "--data", data]);
+  assert.equal(status, 2);
+  assert.match(stderr, /^error: GANGWAY_PLUGINS names/m);
+  assert.equal(existsSync(data), false);
 });
 
 test("a plugin kind with pods and one that calls a service are served, also across a kill", async (t) => {

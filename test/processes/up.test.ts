@@ -48,7 +48,7 @@ describe("up on a PostgreSQL server and a Redis", { skip: server === null || !ha
 
   test("the first line names the parts, the second the migrations that made the schema", () => {
     const { host, pathname } = new URL(database.url);
-    const [first, second] = service.output.split("\n");
+    const [first, second] = service.stdout.split("\n");
     assert.equal(
       first,
       `database: PostgreSQL ${host.includes(":") ? host : `${host}:5432`}${pathname}` +
@@ -71,7 +71,7 @@ describe("up on a PostgreSQL server and a Redis", { skip: server === null || !ha
   test("a second `up` is refused, and so is a worker that could not reach the simulated clusters", async () => {
     const second = up("second", env);
     assert.equal(await second.exited(), 3);
-    assert.match(second.output, /^error: process .* works on the jobs of this database, .*: stop it, or use another/);
+    assert.match(second.output, /^error: process .* works on the jobs of this database, .*: stop it, or use another/m);
     const worker = new ServeChild("worker", env);
     assert.equal(await worker.exited(), 3);
     assert.match(worker.output, /error: process .* simulates the clusters of this database, .*: stop it, or leave/);
@@ -86,7 +86,7 @@ describe("up on a PostgreSQL server and a Redis", { skip: server === null || !ha
   test("a second process in the same directory is refused, with another database too", async () => {
     const second = up("first", { DATABASE_URL: "", REDIS_URL: "" });
     assert.equal(await second.exited(), 3);
-    assert.match(second.output, /^error: .*first\/db is held by process \d+/);
+    assert.match(second.output, /^error: .*first\/db is held by process \d+/m);
   });
 
   test("no output and no log shows a password", () => {
@@ -111,11 +111,11 @@ const NOWHERE = `//me:${SECRET}@127.0.0.1:1`;
 const unreachable: Record<string, { readonly env: Readonly<Record<string, string>>; readonly says: RegExp }> = {
   "its database server": {
     env: { DATABASE_URL: `postgres:${NOWHERE}/gangway`, REDIS_URL: "" },
-    says: /^error: the database does not answer: connect ECONNREFUSED 127\.0\.0\.1:1\n$/,
+    says: /^error: the database does not answer: connect ECONNREFUSED 127\.0\.0\.1:1\n$/m,
   },
   "its Redis": {
     env: { DATABASE_URL: "", REDIS_URL: `redis:${NOWHERE}` },
-    says: /^error: Redis at 127\.0\.0\.1:1 cannot be used now: connect ECONNREFUSED 127\.0\.0\.1:1\n$/,
+    says: /^error: Redis at 127\.0\.0\.1:1 cannot be used now: connect ECONNREFUSED 127\.0\.0\.1:1\n$/m,
   },
 };
 for (const [name, { env, says }] of Object.entries(unreachable)) {

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { SimModel } from "../../src/adapters/simcluster/model.ts";
 import { populate, type SimNode } from "../../src/adapters/simcluster/sim-cluster.ts";
-import { UNCHANGED } from "../../src/adapters/store/admin/register-pool.ts";
 import type { Db } from "../../src/adapters/store/db/db.ts";
 import { createStore } from "../../src/adapters/store/store.ts";
 import type { Job } from "../../src/core/job/job.ts";
 import type { SentJob } from "../../src/core/job/sent.ts";
 import type { Counters } from "../../src/core/quota/counters.ts";
 import { TICK_MS } from "../../src/core/quota/lease-clock.ts";
+import { UNCHANGED } from "../../src/core/quota/pools.ts";
 import { createIntake } from "../../src/intake/intake.ts";
 import { createPlanner, type Planner } from "../../src/planner/planner.ts";
 import { type Clock, systemClock } from "../../src/runtime/clock.ts";

@@ -1,8 +1,7 @@
-import { UNCHANGED } from "../../src/adapters/store/admin/register-pool.ts";
 import type { Db } from "../../src/adapters/store/db/db.ts";
 import type { Allocation, Holder } from "../../src/core/quota/counters.ts";
 import type { LedgerGrant, ReleaseRequest } from "../../src/core/quota/ledger.ts";
-import type { PoolChange } from "../../src/core/quota/pools.ts";
+import { type PoolChange, UNCHANGED } from "../../src/core/quota/pools.ts";
 import { freshStore, raiseQuotaEpoch, type TestStore } from "./db.ts";
 
 export const POOL = "ex:slots";

@@ -11,12 +11,16 @@ export class MainProcess {
   readonly child: ChildProcess;
   /** The output of both streams. */
   output = "";
+  stdout = "";
   readonly #ended: Promise<number | null>;
 
   constructor(args: readonly string[], env: Readonly<Record<string, string>>, main = MAIN) {
     this.child = spawn(process.execPath, [main, ...args], {
       env: { ...process.env, ...env },
       stdio: ["ignore", "pipe", "pipe"],
+    });
+    this.child.stdout?.on("data", (chunk: Buffer) => {
+      this.stdout += chunk.toString();
     });
     for (const stream of [this.child.stdout, this.child.stderr]) {
       stream?.on("data", (chunk: Buffer) => {

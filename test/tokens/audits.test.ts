@@ -3,6 +3,7 @@ import { after, afterEach, before, beforeEach, describe, test } from "node:test"
 import type { Db } from "../../src/adapters/store/db/db.ts";
 import type { Counters } from "../../src/core/quota/counters.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
+import { UnavailableError } from "../../src/runtime/unavailable-error.ts";
 import { OwnRedis } from "../counters/own-redis.ts";
 import { freshStore, type TestStore } from "../store/db.ts";
 import { onEachDatabase, onPostgres } from "../support/databases.ts";
@@ -55,13 +56,13 @@ function suite(openDb: () => Promise<Db>, startRedis: (() => Promise<OwnRedis>) 
     const { epochs } = await at.domain();
     const epoch = await epochs.openEpoch(5_000);
     callers.start();
-    for (let run = 0; run < AUDITS; run += 1) {
+    // The audits go on until the callers were beside them too.
+    for (let run = 0; run < AUDITS || callers.granted < CALLERS; run += 1) {
       const answer = await audit(run % 2 === 0, run % 3 === 0 ? POOL : null);
       assert.deepEqual(answer, { differences: [], repaired: false, epoch });
       if (run % 10 === 0) await at.reap();
     }
     assert.equal(epochs.current, epoch);
-    assert.ok(callers.granted > AUDITS, `${callers.granted} grants`);
     assert.deepEqual(
       at.reported.filter(({ event }) => event === "domainClosed"),
       [],
@@ -152,8 +153,8 @@ class Callers {
         if (answer.kind === "granted") this.granted += 1;
         await manager.release([{ pool: POOL, token, holder, project: null, namespace: null }]);
       } catch (error) {
-        // While the counters are rebuilt, grants are refused.
-        assert.equal((error as Error).name, "UnavailableError");
+        // While the counters are rebuilt, grants are refused. A release and a grant of one token may also meet.
+        assert.ok(error instanceof UnavailableError, String(error));
       }
       await new Promise((resolve) => setImmediate(resolve));
     }

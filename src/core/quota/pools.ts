@@ -57,6 +57,18 @@ export type PoolChange = { readonly name: string } & {
   readonly [K in Exclude<keyof PoolSettings, "name">]: PoolSettings[K] | undefined;
 };
 
+/** A change of nothing. */
+export const UNCHANGED: Omit<PoolChange, "name"> = {
+  quota: undefined,
+  projectDefault: undefined,
+  namespaceDefault: undefined,
+  queue: undefined,
+  domain: undefined,
+  defaultLeaseMs: undefined,
+  maxLeaseMs: undefined,
+  durability: undefined,
+};
+
 /** A change would make more pools than there may be. */
 export type TooManyPools = { readonly kind: "tooManyPools"; readonly poolsMax: number };
 

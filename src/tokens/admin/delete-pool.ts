@@ -1,6 +1,6 @@
 /** Serves admins who clear away pools: no token is lost, and none stays behind, whoever asks for one meanwhile. */
 import type { ChangeOutcome } from "../../core/admin/change-outcome.ts";
-import type { PoolChange, PoolRecord } from "../../core/quota/pools.ts";
+import { type PoolRecord, UNCHANGED } from "../../core/quota/pools.ts";
 import { UnavailableError } from "../../runtime/unavailable-error.ts";
 import type { QuotaDomain } from "../domain/domain.ts";
 import { pushLimits } from "../limit-changes.ts";
@@ -58,7 +58,7 @@ async function deleteFromLedger({ store }: AdminPorts, { pool, domain, epoch, by
 async function deleteFromCounters(ports: AdminPorts, { pool, domain, epoch, by }: Deleting): Promise<PoolDeletion> {
   const { store, limitChanges } = ports;
   const { name } = pool;
-  const closed = await store.register(quotaOf(name, 0), { ...by, version: by.version || pool.version });
+  const closed = await store.register({ ...UNCHANGED, name, quota: 0 }, { ...by, version: by.version || pool.version });
   if (closed.kind !== "done") return closed.kind === "notFound" ? { kind: "notFound" } : { kind: "stale" };
   const { version } = closed.record;
   let outcome: PoolDeletion | null = null;
@@ -70,22 +70,8 @@ async function deleteFromCounters(ports: AdminPorts, { pool, domain, epoch, by }
     return outcome;
   } finally {
     if (outcome?.kind !== "done") {
-      await store.register(quotaOf(name, pool.quota), { ...by, version });
+      await store.register({ ...UNCHANGED, name, quota: pool.quota }, { ...by, version });
       await limitChanges.changed(pool);
     }
   }
-}
-
-function quotaOf(name: string, quota: number | null): PoolChange {
-  return {
-    name,
-    quota,
-    projectDefault: undefined,
-    namespaceDefault: undefined,
-    queue: undefined,
-    domain: undefined,
-    defaultLeaseMs: undefined,
-    maxLeaseMs: undefined,
-    durability: undefined,
-  };
 }

@@ -1,5 +1,11 @@
 /** Serves admins and plugins that register pools: which settings change, what is refused, and the audit entry. */
-import type { PoolChange, PoolRecord, PoolSettings, RegisterOutcome } from "../../../core/quota/pools.ts";
+import {
+  type PoolChange,
+  type PoolRecord,
+  type PoolSettings,
+  type RegisterOutcome,
+  UNCHANGED,
+} from "../../../core/quota/pools.ts";
 import { type Db, type Executor, onlyRow, storable, undoable } from "../db/db.ts";
 import { QUEUES_DOMAIN, raiseLimitsVersion, takeDomain } from "../ledger/quota-domains.ts";
 import { appendAudit } from "./audit.ts";
@@ -94,18 +100,6 @@ const TAKE_DOMAIN_OF = `
 select name from quota_domains
  where name = coalesce((select domain from pools where name = $1), $2)
    for no key update`;
-
-/** A change of nothing. */
-export const UNCHANGED: Omit<PoolChange, "name"> = {
-  quota: undefined,
-  projectDefault: undefined,
-  namespaceDefault: undefined,
-  queue: undefined,
-  domain: undefined,
-  defaultLeaseMs: undefined,
-  maxLeaseMs: undefined,
-  durability: undefined,
-};
 
 function resolved(change: PoolChange, before: PoolRecord | null): PoolSettings {
   const kept = before ?? FIRST;
