@@ -152,8 +152,12 @@ export async function probe(client: GangwayClient): Promise<void> {
   await client.call(ResourceManager.method.registerResourceQuota, { resourceNamespace: "probe", quota: 1n });
   await client.call(ResourceManager.method.allocateResource, token);
   await client.call(ResourceManager.method.releaseResource, token);
+  // The policy of another namespace may refuse the job.
+  await client.call(NamespaceService.method.createNamespace, { namespace: { name: "probe" } });
   const template = { spec: { containers: [{ name: "main", image: "x" }] } };
-  const job = { metadata: { name: "probe" }, spec: { kind: "Job", replicaSpecs: { Worker: { template } } } };
+  const metadata = { name: "probe", namespace: "probe" };
+  const job = { metadata, spec: { kind: "Job", replicaSpecs: { Worker: { template } } } };
   await client.call(JobService.method.createJob, { job, validateOnly: true });
+  await client.call(NamespaceService.method.deleteNamespace, { name: "probe" });
   await client.call(JobService.method.listJobs, { pageSize: 1 });
 }

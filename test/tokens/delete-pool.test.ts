@@ -82,7 +82,8 @@ function suite(openDb: () => Promise<Db>, startRedis: (() => Promise<OwnRedis>) 
         kind: "inUse",
         by: durability === "LEDGER" ? "1 token that is held" : "tokens that are held",
       });
-      assert.equal((await at.manager.getPool(POOL))?.quota, pool.quota);
+      const { quota, version } = (await at.manager.getPool(POOL)) ?? {};
+      assert.deepEqual({ quota, version }, { quota: pool.quota, version: pool.version });
       const waiting = new AbortController();
       const asked = { allocations: [allocation({ token: "t2" })], holder: "flyte", priority: 0 };
       const steps = at.manager.wait(asked, waiting.signal);

@@ -51,13 +51,18 @@ async function deleteFromLedger({ store }: AdminPorts, { pool, domain, epoch, by
   return store.remove(pool.name, by);
 }
 
+const HELD: PoolDeletion = { kind: "inUse", by: "tokens that are held" };
+
 /**
- * The counters alone decide about grants. So they get a quota of 0 first, under which nothing new is granted, and are
- * then asked whether something is held. If so, the pool gets its quota back.
+ * The counters alone decide about grants. A pool with held tokens is refused at once, and stays as it is. Any other
+ * gets a quota of 0 first, under which nothing new is granted; then the counters are asked again. If something was
+ * granted meanwhile, the pool gets its quota back.
  */
 async function deleteFromCounters(ports: AdminPorts, { pool, domain, epoch, by }: Deleting): Promise<PoolDeletion> {
   const { store, limitChanges } = ports;
   const { name } = pool;
+  const isHeld = async () => ((await usedByPool(domain.counters)).get(name) ?? 0) > 0;
+  if (await isHeld()) return HELD;
   const closed = await store.register({ ...UNCHANGED, name, quota: 0 }, { ...by, version: by.version || pool.version });
   if (closed.kind !== "done") return closed.kind === "notFound" ? { kind: "notFound" } : { kind: "stale" };
   const { version } = closed.record;
@@ -65,8 +70,7 @@ async function deleteFromCounters(ports: AdminPorts, { pool, domain, epoch, by }
   try {
     await pushLimits(domain, epoch);
     if (domain.epochs.current !== epoch) throw new UnavailableError("the counters are being rebuilt");
-    const used = (await usedByPool(domain.counters)).get(name) ?? 0;
-    outcome = used > 0 ? { kind: "inUse", by: "tokens that are held" } : await store.remove(name, { ...by, version });
+    outcome = (await isHeld()) ? HELD : await store.remove(name, { ...by, version });
     return outcome;
   } finally {
     if (outcome?.kind !== "done") {
