@@ -83,9 +83,14 @@ async function decideGang(
   return listed === null ? null : claimAndDecide(listed);
 }
 
+/**
+ * Only clusters that may hold something of the job must have been listed. The others may have been removed since, and
+ * would never be.
+ */
 function whereToLook(job: Job, kinds: Registry): JobToObserve {
   const kind = kinds.kindOf(job.spec.kind);
-  const clusters = [...new Set(job.admissions.flatMap(({ cluster }) => cluster ?? []))];
+  const left = job.admissions.filter(({ goneMs, tokensReleasedMs }) => goneMs === null || tokensReleasedMs === null);
+  const clusters = [...new Set(left.flatMap(({ cluster }) => cluster ?? []))];
   const live = liveAdmission(job);
   const pods = Object.entries(live?.members ?? {}).flatMap(([role, members]) =>
     Array.from({ length: members }, (_, index) => podName({ job, kind, role, index })),

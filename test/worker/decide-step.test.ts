@@ -11,15 +11,20 @@ import { clock } from "../cluster/harness.ts";
 import { pytorch, Scene } from "../core/scene.ts";
 import { CONFIG } from "../core/world.ts";
 
+type Clusters = {
+  readonly watched: Observed | null | WorkerPorts["clusters"]["observe"];
+  readonly listed: Observed | null;
+};
+
 /** Decides a job whose watches report `watched`, and whose clusters list `listed` when they are asked. */
-function decide(job: Job, nowMs: number, of: { readonly watched: Observed | null; readonly listed: Observed | null }) {
+function decide(job: Job, nowMs: number, of: Clusters) {
   let lists = 0;
   const time = { ...clock, nowMs: () => nowMs };
   const ports: WorkerPorts = {
     clock: time,
     store: new Proxy({} as WorkerPorts["store"], { get: () => assert.fail("a decision writes nothing") }),
     clusters: {
-      observe: () => of.watched,
+      observe: typeof of.watched === "function" ? of.watched : () => of.watched as Observed | null,
       listJob: async () => {
         lists += 1;
         return of.listed;
@@ -89,4 +94,19 @@ test("nothing is decided before the watches have listed the job's clusters", asy
   const { scene, full } = cancelled();
   const { decision } = await decide(scene.job, scene.nowMs, { watched: null, listed: full });
   assert.equal(decision, null);
+});
+
+test("a deleted job of which nothing is left is forgotten, also if its cluster was removed since", async () => {
+  const { scene } = cancelled();
+  const gone = { tokensReleasedMs: scene.nowMs, goneMs: scene.nowMs };
+  const job: Job = {
+    ...scene.job,
+    deleteTimeMs: scene.nowMs,
+    admissions: scene.job.admissions.map((admission) => ({ ...admission, ...gone })),
+  };
+  const removed: WorkerPorts["clusters"]["observe"] = ({ clusters }) => (clusters.length === 0 ? [] : null);
+  const { decision } = await decide(job, scene.nowMs, { watched: removed, listed: null });
+  assert.equal(decision?.forget, true);
+  const { decision: early } = await decide(scene.job, scene.nowMs, { watched: removed, listed: null });
+  assert.equal(early, null, "an admission that is not gone needs its cluster");
 });
