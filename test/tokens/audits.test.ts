@@ -1,50 +1,27 @@
 import assert from "node:assert/strict";
-import { after, afterEach, before, beforeEach, describe, test } from "node:test";
-import type { Db } from "../../src/adapters/store/db/db.ts";
+import { afterEach, beforeEach, test } from "node:test";
 import type { Counters } from "../../src/core/quota/counters.ts";
-import { systemClock } from "../../src/runtime/clock.ts";
 import { UnavailableError } from "../../src/runtime/unavailable-error.ts";
-import { OwnRedis } from "../counters/own-redis.ts";
-import { freshStore, type TestStore } from "../store/db.ts";
-import { onEachDatabase, onPostgres } from "../support/databases.ts";
-import { hasRedisServer } from "../support/redis-server.ts";
-import { allocation, NO_WISHES, POOL, startManager, type TestManager } from "./manager.ts";
+import type { TestStore } from "../store/db.ts";
+import { onEachManager } from "./each-manager.ts";
+import { allocation, NO_WISHES, POOL, type TestManager } from "./manager.ts";
 
 const CALLERS = 256;
 /** Each audit takes some hundredths of a second beside this many callers. `AUDITS=1000` makes a longer run. */
 const AUDITS = Number(process.env["AUDITS"] ?? 40);
 const QUOTA = 1_000;
 
-onEachDatabase((openDb) => suite(openDb, null));
-onPostgres((openDb) => {
-  describe("and Redis", { skip: !hasRedisServer() }, () => suite(openDb, OwnRedis.start));
-});
-
-function suite(openDb: () => Promise<Db>, startRedis: (() => Promise<OwnRedis>) | null): void {
-  let redis: OwnRedis | null = null;
-  let db: Db;
+onEachManager((start) => {
   let store: TestStore;
   let at: TestManager;
   let callers: Callers;
-  before(async () => {
-    db = await openDb();
-    redis = (await startRedis?.()) ?? null;
-  });
-  after(async () => {
-    await redis?.stop();
-    await db.close();
-  });
   beforeEach(async () => {
-    store = (await freshStore(db)).store;
-    const own = redis === null ? {} : { countersOf: redis.connect() };
-    at = startManager({ ledger: store.ledger, store: store.pools, clock: systemClock(), ...own });
+    ({ at, store } = await start());
     await at.manager.registerPool({ name: POOL, ...NO_WISHES, quota: QUOTA, namespaceDefault: 60 }, 0, "admin");
     callers = new Callers(at);
   });
   afterEach(async () => {
     await callers.stop();
-    await at.close();
-    await redis?.disconnect();
   });
   const audit = async (dryRun: boolean, pool: string | null = null) => {
     const answer = await at.manager.reconcile({ pool, dryRun, actor: "admin" });
@@ -99,7 +76,7 @@ function suite(openDb: () => Promise<Db>, startRedis: (() => Promise<OwnRedis>) 
     await at.reap();
     assert.ok((await epochs.openEpoch(5_000)) > epoch);
   });
-}
+});
 
 /** The counters hold a token that the ledger never had. */
 async function ghost(counters: Counters, { epoch }: { readonly epoch: number }): Promise<void> {

@@ -1,44 +1,19 @@
 import assert from "node:assert/strict";
-import { after, afterEach, before, beforeEach, describe, test } from "node:test";
-import type { Db } from "../../src/adapters/store/db/db.ts";
+import { beforeEach, test } from "node:test";
 import type { Durability } from "../../src/core/quota/pools.ts";
-import { systemClock } from "../../src/runtime/clock.ts";
-import { OwnRedis } from "../counters/own-redis.ts";
-import { freshStore, type TestStore } from "../store/db.ts";
+import type { TestStore } from "../store/db.ts";
 import { FLAVOR } from "../store/jobs.ts";
-import { onEachDatabase, onPostgres } from "../support/databases.ts";
-import { hasRedisServer } from "../support/redis-server.ts";
-import { allocation, NO_WISHES, POOL, startManager, type TestManager } from "./manager.ts";
+import { onEachManager } from "./each-manager.ts";
+import { allocation, NO_WISHES, POOL, type TestManager } from "./manager.ts";
 
 const ROUNDS = 25;
 const CALLERS = 32;
 
-onEachDatabase((openDb) => suite(openDb, null));
-onPostgres((openDb) => {
-  describe("and Redis", { skip: !hasRedisServer() }, () => suite(openDb, OwnRedis.start));
-});
-
-function suite(openDb: () => Promise<Db>, startRedis: (() => Promise<OwnRedis>) | null): void {
-  let redis: OwnRedis | null = null;
-  let db: Db;
+onEachManager((start) => {
   let store: TestStore;
   let at: TestManager;
-  before(async () => {
-    db = await openDb();
-    redis = (await startRedis?.()) ?? null;
-  });
-  after(async () => {
-    await redis?.stop();
-    await db.close();
-  });
   beforeEach(async () => {
-    store = (await freshStore(db)).store;
-    const own = redis === null ? {} : { countersOf: redis.connect() };
-    at = startManager({ ledger: store.ledger, store: store.pools, clock: systemClock(), ...own });
-  });
-  afterEach(async () => {
-    await at.close();
-    await redis?.disconnect();
+    ({ at, store } = await start());
   });
 
   const register = async (durability: Durability = "LEDGER") => {
@@ -161,4 +136,4 @@ function suite(openDb: () => Promise<Db>, startRedis: (() => Promise<OwnRedis>) 
       assert.equal((await store.clusters.remove(cluster.name, false)).kind, "done");
     }
   });
-}
+});

@@ -1,14 +1,11 @@
 import assert from "node:assert/strict";
-import { after, afterEach, before, beforeEach, describe, test } from "node:test";
-import type { Db } from "../../src/adapters/store/db/db.ts";
+import { beforeEach, test } from "node:test";
 import { AMOUNT_MAX } from "../../src/core/quota/allocations.ts";
 import type { AllocateAnswer, RequestedAllocation } from "../../src/core/quota/calls.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
-import { OwnRedis } from "../counters/own-redis.ts";
-import { freshStore, type TestStore } from "../store/db.ts";
+import type { TestStore } from "../store/db.ts";
 import { FLAVOR } from "../store/jobs.ts";
-import { onEachDatabase, onPostgres } from "../support/databases.ts";
-import { hasRedisServer } from "../support/redis-server.ts";
+import { onEachManager } from "./each-manager.ts";
 import { allocation, NO_WISHES, POOL, renewals, startManager, type TestManager } from "./manager.ts";
 
 type Wishes = Partial<Parameters<TestManager["manager"]["registerPool"]>[0]>;
@@ -20,33 +17,11 @@ const granted = (answer: AllocateAnswer) => {
 const release = { token: "t1", pool: POOL, holder: "flyte", project: null, namespace: null };
 const asked = (ms: number): RequestedAllocation["lease"] => ({ kind: "asked", ms });
 
-/** Runs the tests with counters in this process on each database, and with counters in Redis on PostgreSQL. */
-onEachDatabase((openDb) => suite(openDb, null));
-onPostgres((openDb) => {
-  describe("and Redis", { skip: !hasRedisServer() }, () => suite(openDb, OwnRedis.start));
-});
-
-function suite(openDb: () => Promise<Db>, startRedis: (() => Promise<OwnRedis>) | null): void {
-  let redis: OwnRedis | null = null;
-  let db: Db;
+onEachManager((start) => {
   let store: TestStore;
   let at: TestManager;
-  before(async () => {
-    db = await openDb();
-    redis = (await startRedis?.()) ?? null;
-  });
-  after(async () => {
-    await redis?.stop();
-    await db.close();
-  });
-  afterEach(async () => {
-    await at.close();
-    await redis?.disconnect();
-  });
   beforeEach(async () => {
-    store = (await freshStore(db)).store;
-    const own = redis === null ? {} : { countersOf: redis.connect() };
-    at = startManager({ ledger: store.ledger, store: store.pools, clock: systemClock(), ...own });
+    ({ at, store } = await start());
     await register({ quota: 10 });
   });
   const register = async (wishes: Wishes, version = 0) => {
@@ -331,4 +306,4 @@ function suite(openDb: () => Promise<Db>, startRedis: (() => Promise<OwnRedis>) 
     );
     granted(await allocate([{ token: "t2", amount: 10 }]));
   });
-}
+});
