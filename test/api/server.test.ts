@@ -177,7 +177,7 @@ test("the server listens on IPv6 if the machine has it", async (t) => {
     const probe = createServer().once("error", () => resolve(false));
     probe.listen(0, "::1", () => probe.close(() => resolve(true)));
   });
-  if (!hasIpv6) return t.skip("no IPv6 loopback here");
+  if (!hasIpv6) return t.skip("this machine has no IPv6 loopback: give its loopback interface the address ::1");
   const store = new MemoryStore();
   const { systemClock } = await import("../../src/runtime/clock.ts");
   const intake = {

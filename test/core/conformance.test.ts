@@ -23,7 +23,7 @@ const SERVED = new RegExp(
 
 test("the cases of the folder GANGWAY_CONFORMANCE pass in all suites that Gangway serves in full", async (t) => {
   const folder = process.env["GANGWAY_CONFORMANCE"];
-  if (folder === undefined) return t.skip("GANGWAY_CONFORMANCE is not set");
+  if (folder === undefined) return t.skip("set GANGWAY_CONFORMANCE to a folder of cases");
   const results = await runSuites(folder, readDifferences());
   const failed = results.filter(({ suite, outcome }) => SERVED.test(suite) && outcome === "failed");
   assert.deepEqual(failed, []);

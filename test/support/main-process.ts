@@ -20,13 +20,12 @@ export class MainProcess {
       stdio: ["ignore", "pipe", "pipe"],
     });
     this.child.stdout?.on("data", (chunk: Buffer) => {
+      this.output += chunk.toString();
       this.stdout += chunk.toString();
     });
-    for (const stream of [this.child.stdout, this.child.stderr]) {
-      stream?.on("data", (chunk: Buffer) => {
-        this.output += chunk.toString();
-      });
-    }
+    this.child.stderr?.on("data", (chunk: Buffer) => {
+      this.output += chunk.toString();
+    });
     this.#ended = once(this.child, "close").then(([code]) => code as number | null);
   }
 

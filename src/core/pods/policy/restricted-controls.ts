@@ -41,9 +41,7 @@ const capabilitiesAdded: Control = {
   level: "restricted",
   judges: "set",
   check: ({ spec }) =>
-    isForWindows(spec)
-      ? []
-      : containersOf(spec).flatMap((one) => addedCapabilities(one, (name) => name === "NET_BIND_SERVICE")),
+    linuxContainersOf(spec).flatMap((one) => addedCapabilities(one, (name) => name === "NET_BIND_SERVICE")),
 };
 
 const capabilitiesKept: Control = {
@@ -51,16 +49,14 @@ const capabilitiesKept: Control = {
   level: "restricted",
   judges: "missing",
   check: ({ spec }) =>
-    isForWindows(spec)
-      ? []
-      : containersOf(spec)
-          .map((container) => partAt(partAt(container, "securityContext"), "capabilities"))
-          .filter(({ value }) => !textsAt(value, "drop").includes("ALL"))
-          .map(({ path }) => ({
-            path: `${path}.drop`,
-            what: "must have ALL, or the container keeps the runtime's capabilities",
-            needs: { kind: "default-capabilities", value: "" },
-          })),
+    linuxContainersOf(spec)
+      .map((container) => partAt(partAt(container, "securityContext"), "capabilities"))
+      .filter(({ value }) => !textsAt(value, "drop").includes("ALL"))
+      .map(({ path }) => ({
+        path: `${path}.drop`,
+        what: "must have ALL, or the container keeps the runtime's capabilities",
+        needs: { kind: "default-capabilities", value: "" },
+      })),
 };
 
 const allowPrivilegeEscalation: Control = {
@@ -68,16 +64,14 @@ const allowPrivilegeEscalation: Control = {
   level: "restricted",
   judges: "missing",
   check: ({ spec }) =>
-    isForWindows(spec)
-      ? []
-      : containersOf(spec)
-          .map((container) => partAt(container, "securityContext"))
-          .filter(({ value }) => value["allowPrivilegeEscalation"] !== false)
-          .map(({ path }) => ({
-            path: `${path}.allowPrivilegeEscalation`,
-            what: "must be false, or the container can gain privileges",
-            needs: { kind: "privilege-escalation", value: "" },
-          })),
+    linuxContainersOf(spec)
+      .map((container) => partAt(container, "securityContext"))
+      .filter(({ value }) => value["allowPrivilegeEscalation"] !== false)
+      .map(({ path }) => ({
+        path: `${path}.allowPrivilegeEscalation`,
+        what: "must be false, or the container can gain privileges",
+        needs: { kind: "privilege-escalation", value: "" },
+      })),
 };
 
 /** A profile that confines nothing needs the same as at level baseline. A container without a profile needs less. */
@@ -86,16 +80,16 @@ const seccompProfile: Control = {
   level: "restricted",
   judges: "missing",
   check: ({ spec }) =>
-    isForWindows(spec)
-      ? []
-      : inherited(spec, "seccompProfile", isConfined).map((container) => {
-          const { path, value } = partAt(container, "securityContext");
-          return {
-            path: `${path}.seccompProfile.type`,
-            what: "must be RuntimeDefault or Localhost, here or for the pod",
-            needs: { kind: isSet(value["seccompProfile"]) ? "unconfined-seccomp" : "default-seccomp", value: "" },
-          };
-        }),
+    linuxContainersOf(spec)
+      .filter(lacks(spec, "seccompProfile", isConfined))
+      .map((container) => {
+        const { path, value } = partAt(container, "securityContext");
+        return {
+          path: `${path}.seccompProfile.type`,
+          what: "must be RuntimeDefault or Localhost, here or for the pod",
+          needs: { kind: isSet(value["seccompProfile"]) ? "unconfined-seccomp" : "default-seccomp", value: "" },
+        };
+      }),
 };
 
 function isConfined(profile: JsonObject[string]): boolean {
@@ -115,7 +109,8 @@ const runAsNonRoot: Control = {
     });
     const podSays = partAt({ path: "spec", value: spec }, "securityContext").value["runAsNonRoot"];
     const pod = isSet(podSays) && podSays !== true ? [need("spec")] : [];
-    return [...pod, ...inherited(spec, "runAsNonRoot", (value) => value === true).map(({ path }) => need(path))];
+    const lacking = containersOf(spec).filter(lacks(spec, "runAsNonRoot", (value) => value === true));
+    return [...pod, ...lacking.map(({ path }) => need(path))];
   },
 };
 
@@ -139,17 +134,22 @@ function isOtherUser(user: unknown): boolean {
   return typeof user === "number" && user >= 1;
 }
 
-/** The containers whose own value is wrong, or that have none while the pod's is wrong or absent. */
-function inherited(
+/** The containers of a pod that runs on Linux. The controls that call this do not judge pods for Windows. */
+function linuxContainersOf(spec: JsonObject): readonly PodContainer[] {
+  return isForWindows(spec) ? [] : containersOf(spec);
+}
+
+/** Tells whether a container's own value is wrong, or the pod's is wrong or absent and the container has none. */
+function lacks(
   spec: JsonObject,
   member: string,
   isRight: (value: JsonObject[string]) => boolean,
-): readonly PodContainer[] {
+): (container: PodContainer) => boolean {
   const ofPod = isRight(partAt({ path: "spec", value: spec }, "securityContext").value[member]);
-  return containersOf(spec).filter((container) => {
+  return (container) => {
     const own = partAt(container, "securityContext").value[member];
     return isSet(own) ? !isRight(own) : !ofPod;
-  });
+  };
 }
 
 export const RESTRICTED_CONTROLS: readonly Control[] = [
