@@ -15,7 +15,7 @@ export type Registrar = {
   readonly finish: (exitCode: number) => void;
 };
 
-/** What a command that calls the service gets: the dependencies, an open client, and the namespace of its jobs. */
+/** A command that calls the service gets the dependencies, an open client, and the namespace of its jobs. */
 export type Run = {
   readonly deps: TerminalDeps;
   readonly client: GangwayClient;
@@ -39,7 +39,7 @@ export function onRun<O extends object>(
 ): void {
   command.action(async () => {
     const options = await compileOutput(command.optsWithGlobals<O & GlobalOptions>());
-    // What commands that call the service share takes long to load: the others do without it.
+    // Only commands that call the service load this code, because it takes long.
     const { connect } = await import("./rpc/client.ts");
     const { isServiceError, rpcFailure } = await import("./rpc/rpc-failure.ts");
     const { addresses, namespace } = await calledService(options, deps);

@@ -97,7 +97,7 @@ type Following = {
   readonly jobTable: JobTable;
   /** The examples. */
   readonly keys: Promise<readonly string[]>;
-  /** What is shown once the examples have ended. */
+  /** The lines that it prints once the examples have ended. */
   readonly afterwards: (keys: readonly string[]) => readonly string[];
   /** True: stops then. */
   readonly exit: boolean;

@@ -15,7 +15,7 @@ import { noteEvents, writeClusterEvents } from "./note-events.ts";
 import type { WorkerPorts } from "./ports.ts";
 import type { QuotaMemory } from "./quota-memory.ts";
 
-/** What a step needs beside its ports. */
+/** The settings, memory and leases that a step reads beside its ports. */
 export type StepContext = DecisionContext & {
   readonly quotas: QuotaMemory;
   /** The lease under which jobs of a bucket may be recorded. Null: this worker does not hold the bucket. */

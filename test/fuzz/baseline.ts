@@ -121,7 +121,7 @@ const LEFT: Readonly<Record<string, string>> = {
   "sums of tokens": "select count(*)::int as n from allocation_sums where used <> 0",
 };
 
-/** What is left, such as `3 jobs`; empty if nothing is. */
+/** Lists the rows that are left, such as `3 jobs`. Empty: none. */
 export async function leftOf(subject: Subject, names: readonly string[] = Object.keys(LEFT)): Promise<string> {
   const left: string[] = [];
   for (const name of names) {

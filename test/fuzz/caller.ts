@@ -7,7 +7,7 @@ import {
   type IncomingHttpHeaders,
 } from "node:http2";
 
-/** What a call got. */
+/** The answer to a call. */
 export type Answer = {
   /** The gRPC status; null if the call ended without one. */
   readonly status: number | null;

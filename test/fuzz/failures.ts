@@ -42,7 +42,7 @@ export function callOf({ rpc, base64 }: Sent): PlannedCall {
   return { number: 0, style: "bytes", method: methodNamed(rpc), request: Buffer.from(base64, "base64") };
 }
 
-/** What stays the same when a finding occurs again: the RPC, and the problem without its numbers and references. */
+/** The key of a finding, the same each time it occurs: the RPC, and the problem without numbers and references. */
 export function kindOfFinding(rpc: string, problem: string): string {
   return `${rpc} ${problem
     .replace(/[0-9a-f]{8}/g, "")

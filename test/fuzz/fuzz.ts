@@ -93,7 +93,7 @@ class Run {
   readonly #counts = new Map<string, number>();
   readonly #stalls: string[] = [];
   #calls = 0;
-  /** What the service used at the first checkpoint. */
+  /** The footprint of the service at the first checkpoint. */
   #footprint: Footprint | null = null;
 
   constructor(options: FuzzOptions, parts: { subject: Subject; caller: Caller; control: ControlLoop }) {

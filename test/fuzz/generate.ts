@@ -6,7 +6,7 @@ import { anyMap, deepJson, podTemplate } from "./json.ts";
 import { enumNumber, oddText, scalar, size } from "./scalars.ts";
 import type { Tree } from "./tree.ts";
 
-/** What a value is made for: known values of the method's service are better than any other. */
+/** The use of a value: known values of the method's service are better than any other. */
 export type Maker = { readonly chance: Chance; readonly bank: Bank; readonly method: DescMethod };
 
 const DEPTH_MAX = 6;

@@ -8,7 +8,7 @@ import { isJsonObject, type Json, type JsonObject, stringAt } from "../../runtim
 /** A member of a kubeconfig's object. */
 type Member = {
   readonly type: "text" | "flag" | "program" | "empty object";
-  /** What is wrong with a text, as the end of a sentence that begins with the member's path. Omitted: any text. */
+  /** The problem of a text, as the end of a sentence that begins with the member's path. Omitted: any text. */
   readonly problem?: (text: string) => string | null;
   /** Why only a server that trusts its callers takes this member, as part of a sentence. Omitted: each server does. */
   readonly reach?: string;
@@ -123,7 +123,7 @@ function suggestion(name: string, allowed: readonly string[]): string {
   return near === null ? `: allowed are ${allowed.join(", ")}` : `: did you mean ${near}?`;
 }
 
-/** What is wrong with a value: the rest of its path, if the error is inside, and the end of the sentence. */
+/** The problem of a value: the rest of its path, if the error is inside, and the end of the sentence. */
 function valueProblem(value: Json, { type, problem }: Member): string | null {
   if (type === "program") return programProblem(value);
   if (type === "text") return textProblem(value, problem);

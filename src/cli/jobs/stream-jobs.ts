@@ -17,7 +17,7 @@ export type JobStreamEvent =
   | { readonly kind: "listed" }
   | { readonly kind: "relisting" };
 
-/** What a stream needs of a run. */
+/** The parts of a run that a stream reads. */
 type StreamRun = { readonly client: GangwayClient; readonly deps: Pick<CliDeps, "clock" | "signal"> };
 
 type StreamJobsOptions = {

@@ -27,7 +27,7 @@ export function reservedNamespaces(own: readonly string[]): (namespace: string) 
   return (namespace) => namespace.startsWith(SYSTEM_PREFIX) || own.includes(namespace);
 }
 
-/** What an installation decides for all namespaces. */
+/** The settings of an installation for all its namespaces. */
 export type NamespaceRules = {
   /** The pod policy of namespaces whose admin has set no level. */
   readonly podPolicyDefault: PodPolicyDefault;

@@ -18,7 +18,7 @@ export function deletePool(
 ): Promise<ChangeOutcome<PoolRecord>> {
   const { version, actor, nowMs } = by;
   return db.tx(async (tx) => {
-    // Whoever names a pool as a flavor, or registers one, holds this domain.
+    // Every transaction that registers a pool, or names it as a flavor, locks this domain.
     await takeDomain(tx, QUEUES_DOMAIN);
     await takeDomainsOf(tx, [storable(name)]);
     await takePools(tx, [storable(name)]);

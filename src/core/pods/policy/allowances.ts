@@ -4,7 +4,7 @@
  */
 import { isWithin, normalPath } from "./host-path.ts";
 
-/** What a pod needs, or what a namespace allows. Kinds without a value have an empty one. */
+/** A need of a pod, or a permission of a namespace. Kinds without a value have an empty one. */
 export type Allowance = { readonly kind: AllowanceKind; readonly value: string };
 
 export type AllowanceKind = keyof typeof KINDS;

@@ -5,11 +5,11 @@ import type { Allowance } from "./allowances.ts";
 export const POD_SECURITY_LEVELS = ["privileged", "baseline", "restricted"] as const;
 export type PodSecurityLevel = (typeof POD_SECURITY_LEVELS)[number];
 
-/** What a pod needs beyond a control, where, and the allowance that grants it. */
+/** A need of a pod beyond a control, with its place and the allowance that grants it. */
 export type PodNeed = {
   /** The path of the field, from the template. */
   readonly path: string;
-  /** What the field does, or what it lacks: `adds the capability SYS_ADMIN`. */
+  /** Says how the field breaks the control: `adds the capability SYS_ADMIN`. */
   readonly what: string;
   readonly needs: Allowance;
 };

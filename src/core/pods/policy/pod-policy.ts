@@ -12,7 +12,7 @@ import { OWN_RULES } from "./own-rules.ts";
 import { CONTAINER_LISTS } from "./pod-parts.ts";
 import { RESTRICTED_CONTROLS } from "./restricted-controls.ts";
 
-/** What an admin sets for a namespace. */
+/** The settings of an admin for a namespace. */
 export type PodPolicy = {
   /** Null: the installation's level, with its allowances. */
   readonly level: PodSecurityLevel | null;
@@ -64,7 +64,7 @@ function controlsOf(level: PodSecurityLevel): readonly Control[] {
   return CONTROLS.filter((control) => control.level === "baseline" || level === "restricted");
 }
 
-/** What a pod needs that its policy does not allow, or allows with a warning. */
+/** The needs of a pod that its policy does not allow, or allows with a warning. */
 export type PolicyFinding = PodNeed & { readonly control: string; readonly severity: "error" | "warning" };
 
 /**

@@ -58,7 +58,7 @@ export type Namespace = Message<"gangway.v1.Namespace"> & {
   createTime?: Timestamp | undefined;
 
   /**
-   * What the pods of the namespace may do. Omitted in CreateNamespace: the installation's default. Omitted in
+   * The pod policy of the namespace. Omitted in CreateNamespace: the installation's default. Omitted in
    * UpdateNamespace: the policy stays as it is; an empty message restores the installation's default.
    *
    * @generated from field: gangway.v1.PodPolicy pod_policy = 6;
@@ -97,7 +97,7 @@ export type PodPolicy = Message<"gangway.v1.PodPolicy"> & {
   level: PodSecurityLevel;
 
   /**
-   * What pods may do although the level forbids it. Each is KIND or KIND=VALUE:
+   * Permissions that the level alone would not give. Each is KIND or KIND=VALUE:
    *
    * - `host-network`, `host-pid`, `host-ipc`: the namespaces of the node.
    * - `host-path=/dev/shm`: files of the node at this path and below it. `host-path=/data:ro`: only in read-only
