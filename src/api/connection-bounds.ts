@@ -24,12 +24,24 @@ const HANDSHAKE_BYTES = 24 + 9;
 /**
  * A client that goes beyond one of these loses its connection, with every watch on it.
  *
- * The first two say how many streams a client may reset: at once, and in each second after that. Clients such as
- * grpcurl cancel streams also right after their end, which nghttp2 counts; its defaults are 1,000 and 33. The third
- * says how many calls may fail because a connection has `callsMax` calls: a client that begins a call as another ends
- * is often a moment too early. The default of Node is 100.
+ * `streamResetBurst` and `streamResetRate` say how many streams a client may reset: at once, and in each second after
+ * that. Clients such as grpcurl cancel streams also right after their end, which nghttp2 counts; its defaults are 1,000
+ * and 33.
+ *
+ * `maxSessionRejectedStreams` says how many calls in a row may fail because a connection has `callsMax` calls: a client
+ * that begins a call as another ends is often a moment too early. The default of Node is 100.
+ *
+ * `maxSessionInvalidFrames` counts empty DATA frames and malformed requests over the whole life of a connection; the
+ * default of Node is 1,000. A client or proxy that lives for days reaches any such number, so this one is the greatest
+ * possible. A flood of these frames still ends: nghttp2 allows 10,000 of them at once, and 330 in each second after
+ * that.
  */
-const PATIENCE = { streamResetBurst: 50_000, streamResetRate: 5_000, maxSessionRejectedStreams: 10_000 };
+const PATIENCE = {
+  streamResetBurst: 50_000,
+  streamResetRate: 5_000,
+  maxSessionRejectedStreams: 10_000,
+  maxSessionInvalidFrames: 2 ** 32 - 1,
+};
 
 /** The options of a server of grpc-js with these bounds. */
 export function boundOptions({ callsMax, idleMs }: ConnectionBounds) {

@@ -8,6 +8,19 @@ import { JobService } from "../../src/gen/gangway/v1/job_service_pb.ts";
 import { NamespaceService } from "../../src/gen/gangway/v1/namespace_service_pb.ts";
 import { fastClock } from "../cluster/harness.ts";
 import { waitUntil } from "../support/bounded.ts";
+import {
+  DATA,
+  END_HEADERS,
+  END_STREAM,
+  followFrames,
+  frame,
+  GOAWAY,
+  grpcHeaders,
+  HEADERS,
+  PREFACE,
+  RST_STREAM,
+  SETTINGS,
+} from "../support/http2-frames.ts";
 import { readRefusal, startFixture } from "./fixture.ts";
 import { pytorchJob } from "./jobs.ts";
 import { MemoryStore } from "./memory-store.ts";
@@ -48,6 +61,53 @@ test("a client that cancels thousands of streams right after their end is not cu
     assert.ok(state.isOpen, `the server closed the connection after ${(round + 1) * 50} streams`);
   }
 });
+
+/** Frames of one call that HTTP/2 allows or that end one stream alone, yet that Node counts for the connection. */
+const COUNTED: Readonly<Record<string, (stream: number, path: string) => readonly Buffer[]>> = {
+  "empty DATA frames": (stream, path) => [
+    frame(HEADERS, END_HEADERS, stream, grpcHeaders(path)),
+    frame(DATA, 0, stream),
+    frame(DATA, END_STREAM, stream),
+  ],
+  "malformed requests": (stream, path) => [
+    frame(HEADERS, END_HEADERS | END_STREAM, stream, grpcHeaders(path, { connection: "keep-alive" })),
+  ],
+};
+for (const [name, framesOf] of Object.entries(COUNTED)) {
+  const frames = (from: number, to: number) =>
+    Buffer.concat(
+      Array.from({ length: to - from }, (_, at) =>
+        Buffer.concat(framesOf(2 * (from + at) + 1, "/gangway.v1.JobService/None")),
+      ),
+    );
+
+  test(`${name} do not end a connection, however many a long life of it has`, async (t) => {
+    const { api } = await startFixture(t);
+    const socket = openSocket(t, api.address);
+    let ended = 0;
+    followFrames(socket, (type, flags) => {
+      if (type === RST_STREAM || (type === HEADERS && (flags & END_STREAM) !== 0)) ended += 1;
+    });
+    socket.write(Buffer.concat([PREFACE, frame(SETTINGS, 0, 0)]));
+    for (let sent = 0; sent < 3000; sent += 100) {
+      socket.write(frames(sent, sent + 100));
+      await waitUntil(`${sent + 100} calls have ended`, () => ended === sent + 100 || socket.closed, { pollMs: 1 });
+      assert.ok(!socket.closed, `the server closed the connection after ${ended} calls`);
+    }
+  });
+
+  test(`a flood of ${name} ends its connection`, async (t) => {
+    const { api } = await startFixture(t);
+    const socket = openSocket(t, api.address);
+    let code = -1;
+    followFrames(socket, (type, _, payload) => {
+      if (type === GOAWAY) code = payload.readUInt32BE(4);
+    });
+    socket.write(Buffer.concat([PREFACE, frame(SETTINGS, 0, 0), frames(0, 20_000)]));
+    await waitUntil("the connection is closed", () => socket.closed);
+    assert.equal(code, constants.NGHTTP2_ENHANCE_YOUR_CALM);
+  });
+}
 
 test("a connection that does not begin to speak HTTP/2 is closed, and one that does stays", async (t) => {
   const { api } = await startFixture(t, { clock: fastClock(50) });

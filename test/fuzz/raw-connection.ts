@@ -1,41 +1,24 @@
 /** Connections that speak HTTP/2 badly, or not at all, frame by frame. */
 import { connect } from "node:net";
+import {
+  CONTINUATION,
+  DATA,
+  END_HEADERS,
+  END_STREAM,
+  frame,
+  GOAWAY,
+  grpcHeaders,
+  HEADERS,
+  hpack,
+  PING,
+  PREFACE,
+  PRIORITY,
+  PUSH_PROMISE,
+  RST_STREAM,
+  SETTINGS,
+  WINDOW_UPDATE,
+} from "../support/http2-frames.ts";
 import type { Chance } from "./chance.ts";
-
-const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
-const DATA = 0;
-const HEADERS = 1;
-const PRIORITY = 2;
-const RST_STREAM = 3;
-const SETTINGS = 4;
-const PUSH_PROMISE = 5;
-const PING = 6;
-const GOAWAY = 7;
-const WINDOW_UPDATE = 8;
-const CONTINUATION = 9;
-const END_STREAM = 1;
-const END_HEADERS = 4;
-
-function frame(type: number, flags: number, stream: number, payload: Buffer = Buffer.alloc(0)): Buffer {
-  const head = Buffer.alloc(9);
-  head.writeUIntBE(payload.length, 0, 3);
-  head.writeUInt8(type, 3);
-  head.writeUInt8(flags, 4);
-  head.writeUInt32BE(stream >>> 0, 5);
-  return Buffer.concat([head, payload]);
-}
-
-/** Headers as literals, which every HPACK decoder takes. */
-function hpack(headers: Readonly<Record<string, string>>): Buffer {
-  const literal = (text: string) =>
-    Buffer.concat([Buffer.from([Math.min(126, text.length)]), Buffer.from(text).subarray(0, 126)]);
-  return Buffer.concat(
-    Object.entries(headers).flatMap(([name, value]) => [Buffer.from([0]), literal(name), literal(value)]),
-  );
-}
-
-const requestHeaders = (path: string) =>
-  hpack({ ":method": "POST", ":scheme": "http", ":path": path, ":authority": "x", "content-type": "application/grpc" });
 
 const uint32 = (value: number) => {
   const bytes = Buffer.alloc(4);
@@ -45,8 +28,7 @@ const uint32 = (value: number) => {
 const times = (count: number, make: (at: number) => Buffer) =>
   Buffer.concat(Array.from({ length: count }, (_, at) => make(at)));
 const opened = (...frames: readonly Buffer[]) => Buffer.concat([PREFACE, frame(SETTINGS, 0, 0), ...frames]);
-const headers = (path: string, stream: number, flags = END_HEADERS) =>
-  frame(HEADERS, flags, stream, requestHeaders(path));
+const headers = (path: string, stream: number, flags = END_HEADERS) => frame(HEADERS, flags, stream, grpcHeaders(path));
 
 type Raw = (chance: Chance, path: string) => Buffer;
 
