@@ -83,7 +83,11 @@ export class Caller {
     this.#next = (this.#next + 1) % this.#sessions.length;
     const kept = this.#sessions[this.#next];
     if (kept && !kept.closed && !kept.destroyed) return kept;
-    const session = connect(`http://${this.#address}`, { settings: { initialWindowSize: 1 << 20 } });
+    const session = connect(`http://${this.#address}`, {
+      settings: { initialWindowSize: 1 << 20 },
+      // By default Node drops answers while a connection has more than 10 MB of requests to send.
+      maxSessionMemory: Number.MAX_SAFE_INTEGER,
+    });
     // Streams hear of it too, and tell their calls.
     session.on("error", () => {});
     session.on("goaway", () => session.close());

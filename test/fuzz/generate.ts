@@ -2,6 +2,7 @@
 import { type DescField, type DescMessage, type DescMethod, ScalarType } from "@bufbuild/protobuf";
 import type { Bank } from "./bank.ts";
 import type { Chance } from "./chance.ts";
+import { copies } from "./copies.ts";
 import { anyMap, deepJson, podTemplate } from "./json.ts";
 import { enumNumber, oddText, scalar, size } from "./scalars.ts";
 import type { Tree } from "./tree.ts";
@@ -36,7 +37,8 @@ export function generateField(maker: Maker, field: DescField, depth: number): un
     const items = size(chance, field);
     // A list as long as its rules allow repeats one item: making thousands of items would cost more than the call.
     const item = generateSingle(maker, field, depth + 1);
-    return Array.from({ length: items }, () => (items > 8 ? item : generateSingle(maker, field, depth + 1)));
+    if (items > 8) return copies(item, items);
+    return Array.from({ length: items }, () => generateSingle(maker, field, depth + 1));
   }
   if (field.fieldKind === "map") {
     const keys = Array.from({ length: size(chance, field) }, (_, at) => (at > 4 ? `k${at}` : mapKey(maker, field)));

@@ -1,5 +1,6 @@
 /** JSON for fields of type Struct: pod templates with real structure, odd values, and changes of documents. */
 import type { Chance } from "./chance.ts";
+import { copies } from "./copies.ts";
 import { oddText } from "./scalars.ts";
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
@@ -113,7 +114,7 @@ function changedList(chance: Chance, list: readonly Json[]): Json {
   const at = chance.int(0, list.length - 1);
   const item = list[at] ?? null;
   if (chance.is(0.1)) return [...list, item];
-  if (chance.is(0.02)) return Array.from({ length: chance.pick([50, 300, 2000]) }, () => item);
+  if (chance.is(0.02)) return copies(item, chance.pick([50, 300, 2000]));
   if (chance.is(0.1)) return list.toSpliced(at, 1);
   return list.with(at, changedJson(chance, item));
 }

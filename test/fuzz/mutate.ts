@@ -1,5 +1,6 @@
 /** Changes a request that is known to be good in one to three places, at any depth. */
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
+import { copies } from "./copies.ts";
 import { generateField, generateSingle, type Maker } from "./generate.ts";
 import { changedJson, type Json } from "./json.ts";
 import type { Tree } from "./tree.ts";
@@ -47,7 +48,7 @@ function changeSlot(maker: Maker, slot: Slot): void {
     return;
   }
   if (field.fieldKind === "list" && !slot.isItem && Array.isArray(value) && value.length > 0 && chance.is(0.3)) {
-    slot.set(Array.from({ length: chance.pick(COPIES) }, () => value[0]));
+    slot.set(copies(value[0], chance.pick(COPIES)));
     return;
   }
   slot.set(slot.isItem ? generateSingle(maker, field, slot.depth) : generateField(maker, field, slot.depth));

@@ -1,11 +1,15 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:http2";
+import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { anyPack } from "@bufbuild/protobuf/wkt";
 import { ErrorInfoSchema } from "../../src/gen/google/rpc/error_details_pb.ts";
 import { StatusSchema } from "../../src/gen/google/rpc/status_pb.ts";
 import { Bank } from "./bank.ts";
-import type { Answer } from "./caller.ts";
+import { type Answer, Caller, framed } from "./caller.ts";
+import { copies } from "./copies.ts";
 import { changedTables } from "./digest.ts";
 import { growth } from "./growth.ts";
 import { decode, encode, methodsNamed, type PlannedCall, planCall } from "./plan.ts";
@@ -30,6 +34,28 @@ test("a seed makes the same calls again, and calls every RPC", () => {
   );
   const called = new Set(once.map(({ method }) => method));
   assert.deepEqual(METHODS.filter((method) => !called.has(method)).map(shortName), []);
+});
+
+test("a list of a large item has only as many copies as make a message too large", () => {
+  const large = { text: "a".repeat(1_100_000) };
+  assert.equal(copies(large, 1001).length, 20);
+  assert.equal(copies({ text: "a" }, 1001).length, 1001);
+});
+
+test("a caller with a large message under way reads the answers to its other calls", async (t) => {
+  const server = createServer();
+  t.after(() => server.close());
+  server.on("stream", (stream, { ":path": path }) => {
+    stream.on("error", () => {});
+    if (path === "/small") stream.respond({ ":status": 200, "grpc-status": "0" }, { endStream: true });
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const caller = new Caller(`127.0.0.1:${(server.address() as AddressInfo).port}`, 1);
+  const large = caller.call("/large", Buffer.alloc(20 * 2 ** 20));
+  const { status, failure } = await caller.call("/small", framed(Buffer.alloc(0)));
+  caller.close();
+  await large;
+  assert.deepEqual({ status, failure }, { status: 0, failure: null });
 });
 
 test("a run of any length has the calls that were asked for, in groups that follow each other", () => {
