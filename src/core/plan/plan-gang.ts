@@ -1,0 +1,95 @@
+import { contentHash } from "../../runtime/content-hash.ts";
+import { canonicalJson } from "../../runtime/json.ts";
+import { awaitsResult, isHistory, isSuspended, type Job } from "../job/job.ts";
+import type { Admission } from "../job/status.ts";
+import type { Registry } from "../kinds/registry.ts";
+import { type Ask, askOf } from "./ask.ts";
+
+/** Facts for which a gang waits although others can take nothing from it. */
+export type OwnReasons = {
+  readonly suspended: boolean;
+  /** Why the job waits for another job's result. Null: it does not. */
+  readonly awaitsResult: string | null;
+  /** After an undone admission. Null: none was undone lately. */
+  readonly backoff: { readonly notBeforeMs: number; readonly lastCluster: string } | null;
+};
+
+/** The part of an admission that a plan reads. */
+export type PlannedFrom = Pick<
+  Admission,
+  "number" | "cluster" | "state" | "members" | "flavors" | "nodeLabels" | "tokensReleasedMs" | "goneMs"
+>;
+
+/** A job as the planner sees it, without its templates. */
+export type PlanGang = OwnReasons & {
+  readonly uid: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly project: string;
+  readonly queue: string;
+  readonly priority: number;
+  readonly createTimeMs: number;
+  /** The version of the job's record. Rises also with changes that a plan does not read. */
+  readonly version: number;
+  /** Rises with every change of this gang, except one of the version alone. */
+  readonly generation: number;
+  readonly askHash: string;
+  /** Gangs with one hash share one object. */
+  readonly ask: Ask;
+  /** True in phase WAITING, unless the job's end was requested. */
+  readonly waits: boolean;
+  /** True if the job's cancellation or deletion was requested. */
+  readonly ends: boolean;
+  /** The admissions that are not history, oldest first. */
+  readonly admissions: readonly PlannedFrom[];
+  /** The highest number of an admission that the job ever had, also of one that is history. 0: it had none. */
+  readonly lastAdmission: number;
+};
+
+/** The facts of a gang that its job's record does not have. */
+export type GangCounters = Pick<PlanGang, "generation" | "lastAdmission">;
+
+/** A job as the planner sees it. */
+export function gangOf(job: Job, kinds: Registry, counters: GangCounters): PlanGang {
+  const ask = askOf(job, kinds);
+  return { ...recordFacts(job), ...counters, version: job.version, ask, askHash: contentHash(ask) };
+}
+
+/** True if a change of a job changes its gang. */
+export function changesGang(before: Job, after: Job, kinds: Registry): boolean {
+  const factsOf = (job: Job) => canonicalJson([recordFacts(job), askOf(job, kinds)]);
+  return factsOf(before) !== factsOf(after);
+}
+
+export function ownReasonsOf(job: Job): OwnReasons {
+  const { waiting, backoff } = job.status;
+  const looked = waiting?.reason === "WaitingForCache" ? waiting.message : "earlier results are looked for";
+  return {
+    suspended: isSuspended(job),
+    awaitsResult: awaitsResult(job) ? looked : null,
+    backoff: backoff === null ? null : { notBeforeMs: backoff.notBeforeMs, lastCluster: backoff.lastCluster },
+  };
+}
+
+function recordFacts(job: Job) {
+  const { uid, namespace, name, project, spec, status, createTimeMs } = job;
+  const ends = job.cancel !== null || job.deleteTimeMs !== null;
+  return {
+    uid,
+    namespace,
+    name,
+    project,
+    queue: spec.runPolicy.schedulingPolicy.queue,
+    priority: spec.priority,
+    createTimeMs,
+    waits: status.phase === "WAITING" && !ends,
+    ends,
+    admissions: job.admissions.filter((admission) => !isHistory(admission)).map(plannedFrom),
+    ...ownReasonsOf(job),
+  };
+}
+
+function plannedFrom(admission: Admission): PlannedFrom {
+  const { number, cluster, state, members, flavors, nodeLabels, tokensReleasedMs, goneMs } = admission;
+  return { number, cluster, state, members, flavors, nodeLabels, tokensReleasedMs, goneMs };
+}
