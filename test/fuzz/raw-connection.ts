@@ -49,6 +49,17 @@ export const RAW: Readonly<Record<string, Raw>> = {
   "a window that overflows": (chance) =>
     opened(times(3, () => frame(WINDOW_UPDATE, 0, chance.pick([0, 1]), uint32(2 ** 31 - 1)))),
   "window updates without end": () => opened(times(3000, () => frame(WINDOW_UPDATE, 0, 0, uint32(1)))),
+  "empty data without end": (chance, path) =>
+    opened(
+      headers(path, 1),
+      times(chance.pick([10, 2000, 20_000]), () => frame(DATA, 0, 1)),
+    ),
+  "malformed requests without end": (chance, path) =>
+    opened(
+      times(chance.pick([10, 2000, 20_000]), (at) =>
+        frame(HEADERS, END_HEADERS | END_STREAM, 2 * at + 1, grpcHeaders(path, { connection: "keep-alive" })),
+      ),
+    ),
   "streams that are reset at once": (chance, path) =>
     opened(
       times(chance.pick([5, 300]), (at) =>

@@ -213,6 +213,8 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     lines: Array.from({ length: maker.chance.pick([1, 2, 5]) }, () => line(maker)),
   }),
   "ResourceManager.GetPool": named(POOLS),
+  "ResourceManager.DeletePool": named(POOLS),
+  "ResourceManager.ReconcileQuota": ({ chance }) => ({ pool: chance.pick(["", ...POOLS]), dryRun: chance.is(0.5) }),
   "ResourceManager.ListPools": page,
   "ResourceManager.ListAllocations": page,
   "ClusterService.RegisterCluster": (maker) => ({ ...cluster(maker), validateOnly: maker.chance.is(0.5) }),
