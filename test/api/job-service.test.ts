@@ -8,7 +8,13 @@ import {
   RestartScope,
   TaskPhase,
 } from "../../src/gen/gangway/v1/job_pb.ts";
-import { CreateJobResponse_Outcome, JobService, JobView, QuotaLevel } from "../../src/gen/gangway/v1/job_service_pb.ts";
+import {
+  CreateJobResponse_Outcome,
+  JobService,
+  JobView,
+  PodObstacle_KindSchema,
+  QuotaLevel,
+} from "../../src/gen/gangway/v1/job_service_pb.ts";
 import { startFixture } from "./fixture.ts";
 import { pytorchJob, template } from "./jobs.ts";
 
@@ -186,7 +192,17 @@ test("explain says in one sentence why a job waits, and lists the refusals", asy
     reserved: 1,
     heldBy: ["a/b"],
   };
-  const cluster = { cluster: "west", reason: "NoCapacity", message: "full", flavor: null, need: 3, have: 1 };
+  const refused = { cluster: "west", reason: "NoCapacity", message: "full", flavor: null, need: 3, have: 1 };
+  const amounts = { need: 2 ** 41 * 1000, available: 2 ** 30 * 1000, allocatable: 2 ** 40 * 1000 };
+  const memory = { kind: "resource" as const, resource: "memory", ...amounts };
+  const label = { kind: "label" as const, key: "gpu", value: "h100", flavor: "gpu/h100" };
+  const affinity = { kind: "affinity" as const, key: "zone", operator: "In", values: ["a", "b"] };
+  const taint = { kind: "taint" as const, key: "spot", value: "yes", effect: "NoSchedule" };
+  const blocked = { role: "Worker", placed: 1, never: true, node: "gpu-3", nodes: 2 };
+  const cluster = {
+    ...refused,
+    blocked: { ...blocked, obstacles: [memory, label, affinity, taint, { kind: "unschedulable" as const }] },
+  };
   store.refusals.set(uid, {
     atMs: 5000,
     refusal: {
@@ -206,6 +222,22 @@ test("explain says in one sentence why a job waits, and lists the refusals", asy
   assert.deepEqual([shown?.limit, shown?.reserved, shown?.heldBy], [8n, 1n, ["a/b"]]);
   assert.deepEqual([shown?.level, shown?.name, shown?.queue], [QuotaLevel.PROJECT, "vision", "default"]);
   assert.deepEqual([ok?.clusters[0]?.cluster, ok?.clusters[0]?.have], ["west", 1]);
+  const pod = ok?.clusters[0]?.blockedPod;
+  assert.deepEqual([pod?.role, pod?.placed, pod?.never, pod?.node, pod?.nodes], ["Worker", 1, true, "gpu-3", 2]);
+  assert.deepEqual(
+    pod?.obstacles.map(({ kind, name, need, available, allocatable, flavor }) => {
+      return [PodObstacle_KindSchema.value[kind]?.localName, name, need, available, allocatable, flavor].filter(
+        (text) => text !== "",
+      );
+    }),
+    [
+      ["RESOURCE", "memory", "2Ti", "1Gi", "1Ti"],
+      ["LABEL", "gpu=h100", "gpu/h100"],
+      ["AFFINITY", "zone in (a, b)"],
+      ["TAINT", "spot=yes:NoSchedule"],
+      ["UNSCHEDULABLE"],
+    ],
+  );
   assert.deepEqual([ok?.evaluatedAt?.seconds, ok?.retryAt?.seconds], [5n, 9n]);
 });
 

@@ -525,7 +525,16 @@ test("a refusal for lack of room says how many pods are needed and how many fit"
     }),
     AT,
   );
-  const message = "needs 4 pods of 8 nvidia.com/gpu (gpu/h100); 2 fit now on h100-east";
+  const need = "needs 4 pods of 8 nvidia.com/gpu (gpu/h100)";
+  const lack = "Worker pod, 4 nodes lack nvidia.com/gpu (needs 8, has 0 of 8 free)";
+  const message = `${need}; 2 fit now on h100-east; for the next ${lack}`;
+  const blocked = {
+    role: "Worker",
+    never: false,
+    node: "h100-0",
+    nodes: 4,
+    obstacles: [{ kind: "resource", resource: "nvidia.com/gpu", need: 8000, available: 0, allocatable: 8000 }],
+  };
   assert.deepEqual(made.refusals, [
     {
       jobUid: "uid-a",
@@ -536,12 +545,21 @@ test("a refusal for lack of room says how many pods are needed and how many fit"
         {
           cluster: "a-full",
           reason: "NoCapacity",
-          message: message.replace("2 fit now on h100-east", "0 fit now on a-full"),
+          message: `${need}; 0 fit now on a-full; for the first ${lack}`,
           flavor: "gpu/h100",
           need: 4,
           have: 0,
+          blocked: { ...blocked, placed: 0 },
         },
-        { cluster: "h100-east", reason: "NoCapacity", message, flavor: "gpu/h100", need: 4, have: 2 },
+        {
+          cluster: "h100-east",
+          reason: "NoCapacity",
+          message,
+          flavor: "gpu/h100",
+          need: 4,
+          have: 2,
+          blocked: { ...blocked, placed: 2 },
+        },
       ],
       quotas: [],
       retryAtMs: null,
@@ -589,7 +607,7 @@ test("of clusters with equal room, the refusal names the first", () => {
   const clusters = ["b", "a"].map((name) => cluster(name, { nodes: nodes(1, "h100", { free: amounts(0) }) }));
   const queues = [queue("q", { h100: 9 })];
   const [refusal] = plan(snapshot({ waiting: [job({ name: "j", roles: gang(1, 8) })], clusters, queues }), AT).refusals;
-  assert.match(refusal?.message ?? "", / 0 fit now on a$/);
+  assert.match(refusal?.message ?? "", / 0 fit now on a;/);
 });
 
 test("a gang that waits for its own pods to leave a cluster names that cluster", () => {

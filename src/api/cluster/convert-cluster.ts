@@ -2,7 +2,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import { durationFromMs, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { ClusterCheck, ClusterRecord } from "../../core/admin/cluster.ts";
 import type { NodeCapacity } from "../../core/plan/snapshot.ts";
-import { addResources, type Resources } from "../../core/pods/resources.ts";
+import { addResources, isBytes, type Resources } from "../../core/pods/resources.ts";
 import {
   type ClusterCheckSchema,
   type ClusterSchema,
@@ -94,13 +94,10 @@ function sumResources(all: readonly Resources[]): Resources {
   return all.reduce(addResources, {});
 }
 
-function toQuantity(name: string, milli: number): string {
+/** An amount in thousandths as a Kubernetes quantity. */
+export function toQuantity(name: string, milli: number): string {
   if (milli % 1000 !== 0) return isBytes(name) ? String(Math.floor(milli / 1000)) : `${milli}m`;
   const whole = milli / 1000;
   const unit = isBytes(name) && whole > 0 ? BINARY_UNITS.find(([, size]) => whole % size === 0) : undefined;
   return unit === undefined ? String(whole) : `${whole / unit[1]}${unit[0]}`;
-}
-
-function isBytes(name: string): boolean {
-  return name === "memory" || name.endsWith("storage") || name.startsWith("hugepages-");
 }

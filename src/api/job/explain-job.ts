@@ -8,14 +8,13 @@ import { memberCount } from "../../core/job/roles.ts";
 import type { Admission } from "../../core/job/status.ts";
 import { isService } from "../../core/kinds/kind.ts";
 import type { Registry } from "../../core/kinds/registry.ts";
-import type { ClusterRefusal, QuotaRefusal, Refusal } from "../../core/plan/plan-types.ts";
-import type { Scope } from "../../core/quota/counters.ts";
-import { type ExplainJobRequest, QuotaLevel } from "../../gen/gangway/v1/job_service_pb.ts";
+import type { Refusal } from "../../core/plan/plan-types.ts";
+import type { ExplainJobRequest } from "../../gen/gangway/v1/job_service_pb.ts";
 import type { JobReads } from "../ports.ts";
-import { scopeName } from "../resource-manager/convert-quota.ts";
 import { notFound } from "../rpc/rpc-error.ts";
 import { phaseToProto } from "./convert-enums.ts";
 import { toProtoAdmission, toProtoFailure, toTimestamp } from "./convert-job.ts";
+import { toProtoClusterRefusal, toProtoQuotaRefusal } from "./convert-refusal.ts";
 import { namespaceOf } from "./convert-sent.ts";
 
 /** Explains why a job waits, where it runs or why it failed, from its record and the planner's last refusal. */
@@ -171,24 +170,3 @@ function failureText(job: Job): string {
   const whose = failure.kind === "USER" ? "the program's failure" : "the system's failure";
   return `${failure.code} (${whose}): ${failure.message}`;
 }
-
-function toProtoClusterRefusal(refusal: ClusterRefusal) {
-  return { ...refusal, flavor: refusal.flavor ?? "" };
-}
-
-/** Records of older versions have no scope and no reserved amount; they are about the queue. */
-type RecordedRefusal = Omit<QuotaRefusal, "scope" | "reserved"> & Partial<Pick<QuotaRefusal, "scope" | "reserved">>;
-
-function toProtoQuotaRefusal(refusal: RecordedRefusal) {
-  const { queue, flavor, reason, need, used, limit, heldBy, reserved = 0 } = refusal;
-  const { scope = { kind: "queue", pool: flavor, queue } } = refusal;
-  const amounts = { need: BigInt(need), used: BigInt(used), limit: BigInt(limit), reserved: BigInt(reserved) };
-  return { queue, flavor, level: LEVEL[scope.kind], name: scopeName(scope), reason, ...amounts, heldBy: [...heldBy] };
-}
-
-const LEVEL: Readonly<Record<Scope["kind"], QuotaLevel>> = {
-  pool: QuotaLevel.POOL,
-  project: QuotaLevel.PROJECT,
-  namespace: QuotaLevel.NAMESPACE,
-  queue: QuotaLevel.QUEUE,
-};

@@ -1,5 +1,7 @@
 import { canonicalJson } from "../../runtime/json.ts";
 import type { Job } from "../job/job.ts";
+import { blockedPod, type FlavorLabels } from "./blocked-pod.ts";
+import { describeBlocked } from "./blocked-words.ts";
 import type { NodeLabels } from "./fit.ts";
 import { placeAll } from "./fit-all.ts";
 import type { FlavorChoice } from "./flavors.ts";
@@ -26,6 +28,7 @@ export function refuseCluster(job: Job, cluster: PlanCluster): ClusterRefusal | 
     flavor: null,
     need: 0,
     have: 0,
+    blocked: null,
   });
   const { clusters, clusterSelector } = job.spec.placement;
   if (clusters.length > 0 && !clusters.includes(cluster.name)) {
@@ -43,14 +46,16 @@ export function refuseCluster(job: Job, cluster: PlanCluster): ClusterRefusal | 
 }
 
 /** The node labels that flavors require in a cluster, or the first flavor that the cluster lacks. */
-function labelsOf(cluster: PlanCluster, choice: FlavorChoice): { nodeLabels: NodeLabels } | { lacks: string } {
-  const labels: Record<string, string> = {};
+function labelsOf(cluster: PlanCluster, choice: FlavorChoice): FlavorLabels | { readonly lacks: string } {
+  const nodeLabels: Record<string, string> = {};
+  const flavorOf: Record<string, string> = {};
   for (const [resource, name] of Object.entries(choice)) {
     const flavor = cluster.flavors.find((known) => known.name === name && known.resource === resource);
     if (flavor === undefined) return { lacks: name };
-    Object.assign(labels, flavor.nodeLabels);
+    Object.assign(nodeLabels, flavor.nodeLabels);
+    for (const key of Object.keys(flavor.nodeLabels)) flavorOf[key] = name;
   }
-  return { nodeLabels: labels };
+  return { nodeLabels, flavorOf };
 }
 
 /**
@@ -64,7 +69,7 @@ export function chooseCluster(
 ): { readonly placement: ClusterPlacement | null; readonly refusals: readonly ClusterRefusal[] } {
   const refusals: ClusterRefusal[] = [];
   const placements: ClusterPlacement[] = [];
-  const request = canonicalJson([groups.map((group) => [fitKeyOf(group), group.count]), within.choice]);
+  const request = canonicalJson([groups.map((group) => [group.role, fitKeyOf(group), group.count]), within.choice]);
   for (const room of within.rooms) {
     const tried = room.refused.get(request) ?? tryRoom(room, groups, within.choice);
     if ("reason" in tried) {
@@ -89,23 +94,15 @@ function tryRoom(room: Room, groups: readonly MemberGroup[], choice: FlavorChoic
   const need = podCount(groups);
   const labels = labelsOf(room.cluster, choice);
   if ("lacks" in labels) {
-    return {
-      cluster,
-      reason: "NoSuchFlavor",
-      message: `it has no ${labels.lacks}`,
-      flavor: labels.lacks,
-      need,
-      have: 0,
-    };
+    const message = `it has no ${labels.lacks}`;
+    return { cluster, reason: "NoSuchFlavor", message, flavor: labels.lacks, need, have: 0, blocked: null };
   }
   const now = placeAll(room.shapes, groups, labels.nodeLabels);
   if (now.placed === need) return { room, left: now.left, nodeLabels: labels.nodeLabels };
-  const words = describeNeed(groups, choice);
   const ever = placeAll(room.empty, groups, labels.nodeLabels);
-  if (ever.placed < need) {
-    const message = `needs ${words}; ${cluster} takes ${ever.placed} even when it is empty`;
-    return { cluster, reason: "TooLarge", message, flavor, need, have: now.placed };
-  }
-  const message = `needs ${words}; ${now.placed} fit now on ${cluster}`;
-  return { cluster, reason: "NoCapacity", message, flavor, need, have: now.placed };
+  const tooLarge = ever.placed < need;
+  const blocked = blockedPod({ ...room, ...(tooLarge ? { shapes: room.empty } : {}) }, groups, labels);
+  const gang = describeNeed(groups, choice);
+  const message = describeBlocked(blocked, { cluster, gang, fit: (tooLarge ? ever : now).placed, tooLarge });
+  return { cluster, reason: tooLarge ? "TooLarge" : "NoCapacity", message, flavor, need, have: now.placed, blocked };
 }

@@ -37,7 +37,8 @@ export function mergeAlike(groups: readonly MemberGroup[]): MemberGroup[] {
   const merged = new Map<string, MemberGroup>();
   for (const group of groups) {
     const key = canonicalJson(fitKeyOf(group));
-    merged.set(key, { ...group, count: group.count + (merged.get(key)?.count ?? 0) });
+    const known = merged.get(key);
+    merged.set(key, known === undefined ? group : { ...known, count: known.count + group.count });
   }
   return [...merged.values()];
 }

@@ -29,13 +29,18 @@ export function carries(labels: NodeLabels, required: NodeLabels): boolean {
   return Object.entries(required).every(([key, value]) => labels[key] === value);
 }
 
-/** Splits shapes into `open` ones, which take one more pod of the group, tightest first; and the `closed` others. */
-export function nodesFor(shapes: readonly Shape[], group: MemberGroup, nodeLabels: NodeLabels) {
-  const usable = (shape: Shape) =>
+/** True if a node of this shape takes one more pod of the group. */
+export function takesPod(shape: Shape, group: MemberGroup, nodeLabels: NodeLabels): boolean {
+  return (
     carries(shape.node.labels, nodeLabels) &&
     podsPerNode(group.requests, shape.free, 1) === 1 &&
-    nodeAllows(group.podSpec, shape.node);
-  const open = shapes.filter(usable);
+    nodeAllows(group.podSpec, shape.node)
+  );
+}
+
+/** Splits shapes into `open` ones, which take one more pod of the group, tightest first; and the `closed` others. */
+export function nodesFor(shapes: readonly Shape[], group: MemberGroup, nodeLabels: NodeLabels) {
+  const open = shapes.filter((shape) => takesPod(shape, group, nodeLabels));
   const openSet = new Set(open);
   return {
     open: open.sort(compareTightness(group.requests)),
@@ -46,7 +51,7 @@ export function nodesFor(shapes: readonly Shape[], group: MemberGroup, nodeLabel
 /**
  * Fills nodes, one shape after another, tightest first. One pass is enough: a filled node takes no more of the group.
  */
-function placeGroup(shapes: readonly Shape[], group: MemberGroup, nodeLabels: NodeLabels): PlacedPods {
+export function placeGroup(shapes: readonly Shape[], group: MemberGroup, nodeLabels: NodeLabels): PlacedPods {
   const { open, closed } = nodesFor(shapes, group, nodeLabels);
   const left: Shape[] = [...closed];
   let waiting = group.count;

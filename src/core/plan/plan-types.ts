@@ -1,4 +1,5 @@
 import type { Allocation, Scope } from "../quota/counters.ts";
+import type { BlockedPod } from "./blocked-pod.ts";
 
 /** A gang's allocation of one pool, before the planner names its token. */
 export type PlannedAllocation = Pick<Allocation, "pool" | "amount" | "project" | "namespace"> & {
@@ -44,6 +45,8 @@ export type ClusterRefusal = {
   /** The number of pods that have to fit, and how many fit now. */
   readonly need: number;
   readonly have: number;
+  /** A pod that no node takes, for `TooLarge` and `NoCapacity`. Null: nodes are not what is in the way. */
+  readonly blocked: BlockedPod | null;
 };
 
 /** Why one quota, at one of its levels, cannot take the gang now. */

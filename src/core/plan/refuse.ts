@@ -100,8 +100,17 @@ function clusterReason(clusters: readonly ClusterRefusal[]): { reason: string; m
   return { reason: "NoCluster", message: `no cluster can be used: ${each.join("; ")}` };
 }
 
-/** The message of the cluster that has room for most of the gang, of at least one cluster. */
+/**
+ * The message of the cluster that is nearest to taking the gang, of at least one: it has room for most of it, and then
+ * the fewest obstacles for the next pod.
+ */
 function clusterWords(found: readonly ClusterRefusal[]): string {
-  const nearest = found.reduce((most, one) => (one.have > most.have ? one : most));
+  const nearest = found.reduce((best, one) => (isNearer(one, best) ? one : best));
   return nearest.reason === "Draining" ? `${nearest.cluster}: ${nearest.message}` : nearest.message;
+}
+
+function isNearer(one: ClusterRefusal, other: ClusterRefusal): boolean {
+  if (one.have !== other.have) return one.have > other.have;
+  const obstacles = (refusal: ClusterRefusal) => refusal.blocked?.obstacles.length || Number.POSITIVE_INFINITY;
+  return obstacles(one) < obstacles(other);
 }

@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../runtime/json.ts";
 import { arrayAt, canonicalJson, objectAt, stringAt, stringMapAt } from "../../runtime/json.ts";
-import type { NodeFacts } from "../pods/node-match.ts";
+import { type NodeFacts, readyNode } from "../pods/node-match.ts";
 import type { Resources } from "../pods/resources.ts";
 import type { NodeCapacity } from "./snapshot.ts";
 
@@ -47,7 +47,7 @@ export function shapesOf(nodes: readonly NodeCapacity[], keys: SelectorKeys): re
   return [...shapes.values()];
 }
 
-/** The same nodes as if nothing ran on them and none were cordoned: the most that a gang could ever get. */
+/** The same nodes as if nothing ran on them and all were ready: the most that a gang could ever get. */
 export function emptied(nodes: readonly NodeCapacity[]): readonly NodeCapacity[] {
-  return nodes.map((node) => ({ ...node, unschedulable: false, free: node.allocatable }));
+  return nodes.map((node) => ({ ...readyNode(node), free: node.allocatable }));
 }

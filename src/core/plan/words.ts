@@ -1,4 +1,4 @@
-import type { Resources } from "../pods/resources.ts";
+import { isBytes, type Resources } from "../pods/resources.ts";
 import type { FlavorChoice } from "./flavors.ts";
 import { type MemberGroup, podCount } from "./gang.ts";
 
@@ -35,14 +35,27 @@ function units(milli: number): string {
   return String(milli / 1000);
 }
 
+const BINARY_UNITS = ["", "Ki", "Mi", "Gi", "Ti"];
+
 /** An amount above 0 in the largest binary unit that leaves no fraction. */
 function bytes(milli: number): string {
-  const names = ["", "Ki", "Mi", "Gi", "Ti"];
   let amount = milli / 1000;
   let at = 0;
-  while (at < names.length - 1 && amount % 1024 === 0) {
+  while (at < BINARY_UNITS.length - 1 && amount % 1024 === 0) {
     amount /= 1024;
     at += 1;
   }
-  return `${amount}${names[at]}`;
+  return `${amount}${BINARY_UNITS[at]}`;
+}
+
+/** An exact amount of bytes has at most so many characters. A longer one is rounded. */
+const BYTES_LENGTH_MAX = 7;
+
+/** An amount to read. A long one of bytes gets two decimals, and `round` keeps a need above what is free. */
+export function amountWords(resource: string, milli: number, round: (amount: number) => number): string {
+  if (!isBytes(resource) || milli === 0) return units(milli);
+  const exact = bytes(milli);
+  if (exact.length <= BYTES_LENGTH_MAX) return exact;
+  const at = Math.min(BINARY_UNITS.length - 1, Math.floor(Math.log2(milli / 1000) / 10));
+  return `${round((milli / 1000 / 1024 ** at) * 100) / 100}${BINARY_UNITS[at]}`;
 }

@@ -15,6 +15,11 @@ export function readResources(list: JsonObject): Resources {
   return amounts;
 }
 
+/** True for resources that Kubernetes counts in bytes. */
+export function isBytes(resource: string): boolean {
+  return resource === "memory" || resource.endsWith("storage") || resource.startsWith("hugepages-");
+}
+
 export function addResources(a: Resources, b: Resources): Resources {
   return combine(a, b, (x, y) => x + y);
 }

@@ -17,7 +17,7 @@ import type { JsonObject, Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file gangway/v1/job_service.proto.
  */
 export const file_gangway_v1_job_service: GenFile = /*@__PURE__*/
-  fileDesc("ChxnYW5nd2F5L3YxL2pvYl9zZXJ2aWNlLnByb3RvEgpnYW5nd2F5LnYxIn0KEENyZWF0ZUpvYlJlcXVlc3QSJAoDam9iGAEgASgLMg8uZ2FuZ3dheS52MS5Kb2JCBrpIA8gBARIcCgpyZXF1ZXN0X2lkGAIgASgJQgi6SAVyAxiAARIVCg12YWxpZGF0ZV9vbmx5GAMgASgIEg4KBnN0cmljdBgEIAEoCCKJAgoRQ3JlYXRlSm9iUmVzcG9uc2USHAoDam9iGAEgASgLMg8uZ2FuZ3dheS52MS5Kb2ISNgoHb3V0Y29tZRgCIAEoDjIlLmdhbmd3YXkudjEuQ3JlYXRlSm9iUmVzcG9uc2UuT3V0Y29tZRIlCgh3YXJuaW5ncxgDIAMoCzITLmdhbmd3YXkudjEuV2FybmluZyJ3CgdPdXRjb21lEhcKE09VVENPTUVfVU5TUEVDSUZJRUQQABITCg9PVVRDT01FX0NSRUFURUQQARIUChBPVVRDT01FX1JFUExBWUVEEAISFQoRT1VUQ09NRV9VTkNIQU5HRUQQAxIRCg1PVVRDT01FX1ZBTElEEAQihwEKFkJhdGNoQ3JlYXRlSm9ic1JlcXVlc3QSQAoIcmVxdWVzdHMYASADKAsyHC5nYW5nd2F5LnYxLkNyZWF0ZUpvYlJlcXVlc3RCELpIDZIBCggBEOgHIgPYAQMSKwoEdmlldxgCIAEoDjITLmdhbmd3YXkudjEuSm9iVmlld0IIukgFggECEAEiTQoXQmF0Y2hDcmVhdGVKb2JzUmVzcG9uc2USMgoHcmVzdWx0cxgBIAMoCzIhLmdhbmd3YXkudjEuQmF0Y2hDcmVhdGVKb2JzUmVzdWx0InkKFUJhdGNoQ3JlYXRlSm9ic1Jlc3VsdBIxCghyZXNwb25zZRgBIAEoCzIdLmdhbmd3YXkudjEuQ3JlYXRlSm9iUmVzcG9uc2VIABIjCgVlcnJvchgCIAEoCzISLmdvb2dsZS5ycGMuU3RhdHVzSABCCAoGcmVzdWx0IikKB1dhcm5pbmcSDQoFZmllbGQYASABKAkSDwoHbWVzc2FnZRgCIAEoCSLMAQoNR2V0Sm9iUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSDAoEbmFtZRgCIAEoCRIYCgN1aWQYAyABKAlCC7pICNgBAXIDsAEBEisKBHZpZXcYBCABKA4yEy5nYW5nd2F5LnYxLkpvYlZpZXdCCLpIBYIBAhABOlO6SFAaTgoNZ2V0X2pvYi53aGljaBIWc2V0IGVpdGhlciBuYW1lIG9yIHVpZBolKHRoaXMubmFtZSAhPSAnJykgIT0gKHRoaXMudWlkICE9ICcnKSIuCg5HZXRKb2JSZXNwb25zZRIcCgNqb2IYASABKAsyDy5nYW5nd2F5LnYxLkpvYiKKAgoJSm9iRmlsdGVyEhEKCW5hbWVzcGFjZRgBIAEoCRIYCgVuYW1lcxgCIAMoCUIJukgGkgEDEOgHEhcKBWtpbmRzGAMgAygJQgi6SAWSAQIQQBI1CgZwaGFzZXMYBCADKA4yFC5nYW5nd2F5LnYxLkpvYlBoYXNlQg+6SAySAQkQQCIFggECEAESDQoFcXVldWUYBSABKAkSDwoHY2x1c3RlchgGIAEoCRIxCgZsYWJlbHMYByADKAsyIS5nYW5nd2F5LnYxLkpvYkZpbHRlci5MYWJlbHNFbnRyeRotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIucBCg9MaXN0Sm9ic1JlcXVlc3QSJQoGZmlsdGVyGAEgASgLMhUuZ2FuZ3dheS52MS5Kb2JGaWx0ZXISTQoIb3JkZXJfYnkYAiABKAlCO7pIOHI2UgBSC2NyZWF0ZV90aW1lUhBjcmVhdGVfdGltZSBkZXNjUgRuYW1lUg1wcmlvcml0eSBkZXNjEh0KCXBhZ2Vfc2l6ZRgDIAEoBUIKukgHGgUY6AcoABISCgpwYWdlX3Rva2VuGAQgASgJEisKBHZpZXcYBSABKA4yEy5nYW5nd2F5LnYxLkpvYlZpZXdCCLpIBYIBAhABImIKEExpc3RKb2JzUmVzcG9uc2USHQoEam9icxgBIAMoCzIPLmdhbmd3YXkudjEuSm9iEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRIWCg50b3RhbF9lc3RpbWF0ZRgDIAEoBSJ2ChBXYXRjaEpvYnNSZXF1ZXN0EiUKBmZpbHRlchgBIAEoCzIVLmdhbmd3YXkudjEuSm9iRmlsdGVyEg4KBmN1cnNvchgCIAEoCRIrCgR2aWV3GAMgASgOMhMuZ2FuZ3dheS52MS5Kb2JWaWV3Qgi6SAWCAQIQASLnAQoRV2F0Y2hKb2JzUmVzcG9uc2USMAoEdHlwZRgBIAEoDjIiLmdhbmd3YXkudjEuV2F0Y2hKb2JzUmVzcG9uc2UuVHlwZRIcCgNqb2IYAiABKAsyDy5nYW5nd2F5LnYxLkpvYhIOCgZjdXJzb3IYAyABKAkicgoEVHlwZRIUChBUWVBFX1VOU1BFQ0lGSUVEEAASDgoKVFlQRV9BRERFRBABEhEKDVRZUEVfTU9ESUZJRUQQAhIQCgxUWVBFX0RFTEVURUQQAxIRCg1UWVBFX0JPT0tNQVJLEAQSDAoIVFlQRV9HQVAQBSJxChBVcGRhdGVKb2JSZXF1ZXN0EiQKA2pvYhgBIAEoCzIPLmdhbmd3YXkudjEuSm9iQga6SAPYAQMSNwoLdXBkYXRlX21hc2sYAiABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrQga6SAPIAQEiMQoRVXBkYXRlSm9iUmVzcG9uc2USHAoDam9iGAEgASgLMg8uZ2FuZ3dheS52MS5Kb2IiVgoQQ2FuY2VsSm9iUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSFQoEbmFtZRgCIAEoCUIHukgEcgIQARIYCgZyZWFzb24YAyABKAlCCLpIBXIDGIAIIjEKEUNhbmNlbEpvYlJlc3BvbnNlEhwKA2pvYhgBIAEoCzIPLmdhbmd3YXkudjEuSm9iIjwKEERlbGV0ZUpvYlJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEhUKBG5hbWUYAiABKAlCB7pIBHICEAEiMQoRRGVsZXRlSm9iUmVzcG9uc2USHAoDam9iGAEgASgLMg8uZ2FuZ3dheS52MS5Kb2IiPQoRRXhwbGFpbkpvYlJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEhUKBG5hbWUYAiABKAlCB7pIBHICEAEinQMKEkV4cGxhaW5Kb2JSZXNwb25zZRIPCgdzdW1tYXJ5GAEgASgJEiMKBXBoYXNlGAIgASgOMhQuZ2FuZ3dheS52MS5Kb2JQaGFzZRIQCghwb3NpdGlvbhgDIAEoBRIOCgZyZWFzb24YBCABKAkSMAoMZXZhbHVhdGVkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghjbHVzdGVycxgGIAMoCzIaLmdhbmd3YXkudjEuQ2x1c3RlclJlZnVzYWwSKAoGcXVvdGFzGAcgAygLMhguZ2FuZ3dheS52MS5RdW90YVJlZnVzYWwSKAoJYWRtaXNzaW9uGAggASgLMhUuZ2FuZ3dheS52MS5BZG1pc3Npb24SJAoHZmFpbHVyZRgJIAEoCzITLmdhbmd3YXkudjEuRmFpbHVyZRIsCghyZXRyeV9hdBgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJwoIZHJhaW5pbmcYCyADKAsyFS5nYW5nd2F5LnYxLkFkbWlzc2lvbiJuCg5DbHVzdGVyUmVmdXNhbBIPCgdjbHVzdGVyGAEgASgJEg4KBnJlYXNvbhgCIAEoCRIPCgdtZXNzYWdlGAMgASgJEg4KBmZsYXZvchgEIAEoCRIMCgRuZWVkGAUgASgFEgwKBGhhdmUYBiABKAUiwAEKDFF1b3RhUmVmdXNhbBINCgVxdWV1ZRgBIAEoCRIOCgZmbGF2b3IYAiABKAkSDgoGcmVhc29uGAMgASgJEgwKBG5lZWQYBCABKAMSDAoEdXNlZBgFIAEoAxINCgVsaW1pdBgGIAEoAxIPCgdoZWxkX2J5GAcgAygJEiUKBWxldmVsGAggASgOMhYuZ2FuZ3dheS52MS5RdW90YUxldmVsEgwKBG5hbWUYCSABKAkSEAoIcmVzZXJ2ZWQYCiABKAMicwoUTGlzdEpvYkV2ZW50c1JlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEhUKBG5hbWUYAiABKAlCB7pIBHICEAESHQoJcGFnZV9zaXplGAMgASgFQgq6SAcaBRjoBygAEhIKCnBhZ2VfdG9rZW4YBCABKAkiVgoVTGlzdEpvYkV2ZW50c1Jlc3BvbnNlEiQKBmV2ZW50cxgBIAMoCzIULmdhbmd3YXkudjEuSm9iRXZlbnQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIooBCghKb2JFdmVudBIoCgR0aW1lGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIMCgR0eXBlGAIgASgJEg4KBnJlYXNvbhgDIAEoCRIPCgdtZXNzYWdlGAQgASgJEhgKEHJlc291cmNlX3ZlcnNpb24YBSABKAkSCwoDdWlkGAYgASgJIpEEChRTdHJlYW1Kb2JMb2dzUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSFQoEbmFtZRgCIAEoCUIHukgEcgIQARK4AQoHcmVwbGljYRgDIAEoCUKmAbpIogG6AZkBChdzdHJlYW1fam9iX2xvZ3MucmVwbGljYRJLbXVzdCBiZSBhIHJlcGxpY2Egc3VjaCBhcyBXb3JrZXIvMCwgYSByZXBsaWNhIHR5cGUgc3VjaCBhcyBXb3JrZXIsIG9yIGVtcHR5GjF0aGlzLm1hdGNoZXMoJ14oW14vXSsoLygwfFsxLTldWzAtOV17MCw2fSkpPyk/JCcpcgMYgAESGgoJY29udGFpbmVyGAQgASgJQge6SARyAhg/Eg4KBmZvbGxvdxgFIAEoCBIgCgp0YWlsX2xpbmVzGAYgASgDQge6SAQiAigASACIAQESEgoKdGltZXN0YW1wcxgHIAEoCBIQCghwcmV2aW91cxgIIAEoCDqQAbpIjAEaiQEKGHN0cmVhbV9qb2JfbG9ncy5wcmV2aW91cxJMZm9sbG93IGFuZCBwcmV2aW91cyBtdXN0IG5vdCBib3RoIGJlIHNldDogYSBwcmV2aW91cyBydW4gd3JpdGVzIG5vdGhpbmcgbW9yZRofISh0aGlzLmZvbGxvdyAmJiB0aGlzLnByZXZpb3VzKUINCgtfdGFpbF9saW5lcyI7ChVTdHJlYW1Kb2JMb2dzUmVzcG9uc2USIgoFbGluZXMYASADKAsyEy5nYW5nd2F5LnYxLkxvZ0xpbmUidgoHTG9nTGluZRIPCgdyZXBsaWNhGAEgASgJEhEKCWNvbnRhaW5lchgCIAEoCRIMCgR0ZXh0GAMgASgJEigKBHRpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB3BhcnRpYWwYBSABKAgiEgoQTGlzdEtpbmRzUmVxdWVzdCI0ChFMaXN0S2luZHNSZXNwb25zZRIfCgVraW5kcxgBIAMoCzIQLmdhbmd3YXkudjEuS2luZCKBBAoES2luZBIMCgRuYW1lGAEgASgJEhMKC2FwaV92ZXJzaW9uGAIgASgJEhsKE3JlcGxpY2Ffc3BlY3NfZmllbGQYAyABKAkSHwoFcm9sZXMYBCADKAsyEC5nYW5nd2F5LnYxLlJvbGUSGQoRZGVmYXVsdF9jb250YWluZXIYBSABKAkSEQoJcG9ydF9uYW1lGAYgASgJEgwKBHBvcnQYByABKAUSOQoWZGVmYXVsdF9yZXN0YXJ0X3BvbGljeRgIIAEoDjIZLmdhbmd3YXkudjEuUmVzdGFydFBvbGljeRI3ChVkZWZhdWx0X3Jlc3RhcnRfc2NvcGUYCSABKA4yGC5nYW5nd2F5LnYxLlJlc3RhcnRTY29wZRIiChVkZWZhdWx0X2JhY2tvZmZfbGltaXQYCiABKAVIAIgBARIxChBraW5kX3NwZWNfc2NoZW1hGAsgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIoCgdleGFtcGxlGAwgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBITCgtkZXNjcmlwdGlvbhgNIAEoCRIUCgx3aXRob3V0X3BvZHMYDiABKAgSEgoKaXNfZGVmYXVsdBgPIAEoCBIOCgZwbHVnaW4YECABKAlCGAoWX2RlZmF1bHRfYmFja29mZl9saW1pdCJWCgRSb2xlEgwKBG5hbWUYASABKAkSGQoMbWF4X3JlcGxpY2FzGAIgASgFSACIAQESFAoMbWluX3JlcGxpY2FzGAMgASgFQg8KDV9tYXhfcmVwbGljYXMqSgoHSm9iVmlldxIYChRKT0JfVklFV19VTlNQRUNJRklFRBAAEhIKDkpPQl9WSUVXX0JBU0lDEAESEQoNSk9CX1ZJRVdfRlVMTBACKooBCgpRdW90YUxldmVsEhsKF1FVT1RBX0xFVkVMX1VOU1BFQ0lGSUVEEAASFAoQUVVPVEFfTEVWRUxfUE9PTBABEhcKE1FVT1RBX0xFVkVMX1BST0pFQ1QQAhIZChVRVU9UQV9MRVZFTF9OQU1FU1BBQ0UQAxIVChFRVU9UQV9MRVZFTF9RVUVVRRAEMqkHCgpKb2JTZXJ2aWNlEkgKCUNyZWF0ZUpvYhIcLmdhbmd3YXkudjEuQ3JlYXRlSm9iUmVxdWVzdBodLmdhbmd3YXkudjEuQ3JlYXRlSm9iUmVzcG9uc2USWgoPQmF0Y2hDcmVhdGVKb2JzEiIuZ2FuZ3dheS52MS5CYXRjaENyZWF0ZUpvYnNSZXF1ZXN0GiMuZ2FuZ3dheS52MS5CYXRjaENyZWF0ZUpvYnNSZXNwb25zZRI/CgZHZXRKb2ISGS5nYW5nd2F5LnYxLkdldEpvYlJlcXVlc3QaGi5nYW5nd2F5LnYxLkdldEpvYlJlc3BvbnNlEkUKCExpc3RKb2JzEhsuZ2FuZ3dheS52MS5MaXN0Sm9ic1JlcXVlc3QaHC5nYW5nd2F5LnYxLkxpc3RKb2JzUmVzcG9uc2USSgoJV2F0Y2hKb2JzEhwuZ2FuZ3dheS52MS5XYXRjaEpvYnNSZXF1ZXN0Gh0uZ2FuZ3dheS52MS5XYXRjaEpvYnNSZXNwb25zZTABEkgKCVVwZGF0ZUpvYhIcLmdhbmd3YXkudjEuVXBkYXRlSm9iUmVxdWVzdBodLmdhbmd3YXkudjEuVXBkYXRlSm9iUmVzcG9uc2USSAoJQ2FuY2VsSm9iEhwuZ2FuZ3dheS52MS5DYW5jZWxKb2JSZXF1ZXN0Gh0uZ2FuZ3dheS52MS5DYW5jZWxKb2JSZXNwb25zZRJICglEZWxldGVKb2ISHC5nYW5nd2F5LnYxLkRlbGV0ZUpvYlJlcXVlc3QaHS5nYW5nd2F5LnYxLkRlbGV0ZUpvYlJlc3BvbnNlEksKCkV4cGxhaW5Kb2ISHS5nYW5nd2F5LnYxLkV4cGxhaW5Kb2JSZXF1ZXN0Gh4uZ2FuZ3dheS52MS5FeHBsYWluSm9iUmVzcG9uc2USVAoNTGlzdEpvYkV2ZW50cxIgLmdhbmd3YXkudjEuTGlzdEpvYkV2ZW50c1JlcXVlc3QaIS5nYW5nd2F5LnYxLkxpc3RKb2JFdmVudHNSZXNwb25zZRJWCg1TdHJlYW1Kb2JMb2dzEiAuZ2FuZ3dheS52MS5TdHJlYW1Kb2JMb2dzUmVxdWVzdBohLmdhbmd3YXkudjEuU3RyZWFtSm9iTG9nc1Jlc3BvbnNlMAESSAoJTGlzdEtpbmRzEhwuZ2FuZ3dheS52MS5MaXN0S2luZHNSZXF1ZXN0Gh0uZ2FuZ3dheS52MS5MaXN0S2luZHNSZXNwb25zZWIGcHJvdG8z", [file_buf_validate_validate, file_gangway_v1_job, file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp, file_google_rpc_status]);
+  fileDesc("ChxnYW5nd2F5L3YxL2pvYl9zZXJ2aWNlLnByb3RvEgpnYW5nd2F5LnYxIn0KEENyZWF0ZUpvYlJlcXVlc3QSJAoDam9iGAEgASgLMg8uZ2FuZ3dheS52MS5Kb2JCBrpIA8gBARIcCgpyZXF1ZXN0X2lkGAIgASgJQgi6SAVyAxiAARIVCg12YWxpZGF0ZV9vbmx5GAMgASgIEg4KBnN0cmljdBgEIAEoCCKJAgoRQ3JlYXRlSm9iUmVzcG9uc2USHAoDam9iGAEgASgLMg8uZ2FuZ3dheS52MS5Kb2ISNgoHb3V0Y29tZRgCIAEoDjIlLmdhbmd3YXkudjEuQ3JlYXRlSm9iUmVzcG9uc2UuT3V0Y29tZRIlCgh3YXJuaW5ncxgDIAMoCzITLmdhbmd3YXkudjEuV2FybmluZyJ3CgdPdXRjb21lEhcKE09VVENPTUVfVU5TUEVDSUZJRUQQABITCg9PVVRDT01FX0NSRUFURUQQARIUChBPVVRDT01FX1JFUExBWUVEEAISFQoRT1VUQ09NRV9VTkNIQU5HRUQQAxIRCg1PVVRDT01FX1ZBTElEEAQihwEKFkJhdGNoQ3JlYXRlSm9ic1JlcXVlc3QSQAoIcmVxdWVzdHMYASADKAsyHC5nYW5nd2F5LnYxLkNyZWF0ZUpvYlJlcXVlc3RCELpIDZIBCggBEOgHIgPYAQMSKwoEdmlldxgCIAEoDjITLmdhbmd3YXkudjEuSm9iVmlld0IIukgFggECEAEiTQoXQmF0Y2hDcmVhdGVKb2JzUmVzcG9uc2USMgoHcmVzdWx0cxgBIAMoCzIhLmdhbmd3YXkudjEuQmF0Y2hDcmVhdGVKb2JzUmVzdWx0InkKFUJhdGNoQ3JlYXRlSm9ic1Jlc3VsdBIxCghyZXNwb25zZRgBIAEoCzIdLmdhbmd3YXkudjEuQ3JlYXRlSm9iUmVzcG9uc2VIABIjCgVlcnJvchgCIAEoCzISLmdvb2dsZS5ycGMuU3RhdHVzSABCCAoGcmVzdWx0IikKB1dhcm5pbmcSDQoFZmllbGQYASABKAkSDwoHbWVzc2FnZRgCIAEoCSLMAQoNR2V0Sm9iUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSDAoEbmFtZRgCIAEoCRIYCgN1aWQYAyABKAlCC7pICNgBAXIDsAEBEisKBHZpZXcYBCABKA4yEy5nYW5nd2F5LnYxLkpvYlZpZXdCCLpIBYIBAhABOlO6SFAaTgoNZ2V0X2pvYi53aGljaBIWc2V0IGVpdGhlciBuYW1lIG9yIHVpZBolKHRoaXMubmFtZSAhPSAnJykgIT0gKHRoaXMudWlkICE9ICcnKSIuCg5HZXRKb2JSZXNwb25zZRIcCgNqb2IYASABKAsyDy5nYW5nd2F5LnYxLkpvYiKKAgoJSm9iRmlsdGVyEhEKCW5hbWVzcGFjZRgBIAEoCRIYCgVuYW1lcxgCIAMoCUIJukgGkgEDEOgHEhcKBWtpbmRzGAMgAygJQgi6SAWSAQIQQBI1CgZwaGFzZXMYBCADKA4yFC5nYW5nd2F5LnYxLkpvYlBoYXNlQg+6SAySAQkQQCIFggECEAESDQoFcXVldWUYBSABKAkSDwoHY2x1c3RlchgGIAEoCRIxCgZsYWJlbHMYByADKAsyIS5nYW5nd2F5LnYxLkpvYkZpbHRlci5MYWJlbHNFbnRyeRotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIucBCg9MaXN0Sm9ic1JlcXVlc3QSJQoGZmlsdGVyGAEgASgLMhUuZ2FuZ3dheS52MS5Kb2JGaWx0ZXISTQoIb3JkZXJfYnkYAiABKAlCO7pIOHI2UgBSC2NyZWF0ZV90aW1lUhBjcmVhdGVfdGltZSBkZXNjUgRuYW1lUg1wcmlvcml0eSBkZXNjEh0KCXBhZ2Vfc2l6ZRgDIAEoBUIKukgHGgUY6AcoABISCgpwYWdlX3Rva2VuGAQgASgJEisKBHZpZXcYBSABKA4yEy5nYW5nd2F5LnYxLkpvYlZpZXdCCLpIBYIBAhABImIKEExpc3RKb2JzUmVzcG9uc2USHQoEam9icxgBIAMoCzIPLmdhbmd3YXkudjEuSm9iEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRIWCg50b3RhbF9lc3RpbWF0ZRgDIAEoBSJ2ChBXYXRjaEpvYnNSZXF1ZXN0EiUKBmZpbHRlchgBIAEoCzIVLmdhbmd3YXkudjEuSm9iRmlsdGVyEg4KBmN1cnNvchgCIAEoCRIrCgR2aWV3GAMgASgOMhMuZ2FuZ3dheS52MS5Kb2JWaWV3Qgi6SAWCAQIQASLnAQoRV2F0Y2hKb2JzUmVzcG9uc2USMAoEdHlwZRgBIAEoDjIiLmdhbmd3YXkudjEuV2F0Y2hKb2JzUmVzcG9uc2UuVHlwZRIcCgNqb2IYAiABKAsyDy5nYW5nd2F5LnYxLkpvYhIOCgZjdXJzb3IYAyABKAkicgoEVHlwZRIUChBUWVBFX1VOU1BFQ0lGSUVEEAASDgoKVFlQRV9BRERFRBABEhEKDVRZUEVfTU9ESUZJRUQQAhIQCgxUWVBFX0RFTEVURUQQAxIRCg1UWVBFX0JPT0tNQVJLEAQSDAoIVFlQRV9HQVAQBSJxChBVcGRhdGVKb2JSZXF1ZXN0EiQKA2pvYhgBIAEoCzIPLmdhbmd3YXkudjEuSm9iQga6SAPYAQMSNwoLdXBkYXRlX21hc2sYAiABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrQga6SAPIAQEiMQoRVXBkYXRlSm9iUmVzcG9uc2USHAoDam9iGAEgASgLMg8uZ2FuZ3dheS52MS5Kb2IiVgoQQ2FuY2VsSm9iUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSFQoEbmFtZRgCIAEoCUIHukgEcgIQARIYCgZyZWFzb24YAyABKAlCCLpIBXIDGIAIIjEKEUNhbmNlbEpvYlJlc3BvbnNlEhwKA2pvYhgBIAEoCzIPLmdhbmd3YXkudjEuSm9iIjwKEERlbGV0ZUpvYlJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEhUKBG5hbWUYAiABKAlCB7pIBHICEAEiMQoRRGVsZXRlSm9iUmVzcG9uc2USHAoDam9iGAEgASgLMg8uZ2FuZ3dheS52MS5Kb2IiPQoRRXhwbGFpbkpvYlJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEhUKBG5hbWUYAiABKAlCB7pIBHICEAEinQMKEkV4cGxhaW5Kb2JSZXNwb25zZRIPCgdzdW1tYXJ5GAEgASgJEiMKBXBoYXNlGAIgASgOMhQuZ2FuZ3dheS52MS5Kb2JQaGFzZRIQCghwb3NpdGlvbhgDIAEoBRIOCgZyZWFzb24YBCABKAkSMAoMZXZhbHVhdGVkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghjbHVzdGVycxgGIAMoCzIaLmdhbmd3YXkudjEuQ2x1c3RlclJlZnVzYWwSKAoGcXVvdGFzGAcgAygLMhguZ2FuZ3dheS52MS5RdW90YVJlZnVzYWwSKAoJYWRtaXNzaW9uGAggASgLMhUuZ2FuZ3dheS52MS5BZG1pc3Npb24SJAoHZmFpbHVyZRgJIAEoCzITLmdhbmd3YXkudjEuRmFpbHVyZRIsCghyZXRyeV9hdBgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJwoIZHJhaW5pbmcYCyADKAsyFS5nYW5nd2F5LnYxLkFkbWlzc2lvbiKbAQoOQ2x1c3RlclJlZnVzYWwSDwoHY2x1c3RlchgBIAEoCRIOCgZyZWFzb24YAiABKAkSDwoHbWVzc2FnZRgDIAEoCRIOCgZmbGF2b3IYBCABKAkSDAoEbmVlZBgFIAEoBRIMCgRoYXZlGAYgASgFEisKC2Jsb2NrZWRfcG9kGAcgASgLMhYuZ2FuZ3dheS52MS5CbG9ja2VkUG9kIoIBCgpCbG9ja2VkUG9kEgwKBHJvbGUYASABKAkSDgoGcGxhY2VkGAIgASgFEg0KBW5ldmVyGAMgASgIEgwKBG5vZGUYBCABKAkSDQoFbm9kZXMYBSABKAUSKgoJb2JzdGFjbGVzGAYgAygLMhcuZ2FuZ3dheS52MS5Qb2RPYnN0YWNsZSKJAgoLUG9kT2JzdGFjbGUSKgoEa2luZBgBIAEoDjIcLmdhbmd3YXkudjEuUG9kT2JzdGFjbGUuS2luZBIMCgRuYW1lGAIgASgJEgwKBG5lZWQYAyABKAkSEQoJYXZhaWxhYmxlGAQgASgJEhMKC2FsbG9jYXRhYmxlGAUgASgJEg4KBmZsYXZvchgGIAEoCSJ6CgRLaW5kEhQKEEtJTkRfVU5TUEVDSUZJRUQQABIRCg1LSU5EX1JFU09VUkNFEAESDgoKS0lORF9MQUJFTBACEhEKDUtJTkRfQUZGSU5JVFkQAxIOCgpLSU5EX1RBSU5UEAQSFgoSS0lORF9VTlNDSEVEVUxBQkxFEAUiwAEKDFF1b3RhUmVmdXNhbBINCgVxdWV1ZRgBIAEoCRIOCgZmbGF2b3IYAiABKAkSDgoGcmVhc29uGAMgASgJEgwKBG5lZWQYBCABKAMSDAoEdXNlZBgFIAEoAxINCgVsaW1pdBgGIAEoAxIPCgdoZWxkX2J5GAcgAygJEiUKBWxldmVsGAggASgOMhYuZ2FuZ3dheS52MS5RdW90YUxldmVsEgwKBG5hbWUYCSABKAkSEAoIcmVzZXJ2ZWQYCiABKAMicwoUTGlzdEpvYkV2ZW50c1JlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEhUKBG5hbWUYAiABKAlCB7pIBHICEAESHQoJcGFnZV9zaXplGAMgASgFQgq6SAcaBRjoBygAEhIKCnBhZ2VfdG9rZW4YBCABKAkiVgoVTGlzdEpvYkV2ZW50c1Jlc3BvbnNlEiQKBmV2ZW50cxgBIAMoCzIULmdhbmd3YXkudjEuSm9iRXZlbnQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIooBCghKb2JFdmVudBIoCgR0aW1lGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIMCgR0eXBlGAIgASgJEg4KBnJlYXNvbhgDIAEoCRIPCgdtZXNzYWdlGAQgASgJEhgKEHJlc291cmNlX3ZlcnNpb24YBSABKAkSCwoDdWlkGAYgASgJIpEEChRTdHJlYW1Kb2JMb2dzUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSFQoEbmFtZRgCIAEoCUIHukgEcgIQARK4AQoHcmVwbGljYRgDIAEoCUKmAbpIogG6AZkBChdzdHJlYW1fam9iX2xvZ3MucmVwbGljYRJLbXVzdCBiZSBhIHJlcGxpY2Egc3VjaCBhcyBXb3JrZXIvMCwgYSByZXBsaWNhIHR5cGUgc3VjaCBhcyBXb3JrZXIsIG9yIGVtcHR5GjF0aGlzLm1hdGNoZXMoJ14oW14vXSsoLygwfFsxLTldWzAtOV17MCw2fSkpPyk/JCcpcgMYgAESGgoJY29udGFpbmVyGAQgASgJQge6SARyAhg/Eg4KBmZvbGxvdxgFIAEoCBIgCgp0YWlsX2xpbmVzGAYgASgDQge6SAQiAigASACIAQESEgoKdGltZXN0YW1wcxgHIAEoCBIQCghwcmV2aW91cxgIIAEoCDqQAbpIjAEaiQEKGHN0cmVhbV9qb2JfbG9ncy5wcmV2aW91cxJMZm9sbG93IGFuZCBwcmV2aW91cyBtdXN0IG5vdCBib3RoIGJlIHNldDogYSBwcmV2aW91cyBydW4gd3JpdGVzIG5vdGhpbmcgbW9yZRofISh0aGlzLmZvbGxvdyAmJiB0aGlzLnByZXZpb3VzKUINCgtfdGFpbF9saW5lcyI7ChVTdHJlYW1Kb2JMb2dzUmVzcG9uc2USIgoFbGluZXMYASADKAsyEy5nYW5nd2F5LnYxLkxvZ0xpbmUidgoHTG9nTGluZRIPCgdyZXBsaWNhGAEgASgJEhEKCWNvbnRhaW5lchgCIAEoCRIMCgR0ZXh0GAMgASgJEigKBHRpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB3BhcnRpYWwYBSABKAgiEgoQTGlzdEtpbmRzUmVxdWVzdCI0ChFMaXN0S2luZHNSZXNwb25zZRIfCgVraW5kcxgBIAMoCzIQLmdhbmd3YXkudjEuS2luZCKBBAoES2luZBIMCgRuYW1lGAEgASgJEhMKC2FwaV92ZXJzaW9uGAIgASgJEhsKE3JlcGxpY2Ffc3BlY3NfZmllbGQYAyABKAkSHwoFcm9sZXMYBCADKAsyEC5nYW5nd2F5LnYxLlJvbGUSGQoRZGVmYXVsdF9jb250YWluZXIYBSABKAkSEQoJcG9ydF9uYW1lGAYgASgJEgwKBHBvcnQYByABKAUSOQoWZGVmYXVsdF9yZXN0YXJ0X3BvbGljeRgIIAEoDjIZLmdhbmd3YXkudjEuUmVzdGFydFBvbGljeRI3ChVkZWZhdWx0X3Jlc3RhcnRfc2NvcGUYCSABKA4yGC5nYW5nd2F5LnYxLlJlc3RhcnRTY29wZRIiChVkZWZhdWx0X2JhY2tvZmZfbGltaXQYCiABKAVIAIgBARIxChBraW5kX3NwZWNfc2NoZW1hGAsgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIoCgdleGFtcGxlGAwgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBITCgtkZXNjcmlwdGlvbhgNIAEoCRIUCgx3aXRob3V0X3BvZHMYDiABKAgSEgoKaXNfZGVmYXVsdBgPIAEoCBIOCgZwbHVnaW4YECABKAlCGAoWX2RlZmF1bHRfYmFja29mZl9saW1pdCJWCgRSb2xlEgwKBG5hbWUYASABKAkSGQoMbWF4X3JlcGxpY2FzGAIgASgFSACIAQESFAoMbWluX3JlcGxpY2FzGAMgASgFQg8KDV9tYXhfcmVwbGljYXMqSgoHSm9iVmlldxIYChRKT0JfVklFV19VTlNQRUNJRklFRBAAEhIKDkpPQl9WSUVXX0JBU0lDEAESEQoNSk9CX1ZJRVdfRlVMTBACKooBCgpRdW90YUxldmVsEhsKF1FVT1RBX0xFVkVMX1VOU1BFQ0lGSUVEEAASFAoQUVVPVEFfTEVWRUxfUE9PTBABEhcKE1FVT1RBX0xFVkVMX1BST0pFQ1QQAhIZChVRVU9UQV9MRVZFTF9OQU1FU1BBQ0UQAxIVChFRVU9UQV9MRVZFTF9RVUVVRRAEMqkHCgpKb2JTZXJ2aWNlEkgKCUNyZWF0ZUpvYhIcLmdhbmd3YXkudjEuQ3JlYXRlSm9iUmVxdWVzdBodLmdhbmd3YXkudjEuQ3JlYXRlSm9iUmVzcG9uc2USWgoPQmF0Y2hDcmVhdGVKb2JzEiIuZ2FuZ3dheS52MS5CYXRjaENyZWF0ZUpvYnNSZXF1ZXN0GiMuZ2FuZ3dheS52MS5CYXRjaENyZWF0ZUpvYnNSZXNwb25zZRI/CgZHZXRKb2ISGS5nYW5nd2F5LnYxLkdldEpvYlJlcXVlc3QaGi5nYW5nd2F5LnYxLkdldEpvYlJlc3BvbnNlEkUKCExpc3RKb2JzEhsuZ2FuZ3dheS52MS5MaXN0Sm9ic1JlcXVlc3QaHC5nYW5nd2F5LnYxLkxpc3RKb2JzUmVzcG9uc2USSgoJV2F0Y2hKb2JzEhwuZ2FuZ3dheS52MS5XYXRjaEpvYnNSZXF1ZXN0Gh0uZ2FuZ3dheS52MS5XYXRjaEpvYnNSZXNwb25zZTABEkgKCVVwZGF0ZUpvYhIcLmdhbmd3YXkudjEuVXBkYXRlSm9iUmVxdWVzdBodLmdhbmd3YXkudjEuVXBkYXRlSm9iUmVzcG9uc2USSAoJQ2FuY2VsSm9iEhwuZ2FuZ3dheS52MS5DYW5jZWxKb2JSZXF1ZXN0Gh0uZ2FuZ3dheS52MS5DYW5jZWxKb2JSZXNwb25zZRJICglEZWxldGVKb2ISHC5nYW5nd2F5LnYxLkRlbGV0ZUpvYlJlcXVlc3QaHS5nYW5nd2F5LnYxLkRlbGV0ZUpvYlJlc3BvbnNlEksKCkV4cGxhaW5Kb2ISHS5nYW5nd2F5LnYxLkV4cGxhaW5Kb2JSZXF1ZXN0Gh4uZ2FuZ3dheS52MS5FeHBsYWluSm9iUmVzcG9uc2USVAoNTGlzdEpvYkV2ZW50cxIgLmdhbmd3YXkudjEuTGlzdEpvYkV2ZW50c1JlcXVlc3QaIS5nYW5nd2F5LnYxLkxpc3RKb2JFdmVudHNSZXNwb25zZRJWCg1TdHJlYW1Kb2JMb2dzEiAuZ2FuZ3dheS52MS5TdHJlYW1Kb2JMb2dzUmVxdWVzdBohLmdhbmd3YXkudjEuU3RyZWFtSm9iTG9nc1Jlc3BvbnNlMAESSAoJTGlzdEtpbmRzEhwuZ2FuZ3dheS52MS5MaXN0S2luZHNSZXF1ZXN0Gh0uZ2FuZ3dheS52MS5MaXN0S2luZHNSZXNwb25zZWIGcHJvdG8z", [file_buf_validate_validate, file_gangway_v1_job, file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp, file_google_rpc_status]);
 
 /**
  * @generated from message gangway.v1.CreateJobRequest
@@ -859,6 +859,13 @@ export type ClusterRefusal = Message<"gangway.v1.ClusterRefusal"> & {
    * @generated from field: int32 have = 6;
    */
   have: number;
+
+  /**
+   * A pod that no node takes, for TooLarge and NoCapacity. Omitted: nodes are not what is in the way.
+   *
+   * @generated from field: gangway.v1.BlockedPod blocked_pod = 7;
+   */
+  blockedPod?: BlockedPod | undefined;
 };
 
 /**
@@ -867,6 +874,169 @@ export type ClusterRefusal = Message<"gangway.v1.ClusterRefusal"> & {
  */
 export const ClusterRefusalSchema: GenMessage<ClusterRefusal> = /*@__PURE__*/
   messageDesc(file_gangway_v1_job_service, 21);
+
+/**
+ * A pod of a gang that no node of a cluster takes, and the node that is nearest to taking it.
+ *
+ * @generated from message gangway.v1.BlockedPod
+ */
+export type BlockedPod = Message<"gangway.v1.BlockedPod"> & {
+  /**
+   * The replica type of the pod, such as Worker.
+   *
+   * @generated from field: string role = 1;
+   */
+  role: string;
+
+  /**
+   * How many pods like it do find a node.
+   *
+   * @generated from field: int32 placed = 2;
+   */
+  placed: number;
+
+  /**
+   * True: no node could take such a pod even if the cluster were empty.
+   *
+   * @generated from field: bool never = 3;
+   */
+  never: boolean;
+
+  /**
+   * The node with the fewest obstacles. Empty: the cluster has no node.
+   *
+   * @generated from field: string node = 4;
+   */
+  node: string;
+
+  /**
+   * How many nodes have just these obstacles.
+   *
+   * @generated from field: int32 nodes = 5;
+   */
+  nodes: number;
+
+  /**
+   * Everything that keeps the pod off that node.
+   *
+   * @generated from field: repeated gangway.v1.PodObstacle obstacles = 6;
+   */
+  obstacles: PodObstacle[];
+};
+
+/**
+ * Describes the message gangway.v1.BlockedPod.
+ * Use `create(BlockedPodSchema)` to create a new message.
+ */
+export const BlockedPodSchema: GenMessage<BlockedPod> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_job_service, 22);
+
+/**
+ * One thing that keeps a pod off a node.
+ *
+ * @generated from message gangway.v1.PodObstacle
+ */
+export type PodObstacle = Message<"gangway.v1.PodObstacle"> & {
+  /**
+   * @generated from field: gangway.v1.PodObstacle.Kind kind = 1;
+   */
+  kind: PodObstacle_Kind;
+
+  /**
+   * The resource; the label as KEY=VALUE; the expression, such as `zone in (a, b)`; or the taint as KEY=VALUE:EFFECT.
+   * Empty for UNSCHEDULABLE, and for an affinity that no node can meet.
+   *
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * For a resource, as Kubernetes quantities: what the pod requests, what is free for it, and what the node has.
+   *
+   * @generated from field: string need = 3;
+   */
+  need: string;
+
+  /**
+   * @generated from field: string available = 4;
+   */
+  available: string;
+
+  /**
+   * @generated from field: string allocatable = 5;
+   */
+  allocatable: string;
+
+  /**
+   * For a label: the flavor that requires it. Empty: the pod's own node selector requires it.
+   *
+   * @generated from field: string flavor = 6;
+   */
+  flavor: string;
+};
+
+/**
+ * Describes the message gangway.v1.PodObstacle.
+ * Use `create(PodObstacleSchema)` to create a new message.
+ */
+export const PodObstacleSchema: GenMessage<PodObstacle> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_job_service, 23);
+
+/**
+ * @generated from enum gangway.v1.PodObstacle.Kind
+ */
+export const PodObstacle_Kind = {
+  /**
+   * @generated from enum value: KIND_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * The node has not enough of a resource.
+   *
+   * @generated from enum value: KIND_RESOURCE = 1;
+   */
+  RESOURCE: 1,
+
+  /**
+   * The node lacks a label that the pod's node selector or its flavor requires.
+   *
+   * @generated from enum value: KIND_LABEL = 2;
+   */
+  LABEL: 2,
+
+  /**
+   * The node does not meet an expression of the pod's required node affinity.
+   *
+   * @generated from enum value: KIND_AFFINITY = 3;
+   */
+  AFFINITY: 3,
+
+  /**
+   * The pod does not tolerate a taint of the node.
+   *
+   * @generated from enum value: KIND_TAINT = 4;
+   */
+  TAINT: 4,
+
+  /**
+   * The node takes no new pods now: it is cordoned, not ready, under pressure or being deleted.
+   *
+   * @generated from enum value: KIND_UNSCHEDULABLE = 5;
+   */
+  UNSCHEDULABLE: 5,
+} as const;
+
+/**
+ * @generated from enum gangway.v1.PodObstacle.Kind
+ */
+export type PodObstacle_Kind = (typeof PodObstacle_Kind)[keyof typeof PodObstacle_Kind] | UnknownEnum;
+
+/**
+ * Describes the enum gangway.v1.PodObstacle.Kind.
+ */
+export const PodObstacle_KindSchema: GenEnum<PodObstacle_Kind> = /*@__PURE__*/
+  enumDesc(file_gangway_v1_job_service, 23, 0);
 
 /**
  * Why one quota cannot take the gang now. Amounts are in units of the flavor.
@@ -946,7 +1116,7 @@ export type QuotaRefusal = Message<"gangway.v1.QuotaRefusal"> & {
  * Use `create(QuotaRefusalSchema)` to create a new message.
  */
 export const QuotaRefusalSchema: GenMessage<QuotaRefusal> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 22);
+  messageDesc(file_gangway_v1_job_service, 24);
 
 /**
  * @generated from message gangway.v1.ListJobEventsRequest
@@ -986,7 +1156,7 @@ export type ListJobEventsRequest = Message<"gangway.v1.ListJobEventsRequest"> & 
  * Use `create(ListJobEventsRequestSchema)` to create a new message.
  */
 export const ListJobEventsRequestSchema: GenMessage<ListJobEventsRequest> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 23);
+  messageDesc(file_gangway_v1_job_service, 25);
 
 /**
  * @generated from message gangway.v1.ListJobEventsResponse
@@ -1010,7 +1180,7 @@ export type ListJobEventsResponse = Message<"gangway.v1.ListJobEventsResponse"> 
  * Use `create(ListJobEventsResponseSchema)` to create a new message.
  */
 export const ListJobEventsResponseSchema: GenMessage<ListJobEventsResponse> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 24);
+  messageDesc(file_gangway_v1_job_service, 26);
 
 /**
  * An event of a job, worded like an event of Kubernetes.
@@ -1062,7 +1232,7 @@ export type JobEvent = Message<"gangway.v1.JobEvent"> & {
  * Use `create(JobEventSchema)` to create a new message.
  */
 export const JobEventSchema: GenMessage<JobEvent> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 25);
+  messageDesc(file_gangway_v1_job_service, 27);
 
 /**
  * @generated from message gangway.v1.StreamJobLogsRequest
@@ -1130,7 +1300,7 @@ export type StreamJobLogsRequest = Message<"gangway.v1.StreamJobLogsRequest"> & 
  * Use `create(StreamJobLogsRequestSchema)` to create a new message.
  */
 export const StreamJobLogsRequestSchema: GenMessage<StreamJobLogsRequest> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 26);
+  messageDesc(file_gangway_v1_job_service, 28);
 
 /**
  * @generated from message gangway.v1.StreamJobLogsResponse
@@ -1149,7 +1319,7 @@ export type StreamJobLogsResponse = Message<"gangway.v1.StreamJobLogsResponse"> 
  * Use `create(StreamJobLogsResponseSchema)` to create a new message.
  */
 export const StreamJobLogsResponseSchema: GenMessage<StreamJobLogsResponse> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 27);
+  messageDesc(file_gangway_v1_job_service, 29);
 
 /**
  * A line of a container's log.
@@ -1196,7 +1366,7 @@ export type LogLine = Message<"gangway.v1.LogLine"> & {
  * Use `create(LogLineSchema)` to create a new message.
  */
 export const LogLineSchema: GenMessage<LogLine> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 28);
+  messageDesc(file_gangway_v1_job_service, 30);
 
 /**
  * @generated from message gangway.v1.ListKindsRequest
@@ -1209,7 +1379,7 @@ export type ListKindsRequest = Message<"gangway.v1.ListKindsRequest"> & {
  * Use `create(ListKindsRequestSchema)` to create a new message.
  */
 export const ListKindsRequestSchema: GenMessage<ListKindsRequest> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 29);
+  messageDesc(file_gangway_v1_job_service, 31);
 
 /**
  * @generated from message gangway.v1.ListKindsResponse
@@ -1226,7 +1396,7 @@ export type ListKindsResponse = Message<"gangway.v1.ListKindsResponse"> & {
  * Use `create(ListKindsResponseSchema)` to create a new message.
  */
 export const ListKindsResponseSchema: GenMessage<ListKindsResponse> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 30);
+  messageDesc(file_gangway_v1_job_service, 32);
 
 /**
  * A kind of job: its roles, defaults, schema and an example.
@@ -1345,7 +1515,7 @@ export type Kind = Message<"gangway.v1.Kind"> & {
  * Use `create(KindSchema)` to create a new message.
  */
 export const KindSchema: GenMessage<Kind> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 31);
+  messageDesc(file_gangway_v1_job_service, 33);
 
 /**
  * A replica type of a kind.
@@ -1380,7 +1550,7 @@ export type Role = Message<"gangway.v1.Role"> & {
  * Use `create(RoleSchema)` to create a new message.
  */
 export const RoleSchema: GenMessage<Role> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 32);
+  messageDesc(file_gangway_v1_job_service, 34);
 
 /**
  * How much of a job is returned.
