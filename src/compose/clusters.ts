@@ -24,20 +24,13 @@ export function connect(
     random: Math.random,
     createNamespaces: true,
     onJobChanged: (uid) => heard.job(uid),
-    onCapacity: async ({ capacity, reachable }) => {
+    reportsCapacity: () => typeof lease?.epoch() === "number",
+    onCapacity: async (report) => {
       const leaseEpoch = lease?.epoch() ?? null;
-      if (leaseEpoch === null) return;
-      const changed =
-        capacity !== null && reachable
-          ? await store.clusters.recordCapacity({
-              cluster: name,
-              capacity,
-              reachable,
-              nowMs: clock.nowMs(),
-              leaseEpoch,
-            })
-          : await store.clusters.markUnreachable(name);
+      if (leaseEpoch === null) return null;
+      const { epoch, changed } = await store.clusters.recordCapacity(report, leaseEpoch);
       if (changed) tell.planner();
+      return epoch;
     },
     onError: (error, what) => telemetry.clusterFailed({ cluster: name, what, error }),
     ...instrumentation.kubeClient(name),

@@ -48,10 +48,10 @@ export async function startScheduling(of: {
         random: Math.random,
         createNamespaces: true,
         onJobChanged: (uid) => wakeJob(uid),
-        onCapacity: async ({ cluster, capacity, reachable }) => {
-          if (capacity === null) return;
-          const changed = await store.clusters.recordCapacity({ cluster, capacity, reachable, nowMs: clock.nowMs() });
+        onCapacity: async (report) => {
+          const { epoch, changed } = await store.clusters.recordCapacity(report);
           if (changed) wakePlanner();
+          return epoch;
         },
         onError,
         ...(of.wrapClient === undefined ? {} : { wrapClient: of.wrapClient }),

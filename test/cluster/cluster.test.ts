@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { CapacityReport } from "../../src/adapters/cluster/capacity-observer.ts";
 import { type Cluster, connectCluster, type KubeClusterOptions } from "../../src/adapters/cluster/cluster.ts";
 import { createClusters } from "../../src/adapters/cluster/clusters.ts";
 import { LABEL } from "../../src/core/job/labels.ts";
 import type { JsonObject } from "../../src/runtime/json.ts";
+import { type BookedReport, CapacityBook } from "./capacity-book.ts";
 import {
   clientOf,
   clock,
@@ -27,7 +27,7 @@ const { sim, direct } = await ownSim(gpuNodes(2));
 /** A connected cluster, and everything that it reports. */
 function connect(options: Partial<KubeClusterOptions> = {}) {
   const changed: string[] = [];
-  const reports: CapacityReport[] = [];
+  const book = new CapacityBook();
   const errors: unknown[] = [];
   const cluster: Cluster = connectCluster({
     name: "one",
@@ -37,11 +37,11 @@ function connect(options: Partial<KubeClusterOptions> = {}) {
     random: seededRandom(3),
     createNamespaces: false,
     onJobChanged: (jobUid) => changed.push(jobUid),
-    onCapacity: (report) => void reports.push(report),
+    onCapacity: (report) => book.take(report),
     onError: (error) => errors.push(error),
     ...options,
   });
-  return { cluster, changed, reports, errors };
+  return { cluster, changed, book, reports: book.reports, errors };
 }
 
 function labelsOf(jobUid: string, installation = INSTALLATION): Record<string, string> {
@@ -67,7 +67,7 @@ function pod(name: string, labels: Record<string, string>, gpus: number): JsonOb
   };
 }
 
-const gpusFree = (report: CapacityReport | undefined) =>
+const gpusFree = (report: BookedReport | undefined) =>
   (report?.capacity?.nodes ?? []).reduce((sum, { free }) => sum + (free["nvidia.com/gpu"] ?? 0) / 1000, 0);
 
 test("a job is observed by its uid and installation, and every change of it is reported", async () => {
@@ -121,14 +121,15 @@ test("the last state is kept of a pod that the platform has removed, but not of 
 
 test("capacity follows our pods and foreign pods, and a report that was not taken is repeated", async () => {
   let refuse = true;
-  const reports: CapacityReport[] = [];
+  const book = new CapacityBook();
+  const { reports } = book;
   const { cluster, errors } = connect({
-    onCapacity: (report) => {
+    onCapacity: async (report) => {
       if (refuse) {
         refuse = false;
         throw new Error("not now");
       }
-      reports.push(report);
+      return await book.take(report);
     },
   });
   cluster.start();
@@ -165,7 +166,7 @@ test("a cluster that never answered is reported as unreachable, without capacity
   const { cluster, reports } = connect({ kubeconfig: kubeconfigOf(await deadServer()), unreachableGraceMs: 200 });
   cluster.start();
   await until(() => reports.length > 0, "a report is made");
-  assert.deepEqual(reports[0], { cluster: "one", capacity: null, reachable: false });
+  assert.deepEqual(reports[0], { capacity: null, reachable: false });
   assert.equal(cluster.lastHeardMs(), null);
   await cluster.close();
 });

@@ -128,7 +128,7 @@ function connectTo(t: TestContext, kubeconfig: string, hosts?: AllowedHosts, kep
     requestTimeoutMs: 1_000,
     silenceMsMax: 1_000,
     onJobChanged: () => undefined,
-    onCapacity: () => undefined,
+    onCapacity: async () => null,
     onError: (error) => errors.push(error),
   });
   t.after(() => cluster.close());

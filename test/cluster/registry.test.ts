@@ -51,7 +51,7 @@ function follow() {
         random: seededRandom(5),
         createNamespaces: false,
         onJobChanged: () => undefined,
-        onCapacity: () => undefined,
+        onCapacity: async () => null,
         onError: () => undefined,
       });
     },
@@ -148,7 +148,7 @@ test("clusters whose stored credentials are refused today are left out, each wit
         random: seededRandom(5),
         createNamespaces: false,
         onJobChanged: () => undefined,
-        onCapacity: () => undefined,
+        onCapacity: async () => null,
         onError: () => undefined,
       }),
     onJobChanged: () => undefined,

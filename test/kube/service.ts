@@ -75,10 +75,9 @@ export async function startService(
       createNamespaces: true,
       onJobChanged: (uid) => hints.job(uid),
       onCapacity: async (report) => {
-        const { capacity, reachable } = report;
-        if (capacity === null || !reachable) await store.clusters.markUnreachable(name);
-        else await store.clusters.recordCapacity({ cluster: name, capacity, reachable, nowMs: clock.nowMs() });
+        const { epoch } = await store.clusters.recordCapacity(report);
         hints.planner();
+        return epoch;
       },
       onError: () => undefined,
     });

@@ -10,8 +10,8 @@ import {
 import { listJob } from "../../src/adapters/cluster/list-job.ts";
 import type { SimModel } from "../../src/adapters/simcluster/model.ts";
 import { LABEL } from "../../src/core/job/labels.ts";
-import { summarize } from "../../src/core/plan/capacity.ts";
-import type { ClusterCapacity } from "../../src/core/plan/snapshot.ts";
+import { capacityEntries } from "../../src/core/plan/capacity.ts";
+import type { CapacityEntry } from "../../src/core/plan/capacity-entry.ts";
 import type { ObservedCluster } from "../../src/core/reconcile/observed.ts";
 import type { Clock } from "../../src/runtime/clock.ts";
 import type { JsonObject } from "../../src/runtime/json.ts";
@@ -93,8 +93,8 @@ export class SimClusterView {
   }
 
   /** Lists the objects of the cluster itself, not of the cache. */
-  capacity(): ClusterCapacity {
-    return summarize(this.#all("nodes"), this.#all("pods"));
+  entries(): readonly CapacityEntry[] {
+    return capacityEntries(this.#all("nodes"), this.#all("pods"));
   }
 
   /** All pods of this installation that really exist. */

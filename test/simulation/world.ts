@@ -20,6 +20,7 @@ import { reap, UNCONFIRMED_MS } from "../../src/tokens/reaper/reap.ts";
 import { createTaskTokens } from "../../src/tokens/task-tokens.ts";
 import type { PluginHost } from "../../src/worker/ports.ts";
 import { createWorker, type Worker } from "../../src/worker/worker.ts";
+import { completeCapacity } from "../support/complete-capacity.ts";
 import { emptyDatabase } from "../support/database.ts";
 import { kindsWith } from "../support/kinds.ts";
 import { LosableCounters } from "../support/losable-counters.ts";
@@ -222,13 +223,7 @@ export class World {
     for (const { observes } of this.workers) {
       const leaseEpoch = observes.get(cluster.name)?.epoch() ?? null;
       if (leaseEpoch === null) continue;
-      await this.store.clusters.recordCapacity({
-        cluster: cluster.name,
-        capacity: cluster.capacity(),
-        reachable: true,
-        nowMs: this.clock.atMs,
-        leaseEpoch,
-      });
+      await this.store.clusters.recordCapacity(completeCapacity(cluster.name, cluster.entries()), leaseEpoch);
     }
   }
 

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import type { Db } from "../../src/adapters/store/db/db.ts";
-import type { ClusterCapacity } from "../../src/core/plan/snapshot.ts";
+import { type CapacityEntry, capacityOf, type EntryChange } from "../../src/core/plan/capacity-entry.ts";
+import { completeCapacity } from "../support/complete-capacity.ts";
 import { onEachDatabase } from "../support/databases.ts";
 import { freshStore, type TestStore } from "./db.ts";
 import { FLAVOR, NOW, newJob, sentOf } from "./jobs.ts";
@@ -145,31 +146,42 @@ onEachDatabase((openDb) => {
     assert.equal((await store.admin.deleteNamespace("x")).kind, "notFound");
   });
 
-  const CAPACITY: ClusterCapacity = {
-    nodes: [
-      { name: "n1", labels: {}, taints: [], unschedulable: false, allocatable: { cpu: 4000 }, free: { cpu: 1000 } },
-    ],
-    seen: [{ jobUid: "u", admission: 1, role: "Worker", index: 0 }],
-    unbound: [],
+  const N1: CapacityEntry & { kind: "node" } = {
+    kind: "node",
+    name: "n1",
+    node: {
+      name: "n1",
+      labels: {},
+      taints: [],
+      unschedulable: false,
+      allocatable: { cpu: 4000 },
+      free: { cpu: 1000 },
+    },
+    members: [{ jobUid: "u", admission: 1, role: "Worker", index: 0 }],
   };
+  const CAPACITY = capacityOf([N1]);
 
-  test("a cluster's capacity is written only if it differs", async () => {
-    const seen = { cluster: "east", capacity: CAPACITY, reachable: true, nowMs: NOW };
-    assert.equal(await store.clusters.recordCapacity(seen), true);
-    assert.equal(await store.clusters.recordCapacity({ ...seen, nowMs: NOW + 5 }), false);
+  test("a cluster's record tells whether a report of its capacity has changed it", async () => {
+    const { epoch, changed } = await store.clusters.recordCapacity(completeCapacity("east", [N1]));
+    assert.equal(changed, true);
+    const report = (changes: readonly EntryChange[]) =>
+      store.clusters.recordCapacity({ cluster: "east", reachable: true, since: epoch, changes });
+    assert.deepEqual(await report([]), { epoch, changed: false });
     const shown = await store.admin.getCluster("east");
     assert.deepEqual(shown?.capacity, CAPACITY);
     assert.equal(shown?.observedMs, NOW);
-    assert.equal(await store.clusters.recordCapacity({ ...seen, capacity: { ...CAPACITY, seen: [] } }), true);
-    assert.equal(await store.clusters.markUnreachable("east"), true);
+    const empty = { ...N1, members: [] };
+    assert.deepEqual(await report([{ key: N1, entry: empty }]), { epoch, changed: true });
+    assert.equal((await store.clusters.recordCapacity({ cluster: "east", reachable: false })).changed, true);
     assert.equal(await store.clusters.markUnreachable("east"), false);
     const planned = (await store.planner.snapshot()).clusters.find(({ name }) => name === "east");
     assert.equal(planned?.reachable, false);
     assert.deepEqual(planned?.capacity, { ...CAPACITY, seen: [] });
+    assert.deepEqual(await report([]), { epoch, changed: true }, "it is reachable again");
   });
 
   test("registering a cluster again changes its settings and keeps its observed capacity", async () => {
-    await store.clusters.recordCapacity({ cluster: "east", capacity: CAPACITY, reachable: true, nowMs: NOW });
+    await store.clusters.recordCapacity(completeCapacity("east", [N1]));
     await store.admin.setCordoned("east", true);
     const flavor = { name: "gpu/new", resource: "nvidia.com/gpu", nodeLabels: {} };
     const again = await store.clusters.upsertCluster({ name: "east", labels: {}, flavors: [flavor], simulated: true });

@@ -3,6 +3,7 @@ import { after, before, beforeEach, test } from "node:test";
 import type { Db } from "../../src/adapters/store/db/db.ts";
 import type { Clock } from "../../src/runtime/clock.ts";
 import { createMember, type Member } from "../../src/runtime/member.ts";
+import { completeCapacity } from "../support/complete-capacity.ts";
 import { onEachDatabase } from "../support/databases.ts";
 import { freshStore, type TestStore } from "./db.ts";
 
@@ -133,8 +134,8 @@ onEachDatabase((openDb) => {
   test("an observer that has lost its lease does not change a cluster's record", async () => {
     const epoch = await store.members.takeLease("observer/east", "one");
     await store.members.takeLease("observer/east", "two");
-    const seen = { cluster: "east", capacity: { shapes: [] } as never, reachable: true, nowMs: 1 };
-    assert.equal(await store.clusters.recordCapacity({ ...seen, leaseEpoch: epoch ?? 0 }), false);
-    assert.equal(await store.clusters.recordCapacity({ ...seen, leaseEpoch: (epoch ?? 0) + 1 }), true);
+    const seen = completeCapacity("east", []);
+    assert.deepEqual(await store.clusters.recordCapacity(seen, epoch ?? 0), { epoch: null, changed: false });
+    assert.equal((await store.clusters.recordCapacity(seen, (epoch ?? 0) + 1)).changed, true);
   });
 });

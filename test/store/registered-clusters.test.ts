@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import type { Db } from "../../src/adapters/store/db/db.ts";
+import { completeCapacity } from "../support/complete-capacity.ts";
 import { onEachDatabase } from "../support/databases.ts";
 import { freshStore, raiseQuotaEpoch, type TestStore, takePlannerLease } from "./db.ts";
 import { FLAVOR, NOW, newJob, plannedFor, sentOf } from "./jobs.ts";
@@ -84,10 +85,9 @@ onEachDatabase((openDb) => {
     assert.equal(await store.admin.getCluster("south"), null);
     assert.ok((await store.planner.snapshot()).clusters.every(({ name }) => name !== "south"));
     assert.deepEqual(await store.clusters.listCredentials(), { registered: [], forgotten: ["south"] });
-    const late = { cluster: "south", capacity: { nodes: [], unbound: [], seen: [] }, reachable: true, nowMs: NOW };
-    assert.equal(
-      await store.clusters.recordCapacity(late),
-      false,
+    assert.deepEqual(
+      await store.clusters.recordCapacity(completeCapacity("south", [])),
+      { epoch: null, changed: false },
       "an observer that does not know it yet changes nothing",
     );
     const again = await store.clusters.register(SOUTH);

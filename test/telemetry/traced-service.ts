@@ -53,10 +53,10 @@ export async function startObserved(observing: { readonly tracing: Tracing | nul
     random: Math.random,
     createNamespaces: true,
     onJobChanged: wakeJob,
-    onCapacity: async ({ capacity, reachable }) => {
-      if (capacity === null) return;
-      await store.clusters.recordCapacity({ cluster: name, capacity, reachable, nowMs: clock.nowMs() });
+    onCapacity: async (report) => {
+      const { epoch } = await store.clusters.recordCapacity(report);
       wakePlanner();
+      return epoch;
     },
     onError: (error) => errors.push(error),
     ...instrumentation.kubeClient(name),

@@ -88,7 +88,7 @@ export function runWorker(
     createNamespaces: false,
     gangScheduler,
     onJobChanged: (jobUid) => worker.wake(jobUid),
-    onCapacity: () => undefined,
+    onCapacity: async () => null,
     onError: (error) => errors.push(error),
   });
   const clusters = createClusters([cluster]);

@@ -1,14 +1,13 @@
-import type { ClusterCapacity } from "../../core/plan/snapshot.ts";
+import type { EntryKey } from "../../core/plan/capacity-entry.ts";
 import type { Clock } from "../../runtime/clock.ts";
+import { CapacityChanges, type CapacityPart, type CapacitySource } from "./capacity-changes.ts";
 
 /** A report of a cluster's capacity. */
-export type CapacityReport = {
-  readonly cluster: string;
-  /** Null until nodes and pods have been listed completely. */
-  readonly capacity: ClusterCapacity | null;
-  /** False once calls to the cluster have failed for the grace period. Silence alone is not enough. */
-  readonly reachable: boolean;
-};
+export type CapacityReport = { readonly cluster: string } & (
+  | ({ readonly reachable: true } & CapacityPart)
+  /** Calls to the cluster have failed for the grace period. Silence alone is not enough. */
+  | { readonly reachable: false }
+);
 
 type ObserverOptions = {
   readonly cluster: string;
@@ -16,24 +15,29 @@ type ObserverOptions = {
   /** The shortest time between two reports. */
   readonly intervalMsMin: number;
   readonly unreachableGraceMs: number;
-  /** The capacity of the nodes and pods that the reflectors have. Null until both have completed a list. */
-  readonly summarize: () => ClusterCapacity | null;
+  readonly source: CapacitySource;
   /** For how long the calls of the worst reflector have been failing. */
   readonly failingForMs: () => number;
-  /** Takes a report. If it rejects, the error is reported and the report is repeated later. */
-  readonly onCapacity: (report: CapacityReport) => void | Promise<void>;
+  /** False while another process reports. The first report after that is complete. */
+  readonly reports: () => boolean;
+  /**
+   * Records a report. Returns the epoch of the complete report that counts now; null if this one was not recorded.
+   * After that, and after an error, a complete report follows some time later.
+   */
+  readonly onCapacity: (report: CapacityReport) => Promise<number | null>;
   readonly onError: (error: unknown, what: string) => void;
 };
 
-/** How often the grace period is checked while nothing changes, and the wait after a report that was not taken. */
+/** How often the grace period is checked while nothing changes, and the wait after a report that was not recorded. */
 const IDLE_MS = 1_000;
 
-/** The largest part of the time that summaries may take: their cost grows with the cluster's pods. */
+/** The largest part of the time that reports may take. */
 const SHARE_MAX = 0.1;
 
 /** Turns changes of nodes and pods into reports of the cluster's capacity, at most a few a second. */
 export class CapacityObserver {
   readonly #options: ObserverOptions;
+  readonly #changes: CapacityChanges;
   #dirty = false;
   #reachable: boolean | null = null;
   #wake = new AbortController();
@@ -42,6 +46,7 @@ export class CapacityObserver {
 
   constructor(options: ObserverOptions) {
     this.#options = options;
+    this.#changes = new CapacityChanges(options.source);
   }
 
   start(): void {
@@ -54,11 +59,18 @@ export class CapacityObserver {
     await this.#running;
   }
 
-  /** Notes that nodes or pods have changed. */
-  changed(): void {
+  /** Notes that an entry may have changed. Omitted: none did, but the health of the watches. */
+  changed(key?: EntryKey): void {
+    if (key !== undefined) this.#changes.mark(key);
     if (this.#dirty) return;
     this.#dirty = true;
     this.#wake.abort();
+  }
+
+  /** Makes the next report complete, although nothing may have changed. */
+  restart(): void {
+    this.#changes.restart();
+    this.changed();
   }
 
   async #run(): Promise<void> {
@@ -87,22 +99,41 @@ export class CapacityObserver {
     }
   }
 
-  /** Reports if there is news. False: the report was not taken and is due again. */
+  /** Reports if there is news. False: the report was not recorded and is due again. */
   async #report(): Promise<boolean> {
-    const { cluster, summarize, failingForMs, unreachableGraceMs, onCapacity, onError } = this.#options;
+    const { cluster, failingForMs, unreachableGraceMs, reports, onCapacity, onError } = this.#options;
     const reachable = failingForMs() < unreachableGraceMs;
     if (!this.#dirty && reachable === this.#reachable) return true;
+    if (!reports()) {
+      this.#changes.restart();
+      return false;
+    }
     try {
-      const capacity = summarize();
-      if (capacity === null && reachable) return true;
-      this.#dirty = false;
-      await onCapacity({ cluster, capacity, reachable });
-      this.#reachable = reachable;
-      return true;
+      if (!reachable) {
+        this.#dirty = false;
+        await onCapacity({ cluster, reachable });
+        this.#reachable = reachable;
+        return true;
+      }
+      return await this.#reportPart();
     } catch (error) {
+      this.#changes.restart();
       this.#dirty = true;
       onError(error, `capacity of cluster ${cluster}`);
       return false;
     }
+  }
+
+  async #reportPart(): Promise<boolean> {
+    const { cluster, onCapacity } = this.#options;
+    const part = this.#changes.next();
+    if (part === null) return true;
+    this.#dirty = false;
+    if (part.since !== null && part.changes.length === 0 && this.#reachable === true) return true;
+    const epoch = await onCapacity({ cluster, reachable: true, ...part });
+    this.#changes.recorded(epoch);
+    this.#dirty ||= epoch === null;
+    this.#reachable = epoch !== null;
+    return epoch !== null;
   }
 }

@@ -3,7 +3,8 @@
  * on several clusters, each of which may be away for a while.
  */
 import { LABEL } from "../../core/job/labels.ts";
-import { summarize } from "../../core/plan/capacity.ts";
+import { capacityEntries, nodeEntry, unboundEntry } from "../../core/plan/capacity.ts";
+import type { EntryKey } from "../../core/plan/capacity-entry.ts";
 import type { GangScheduler } from "../../core/pods/pod-group.ts";
 import type { PodView } from "../../core/pods/pod-view.ts";
 import type { ClaimAction } from "../../core/reconcile/claim.ts";
@@ -15,6 +16,7 @@ import { objectAt, stringAt } from "../../runtime/json.ts";
 import { Actions } from "./actions.ts";
 import type { AllowedHosts } from "./allowed-hosts.ts";
 import { AnchorEventWriter } from "./anchor-event-writer.ts";
+import type { CapacitySource } from "./capacity-changes.ts";
 import { CapacityObserver, type CapacityReport } from "./capacity-observer.ts";
 import { createKubeClient, type KubeClient } from "./client.ts";
 import {
@@ -71,7 +73,13 @@ export type KubeClusterOptions = {
   readonly capacityIntervalMsMin?: number;
   /** A hint that an object of this job has changed in the cluster. */
   readonly onJobChanged: (jobUid: string) => void;
-  readonly onCapacity: (report: CapacityReport) => void | Promise<void>;
+  /**
+   * Records a report of the capacity. Returns the epoch of the complete report that counts now; null if this one was
+   * not recorded.
+   */
+  readonly onCapacity: (report: CapacityReport) => Promise<number | null>;
+  /** False while another process reports the capacity. Omitted: this one reports it. */
+  readonly reportsCapacity?: () => boolean;
   /** Called with errors. Nothing stops for them. */
   readonly onError: (error: unknown, what: string) => void;
 };
@@ -80,7 +88,7 @@ export type KubeClusterOptions = {
 export type Cluster = {
   readonly name: string;
   readonly start: () => void;
-  /** Reports the capacity again although nothing has changed, for listeners that have missed it. */
+  /** Reports the whole capacity, although nothing may have changed: this process has become the one that reports it. */
   readonly tellCapacity: () => void;
   /** Ends watches and calls at once. */
   readonly close: () => Promise<void>;
@@ -125,7 +133,7 @@ export function connectCluster(options: KubeClusterOptions): Cluster {
   const client = options.wrapClient?.(direct) ?? direct;
   const logs = createPodLogs(access, installation);
   const parts = reflect(client, options, {
-    capacity: () => observer.changed(),
+    capacity: (key) => observer.changed(key),
     configMap: (key) => actions.anchors.forget(key),
   });
   // PodGroups are not among them: if the gang scheduler is missing, gangs that are running must still be observed.
@@ -146,12 +154,9 @@ export function connectCluster(options: KubeClusterOptions): Cluster {
     clock,
     intervalMsMin: options.capacityIntervalMsMin ?? 100,
     unreachableGraceMs,
-    summarize: () => {
-      if (!parts.nodes.synced || !parts.pods.synced) return null;
-      const pods = [...parts.pods.store.values()].map((kept) => kept.compact);
-      return summarize([...parts.nodes.store.values()], pods);
-    },
+    source: capacityOf(parts),
     failingForMs,
+    reports: options.reportsCapacity ?? (() => true),
     onCapacity: options.onCapacity,
     onError: options.onError,
   });
@@ -165,7 +170,7 @@ export function connectCluster(options: KubeClusterOptions): Cluster {
       parts.groups?.start();
       observer.start();
     },
-    tellCapacity: () => observer.changed(),
+    tellCapacity: () => observer.restart(),
     async close() {
       const closed = [...all.map((reflector) => reflector.close()), parts.groups?.close(), observer.close()];
       eventWriter.close();
@@ -215,6 +220,22 @@ function seenOf(
   };
 }
 
+/** The entries of the capacity, as the reflectors have nodes and pods. */
+function capacityOf({ nodes, pods }: Pick<ReturnType<typeof reflect>, "nodes" | "pods">): CapacitySource {
+  const compact = (kept: KeptPod) => kept.compact;
+  return {
+    all: () => {
+      if (!nodes.synced || !pods.synced) return null;
+      return capacityEntries([...nodes.store.values()], [...pods.store.values()].map(compact));
+    },
+    entry: ({ kind, name }) => {
+      if (kind === "node") return nodeEntry(name, nodes.store.get(name) ?? null, pods.store.onNode(name).map(compact));
+      const kept = pods.store.get(name);
+      return kept === undefined ? null : unboundEntry(name, kept.compact);
+    },
+  };
+}
+
 /** Objects with a job's labels, and objects that its anchors control whatever their labels are. */
 function withOwned<T>(store: WatchedObjects<T>, jobUid: string, anchorUids: readonly string[]): readonly T[] {
   return [...new Set([...store.ofJob(jobUid), ...anchorUids.flatMap((uid) => store.ofOwner(uid))])];
@@ -227,14 +248,14 @@ function strangersIn(store: WatchedObjects<KeptPod>, jobUid: string, names: Para
   });
 }
 
-type StoreListeners = { readonly capacity: () => void; readonly configMap: (key: string) => void };
+type StoreListeners = { readonly capacity: (key?: EntryKey) => void; readonly configMap: (key: string) => void };
 
 function reflect(client: KubeClient, options: KubeClusterOptions, changed: StoreListeners) {
   const { clock, random, installation, onJobChanged, onError } = options;
   const ours = `${LABEL.installation}=${installation}`;
   const silenceMsMax = options.silenceMsMax ?? 150_000;
   const budget = newKeptBudget(options.keptCharsMax);
-  const base = { client, clock, random, silenceMsMax, budget, onHealth: changed.capacity, onError };
+  const base = { client, clock, random, silenceMsMax, budget, onHealth: () => changed.capacity(), onError };
   const tell = (before: { jobUid: string | null } | undefined, after: { jobUid: string | null } | undefined) => {
     const uids = new Set([before?.jobUid, after?.jobUid]);
     for (const uid of uids) if (typeof uid === "string") onJobChanged(uid);
@@ -264,8 +285,11 @@ function reflect(client: KubeClient, options: KubeClusterOptions, changed: Store
     keep: (object) => keepPod(object, installation),
     jobOf: (kept) => kept.jobUid,
     ownerOf: (kept) => kept.ownerUid,
-    onChange: (_key, before, after) => {
-      if (roomOf(before) !== roomOf(after)) changed.capacity();
+    nodeOf: (kept) => kept.nodeName,
+    onChange: (key, before, after) => {
+      if (roomOf(before) !== roomOf(after)) {
+        for (const kept of [before, after]) if (kept !== undefined) changed.capacity(entryOf(key, kept));
+      }
       if (before !== undefined && after === undefined) lostPods.heard(before);
       tell(before, after);
     },
@@ -276,7 +300,7 @@ function reflect(client: KubeClient, options: KubeClusterOptions, changed: Store
     labelSelector: "",
     keep: compactNode,
     jobOf: () => null,
-    onChange: changed.capacity,
+    onChange: (name) => changed.capacity({ kind: "node", name }),
   });
   const services = objects("/api/v1/services", keepObject, () => undefined);
   const configMaps = objects("/api/v1/configmaps", keepConfigMap, changed.configMap);
@@ -302,6 +326,11 @@ function groupReflector(
 /** True for a pod that is being deleted and whose node is gone. False for other pods, where it is not needed. */
 function isNodeGone({ deleting, nodeName }: PodView, nodes: Reflector<JsonObject>): boolean {
   return deleting && nodeName !== "" && nodes.synced && nodes.store.get(nodeName) === undefined;
+}
+
+/** The entry of the capacity that a pod belongs to. */
+function entryOf(key: string, { nodeName }: KeptPod): EntryKey {
+  return nodeName === null ? { kind: "unbound", name: key } : { kind: "node", name: nodeName };
 }
 
 /** The facts of a pod that change the capacity. Other changes of a pod do not matter for it. */

@@ -15,6 +15,8 @@ export type KeptPod = {
   readonly jobUid: string | null;
   /** The uid of the config map that controls it, which may be one of our anchors. Null: none does. */
   readonly ownerUid: string | null;
+  /** The node that it is bound to. Null: none. */
+  readonly nodeName: string | null;
   /**
    * The fields that placement and capacity read. A foreign pod's environment and volumes are dropped to save memory.
    */
@@ -33,7 +35,8 @@ export function keepPod(pod: JsonObject, installation: string): KeptPod {
   const jobUid = ownJobUid(pod, installation);
   const ownerUid = ownerOf(pod);
   const view = jobUid === null && ownerUid === null ? null : podView(pod);
-  return { view, jobUid, ownerUid, compact: compactPod(pod) };
+  const nodeName = stringAt(objectAt(pod, "spec"), "nodeName") || null;
+  return { view, jobUid, ownerUid, nodeName, compact: compactPod(pod) };
 }
 
 /** The view of a foreign pod that has the name of one of ours. */

@@ -9,7 +9,7 @@ import { objectAt, stringAt } from "../../runtime/json.ts";
 import type { KubeClient, KubeResult } from "./client.ts";
 import { failureFromEvent, type KubeFailure, unreachable } from "./kube-failure.ts";
 import { itemsOf } from "./read-answer.ts";
-import { WatchedObjects } from "./watched-objects.ts";
+import { type GroupsOf, WatchedObjects } from "./watched-objects.ts";
 
 /** Small enough for any API server to answer at once, and large enough to list thousands of pods in few round trips. */
 const PAGE_SIZE = 500;
@@ -67,7 +67,7 @@ type Kept = { readonly version: string; readonly chars: number };
 /** An object of a list. Null: it is kept already in this version. */
 type Listed<T> = Kept & { readonly object: T | null };
 
-export type ReflectorOptions<T> = {
+export type ReflectorOptions<T> = GroupsOf<T> & {
   readonly client: Pick<KubeClient, "request" | "watch">;
   /** `/api/v1/pods` */
   readonly path: string;
@@ -83,9 +83,6 @@ export type ReflectorOptions<T> = {
   readonly silenceMsMax: number;
   /** Returns the data to keep of an object. */
   readonly keep: (object: JsonObject) => T;
-  readonly jobOf: (kept: T) => string | null;
-  /** The controller of an object, by which it can be found. Omitted: objects are not found by controller. */
-  readonly ownerOf?: (kept: T) => string | null;
   /** Counts what all reflectors of the cluster keep. Omitted: this reflector's own. */
   readonly budget?: KeptBudget;
   /** Called after the store has changed. An exception is reported and has no other effect. */
@@ -121,7 +118,7 @@ export class Reflector<T> {
   constructor(options: ReflectorOptions<T>) {
     this.#options = options;
     this.#budget = options.budget ?? newKeptBudget();
-    this.store = new WatchedObjects(options.jobOf, options.ownerOf);
+    this.store = new WatchedObjects(options);
   }
 
   start(): void {

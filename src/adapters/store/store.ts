@@ -8,6 +8,7 @@ import type { Job } from "../../core/job/job.ts";
 import type { NewJob } from "../../core/job/requests.ts";
 import { POOLS_MAX, TOKENS_MAX, WAITERS_MAX } from "../../core/quota/limits.ts";
 import type { Clock } from "../../runtime/clock.ts";
+import * as capacity from "./admin/cluster-capacity.ts";
 import * as clusters from "./admin/clusters.ts";
 import * as namespaces from "./admin/namespaces.ts";
 import type { PoolBounds } from "./admin/pools.ts";
@@ -206,14 +207,20 @@ function clusterStore(db: Db, options: StoreOptions) {
   return {
     upsertCluster: (cluster: Parameters<typeof clusters.upsertCluster>[1]) =>
       clusters.upsertCluster(db, cluster, bounds()),
-    recordCapacity: (seen: Parameters<typeof clusters.recordCapacity>[1]) => clusters.recordCapacity(db, seen),
+    /** `leaseEpoch`: that of the observer's lease. Omitted: only one observes. */
+    recordCapacity: (seen: capacity.SeenCapacity, leaseEpoch?: number) =>
+      capacity.recordCapacity(db, seen, { nowMs: clock.nowMs(), ...(leaseEpoch === undefined ? {} : { leaseEpoch }) }),
+    capacityPage: (cluster: string, from: Parameters<typeof capacity.capacityPage>[2]) =>
+      capacity.capacityPage(db, cluster, from),
+    capacitySince: (cluster: string, from: Parameters<typeof capacity.capacitySince>[2]) =>
+      capacity.capacitySince(db, cluster, from),
     register: (cluster: registered.NewCluster) => registered.registerCluster(db, cluster, bounds()),
     update: (cluster: Parameters<typeof registered.updateCluster>[1]) =>
       registered.updateCluster(db, cluster, bounds()),
     remove: (name: string, forget: boolean) => registered.deleteCluster(db, name, { forget, nowMs: clock.nowMs() }),
     listCredentials: () => registered.listCredentials(db),
     credentialsOf: (name: string) => registered.credentialsOf(db, name),
-    markUnreachable: (cluster: string) => clusters.markUnreachable(db, cluster),
+    markUnreachable: (cluster: string) => capacity.markUnreachable(db, cluster),
   };
 }
 

@@ -1,10 +1,10 @@
-import { compareText } from "../../runtime/compare-text.ts";
 import type { JsonObject } from "../../runtime/json.ts";
 import { arrayAt, objectAt, stringAt, stringMapAt } from "../../runtime/json.ts";
 import type { Taint } from "../pods/node-match.ts";
 import { type PodView, podView } from "../pods/pod-view.ts";
 import { podRequests, type Resources, readResources } from "../pods/resources.ts";
-import type { BoundMember, ClusterCapacity, NodeCapacity, UnboundPod } from "./snapshot.ts";
+import { type CapacityEntry, capacityOf, compareMembers } from "./capacity-entry.ts";
+import type { BoundMember, ClusterCapacity, NodeCapacity } from "./snapshot.ts";
 
 /**
  * A cluster's capacity from the JSON of all its nodes and pods, as the API server sends them. Pods that have ended take
@@ -12,26 +12,56 @@ import type { BoundMember, ClusterCapacity, NodeCapacity, UnboundPod } from "./s
  * unschedulable. The order of the result does not depend on the order of the arguments.
  */
 export function summarize(nodes: readonly JsonObject[], pods: readonly JsonObject[]): ClusterCapacity {
-  const used = new Map<string, Record<string, number>>();
-  const seen: BoundMember[] = [];
-  const unbound: { readonly key: string; readonly pod: UnboundPod }[] = [];
+  return capacityOf(capacityEntries(nodes, pods));
+}
+
+/** All entries of a cluster's capacity, from the JSON of all its nodes and pods. */
+export function capacityEntries(nodes: readonly JsonObject[], pods: readonly JsonObject[]): readonly CapacityEntry[] {
+  const bound = Map.groupBy(pods, (pod) => stringAt(objectAt(pod, "spec"), "nodeName") ?? "");
+  const byName = new Map(nodes.map((node) => [stringAt(objectAt(node, "metadata"), "name") ?? "", node]));
+  const names = new Set([...byName.keys(), ...bound.keys()]);
+  const entries = [...names].flatMap((name) => {
+    const onNode = name === "" ? [] : (bound.get(name) ?? []);
+    return nodeEntry(name, byName.get(name) ?? null, onNode) ?? [];
+  });
+  return [...entries, ...(bound.get("") ?? []).flatMap((pod) => unboundEntry(podKey(pod), pod) ?? [])];
+}
+
+/**
+ * The entry of one node from its JSON and that of the pods that are bound to it. Null: there is no such node, and no
+ * member is bound to it.
+ */
+export function nodeEntry(name: string, node: JsonObject | null, pods: Iterable<JsonObject>): CapacityEntry | null {
+  const used: Record<string, number> = {};
+  const members: BoundMember[] = [];
   for (const pod of pods) {
     const view = podView(pod);
-    if (view.phase === "Succeeded" || view.phase === "Failed") continue;
-    const podSpec = objectAt(pod, "spec");
-    const requests = podRequests(podSpec);
-    if (view.nodeName !== "") {
-      addTo(used, view.nodeName, requests);
-      seen.push(...memberOf(view));
-    } else if (view.jobUid === null && !view.deleting) {
-      unbound.push({ key: podKey(pod), pod: { podSpec: schedulingPart(podSpec), requests } });
-    }
+    if (hasEnded(view)) continue;
+    addTo(used, podRequests(objectAt(pod, "spec")));
+    members.push(...memberOf(view));
   }
+  if (node === null && members.length === 0) return null;
   return {
-    nodes: nodes.map((node) => nodeCapacity(node, used)).sort((a, b) => compareText(a.name, b.name)),
-    seen: seen.sort(compareSeen),
-    unbound: unbound.sort((a, b) => compareText(a.key, b.key)).map(({ pod }) => pod),
+    kind: "node",
+    name,
+    node: node === null ? null : nodeCapacity(node, used),
+    members: members.sort(compareMembers),
   };
+}
+
+/**
+ * The entry of a pod of others that is not bound to a node yet, under its `namespace/name`. Null: it will not take
+ * room, or is no such pod.
+ */
+export function unboundEntry(name: string, pod: JsonObject): CapacityEntry | null {
+  const view = podView(pod);
+  if (hasEnded(view) || view.nodeName !== "" || view.jobUid !== null || view.deleting) return null;
+  const podSpec = objectAt(pod, "spec");
+  return { kind: "unbound", name, pod: { podSpec: schedulingPart(podSpec), requests: podRequests(podSpec) } };
+}
+
+function hasEnded({ phase }: PodView): boolean {
+  return phase === "Succeeded" || phase === "Failed";
 }
 
 /** The pod's member; empty if Gangway did not create the pod. */
@@ -39,15 +69,14 @@ function memberOf({ jobUid, admission, role, index }: PodView): readonly BoundMe
   return jobUid === null || role === null || index === null ? [] : [{ jobUid, admission, role, index }];
 }
 
-function nodeCapacity(node: JsonObject, used: ReadonlyMap<string, Resources>): NodeCapacity {
+function nodeCapacity(node: JsonObject, used: Resources): NodeCapacity {
   const metadata = objectAt(node, "metadata");
   const spec = objectAt(node, "spec");
   const status = objectAt(node, "status");
   const name = stringAt(metadata, "name") ?? "";
   const allocatable = readResources(objectAt(status, "allocatable"));
-  const taken = used.get(name) ?? {};
   const free = Object.fromEntries(
-    Object.entries(allocatable).map(([resource, amount]) => [resource, amount - (taken[resource] ?? 0)]),
+    Object.entries(allocatable).map(([resource, amount]) => [resource, amount - (used[resource] ?? 0)]),
   );
   const leaving = stringAt(metadata, "deletionTimestamp") !== undefined;
   return {
@@ -80,18 +109,11 @@ function schedulingPart(podSpec: JsonObject): JsonObject {
   return Object.fromEntries(kept.map((member) => [member, podSpec[member]]));
 }
 
-function addTo(used: Map<string, Record<string, number>>, node: string, requests: Resources): void {
-  const sums = used.get(node) ?? {};
-  for (const [resource, amount] of Object.entries(requests)) sums[resource] = (sums[resource] ?? 0) + amount;
-  used.set(node, sums);
+function addTo(used: Record<string, number>, requests: Resources): void {
+  for (const [resource, amount] of Object.entries(requests)) used[resource] = (used[resource] ?? 0) + amount;
 }
 
 function podKey(pod: JsonObject): string {
   const metadata = objectAt(pod, "metadata");
   return `${stringAt(metadata, "namespace") ?? ""}/${stringAt(metadata, "name") ?? ""}`;
-}
-
-function compareSeen(a: BoundMember, b: BoundMember): number {
-  const byAdmission = compareText(a.jobUid, b.jobUid) || a.admission - b.admission;
-  return byAdmission || compareText(a.role, b.role) || a.index - b.index;
 }

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { CapacityReport } from "../../../src/adapters/cluster/capacity-observer.ts";
 import { LABEL } from "../../../src/core/job/labels.ts";
 import type { JsonObject } from "../../../src/runtime/json.ts";
+import type { BookedReport } from "../../cluster/capacity-book.ts";
 import { gang } from "../../cluster/gang.ts";
 import { create, until } from "../../cluster/harness.ts";
 import { nodeManifest } from "../subject.ts";
 import { done, ok, type Scene, signal } from "./scene.ts";
 
-const gpusFree = (report: CapacityReport | undefined) =>
+const gpusFree = (report: BookedReport | undefined) =>
   (report?.capacity?.nodes ?? []).reduce((sum, { free }) => sum + (free["nvidia.com/gpu"] ?? 0) / 1000, 0);
 
 function gpuPod(name: string, labels: Readonly<Record<string, string>>, gpus: number): JsonObject {

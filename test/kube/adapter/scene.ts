@@ -2,10 +2,10 @@
 
 import assert from "node:assert/strict";
 import { Actions } from "../../../src/adapters/cluster/actions.ts";
-import type { CapacityReport } from "../../../src/adapters/cluster/capacity-observer.ts";
 import type { KubeClient, KubeResult } from "../../../src/adapters/cluster/client.ts";
 import { type Cluster, connectCluster } from "../../../src/adapters/cluster/cluster.ts";
 import { type JsonObject, objectAt, stringAt } from "../../../src/runtime/json.ts";
+import { type BookedReport, CapacityBook } from "../../cluster/capacity-book.ts";
 import { clientOf, clock, INSTALLATION, seededRandom, startProxy, until } from "../../cluster/harness.ts";
 import type { Subject } from "../subject.ts";
 
@@ -102,9 +102,9 @@ export class Scene {
   }
 
   /** A connected cluster, and everything that it reports. */
-  connect(): { cluster: Cluster; changed: string[]; reports: CapacityReport[] } {
+  connect(): { cluster: Cluster; changed: string[]; reports: readonly BookedReport[] } {
     const changed: string[] = [];
-    const reports: CapacityReport[] = [];
+    const book = new CapacityBook();
     const cluster = connectCluster({
       name: "one",
       kubeconfig: this.subject.adapterKubeconfig,
@@ -113,9 +113,9 @@ export class Scene {
       random: seededRandom(3),
       createNamespaces: false,
       onJobChanged: (jobUid) => changed.push(jobUid),
-      onCapacity: (report) => void reports.push(report),
+      onCapacity: (report) => book.take(report),
       onError: () => undefined,
     });
-    return { cluster, changed, reports };
+    return { cluster, changed, reports: book.reports };
   }
 }

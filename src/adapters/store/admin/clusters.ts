@@ -1,13 +1,12 @@
 import type { ChangeOutcome } from "../../../core/admin/change-outcome.ts";
 import type { ClusterRecord } from "../../../core/admin/cluster.ts";
-import type { ClusterCapacity } from "../../../core/plan/snapshot.ts";
 import { type Db, type Executor, json, onlyRow } from "../db/db.ts";
-import { observerLease } from "../fleet/leases.ts";
+import { CAPACITY_ENTRIES, type CapacityColumns, withCapacity } from "./cluster-capacity.ts";
 import { ensurePools, type PoolBounds } from "./pools.ts";
 
 const COLUMNS = `
-  name, labels, flavors, cordoned, simulated, reachable, observed_ms as "observedMs", version,
-  create_ms as "createTimeMs", capacity, gang_scheduler as "gangScheduler"`;
+  name, labels, flavors, cordoned, simulated, reachable, coalesce(observed_ms, capacity_ms) as "observedMs", version,
+  create_ms as "createTimeMs", capacity, ${CAPACITY_ENTRIES} as entries, gang_scheduler as "gangScheduler"`;
 
 /**
  * Registers a cluster, or changes its settings. Its observed capacity and its cordon stay. Its flavors become pools.
@@ -42,43 +41,6 @@ on conflict (name) do update
  where c.forgotten_ms is not null or c.labels <> excluded.labels or c.flavors::jsonb <> excluded.flavors::jsonb
     or c.simulated <> excluded.simulated`;
 
-/** Records the capacity that an observer saw, if it differs from the record. True: it was written. */
-export async function recordCapacity(
-  executor: Executor,
-  seen: {
-    readonly cluster: string;
-    readonly capacity: ClusterCapacity;
-    readonly reachable: boolean;
-    readonly nowMs: number;
-    /** The epoch of the observer's lease: an observer that has lost it changes nothing. Omitted: only one observes. */
-    readonly leaseEpoch?: number;
-  },
-): Promise<boolean> {
-  const rows = await executor.query(RECORD_CAPACITY, [
-    seen.cluster,
-    json(seen.capacity),
-    seen.reachable,
-    seen.nowMs,
-    observerLease(seen.cluster),
-    seen.leaseEpoch ?? null,
-  ]);
-  return rows.length === 1;
-}
-
-const RECORD_CAPACITY = `
-update clusters set capacity = $2::json, reachable = $3, observed_ms = $4
- where name = $1 and forgotten_ms is null and (capacity is null or capacity::text <> $2::json::text or reachable <> $3)
-   and ($6::bigint is null or exists (select from leases where leases.name = $5 and epoch = $6))
-returning 1`;
-
-/** Marks a cluster that its observer cannot reach: no gang is admitted there until it can. True: it was reachable. */
-export async function markUnreachable(executor: Executor, cluster: string): Promise<boolean> {
-  const rows = await executor.query("update clusters set reachable = false where name = $1 and reachable returning 1", [
-    cluster,
-  ]);
-  return rows.length === 1;
-}
-
 export async function setCordoned(
   executor: Executor,
   name: string,
@@ -102,9 +64,10 @@ export function listClusters(executor: Executor): Promise<readonly ClusterRecord
   return selectClusters(executor, null);
 }
 
-function selectClusters(executor: Executor, name: string | null): Promise<readonly ClusterRecord[]> {
-  return executor.query<ClusterRecord>(
-    `select ${COLUMNS} from clusters where forgotten_ms is null and ($1::text is null or name = $1) order by name`,
+async function selectClusters(executor: Executor, name: string | null): Promise<readonly ClusterRecord[]> {
+  const rows = await executor.query<ClusterRecord & CapacityColumns>(
+    `select ${COLUMNS} from clusters c where forgotten_ms is null and ($1::text is null or name = $1) order by name`,
     [name],
   );
+  return rows.map(withCapacity);
 }

@@ -117,7 +117,11 @@ async function remove(
     const gangs = placed === 1 ? "1 gang that is" : `${placed} gangs that are`;
     return { kind: "inUse", by: `${gangs} placed there; wait for their end, or forget it if it is gone for good` };
   }
-  await (forget ? tx.query(FORGET_CLUSTER, [name, nowMs]) : tx.query("delete from clusters where name = $1", [name]));
+  if (!forget) await tx.query("delete from clusters where name = $1", [name]);
+  else {
+    await tx.query(FORGET_CLUSTER, [name, nowMs]);
+    await tx.query("delete from cluster_capacity where cluster = $1", [name]);
+  }
   return { kind: "done", record: null };
 }
 
@@ -127,8 +131,9 @@ const COUNT_PLACED = "select count(distinct job_uid)::int as placed from admissi
 
 const FORGET_CLUSTER = `
 update clusters
-   set forgotten_ms = $2, credentials = null, capacity = null, observed_ms = null, reachable = false,
-       version = version + 1, admission_counter = admission_counter + 1
+   set forgotten_ms = $2, credentials = null, capacity = null, observed_ms = null, capacity_ms = null,
+       capacity_epoch = capacity_epoch + 1, reachable = false, version = version + 1,
+       admission_counter = admission_counter + 1
  where name = $1`;
 
 /** Makes their jobs due: no more news of their pods will come. */

@@ -1,6 +1,7 @@
 import { liveAdmission } from "../../../core/job/job.ts";
 import type { HeldByCaller, PlanCluster, PlanQueue, PlanSnapshot } from "../../../core/plan/snapshot.ts";
 import type { PoolLimit } from "../../../core/quota/counters.ts";
+import { CAPACITY_ENTRIES, type CapacityColumns, withCapacity } from "../admin/cluster-capacity.ts";
 import { FLAVOR_QUOTA } from "../admin/queues.ts";
 import { type Db, type Executor, onlyRow, readSnapshot } from "../db/db.ts";
 import { JOB_COLUMNS, type JobRow, jobOf } from "../jobs/job-row.ts";
@@ -74,8 +75,10 @@ select a.caller, a.pool, a.project, a.namespace, a.queue, sum(a.amount)::bigint 
  group by a.caller, a.pool, a.project, a.namespace, a.queue`;
 
 async function planClusters(tx: Executor): Promise<readonly PlanCluster[]> {
-  return tx.query<PlanCluster>(
-    `select name, labels, flavors, cordoned, reachable, admission_counter as "admissionCounter", capacity
-       from clusters where forgotten_ms is null order by name`,
+  const rows = await tx.query<PlanCluster & CapacityColumns>(
+    `select name, labels, flavors, cordoned, reachable, admission_counter as "admissionCounter", capacity,
+            ${CAPACITY_ENTRIES} as entries
+       from clusters c where forgotten_ms is null order by name`,
   );
+  return rows.map(withCapacity);
 }
