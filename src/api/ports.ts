@@ -6,6 +6,7 @@ import type {
   CredentialsRefusal,
   SentCluster,
   SentCredentials,
+  UidRefusal,
 } from "../core/admin/cluster.ts";
 import type { NamespaceRecord, NamespaceSettings } from "../core/admin/namespace.ts";
 import type { QueueOutcome, QueueRecord, QueueSettings } from "../core/admin/queue.ts";
@@ -51,22 +52,25 @@ export type JobWatch = {
   readonly checkCursor: (cursor: string) => boolean;
 };
 
+/** The outcome of a registration or an update. `check` is that of the new credentials. Omitted: none were sent. */
+export type ClusterOutcome =
+  | (ChangeOutcome<ClusterRecord> & { readonly check?: ClusterCheck })
+  | CredentialsRefusal
+  | UidRefusal;
+
 /** Clusters that are registered while the service runs. */
 export type ClusterAdmin = {
-  readonly register: (
-    cluster: SentCluster,
-    credentials: SentCredentials,
-  ) => Promise<(ChangeOutcome<ClusterRecord> & { readonly check?: ClusterCheck }) | CredentialsRefusal>;
+  readonly register: (cluster: SentCluster, credentials: SentCredentials) => Promise<ClusterOutcome>;
   /** Checks the cluster as `register` does, and registers nothing. */
   readonly tryOut: (cluster: SentCluster, credentials: SentCredentials) => Promise<ClusterCheck | CredentialsRefusal>;
   /** `version` 0 accepts any version; null credentials keep the stored ones. */
   readonly update: (
     cluster: SentCluster & { readonly version: number },
     credentials: SentCredentials | null,
-  ) => Promise<ChangeOutcome<ClusterRecord> | CredentialsRefusal>;
+  ) => Promise<ClusterOutcome>;
   readonly check: (name: string) => Promise<ClusterCheck | "notFound">;
   readonly remove: (name: string, forget: boolean) => Promise<ChangeOutcome<null>>;
-  /** Why the server cannot connect to a cluster. Null: it can. Omitted: it is not known. */
+  /** Why the server cannot use a cluster. Null: it can. Omitted: it is not known. */
   readonly problemOf?: (name: string) => string | null;
 };
 

@@ -62,6 +62,7 @@ Exit status:
   2    the command line is wrong
   3    the service or the command line refused the request
   4    the service is unavailable
+  5    the cluster is registered, but a check of it found errors
   124  a wait reached its timeout
   130  the command was interrupted
 `;

@@ -7,6 +7,8 @@ export const EXIT = {
   /** The service or the command line refused the request. */
   refused: 3,
   unavailable: 4,
+  /** The cluster is registered or updated, and a check of it found errors. */
+  unusable: 5,
   /** A wait reached its --timeout. */
   timedOut: 124,
   interrupted: 130,

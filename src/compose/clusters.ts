@@ -4,6 +4,7 @@ import { type Cluster, connectCluster, type KubeClusterOptions } from "../adapte
 import { ClusterRegistry } from "../adapters/cluster/registry.ts";
 import { observerLease } from "../adapters/store/fleet/leases.ts";
 import type { Config } from "../config.ts";
+import { describeUidRefusal } from "../core/admin/cluster.ts";
 import { gangSchedulerOf } from "../core/pods/pod-group.ts";
 import { type Base, runLoops } from "./base.ts";
 import { connectClusterAdmin } from "./cluster-admin.ts";
@@ -24,6 +25,10 @@ export function connect(
     random: Math.random,
     createNamespaces: true,
     onJobChanged: (uid) => heard.job(uid),
+    claimUid: async (uid) => {
+      const refusal = await store.clusters.claimUid({ cluster: name, uid });
+      return refusal === null ? null : `cluster ${name} ${describeUidRefusal(refusal)}`;
+    },
     reportsCapacity: () => typeof lease?.epoch() === "number",
     onCapacity: async (report) => {
       const leaseEpoch = lease?.epoch() ?? null;

@@ -17,7 +17,7 @@ export async function startSimulatedClusters(base: Base, directory: string, conf
       const state = join(directory, "clusters", name);
       const simulated = await startSimCluster({ name, nodes, directory: state, clock: base.clock });
       base.parts.defer(() => simulated.close());
-      await base.store.clusters.upsertCluster({ name, labels, flavors, simulated: true });
+      await base.store.clusters.upsertCluster({ name, labels, flavors, simulated: true, uid: simulated.uid });
       const kubeconfig = simulated.kubeconfig();
       kubeconfigs.set(name, kubeconfig);
       return connect(base, { name, kubeconfig });

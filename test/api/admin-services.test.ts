@@ -181,6 +181,7 @@ test("a cluster shows allocatable and free resources of its schedulable nodes, a
     observedMs: 3000,
     version: 4,
     createTimeMs: 1000,
+    uid: null,
     capacity: { nodes: [node, cordonedNode, { ...node, name: "n3" }], seen: [], unbound: [] },
   });
   const { ok } = await call(clusters.getCluster, { name: "west" });

@@ -20,11 +20,12 @@ const BUFFER_MAX = 100;
 const CHECK: ClusterCheck = {
   kubernetesVersion: "v1.36.3",
   clockSkewMs: -1_000,
+  uid: null,
   findings: [{ severity: "ERROR", code: "MissingPermission", message: "may not watch pods" }],
 };
 
 function clusterRecord(cluster: SentCluster): ClusterRecord {
-  const flags = { cordoned: false, simulated: false, reachable: false };
+  const flags = { cordoned: false, simulated: false, reachable: false, uid: null };
   return { gangScheduler: "none", ...cluster, ...flags, observedMs: null, version: 1, createTimeMs: 0, capacity: null };
 }
 

@@ -298,7 +298,7 @@ test("an unavailable service is an error with the address that was tried", async
 
 test("a cluster is cordoned and uncordoned", async (t) => {
   const { store, gangway } = await served(t);
-  const capacity = { labels: {}, flavors: [], cordoned: false, simulated: true, reachable: true };
+  const capacity = { labels: {}, flavors: [], cordoned: false, simulated: true, reachable: true, uid: null };
   const times = { observedMs: null, version: 1, createTimeMs: 1000, capacity: null, gangScheduler: "none" } as const;
   store.clusters.set("h100-east", { name: "h100-east", ...capacity, ...times });
   assert.equal((await gangway("cluster cordon h100-east")).stdout, "cluster/h100-east cordoned\n");
@@ -323,6 +323,7 @@ test("cluster update changes the gang scheduler, and keeps omitted settings", as
     observedMs: null,
     version: 1,
     createTimeMs: 1000,
+    uid: null,
     capacity: null,
   });
   const changed = await gangway("cluster update east --gang-scheduler volcano");

@@ -12,6 +12,7 @@ import {
   clientOf,
   clock,
   deadServer,
+  fastClock,
   gpuNodes,
   INSTALLATION,
   kubeconfigOf,
@@ -199,6 +200,20 @@ test("a server that does not answer, or rejects our credentials, is one error", 
   assert.deepEqual(
     unknown.findings.map(({ code }) => code),
     ["Unauthorized"],
+  );
+});
+
+test("a server that stops answering during a check is one error, after a limited time", async (t) => {
+  const proxy = await startProxy(sim.url, ({ path }) => (path === "/version" ? "pass" : "hang"));
+  t.after(() => proxy.close());
+  const { kubernetesVersion, findings } = await checkCluster(proxy.kubeconfig, {
+    clock: fastClock(50),
+    namespaces: [],
+  });
+  assert.match(kubernetesVersion, /^v1\./);
+  assert.deepEqual(
+    findings.map(({ severity, code }) => [severity, code]),
+    [["ERROR", "Unreachable"]],
   );
 });
 

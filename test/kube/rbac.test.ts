@@ -50,12 +50,12 @@ test("the role grants exactly the permissions of the adapter, verb by verb", () 
   const granted = arrayAt(role, "rules").flatMap((rule) =>
     arrayAt(rule, "apiGroups").flatMap((group) =>
       arrayAt(rule, "resources").flatMap((resource) =>
-        arrayAt(rule, "verbs").map((verb) => `${verb} ${resource} ${group}`),
+        arrayAt(rule, "verbs").map((verb) => `${verb} ${resource} ${group} ${arrayAt(rule, "resourceNames")}`),
       ),
     ),
   );
-  const asked = PERMISSIONS.map(({ verb, resource, subresource, group }) => {
-    return `${verb} ${subresource === "" ? resource : `${resource}/${subresource}`} ${group}`;
+  const asked = PERMISSIONS.map(({ verb, resource, subresource, group, name = "" }) => {
+    return `${verb} ${subresource === "" ? resource : `${resource}/${subresource}`} ${group} ${name}`;
   });
   assert.deepEqual(granted.sort(), asked.sort());
 });

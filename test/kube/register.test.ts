@@ -94,6 +94,10 @@ suite("clusters that are registered while the service runs", { skip: !controlPla
       ),
     );
     assert.equal(lines.length, 20, stdout);
+    assert.match(
+      stdout,
+      /^warning: MissingPermission: Gangway may not get namespaces named kube-system: needed to tell/m,
+    );
     assert.equal((await gangway("cluster", "get", "real")).exitCode, 3);
   });
 

@@ -105,6 +105,7 @@ for (const [name, text] of Object.entries(answers)) {
     const url = `http://127.0.0.1:${bound.port}`;
     const cluster = `hostile-${bound.port}`;
     const added = await add(cluster, kubeconfig({ server: url, "insecure-skip-tls-verify": true }));
+    assert.equal(added.exitCode, 5);
     assert.match(added.stdout, /error: (Unreachable|NotKubernetes): /);
     assert.ok(!`${added.stdout}${added.stderr}`.includes(SECRET));
     await waitUntil("its watches tried again", () => requests >= 10);

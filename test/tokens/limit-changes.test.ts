@@ -58,7 +58,7 @@ function clusterAdmin(store: TestStore) {
     pickContext: async (kubeconfig) => ({ kind: "ok", kubeconfig }),
     seal: async () => ({}),
     open: async () => "",
-    check: async () => ({ kubernetesVersion: "", clockSkewMs: null, findings: [] }),
+    check: async () => ({ kubernetesVersion: "", clockSkewMs: null, uid: null, findings: [] }),
     simulated: () => null,
   });
 }

@@ -7,6 +7,7 @@ import { arrayAt, isJsonObject, objectAt, stringAt } from "../../runtime/json.ts
 import { type AllowedHosts, DEFAULT_CLUSTER_HOSTS, parseAllowedHosts } from "./allowed-hosts.ts";
 import { createKubeClient, type KubeClient } from "./client.ts";
 import { HOST_REFUSED } from "./guarded-connector.ts";
+import { readUid } from "./identity.ts";
 import { isKnownReason, type KubeFailure, reasonOf } from "./kube-failure.ts";
 import { groupsPath } from "./list-job.ts";
 import { PERMISSIONS, type Permission } from "./permissions.ts";
@@ -14,6 +15,8 @@ import { PERMISSIONS, type Permission } from "./permissions.ts";
 /** HTTP times are whole seconds, and a call takes time: a smaller skew means nothing. */
 const SKEW_MS_MAX = 5_000;
 const REQUEST_TIMEOUT_MS = 10_000;
+/** A caller waits for the check, and clients give up a call after 30 s. */
+const CHECK_MS_MAX = 20_000;
 /** Resources of the core group that every gang needs. */
 const ESSENTIAL = ["nodes", "pods", "services", "configmaps"];
 /** A reader repairs a few at a time. */
@@ -41,26 +44,39 @@ export async function checkCluster(
 ): Promise<ClusterCheck> {
   const hosts = of.hosts ?? parseAllowedHosts(DEFAULT_CLUSTER_HOSTS);
   const client = createKubeClient({ kubeconfig, hosts, connectionsMax: 8, requestTimeoutMs: REQUEST_TIMEOUT_MS });
+  const ended = new AbortController();
+  const late = new AbortController();
+  void of.clock.sleep(CHECK_MS_MAX, ended.signal).then(() => late.abort(new Error("the check took too long")));
   try {
-    const version = await client.request({ method: "GET", path: "/version" });
-    const kubernetesVersion = version.kind === "ok" ? versionOf(version.object) : "";
-    if (version.kind === "failed" || kubernetesVersion === "") {
-      const finding = version.kind === "failed" ? unanswered(version) : NOT_KUBERNETES;
-      return { kubernetesVersion, clockSkewMs: null, findings: [finding] };
-    }
-    const clockSkewMs = version.dateMs === undefined ? null : clamped(version.dateMs - of.clock.nowMs());
-    const findings = [
-      ...(await missingPermissions(client, of.gangScheduler ?? null)),
-      ...(await missingScheduler(client, of.gangScheduler ?? null)),
-      ...skewFindings(clockSkewMs),
-      ...(await foreignWebhooks(client, of.namespaces)),
-    ];
-    const order = { ERROR: 0, WARNING: 1 };
-    const worstFirst = findings.toSorted((a, b) => order[a.severity] - order[b.severity]);
-    return { kubernetesVersion, clockSkewMs, findings: worstFirst.slice(0, FINDINGS_MAX) };
+    return await examine({ request: (request) => client.request(request, late.signal) }, of);
   } finally {
+    ended.abort();
     await client.close();
   }
+}
+
+/** A client for the calls of one check. */
+type Asked = Pick<KubeClient, "request">;
+
+async function examine(client: Asked, of: Parameters<typeof checkCluster>[1]): Promise<ClusterCheck> {
+  const version = await client.request({ method: "GET", path: "/version" });
+  const kubernetesVersion = version.kind === "ok" ? versionOf(version.object) : "";
+  if (version.kind === "failed" || kubernetesVersion === "") {
+    const finding = version.kind === "failed" ? unanswered(version) : NOT_KUBERNETES;
+    return { kubernetesVersion, clockSkewMs: null, uid: null, findings: [finding] };
+  }
+  const clockSkewMs = version.dateMs === undefined ? null : clamped(version.dateMs - of.clock.nowMs());
+  const read = await readUid(client);
+  const findings = [
+    ...(await missingPermissions(client, of.gangScheduler ?? null)),
+    ...(await missingScheduler(client, of.gangScheduler ?? null)),
+    ...skewFindings(clockSkewMs),
+    ...(await foreignWebhooks(client, of.namespaces)),
+  ];
+  const order = { ERROR: 0, WARNING: 1 };
+  const worstFirst = findings.toSorted((a, b) => order[a.severity] - order[b.severity]);
+  const uid = read.kind === "ok" ? read.uid : null;
+  return { kubernetesVersion, clockSkewMs, uid, findings: worstFirst.slice(0, FINDINGS_MAX) };
 }
 
 /** The server's version. Empty: it does not answer like an API server, so nothing of its answer is shown. */
@@ -82,8 +98,15 @@ function clamped(skewMs: number): number {
 }
 
 function unanswered(failure: KubeFailure): ClusterFinding {
-  const code = failure.status === 0 ? "Unreachable" : knownReason(failure);
-  return { severity: "ERROR", code, message: `the API server does not answer as expected: ${outcomeOf(failure)}` };
+  return {
+    severity: "ERROR",
+    code: codeOf(failure),
+    message: `the API server does not answer as expected: ${outcomeOf(failure)}`,
+  };
+}
+
+function codeOf(failure: KubeFailure): string {
+  return failure.status === 0 ? UNREACHABLE : knownReason(failure);
 }
 
 /**
@@ -91,23 +114,52 @@ function unanswered(failure: KubeFailure): ClusterFinding {
  * so none of its own words are passed on.
  */
 function outcomeOf(failure: KubeFailure): string {
-  const { status, message, code } = failure;
-  if (status > 0) return `status ${status}, ${knownReason(failure)}`;
+  const { status, message, code = "" } = failure;
+  const meaning = MEANINGS[status] ?? MEANINGS[code];
+  const meant = meaning === undefined ? "" : `: ${meaning}`;
+  if (status > 0) return `status ${status}, ${knownReason(failure)}${meant}`;
   if (code === HOST_REFUSED) return message;
-  return `no answer${code === undefined ? "" : ` (${code})`}`;
+  return `no answer${code === "" ? "" : ` (${code})`}${meant}`;
 }
+
+const OTHER_AUTHORITY = "certificate-authority-data of the kubeconfig is not the authority of the server's certificate";
+const TOO_LATE = "it took too long";
+
+/** What a status or a code of a failed call means for the kubeconfig. */
+const MEANINGS: Readonly<Record<string, string>> = {
+  401: "the server does not accept the credentials of the kubeconfig",
+  403: "the account of the kubeconfig may not call the server",
+  ECONNREFUSED: "nothing listens at the address of the kubeconfig",
+  ENOTFOUND: "no name server knows the host of the kubeconfig",
+  ETIMEDOUT: TOO_LATE,
+  UND_ERR_CONNECT_TIMEOUT: TOO_LATE,
+  UND_ERR_HEADERS_TIMEOUT: TOO_LATE,
+  UND_ERR_BODY_TIMEOUT: TOO_LATE,
+  DEPTH_ZERO_SELF_SIGNED_CERT: OTHER_AUTHORITY,
+  SELF_SIGNED_CERT_IN_CHAIN: OTHER_AUTHORITY,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: OTHER_AUTHORITY,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: OTHER_AUTHORITY,
+  CERT_SIGNATURE_FAILURE: OTHER_AUTHORITY,
+  CERT_HAS_EXPIRED: "the server's certificate has expired",
+  ERR_TLS_CERT_ALTNAME_INVALID: "the server's certificate is for other names than the host of the kubeconfig",
+};
 
 function knownReason({ status, reason }: KubeFailure): string {
   return isKnownReason(reason) ? reason : reasonOf(status);
 }
 
-async function missingPermissions(client: KubeClient, gang: GangScheduler | null): Promise<readonly ClusterFinding[]> {
+async function missingPermissions(client: Asked, gang: GangScheduler | null): Promise<readonly ClusterFinding[]> {
   const wanted = PERMISSIONS.filter(({ scheduler }) => scheduler === undefined || scheduler === gang);
   const answers = await Promise.all(wanted.map((permission) => reviewAccess(client, permission)));
-  return answers.flat();
+  const findings = answers.flat();
+  const unanswered = findings.find(({ code }) => code === UNREACHABLE);
+  // The others would say the same.
+  return unanswered === undefined ? findings : [unanswered];
 }
 
-async function missingScheduler(client: KubeClient, gang: GangScheduler | null): Promise<readonly ClusterFinding[]> {
+const UNREACHABLE = "Unreachable";
+
+async function missingScheduler(client: Asked, gang: GangScheduler | null): Promise<readonly ClusterFinding[]> {
   if (gang === null) return [];
   const listed = await client.request({ method: "GET", path: groupsPath(gang), query: { limit: "1" } });
   if (listed.kind === "ok" || listed.status !== 404) return [];
@@ -117,9 +169,10 @@ async function missingScheduler(client: KubeClient, gang: GangScheduler | null):
   return [{ severity: "ERROR", code: "MissingGangScheduler", message }];
 }
 
-async function reviewAccess(client: KubeClient, permission: Permission): Promise<readonly ClusterFinding[]> {
-  const { group, resource, subresource, verb, need } = permission;
-  const resourceAttributes = { group, resource, verb, ...(subresource === "" ? {} : { subresource }) };
+async function reviewAccess(client: Asked, permission: Permission): Promise<readonly ClusterFinding[]> {
+  const { group, resource, subresource, verb, name, need } = permission;
+  const one = { ...(subresource === "" ? {} : { subresource }), ...(name === undefined ? {} : { name }) };
+  const resourceAttributes = { group, resource, verb, ...one };
   const reviewed = await client.request({
     method: "POST",
     path: "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
@@ -135,16 +188,15 @@ async function reviewAccess(client: KubeClient, permission: Permission): Promise
     return [
       {
         severity: "ERROR",
-        code: knownReason(reviewed),
+        code: codeOf(reviewed),
         message: `cannot check whether Gangway may ${what}: ${outcomeOf(reviewed)}`,
       },
     ];
   }
   if (objectAt(reviewed.object, "status")["allowed"] === true) return [];
   const severity = group === "" && subresource === "" && ESSENTIAL.includes(resource) ? "ERROR" : "WARNING";
-  return [
-    { severity, code: "MissingPermission", message: `Gangway may not ${what} in all namespaces: needed ${need}` },
-  ];
+  const which = name === undefined ? "in all namespaces" : `named ${name}`;
+  return [{ severity, code: "MissingPermission", message: `Gangway may not ${what} ${which}: needed ${need}` }];
 }
 
 function skewFindings(skewMs: number | null): readonly ClusterFinding[] {
@@ -154,7 +206,7 @@ function skewFindings(skewMs: number | null): readonly ClusterFinding[] {
   return [{ severity: "WARNING", code: "ClockSkew", message }];
 }
 
-async function foreignWebhooks(client: KubeClient, namespaces: readonly string[]): Promise<readonly ClusterFinding[]> {
+async function foreignWebhooks(client: Asked, namespaces: readonly string[]): Promise<readonly ClusterFinding[]> {
   const findings: ClusterFinding[] = [];
   for (const resource of WEBHOOKS) {
     const listed = await client.request({ method: "GET", path: `/apis/admissionregistration.k8s.io/v1/${resource}` });

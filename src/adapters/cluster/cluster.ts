@@ -19,6 +19,7 @@ import { AnchorEventWriter } from "./anchor-event-writer.ts";
 import type { CapacitySource } from "./capacity-changes.ts";
 import { CapacityObserver, type CapacityReport } from "./capacity-observer.ts";
 import { createKubeClient, type KubeClient } from "./client.ts";
+import { guardIdentity } from "./identity.ts";
 import {
   compactNode,
   type KeptGroup,
@@ -51,6 +52,8 @@ export type KubeClusterOptions = {
   readonly createNamespaces: boolean;
   /** The gang scheduler of the cluster, which places the pods of a PodGroup together. Null or omitted: none. */
   readonly gangScheduler?: GangScheduler | null;
+  /** Why the cluster with this uid is not the one of this name; null: it is. Omitted: any cluster is. */
+  readonly claimUid?: (uid: string) => Promise<string | null>;
   /** Wraps the client of the API server, for example to measure its calls. */
   readonly wrapClient?: (client: KubeClient) => KubeClient;
   /** The most text that is kept of the cluster's objects, as JSON. Omitted: 128 Mi characters. */
@@ -94,7 +97,9 @@ export type Cluster = {
   readonly close: () => Promise<void>;
   /** True once every reflector has completed a list. */
   readonly synced: () => boolean;
-  /** True if calls have failed for so long that the cluster counts as unreachable. */
+  /** Why the server's cluster is not the one of this name. Null: it is, or it was not reached yet. */
+  readonly problem: () => string | null;
+  /** True if the cluster is a wrong one, or calls have failed for so long that it counts as unreachable. */
   readonly unreachable: () => boolean;
   /**
    * When the reflector that was silent longest last heard from the server, on the monotonic clock. Null: one never has.
@@ -130,7 +135,7 @@ export function connectCluster(options: KubeClusterOptions): Cluster {
   const { kubeconfig, hosts, requestTimeoutMs = 15_000 } = options;
   const access = { kubeconfig, requestTimeoutMs, ...(hosts === undefined ? {} : { hosts }) };
   const direct = createKubeClient({ ...access, connectionsMax: writeBudget + CONNECTIONS_FOR_READS });
-  const client = options.wrapClient?.(direct) ?? direct;
+  const client = guardIdentity(options.wrapClient?.(direct) ?? direct, options.claimUid ?? null);
   const logs = createPodLogs(access, installation);
   const parts = reflect(client, options, {
     capacity: (key) => observer.changed(key),
@@ -148,7 +153,8 @@ export function connectCluster(options: KubeClusterOptions): Cluster {
     createNamespaces: options.createNamespaces,
   });
   const { unreachableGraceMs = 40_000 } = options;
-  const failingForMs = () => Math.max(...all.map((reflector) => reflector.failingForMs));
+  const failingForMs = () =>
+    client.problem() === null ? Math.max(...all.map((reflector) => reflector.failingForMs)) : Number.POSITIVE_INFINITY;
   const observer = new CapacityObserver({
     cluster: name,
     clock,
@@ -177,6 +183,7 @@ export function connectCluster(options: KubeClusterOptions): Cluster {
       await Promise.all([client.close(), logs.close()]);
       await Promise.all(closed);
     },
+    problem: () => client.problem(),
     synced: () => all.every((reflector) => reflector.synced),
     unreachable: () => failingForMs() >= unreachableGraceMs,
     lastHeardMs: () => {

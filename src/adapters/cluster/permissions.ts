@@ -1,4 +1,5 @@
 import type { GangScheduler } from "../../core/pods/pod-group.ts";
+import { IDENTITY_NAMESPACE } from "./identity.ts";
 
 /** A permission that Gangway needs in a cluster, in Kubernetes' terms. */
 export type Permission = {
@@ -8,6 +9,8 @@ export type Permission = {
   /** `log` of `pods/log`; empty for the resource itself. */
   readonly subresource: string;
   readonly verb: string;
+  /** The only object that the permission is for. Omitted: all. */
+  readonly name?: string;
   /** The purpose of the permission. */
   readonly need: string;
   /** Needed only if the cluster has this gang scheduler. Omitted: always. */
@@ -62,6 +65,13 @@ const RULES: readonly PermissionRule[] = [
     need: "to let launchers of MPIJobs run commands in their workers",
   },
   { group: "", resource: "namespaces", verbs: ["create"], need: "to make namespaces on first use" },
+  {
+    group: "",
+    resource: "namespaces",
+    name: IDENTITY_NAMESPACE,
+    verbs: ["get"],
+    need: "to tell this cluster from others by the uid of that namespace",
+  },
   {
     group: "",
     resource: "events",

@@ -68,9 +68,10 @@ export class ClusterRegistry {
     return [...this.#given, ...[...this.#connections.values()].map(({ cluster }) => cluster)];
   }
 
-  /** Why this process cannot connect to a cluster. Null: it can, or it knows no such cluster. */
+  /** Why this process cannot use a cluster. Null: it can, or it knows no such cluster. */
   problemOf(name: string): string | null {
-    return this.#failed.get(name)?.problem ?? null;
+    const connected = this.connected().find((cluster) => cluster.name === name);
+    return this.#failed.get(name)?.problem ?? connected?.problem() ?? null;
   }
 
   /** A hint to read the table soon. */

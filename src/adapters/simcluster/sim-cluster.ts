@@ -34,6 +34,8 @@ export type SimClusterOptions = {
 export type SimCluster = {
   readonly name: string;
   readonly url: string;
+  /** The uid of the namespace `kube-system`. */
+  readonly uid: string;
   /** Text for `KubeConfig.loadFromString`. */
   readonly kubeconfig: () => string;
   /** For changes that are no API calls, such as losing a node. Call `settle` after them. */
@@ -71,6 +73,7 @@ export async function startSimCluster(options: SimClusterOptions): Promise<SimCl
   return {
     name,
     url,
+    uid: runner.model.store.get("namespaces", "kube-system")?.object.metadata.uid ?? "",
     kubeconfig: () => kubeconfigText(name, url, options.token),
     model: runner.model,
     settle: () => runner.commit(),

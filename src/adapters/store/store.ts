@@ -9,6 +9,7 @@ import type { NewJob } from "../../core/job/requests.ts";
 import { POOLS_MAX, TOKENS_MAX, WAITERS_MAX } from "../../core/quota/limits.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import * as capacity from "./admin/cluster-capacity.ts";
+import { claimUid, type TellsUid, uidRefusal } from "./admin/cluster-uids.ts";
 import * as clusters from "./admin/clusters.ts";
 import * as namespaces from "./admin/namespaces.ts";
 import type { PoolBounds } from "./admin/pools.ts";
@@ -219,6 +220,8 @@ function clusterStore(db: Db, options: StoreOptions) {
       registered.updateCluster(db, cluster, bounds()),
     remove: (name: string, forget: boolean) => registered.deleteCluster(db, name, { forget, nowMs: clock.nowMs() }),
     listCredentials: () => registered.listCredentials(db),
+    claimUid: (told: TellsUid) => db.tx((tx) => claimUid(tx, told)),
+    uidRefusal: (told: TellsUid) => uidRefusal(db, told),
     credentialsOf: (name: string) => registered.credentialsOf(db, name),
     markUnreachable: (cluster: string) => capacity.markUnreachable(db, cluster),
   };

@@ -1,11 +1,14 @@
 /** Registers, changes and checks clusters while the service runs: decides which kubeconfigs are accepted and stored. */
 import type { ChangeOutcome } from "../../core/admin/change-outcome.ts";
-import type {
-  ClusterCheck,
-  ClusterRecord,
-  CredentialsRefusal,
-  SentCluster,
-  SentCredentials,
+import {
+  type ClusterCheck,
+  type ClusterFinding,
+  type ClusterRecord,
+  type CredentialsRefusal,
+  describeUidRefusal,
+  type SentCluster,
+  type SentCredentials,
+  type UidRefusal,
 } from "../../core/admin/cluster.ts";
 import { type GangScheduler, gangSchedulerOf } from "../../core/pods/pod-group.ts";
 import type { JsonObject } from "../../runtime/json.ts";
@@ -13,13 +16,20 @@ import type { ClusterAdmin } from "../ports.ts";
 
 /** Clusters as the database keeps them. */
 export type ClusterTable = {
+  /** The cluster gets its uid. Omitted: it has told none yet. */
   readonly register: (
-    cluster: SentCluster & { readonly credentials: JsonObject },
-  ) => Promise<ChangeOutcome<ClusterRecord>>;
+    cluster: SentCluster & { readonly credentials: JsonObject; readonly uid?: string },
+  ) => Promise<ChangeOutcome<ClusterRecord> | UidRefusal>;
   /** `version` 0: any version. Null credentials: keeps the stored ones. */
   readonly update: (
-    cluster: SentCluster & { readonly version: number; readonly credentials: JsonObject | null },
-  ) => Promise<ChangeOutcome<ClusterRecord>>;
+    cluster: SentCluster & {
+      readonly version: number;
+      readonly credentials: JsonObject | null;
+      readonly uid?: string;
+    },
+  ) => Promise<ChangeOutcome<ClusterRecord> | UidRefusal>;
+  /** Why a cluster cannot have a uid. Null: it can. */
+  readonly uidRefusal: (of: { readonly cluster: string; readonly uid: string }) => Promise<UidRefusal | null>;
   readonly remove: (name: string, forget: boolean) => Promise<ChangeOutcome<null>>;
   readonly credentialsOf: (name: string) => Promise<JsonObject | null>;
   readonly getCluster: (name: string) => Promise<ClusterRecord | null>;
@@ -58,26 +68,38 @@ export function createClusterAdmin(ports: ClusterAdminPorts): ClusterAdmin {
   const { table, refresh } = ports;
   const check = (kubeconfig: string, gangScheduler?: string) =>
     ports.check(kubeconfig, gangSchedulerOf(gangScheduler)).catch(badCredentials);
+  /** The same, with a finding if the uid is that of another cluster. */
+  const checkAs = async (name: string, ...of: Parameters<typeof check>) => {
+    const checked = await check(...of);
+    const refusal = checked.uid === null ? null : await table.uidRefusal({ cluster: name, uid: checked.uid });
+    return refusal === null ? checked : { ...checked, findings: [wrongCluster(name, refusal), ...checked.findings] };
+  };
   return {
     problemOf: (name) => ports.problemOf?.(name) ?? null,
     async register(cluster, sent) {
       const prepared = await prepare(ports, cluster.name, sent);
       if (prepared.kind !== "ready") return prepared;
-      const outcome = await table.register({ ...cluster, credentials: prepared.stored });
+      // The check comes first: it tells which cluster this is, which decides whether it may be registered.
+      const checked = await check(prepared.kubeconfig, cluster.gangScheduler);
+      const outcome = await table.register({ ...cluster, credentials: prepared.stored, ...uidOf(checked) });
       if (outcome.kind !== "done") return outcome;
       await refresh();
-      return { ...outcome, check: await check(prepared.kubeconfig, cluster.gangScheduler) };
+      return { ...outcome, check: checked };
     },
     async tryOut(cluster, sent) {
       const prepared = await prepare(ports, cluster.name, sent);
-      return prepared.kind === "ready" ? check(prepared.kubeconfig, cluster.gangScheduler) : prepared;
+      return prepared.kind === "ready" ? checkAs(cluster.name, prepared.kubeconfig, cluster.gangScheduler) : prepared;
     },
     async update(cluster, sent) {
       const prepared = sent === null ? null : await prepare(ports, cluster.name, sent);
       if (prepared !== null && prepared.kind !== "ready") return prepared;
-      const outcome = await table.update({ ...cluster, credentials: prepared?.stored ?? null });
-      if (outcome.kind === "done") await refresh();
-      return outcome;
+      const gangScheduler = cluster.gangScheduler ?? (await table.getCluster(cluster.name))?.gangScheduler;
+      const checked = prepared && (await check(prepared.kubeconfig, gangScheduler));
+      const credentials = prepared?.stored ?? null;
+      const outcome = await table.update({ ...cluster, credentials, ...uidOf(checked) });
+      if (outcome.kind !== "done") return outcome;
+      await refresh();
+      return checked === null ? outcome : { ...outcome, check: checked };
     },
     async check(name) {
       const simulated = ports.simulated(name);
@@ -86,7 +108,7 @@ export function createClusterAdmin(ports: ClusterAdminPorts): ClusterAdmin {
       if (stored === null) return "notFound";
       try {
         const registered = await table.getCluster(name);
-        return await check(await ports.open(name, stored), registered?.gangScheduler);
+        return await checkAs(name, await ports.open(name, stored), registered?.gangScheduler);
       } catch (error) {
         return badCredentials(error);
       }
@@ -103,7 +125,16 @@ export function createClusterAdmin(ports: ClusterAdminPorts): ClusterAdmin {
 function badCredentials(error: unknown): ClusterCheck {
   const message = error instanceof Error ? error.message : String(error);
   const finding = { severity: "ERROR", code: "BadCredentials", message } as const;
-  return { kubernetesVersion: "", clockSkewMs: null, findings: [finding] };
+  return { kubernetesVersion: "", clockSkewMs: null, uid: null, findings: [finding] };
+}
+
+function wrongCluster(name: string, refusal: UidRefusal): ClusterFinding {
+  const code = refusal.kind === "sameCluster" ? "SameCluster" : "OtherCluster";
+  return { severity: "ERROR", code, message: `cluster ${name} ${describeUidRefusal(refusal)}` };
+}
+
+function uidOf(check: ClusterCheck | null): { readonly uid?: string } {
+  return typeof check?.uid === "string" ? { uid: check.uid } : {};
 }
 
 /** Returns the form in which credentials are stored and the kubeconfig to use, or why they are refused. */

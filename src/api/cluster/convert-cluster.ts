@@ -57,6 +57,7 @@ export function toProtoCluster(record: ClusterRecord): MessageInitShape<typeof C
     free: toQuantities(sumResources(usable.map((node) => node.free))),
     nodes: nodes.length,
     gangScheduler: GANG_SCHEDULER[record.gangScheduler],
+    uid: record.uid ?? "",
   };
 }
 

@@ -1,9 +1,16 @@
-import type { CredentialsRefusal, SentCluster, SentCredentials } from "../../core/admin/cluster.ts";
+import {
+  type ClusterCheck,
+  type CredentialsRefusal,
+  describeUidRefusal,
+  type SentCluster,
+  type SentCredentials,
+  type UidRefusal,
+} from "../../core/admin/cluster.ts";
 import type { Cluster, ClusterCredentials, ClusterService } from "../../gen/gangway/v1/cluster_service_pb.ts";
 import type { ClusterAdmin } from "../ports.ts";
 import { changedRecord } from "../rpc/admin-outcome.ts";
 import type { ServiceHandlers } from "../rpc/handler.ts";
-import { failedPrecondition, invalidFields, notFound } from "../rpc/rpc-error.ts";
+import { alreadyExists, failedPrecondition, invalidFields, notFound } from "../rpc/rpc-error.ts";
 import { clusterRef, gangSchedulerFromProto, toProtoCheck, toProtoCluster } from "./convert-cluster.ts";
 
 type Registration = Pick<
@@ -26,15 +33,15 @@ export function registration(ports: {
       const outcome = accepted(await clusters.register(sent, by), sent);
       const record = changedRecord(outcome, clusterRef(sent.name));
       await limitsChanged();
-      const check = "check" in outcome && outcome.check !== undefined ? { check: toProtoCheck(outcome.check) } : {};
-      return { cluster: toProtoCluster(record), ...check };
+      return { cluster: toProtoCluster(record), ...checkOf(outcome) };
     },
     updateCluster: async ({ cluster, credentials }) => {
       const sent = { ...sentCluster(cluster), version: versionOf(cluster?.resourceVersion ?? "") };
       const by = credentials === undefined ? null : sentCredentials(credentials);
-      const record = changedRecord(accepted(await clusters.update(sent, by), sent), clusterRef(sent.name));
+      const outcome = accepted(await clusters.update(sent, by), sent);
+      const record = changedRecord(outcome, clusterRef(sent.name));
       await limitsChanged();
-      return { cluster: toProtoCluster(record) };
+      return { cluster: toProtoCluster(record), ...checkOf(outcome) };
     },
     checkCluster: async ({ name }) => {
       const check = await clusters.check(name);
@@ -49,10 +56,17 @@ export function registration(ports: {
   };
 }
 
-/** Returns the outcome, unless the credentials were refused: then throws. */
-function accepted<T extends object>(outcome: T | CredentialsRefusal, { name }: SentCluster): T {
+/** Returns the outcome, unless the credentials or the cluster that they lead to were refused: then throws. */
+function accepted<T extends object>(outcome: T | CredentialsRefusal | UidRefusal, { name }: SentCluster): T {
   if (!("kind" in outcome)) return outcome;
-  const refusal = outcome as CredentialsRefusal;
+  const refusal = outcome as CredentialsRefusal | UidRefusal;
+  if (refusal.kind === "sameCluster") {
+    throw alreadyExists("SAME_CLUSTER", `cluster ${name} ${describeUidRefusal(refusal)}`);
+  }
+  if (refusal.kind === "otherCluster") {
+    const description = describeUidRefusal(refusal);
+    throw failedPrecondition({ type: "OTHER_CLUSTER", subject: `cluster ${name}`, description });
+  }
   if (refusal.kind === "refusedCredentials") {
     throw invalidFields(refusal.problems.map((message) => ({ field: "credentials.kubeconfig", message })));
   }
@@ -62,6 +76,10 @@ function accepted<T extends object>(outcome: T | CredentialsRefusal, { name }: S
     throw failedPrecondition({ type: "NO_CREDENTIALS_KEY", subject: `cluster ${name}`, description });
   }
   return outcome as T;
+}
+
+function checkOf({ check }: { readonly check?: ClusterCheck }) {
+  return check === undefined ? {} : { check: toProtoCheck(check) };
 }
 
 function sentCluster(cluster: Cluster | undefined): SentCluster {

@@ -16,6 +16,8 @@ export type ClusterRecord = {
   /** Null until an observer has recorded it. */
   readonly capacity: ClusterCapacity | null;
   readonly gangScheduler: GangSchedulerName;
+  /** The uid of its namespace `kube-system`, which tells it from every other cluster. Null: it has not told it yet. */
+  readonly uid: string | null;
 };
 
 /** A cluster as a client sends it. */
@@ -42,6 +44,28 @@ export type CredentialsRefusal =
   /** The server has no key to encrypt the credentials with. */
   | { readonly kind: "noKey" };
 
+/** Why a cluster cannot have the uid that its API server tells. */
+export type UidRefusal =
+  /** `as`: the cluster that has this uid. */
+  | { readonly kind: "sameCluster"; readonly uid: string; readonly as: string }
+  /** `registered`: the uid that the cluster has. */
+  | { readonly kind: "otherCluster"; readonly uid: string; readonly registered: string };
+
+/** Says what is wrong and what to do, after the cluster's name. */
+export function describeUidRefusal(refusal: UidRefusal): string {
+  const { uid } = refusal;
+  if (refusal.kind === "sameCluster") {
+    return (
+      `is the same Kubernetes cluster as ${refusal.as}: the uid of its namespace kube-system is ${uid}. ` +
+      `A cluster has one name: use ${refusal.as}, or remove one of the two`
+    );
+  }
+  return (
+    `is another Kubernetes cluster than the registered one: the uid of the namespace kube-system is ${uid}, and was ` +
+    `${refusal.registered}. Register it under another name, or forget the registered one if that is gone for good`
+  );
+}
+
 export type ClusterFinding = {
   readonly severity: "ERROR" | "WARNING";
   /** CamelCase: `Unreachable`, `MissingPermission`, `OtherQueueingSystem`, `ClockSkew`, … */
@@ -55,6 +79,8 @@ export type ClusterCheck = {
   readonly kubernetesVersion: string;
   /** How far the cluster's clock is ahead of this process's, to about a second; null if the cluster did not say. */
   readonly clockSkewMs: number | null;
+  /** The uid of the namespace `kube-system`. Null: it could not be read. */
+  readonly uid: string | null;
   /** Errors first. */
   readonly findings: readonly ClusterFinding[];
 };

@@ -2,18 +2,23 @@ import type { ChangeOutcome } from "../../../core/admin/change-outcome.ts";
 import type { ClusterRecord } from "../../../core/admin/cluster.ts";
 import { type Db, type Executor, json, onlyRow } from "../db/db.ts";
 import { CAPACITY_ENTRIES, type CapacityColumns, withCapacity } from "./cluster-capacity.ts";
+import { setUid } from "./cluster-uids.ts";
 import { ensurePools, type PoolBounds } from "./pools.ts";
 
 const COLUMNS = `
   name, labels, flavors, cordoned, simulated, reachable, coalesce(observed_ms, capacity_ms) as "observedMs", version,
-  create_ms as "createTimeMs", capacity, ${CAPACITY_ENTRIES} as entries, gang_scheduler as "gangScheduler"`;
+  create_ms as "createTimeMs", capacity, ${CAPACITY_ENTRIES} as entries, gang_scheduler as "gangScheduler",
+  (select uid from cluster_uids where cluster = c.name) as uid`;
 
 /**
  * Registers a cluster, or changes its settings. Its observed capacity and its cordon stay. Its flavors become pools.
  */
 export function upsertCluster(
   db: Db,
-  cluster: Pick<ClusterRecord, "name" | "labels" | "flavors" | "simulated">,
+  cluster: Pick<ClusterRecord, "name" | "labels" | "flavors" | "simulated"> & {
+    /** Omitted: it is read later. */
+    readonly uid?: string;
+  },
   { nowMs, poolsMax }: PoolBounds,
 ): Promise<ClusterRecord> {
   return db.tx(async (tx) => {
@@ -24,6 +29,7 @@ export function upsertCluster(
       cluster.simulated,
       nowMs,
     ]);
+    if (cluster.uid !== undefined) await setUid(tx, { cluster: cluster.name, uid: cluster.uid });
     const flavors = cluster.flavors.map((flavor) => flavor.name);
     const refused = await ensurePools(tx, flavors, { nowMs, poolsMax });
     if (refused?.kind === "tooManyPools") {

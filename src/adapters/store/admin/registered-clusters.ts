@@ -3,10 +3,11 @@
  * is used, one that is deleted or forgotten is left, without a restart.
  */
 import type { ChangeOutcome } from "../../../core/admin/change-outcome.ts";
-import type { ClusterRecord } from "../../../core/admin/cluster.ts";
+import type { ClusterRecord, UidRefusal } from "../../../core/admin/cluster.ts";
 import type { GangSchedulerName } from "../../../core/pods/pod-group.ts";
 import type { JsonObject } from "../../../runtime/json.ts";
 import { type Db, type Executor, json, onlyRow, undoable } from "../db/db.ts";
+import { claimUid } from "./cluster-uids.ts";
 import { getCluster } from "./clusters.ts";
 import { ensurePools, type PoolBounds } from "./pools.ts";
 
@@ -15,6 +16,8 @@ export type NewCluster = Pick<ClusterRecord, "name" | "labels" | "flavors"> & {
   readonly credentials: JsonObject;
   /** Omitted: none. */
   readonly gangScheduler?: GangSchedulerName;
+  /** The uid that the cluster tells. Omitted: it tells none now, and claims one later. */
+  readonly uid?: string;
 };
 
 /** Registers a cluster, also under the name of a forgotten one. Its flavors become pools. */
@@ -22,8 +25,8 @@ export function registerCluster(
   db: Db,
   cluster: NewCluster,
   bounds: PoolBounds,
-): Promise<ChangeOutcome<ClusterRecord>> {
-  return undoable<ChangeOutcome<ClusterRecord>>(db, async (tx, undo) => {
+): Promise<ChangeOutcome<ClusterRecord> | UidRefusal> {
+  return undoable<ChangeOutcome<ClusterRecord> | UidRefusal>(db, async (tx, undo) => {
     const made = await tx.query(REGISTER_CLUSTER, [
       cluster.name,
       json(cluster.labels),
@@ -33,9 +36,8 @@ export function registerCluster(
       cluster.gangScheduler ?? "none",
     ]);
     if (made.length === 0) return { kind: "exists" };
-    const refused = await ensurePools(tx, poolsOf(cluster), bounds);
-    if (refused?.kind === "tooManyPools") return undo(refused);
-    return done(tx, cluster.name);
+    const refused = await claimed(tx, cluster, bounds);
+    return refused === null ? done(tx, cluster.name) : undo(refused);
   });
 }
 
@@ -50,18 +52,20 @@ on conflict (name) do update
 returning name`;
 
 /**
- * Replaces labels and flavors, the gang scheduler unless it is omitted, and credentials unless they are null. Version
- * 0: any version.
+ * Replaces labels and flavors, the gang scheduler unless it is omitted, and credentials unless they are null. Refuses
+ * credentials of another cluster. Version 0: any version.
  */
 export function updateCluster(
   db: Db,
   cluster: Pick<ClusterRecord, "name" | "labels" | "flavors" | "version"> & {
     readonly credentials: JsonObject | null;
+    /** The uid that the cluster tells by the new credentials. Omitted: it tells none, or the credentials stay. */
+    readonly uid?: string;
     readonly gangScheduler?: GangSchedulerName;
   },
   bounds: PoolBounds,
-): Promise<ChangeOutcome<ClusterRecord>> {
-  return undoable<ChangeOutcome<ClusterRecord>>(db, async (tx, undo) => {
+): Promise<ChangeOutcome<ClusterRecord> | UidRefusal> {
+  return undoable<ChangeOutcome<ClusterRecord> | UidRefusal>(db, async (tx, undo) => {
     const changed = await tx.query(UPDATE_CLUSTER, [
       cluster.name,
       json(cluster.labels),
@@ -71,9 +75,8 @@ export function updateCluster(
       cluster.gangScheduler ?? null,
     ]);
     if (changed.length === 1) {
-      const refused = await ensurePools(tx, poolsOf(cluster), bounds);
-      if (refused?.kind === "tooManyPools") return undo(refused);
-      return done(tx, cluster.name);
+      const refused = await claimed(tx, cluster, bounds);
+      return refused === null ? done(tx, cluster.name) : undo(refused);
     }
     const record = await getCluster(tx, cluster.name);
     if (record === null) return undo({ kind: "notFound" });
@@ -179,8 +182,17 @@ export async function credentialsOf(executor: Executor, name: string): Promise<J
   return row?.credentials ?? null;
 }
 
-function poolsOf({ flavors }: Pick<ClusterRecord, "flavors">): readonly string[] {
-  return flavors.map((flavor) => flavor.name);
+/** Gives a cluster its uid and its pools. Returns why it cannot have them. */
+async function claimed(
+  tx: Executor,
+  { name, uid, flavors }: Pick<NewCluster, "name" | "uid" | "flavors">,
+  bounds: PoolBounds,
+) {
+  const taken = uid === undefined ? null : await claimUid(tx, { cluster: name, uid });
+  if (taken !== null) return taken;
+  const pools = flavors.map((flavor) => flavor.name);
+  const refused = await ensurePools(tx, pools, bounds);
+  return refused?.kind === "tooManyPools" ? refused : null;
 }
 
 async function done(tx: Executor, name: string): Promise<ChangeOutcome<ClusterRecord>> {

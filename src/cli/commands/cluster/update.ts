@@ -1,8 +1,14 @@
 import { ClusterService, GangScheduler } from "../../../gen/gangway/v1/cluster_service_pb.ts";
-import { EXIT, usageFailure } from "../../exit.ts";
+import { usageFailure } from "../../exit.ts";
 import { repeated } from "../../options.ts";
-import { printLines } from "../../output/print.ts";
 import { examples, onRun, type Registrar } from "../../run-command.ts";
+import {
+  addCredentialOptions,
+  type CredentialOptions,
+  callOrUnknown,
+  credentialsOf,
+  printChecked,
+} from "./credentials.ts";
 import {
   type FlavorFlag,
   GANG_SCHEDULERS,
@@ -15,9 +21,14 @@ import {
 export function registerUpdateCluster(registrar: Registrar): void {
   const command = registrar.program
     .command("update")
-    .summary("Change the labels, flavors or gang scheduler of a cluster")
-    .description("Change the labels, flavors or gang scheduler of a cluster. Omitted options change nothing.")
-    .argument("<name>", "name of the cluster")
+    .summary("Change the labels, flavors, gang scheduler or kubeconfig of a cluster")
+    .description(
+      "Change the labels, flavors, gang scheduler or kubeconfig of a cluster. Omitted options change nothing.\n" +
+        "A new kubeconfig must lead to the same Kubernetes cluster, and is checked.\n" +
+        "Exit status: 5 if the kubeconfig is stored and the cluster cannot run gangs with it.",
+    )
+    .argument("<name>", "name of the cluster");
+  addCredentialOptions(command)
     .option(
       "--flavor <flavor>",
       "POOL=RESOURCE:LABEL=VALUE,… of the cluster's nodes; replaces all its flavors; may be repeated",
@@ -27,20 +38,27 @@ export function registerUpdateCluster(registrar: Registrar): void {
     .addOption(gangSchedulerOption("gang scheduler for gangs that are admitted from now on"))
     .addHelpText(
       "after",
-      examples("gangway cluster update east --gang-scheduler volcano", "gangway cluster update east --label zone=a"),
+      examples(
+        "gangway cluster update east --gang-scheduler volcano",
+        "gangway cluster update east --label zone=a",
+        "gangway cluster update east --kubeconfig east.yaml",
+      ),
     );
-  type UpdateClusterOptions = {
+  type UpdateClusterOptions = CredentialOptions & {
     readonly flavor?: readonly FlavorFlag[];
     readonly label?: readonly string[];
     readonly gangScheduler?: GangSchedulerFlag;
   };
-  onRun<UpdateClusterOptions>(registrar, command, async (run, [name = ""], { flavor, label, gangScheduler }) => {
-    if (flavor === undefined && label === undefined && gangScheduler === undefined) {
-      throw usageFailure("there is nothing to change; give --flavor, --label or --gang-scheduler");
+  onRun<UpdateClusterOptions>(registrar, command, async (run, [name = ""], options) => {
+    const { flavor, label, gangScheduler, kubeconfig, serverFile } = options;
+    if ([flavor, label, gangScheduler, kubeconfig, serverFile].every((option) => option === undefined)) {
+      throw usageFailure("there is nothing to change; give --flavor, --label, --gang-scheduler or --kubeconfig");
     }
+    const hasCredentials = kubeconfig !== undefined || serverFile !== undefined;
+    const sent = hasCredentials ? { credentials: await credentialsOf(run.deps, options) } : {};
     const { cluster } = await run.client.call(ClusterService.method.getCluster, { name });
     const { resourceVersion = "", labels = {}, flavors = [] } = cluster ?? {};
-    await run.client.call(ClusterService.method.updateCluster, {
+    const call = run.client.call(ClusterService.method.updateCluster, {
       cluster: {
         name,
         resourceVersion,
@@ -48,8 +66,9 @@ export function registerUpdateCluster(registrar: Registrar): void {
         flavors: [...(flavor ?? flavors)],
         gangScheduler: gangScheduler === undefined ? GangScheduler.UNSPECIFIED : GANG_SCHEDULERS[gangScheduler],
       },
+      ...sent,
     });
-    printLines(run, [`cluster/${name} updated`]);
-    return EXIT.ok;
+    const { check } = await callOrUnknown(run, name, call);
+    return printChecked(run, { name, done: "updated", check });
   });
 }

@@ -1,0 +1,65 @@
+/** The options that say how to reach a cluster, and what a command says after it has registered or changed one. */
+import type { Command } from "commander";
+import { KUBECONFIG_BYTES_MAX } from "../../../core/admin/cluster.ts";
+import type { ClusterCheck } from "../../../gen/gangway/v1/cluster_service_pb.ts";
+import { CommandFailure, EXIT, usageFailure } from "../../exit.ts";
+import { readSources, type SourceIo } from "../../manifest/sources.ts";
+import { printLines } from "../../output/print.ts";
+import { isServiceError, rpcFailure } from "../../rpc/rpc-failure.ts";
+import type { Run } from "../../run-command.ts";
+import { checkLines, hasErrors } from "./check.ts";
+
+export type CredentialOptions = {
+  readonly kubeconfig?: string;
+  readonly serverFile?: string;
+  readonly context?: string;
+};
+
+export function addCredentialOptions(command: Command): Command {
+  return command
+    .option("--kubeconfig <file>", "kubeconfig to send, or - for stdin; the service stores it encrypted")
+    .option("--server-file <path>", "path of a kubeconfig on the server's disk, if the server allows that")
+    .option("--context <name>", "context of the kubeconfig (default: its current context)");
+}
+
+/** Reads the credentials of the options, of which there must be exactly one. */
+export async function credentialsOf(io: SourceIo, { kubeconfig, serverFile, context = "" }: CredentialOptions) {
+  if ((kubeconfig === undefined) === (serverFile === undefined)) {
+    throw usageFailure("give either --kubeconfig or --server-file");
+  }
+  if (serverFile !== undefined) return { kubeconfig: { case: "path", value: serverFile } as const, context };
+  const [file, ...more] = await readSources([kubeconfig ?? ""], io, KUBECONFIG_BYTES_MAX);
+  if (file === undefined || more.length > 0) throw usageFailure(`--kubeconfig must name one file, not ${kubeconfig}`);
+  return { kubeconfig: { case: "text", value: file.text } as const, context };
+}
+
+/** Prints that a cluster was registered or updated, and what a check found. Returns the exit status. */
+export function printChecked(
+  run: Run,
+  {
+    name,
+    done,
+    check,
+  }: { readonly name: string; readonly done: "registered" | "updated"; readonly check: ClusterCheck | undefined },
+): number {
+  const isUsable = !hasErrors(check);
+  printLines(run, [`cluster/${name} ${done}${isUsable ? "" : ", but it cannot run gangs yet"}`, ...checkLines(check)]);
+  if (isUsable) return EXIT.ok;
+  const undo = done === "registered" ? ` Or remove it again: gangway cluster remove ${name}` : "";
+  run.deps.stderr(`Repair it, and check it again: gangway cluster check ${name}.${undo}\n`);
+  return EXIT.unusable;
+}
+
+/** Calls the service, and says of a failure without an answer that the change may have been made. */
+export async function callOrUnknown<T>(run: Run, name: string, call: Promise<T>): Promise<T> {
+  return call.catch((error: unknown) => {
+    if (!isServiceError(error)) throw error;
+    const failure = rpcFailure(error, run.client.address);
+    if (failure.exitCode !== EXIT.unavailable || error.details.startsWith(NEVER_SENT)) throw failure;
+    const line = `  The service may have made the change: see "gangway cluster get ${name}".`;
+    throw new CommandFailure(failure.exitCode, [...failure.lines, line]);
+  });
+}
+
+/** How grpc-js begins the message of a call that it could not send. */
+const NEVER_SENT = "No connection established";
