@@ -140,6 +140,11 @@ const cases: Record<string, Case> = {
     request: withMetadata({ name: "mnist", annotations: { note: "a\0b" } }),
     fields: ["job.metadata.annotations[note]"],
   },
+  "an error and a warning about one field": {
+    request: withPod({ spec: { containers: [{ ...container, extra: { "a\0b": 1 } }] } }),
+    fields: [`${WORKER}.template.spec.containers[0].extra`],
+    says: /^must not have a key that contains NUL characters$/,
+  },
   "a request id that is too long": {
     request: { job: pytorchJob(), requestId: "x".repeat(129) },
     fields: ["request_id"],

@@ -42,8 +42,11 @@ export async function checkSubmission(
   }
   const more = sent === null ? [] : await intake.check(sent);
   // With `strict`, warnings are errors.
-  const found = strict ? more.map(({ field, message }) => ({ field, message })) : more;
-  throw invalidFields(mergeNotes(found, violations));
+  const isError = ({ isWarning }: FieldNote) => strict || isWarning !== true;
+  const errors = more.filter(isError).map(({ field, message }) => ({ field, message }));
+  const warnings = more.filter((note) => !isError(note));
+  // A warning must not take the place of an error about the same field.
+  throw invalidFields(mergeNotes(mergeNotes(errors, violations), warnings));
 }
 
 function asWarning(note: FieldNote): FieldNote {
