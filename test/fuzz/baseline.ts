@@ -55,10 +55,11 @@ async function restoreQueues(client: GangwayClient): Promise<void> {
   for (const { name } of queues) {
     if (name !== "default") await client.call(QueueService.method.deleteQueue, { name });
   }
+  const hasDefault = queues.some(({ name }) => name === "default");
   for (const { name, quotas } of DEMO_QUEUES) {
     const queue = { name, quotas: quotas.map((quota) => ({ ...quota, nominal: BigInt(quota.nominal) })) };
     const { method } = QueueService;
-    await (name === "default"
+    await (name === "default" && hasDefault
       ? client.call(method.updateQueue, { queue })
       : client.call(method.createQueue, { queue }));
   }
@@ -144,10 +145,10 @@ export function clientOf(subject: Subject, parts: AsyncDisposableStack): Gangway
 
 /** Calls that any healthy service answers with OK. Throws what it answers instead. */
 export async function probe(client: GangwayClient): Promise<void> {
+  // Calls may have deleted every other queue.
   const queue = { name: "probe", quotas: [] };
   await client.call(QueueService.method.createQueue, { queue });
   await client.call(QueueService.method.getQueue, { name: "probe" });
-  await client.call(QueueService.method.deleteQueue, { name: "probe" });
   const token = { resourceNamespace: "probe", allocationToken: "probe" };
   await client.call(ResourceManager.method.registerResourceQuota, { resourceNamespace: "probe", quota: 1n });
   await client.call(ResourceManager.method.allocateResource, token);
@@ -156,8 +157,10 @@ export async function probe(client: GangwayClient): Promise<void> {
   await client.call(NamespaceService.method.createNamespace, { namespace: { name: "probe" } });
   const template = { spec: { containers: [{ name: "main", image: "x" }] } };
   const metadata = { name: "probe", namespace: "probe" };
-  const job = { metadata, spec: { kind: "Job", replicaSpecs: { Worker: { template } } } };
+  const runPolicy = { schedulingPolicy: { queue: "probe" } };
+  const job = { metadata, spec: { kind: "Job", replicaSpecs: { Worker: { template } }, runPolicy } };
   await client.call(JobService.method.createJob, { job, validateOnly: true });
   await client.call(NamespaceService.method.deleteNamespace, { name: "probe" });
+  await client.call(QueueService.method.deleteQueue, { name: "probe" });
   await client.call(JobService.method.listJobs, { pageSize: 1 });
 }

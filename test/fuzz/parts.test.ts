@@ -96,6 +96,10 @@ const verdicts: Readonly<Record<string, { readonly answer: Answer; readonly says
   "no status": { answer: { ...ANSWER, status: null, failure: "closed" }, says: /no status/ },
   "an error with its reason": { answer: refused(5, "JOB_NOT_FOUND"), says: null },
   "an error without details": { answer: { ...refused(5, "X"), details: null }, says: /without details/ },
+  "a request that gRPC finds too large": {
+    answer: { ...refused(8, "X"), details: null, message: "Received message larger than max (9 vs 8)" },
+    says: null,
+  },
   "details of another code": { answer: refused(5, "X", 6), says: /ALREADY_EXISTS/ },
   "INVALID_ARGUMENT that names no field": { answer: refused(3, "INVALID_FIELDS"), says: /names no field/ },
   INTERNAL: { answer: refused(13, "INTERNAL"), says: /INTERNAL: why/ },

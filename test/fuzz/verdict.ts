@@ -32,6 +32,8 @@ const NEVER = ["UNKNOWN", "INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNIMPLEMENTED
  * take and release the same tokens.
  */
 const MEANT_UNAVAILABLE = ["CLUSTER_UNAVAILABLE", "TOKEN_CONTENDED"];
+/** gRPC itself refuses messages that are too large, before the service sees them. */
+const TOO_LARGE = "Received message larger than max";
 /** Many clients drop responses with longer trailers. */
 const TRAILER_BYTES_MAX = 8192;
 
@@ -71,6 +73,7 @@ export function reasonOf({ details }: Answer): string | null {
 /** Every error of our own services says why, and INVALID_ARGUMENT names the fields. */
 function undescribed(method: DescMethod, code: string, answer: Answer): readonly string[] {
   if (!method.parent.typeName.startsWith("gangway.")) return [];
+  if (code === "RESOURCE_EXHAUSTED" && answer.message.startsWith(TOO_LARGE)) return [];
   if (answer.details === null) return [`${code} without details: ${answer.message}`];
   if (answer.message === "") return [`${code} without a message`];
   if (reasonOf(answer) === null) return [`${code} without a reason`];
