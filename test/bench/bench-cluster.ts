@@ -11,11 +11,11 @@ export const RUN_LABEL = "bench.gangway.dev/run";
 /** The most calls at a time: as many writes as the service sends at a time. */
 const CALLS_MAX = 50;
 
-/** A pod that uses one GPU and runs until it is deleted. */
-export function podTemplate(): JsonObject & { readonly spec: JsonObject } {
+/** A pod that uses one GPU. It runs until it is deleted, or on a simulated cluster for a time such as `500ms`. */
+export function podTemplate(runs = "forever"): JsonObject & { readonly spec: JsonObject } {
   const resources = { limits: { [GPU]: "1" } };
   return {
-    metadata: { annotations: { "sim.gangway.dev/run": "forever", "sim.gangway.dev/log-every": "never" } },
+    metadata: { annotations: { "sim.gangway.dev/run": runs, "sim.gangway.dev/log-every": "never" } },
     spec: { containers: [{ name: "main", image: "example.com/train:1", resources }] },
   };
 }
@@ -61,7 +61,19 @@ export class BenchCluster {
     await waitUntil(`namespace ${this.run} has its service account`, exists, { pollMs: 20 });
   }
 
-  async createPods(count: number): Promise<void> {
+  /** Creates a config map for each job, as its anchor, and the pods. */
+  async createBare({ jobs, pods }: { readonly jobs: number; readonly pods: number }): Promise<void> {
+    const path = `/api/v1/namespaces/${this.run}/configmaps`;
+    const manifest = (at: number) => ({
+      apiVersion: "v1",
+      kind: "ConfigMap",
+      metadata: { name: `bare-${at}`, labels: { [RUN_LABEL]: this.run } },
+    });
+    await Promise.all(Array.from({ length: jobs }, (_, at) => this.#send("POST", path, manifest(at))));
+    await this.#createPods(pods);
+  }
+
+  async #createPods(count: number): Promise<void> {
     const { metadata, spec } = podTemplate();
     const manifest = (at: number) => ({
       apiVersion: "v1",
@@ -75,6 +87,12 @@ export class BenchCluster {
 
   async removePods(): Promise<void> {
     await this.#send("DELETE", `/api/v1/namespaces/${this.run}/pods`, { gracePeriodSeconds: 0 });
+  }
+
+  async removeBare(): Promise<void> {
+    await this.removePods();
+    const query = { labelSelector: `${RUN_LABEL}=${this.run}` };
+    await this.#send("DELETE", `/api/v1/namespaces/${this.run}/configmaps`, {}, query);
   }
 
   async countPods(): Promise<number> {
@@ -93,9 +111,14 @@ export class BenchCluster {
     await this.#client.close();
   }
 
-  #send(method: "POST" | "DELETE", path: string, body: JsonObject): Promise<void> {
+  #send(
+    method: "POST" | "DELETE",
+    path: string,
+    body: JsonObject,
+    query: Readonly<Record<string, string>> = {},
+  ): Promise<void> {
     return this.#calls.run(async () => {
-      const sent = await this.#client.request({ method, path, body });
+      const sent = await this.#client.request({ method, path, body, query });
       if (sent.kind === "failed") throw new Error(`${method} ${path}: ${sent.reason}: ${sent.message}`);
     });
   }

@@ -10,6 +10,8 @@ export function benchJob(of: {
   readonly name: string;
   readonly replicas: number;
   readonly clusters?: readonly string[];
+  /** How long its pods run on a simulated cluster. Omitted: until they are deleted. */
+  readonly runs?: string;
 }): SentJob {
   return {
     namespace: of.namespace,
@@ -19,7 +21,7 @@ export function benchJob(of: {
     annotations: {},
     spec: {
       kind: "Job",
-      replicaSpecs: { Worker: { replicas: of.replicas, template: podTemplate() } },
+      replicaSpecs: { Worker: { replicas: of.replicas, template: podTemplate(of.runs) } },
       runPolicy: { schedulingPolicy: { queue: "bench", scheduleTimeoutSeconds: 0 } },
       ...(of.clusters === undefined ? {} : { placement: { clusters: of.clusters } }),
     },

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { benchAdmit } from "./admit.ts";
+import { benchCost } from "./cost.ts";
 import { benchGang } from "./gang.ts";
 import { benchSubmit } from "./submit.ts";
 
@@ -15,11 +16,19 @@ test("the bench of submits ends with a ratio for each pair", async () => {
 
 test("the bench of admissions admits and creates everything, and cleans up", async () => {
   const lines: string[] = [];
-  const tiny = { kubeconfig: [], singles: 6, gangs: 3, nodes: 2, profile: false };
+  const clusters = { kind: "simulated", count: 2 } as const;
+  const tiny = { clusters, postgres: null, singles: 6, gangs: 3, nodes: 2, profile: false };
   const ratios = await benchAdmit(tiny, (line) => void lines.push(line));
   assert.deepEqual(Object.keys(ratios), ["pods admitted (9 jobs)", "pods admitted and created"]);
   assert.ok(Object.values(ratios).every((ratio) => ratio > 0 && Number.isFinite(ratio)));
-  assert.equal(lines.length, 2);
+  assert.equal(lines.length, 3);
+});
+
+test("the bench of costs counts what a job needs from its submission to its end", async () => {
+  const lines: string[] = [];
+  const cost = await benchCost({ jobs: 10 }, (line) => void lines.push(line));
+  assert.ok(cost.kubernetesCalls >= 2, "an anchor and a pod are created");
+  assert.ok(cost.statements > 1 && cost.transactions > 0, lines.join("\n"));
 });
 
 test("the gang bench counts one write for each pod beside its anchor's, and none for finished jobs", async () => {

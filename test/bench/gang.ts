@@ -1,15 +1,14 @@
-import { randomBytes, randomUUID } from "node:crypto";
-import { readFileSync } from "node:fs";
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
 import type { KubeClient } from "../../src/adapters/cluster/client.ts";
 import type { Db, Executor } from "../../src/adapters/store/db/db.ts";
 import type { SentJob } from "../../src/core/job/sent.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { controlPlaneBuilt } from "../kube/build.ts";
-import { startControlPlane } from "../kube/control-plane.ts";
 import { waitForCount, waitUntil } from "../support/bounded.ts";
-import { BenchCluster } from "./bench-cluster.ts";
+import type { BenchCluster } from "./bench-cluster.ts";
+import { benchClusters, type ClusterSource } from "./bench-clusters.ts";
 import { benchJob } from "./bench-jobs.ts";
-import { simulatedKubeconfigs } from "./cluster-servers.ts";
 import { createLoop } from "./create-loop.ts";
 import { profileLines, type Rate, reportLine, startProfile } from "./measure.ts";
 import { startScheduling } from "./scheduling.ts";
@@ -45,11 +44,10 @@ export async function benchGang(
   print: (line: string) => void,
 ): Promise<Readonly<Record<string, number>>> {
   await using parts = new AsyncDisposableStack();
-  const kubeconfig = await kubeconfigOf(bench, parts);
-  const run = `bench-${randomUUID().slice(0, 8)}`;
-  const cluster = new BenchCluster("bench", kubeconfig, run);
-  parts.defer(() => cluster.close());
-  await cluster.addNodes({ count: Math.ceil(bench.replicas / GPUS_PER_NODE) + 1, gpus: GPUS_PER_NODE });
+  const nodes = { count: Math.ceil(bench.replicas / GPUS_PER_NODE) + 1, gpus: GPUS_PER_NODE };
+  const { clusters, run } = await benchClusters(sourceOf(bench), nodes, parts);
+  const [cluster] = clusters;
+  assert.ok(cluster !== undefined);
   const db = countingDb(await scratchDb(parts));
   const writes = { kubernetes: 0 };
   const service = await startScheduling({
@@ -63,7 +61,7 @@ export async function benchGang(
   parts.defer(() => service.close());
   service.start();
   const before = await idle(db, bench.idleSeconds);
-  const floor = await createLoop([cluster], bench.replicas, clock);
+  const floor = await createLoop([cluster], { jobs: 1, pods: bench.replicas }, clock);
   const stop = bench.profile ? await startProfile() : null;
   writes.kubernetes = 0;
   const gang = await measureGang({ bench, cluster, run, submit: service.submit });
@@ -87,12 +85,9 @@ export async function benchGang(
   };
 }
 
-async function kubeconfigOf(bench: GangBench, parts: AsyncDisposableStack): Promise<string> {
-  if (bench.kubeconfig !== null) return readFileSync(bench.kubeconfig, "utf8");
-  if (bench.simulated || !controlPlaneBuilt()) return (await simulatedKubeconfigs(parts))[0] ?? "";
-  const plane = await startControlPlane();
-  parts.defer(() => plane.stop());
-  return plane.kubeconfig();
+function sourceOf({ kubeconfig, simulated }: GangBench): ClusterSource {
+  if (kubeconfig !== null) return { kind: "files", files: [kubeconfig] };
+  return { kind: simulated || !controlPlaneBuilt() ? "simulated" : "planes", count: 1 };
 }
 
 async function measureGang(of: {

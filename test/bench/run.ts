@@ -1,7 +1,9 @@
 /** `npm run bench -- NAME`: measures something and a floor in the same run, and prints their ratio. */
 import { parseArgs } from "node:util";
 import { benchAdmit } from "./admit.ts";
+import type { ClusterSource } from "./bench-clusters.ts";
 import { benchCli } from "./cli.ts";
+import { benchCost } from "./cost.ts";
 import { benchGang } from "./gang.ts";
 import { benchSubmit } from "./submit.ts";
 
@@ -17,6 +19,10 @@ waits for 240 s without progress ends with status 1.
   admit    1,000 jobs of one pod and 200 gangs of 4 on two clusters: admitted and created a second, beside a bare loop
            that creates the same pods there
              --kubeconfig FILE  a cluster; twice for two (default: two simulated ones in a process of their own)
+             --planes N         real API servers of the bench's own instead; needs npm run kube:build. With --postgres
+                                the default: first one, then two of them, unless there is --simulated
+             --postgres URL     a database of the bench's own on this server, and a redis-server of its own (default:
+                                an embedded database, and counters in the process)
              --singles N --gangs N --nodes N  other numbers of jobs, and of nodes of 64 GPUs for each cluster
   gang     one gang of 1,000 replicas on a real API server with KWOK: from its submit until its last pod exists, beside
            a bare loop that creates the same pods there; writes per pod; and what 10,000 finished jobs cost an idle
@@ -24,6 +30,8 @@ waits for 240 s without progress ends with status 1.
              --kubeconfig FILE  that cluster (default: a control plane of the bench's own, see npm run kube:build)
              --simulated        a simulated cluster instead
              --replicas N --finished N --seconds N  other numbers, and how long the idle service is watched
+  cost     SQL statements, transactions and calls to Kubernetes of jobs of one pod, per job, from submission to end
+             --singles N        other numbers of jobs that are submitted together (default 1,000)
 
   cli      a call of the command line, beside the start of Node alone
              --runs N           how often each is run (default 15)
@@ -39,6 +47,8 @@ const { values, positionals } = parseArgs({
     profile: { type: "boolean", default: false },
     seconds: { type: "string", default: "5" },
     database: { type: "string" },
+    planes: { type: "string" },
+    postgres: { type: "string" },
     kubeconfig: { type: "string", multiple: true, default: [] },
     singles: { type: "string", default: "1000" },
     gangs: { type: "string", default: "200" },
@@ -60,20 +70,31 @@ async function run(name: string | undefined): Promise<void> {
     const { profile, database } = values;
     await benchSubmit({ seconds: Number(values.seconds), profile, database: database ?? null }, print);
   } else if (name === "admit") {
-    const { kubeconfig, profile } = values;
+    const { postgres = null, profile } = values;
     const numbers = { singles: Number(values.singles), gangs: Number(values.gangs), nodes: Number(values.nodes) };
-    await benchAdmit({ ...numbers, kubeconfig, profile }, print);
+    for (const clusters of admitClusters()) await benchAdmit({ ...numbers, clusters, postgres, profile }, print);
   } else if (name === "gang") {
     const { simulated, profile } = values;
     const numbers = { replicas: Number(values.replicas), finished: Number(values.finished) };
     const [kubeconfig = null] = values.kubeconfig;
     await benchGang({ ...numbers, kubeconfig, simulated, idleSeconds: Number(values.seconds), profile }, print);
+  } else if (name === "cost") {
+    await benchCost({ jobs: Number(values.singles) }, print);
   } else if (name === "cli") {
     await benchCli({ runs: Number(values.runs) }, print);
   } else {
     console.error(`there is no bench ${name}\n\n${HELP}`);
     process.exitCode = 2;
   }
+}
+
+/** The clusters of each run of the bench of admissions. */
+function admitClusters(): readonly ClusterSource[] {
+  const { kubeconfig, planes, postgres, simulated } = values;
+  if (kubeconfig.length > 0) return [{ kind: "files", files: kubeconfig }];
+  if (planes !== undefined) return [{ kind: "planes", count: Number(planes) }];
+  const real = postgres !== undefined && !simulated;
+  return real ? [1, 2].map((count) => ({ kind: "planes", count })) : [{ kind: "simulated", count: 2 }];
 }
 
 try {

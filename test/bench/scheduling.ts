@@ -6,6 +6,7 @@ import type { Db } from "../../src/adapters/store/db/db.ts";
 import { installationId } from "../../src/adapters/store/db/installation.ts";
 import { createStore } from "../../src/adapters/store/store.ts";
 import type { SentJob } from "../../src/core/job/sent.ts";
+import type { Counters } from "../../src/core/quota/counters.ts";
 import { createIntake } from "../../src/intake/intake.ts";
 import { createPlanner } from "../../src/planner/planner.ts";
 import type { Clock } from "../../src/runtime/clock.ts";
@@ -27,6 +28,8 @@ export async function startScheduling(of: {
   /** The tokens of the queue. */
   readonly quota: number;
   readonly wrapClient?: (client: KubeClient) => KubeClient;
+  /** Omitted: new ones in this process. */
+  readonly counters?: Counters;
 }) {
   const { db, clock } = of;
   const store = createStore(db, { clock, openNamespaces: true, defaultQueue: "bench", onAppended: () => {} });
@@ -61,7 +64,11 @@ export async function startScheduling(of: {
   const clusters = createClusters(connected);
   for (const cluster of connected) cluster.start();
   await waitUntil("every cluster is listed", () => connected.every((cluster) => cluster.synced()), { pollMs: 20 });
-  const quota = soleQuota({ clock, ledger: store.ledger });
+  const quota = soleQuota({
+    clock,
+    ledger: store.ledger,
+    ...(of.counters === undefined ? {} : { counters: of.counters }),
+  });
   const sole = await soleMember({ clock, store, onError });
   const planner = createPlanner(
     { clock, kinds: OWN_KINDS, store: store.planner, quota, lease: sole.plannerLease, wakeJob: (uid) => wakeJob(uid) },

@@ -38,7 +38,15 @@ export function soleDomain(of: {
   );
 }
 
-/** The planner's port for tokens, on a store's ledger and new counters. */
-export function soleQuota(of: { readonly clock: Clock; readonly ledger: QuotaLedger }): PlannerQuota {
-  return plannerQuota(soleDomain({ clock: of.clock, ledger: ledgerOf("default", of.ledger, of.clock) }));
+/** The planner's port for tokens, on a store's ledger. `counters` omitted: new ones in this process. */
+export function soleQuota({
+  clock,
+  ledger,
+  ...of
+}: {
+  readonly clock: Clock;
+  readonly ledger: QuotaLedger;
+  readonly counters?: Counters;
+}): PlannerQuota {
+  return plannerQuota(soleDomain({ ...of, clock, ledger: ledgerOf("default", ledger, clock) }));
 }

@@ -1,0 +1,37 @@
+import { readFileSync } from "node:fs";
+import type { Db } from "../../src/adapters/store/db/db.ts";
+
+/** Linux counts the CPU time of a process in hundredths of a second, whatever the kernel is. */
+const TICK_MS = 10;
+
+/** The CPU time in milliseconds that this process has used. */
+export function ownCpuMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
+}
+
+/**
+ * The CPU time in milliseconds of the server processes of this database. Null: it is embedded, or its server is not a
+ * process of this machine.
+ */
+export async function serverCpuMs(db: Db): Promise<number | null> {
+  const backends = await db.query<{ pid: number }>(BACKENDS);
+  const times = backends.map(({ pid }) => processCpuMs(pid));
+  return backends.length === 0 || times.includes(null) ? null : times.reduce<number>((sum, ms) => sum + Number(ms), 0);
+}
+
+const BACKENDS = `
+select pid from pg_stat_activity
+ where datname = current_database() and backend_type = 'client backend' and client_addr is not null`;
+
+/** Null: there is no PostgreSQL process of this number. */
+function processCpuMs(pid: number): number | null {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+    // The name, in parentheses, may contain spaces. Then come the state, ten other values, utime and stime.
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    return stat.includes("postgres") ? (Number(fields[11]) + Number(fields[12])) * TICK_MS : null;
+  } catch {
+    return null;
+  }
+}
