@@ -60,6 +60,7 @@ export async function startBase(of: {
   const tell = server === null ? ownHints(heard) : shareHints(heard, { database: server, clock, telemetry, parts });
   const store = createStore(db, {
     clock,
+    kinds,
     openNamespaces,
     defaultQueue: DEFAULT_QUEUE,
     onAppended: tell.appended,

@@ -32,7 +32,13 @@ export async function startScheduling(of: {
   readonly counters?: Counters;
 }) {
   const { db, clock } = of;
-  const store = createStore(db, { clock, openNamespaces: true, defaultQueue: "bench", onAppended: () => {} });
+  const store = createStore(db, {
+    clock,
+    kinds: OWN_KINDS,
+    openNamespaces: true,
+    defaultQueue: "bench",
+    onAppended: () => {},
+  });
   const quotas = [{ flavor: FLAVOR, resource: GPU, nominal: of.quota }];
   await store.admin.ensureQueue({ name: "bench", strategy: "BEST_EFFORT_FIFO", quotas });
   const installation = await installationId(db);

@@ -69,7 +69,13 @@ const identity = {
 async function startService(db: Db, signal: AbortSignal) {
   const clock = systemClock();
   let appended = () => {};
-  const options = { clock, openNamespaces: true, defaultQueue: "bench", onAppended: () => appended() };
+  const options = {
+    clock,
+    kinds: OWN_KINDS,
+    openNamespaces: true,
+    defaultQueue: "bench",
+    onAppended: () => appended(),
+  };
   const store = createStore(db, options);
   const quotas = [{ flavor: "gpu/h100", resource: "nvidia.com/gpu", nominal: 8 }];
   await store.admin.ensureQueue({ name: "bench", strategy: "BEST_EFFORT_FIFO", quotas });

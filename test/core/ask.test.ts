@@ -4,7 +4,7 @@ import fc from "fast-check";
 import type { Job } from "../../src/core/job/job.ts";
 import type { JobSpec, ReplicaSpec } from "../../src/core/job/spec.ts";
 import { type Ask, askOf, podClassOf } from "../../src/core/plan/ask.ts";
-import { changesGang, gangOf } from "../../src/core/plan/plan-gang.ts";
+import { gangChange, gangOf } from "../../src/core/plan/plan-gang.ts";
 import { type NodeFacts, nodeAllows } from "../../src/core/pods/node-match.ts";
 import { podRequests } from "../../src/core/pods/resources.ts";
 import { canonicalJson, type JsonObject } from "../../src/runtime/json.ts";
@@ -248,7 +248,7 @@ const changes: Record<string, { readonly before?: Job; readonly after: Job; read
 };
 for (const [name, { before = mixed, after, changes: expected }] of Object.entries(changes)) {
   test(`a change of ${name} ${expected ? "changes" : "does not change"} a job's gang`, () => {
-    assert.equal(changesGang(before, after, OWN_KINDS), expected);
+    assert.equal(gangChange(before, after, OWN_KINDS).changed, expected);
   });
 }
 
@@ -259,6 +259,14 @@ function withImage(replica: ReplicaSpec): ReplicaSpec {
     template: { spec: { ...spec, containers: [{ name: "main", image: "other", resources: GPUS }] } },
   };
 }
+
+test("a change of a job has the new ask only if it changes", () => {
+  const smaller = changed(mixed, {
+    replicaSpecs: { ...mixed.spec.replicaSpecs, Worker: { ...mixed.spec.replicaSpecs["Worker"]!, replicas: 2 } },
+  });
+  assert.deepEqual(gangChange(mixed, smaller, OWN_KINDS).ask, askOfJob(smaller));
+  assert.equal(gangChange(mixed, changed(mixed, { priority: 1 }), OWN_KINDS).ask, null);
+});
 
 test("a gang names the admissions that are not history, and the number of the last one", () => {
   const history = admission({ cluster: "east", number: 1, state: "undone", tokensReleasedMs: 1, goneMs: 2 });

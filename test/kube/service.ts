@@ -55,6 +55,7 @@ export async function startService(
   const hints = { appended: () => {}, planner: () => {}, job: (_uid: string) => {} };
   const store = createStore(db, {
     clock,
+    kinds: OWN_KINDS,
     openNamespaces: true,
     defaultQueue: queue.name,
     onAppended: () => hints.appended(),

@@ -5,6 +5,7 @@ import { sealKubeconfig } from "../../src/adapters/cluster/credentials.ts";
 import { openPostgres } from "../../src/adapters/store/db/postgres.ts";
 import { createStore } from "../../src/adapters/store/store.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
+import { OWN_KINDS } from "../support/kinds.ts";
 import { createDatabase, postgresOptions, postgresServer } from "../support/postgres.ts";
 import { ServeChild } from "../support/serve-process.ts";
 
@@ -15,7 +16,13 @@ describe("a registered cluster whose credentials are encrypted", { skip: server 
   before(async () => {
     database = await createDatabase(server ?? "");
     const db = await openPostgres(postgresOptions(database.url));
-    const options = { clock: systemClock(), openNamespaces: false, defaultQueue: "default", onAppended: () => {} };
+    const options = {
+      clock: systemClock(),
+      kinds: OWN_KINDS,
+      openNamespaces: false,
+      defaultQueue: "default",
+      onAppended: () => {},
+    };
     const credentials = sealKubeconfig(randomBytes(32), "far", "{}");
     const registered = await createStore(db, options).clusters.register({
       name: "far",

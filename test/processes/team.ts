@@ -6,6 +6,7 @@ import { openPostgres } from "../../src/adapters/store/db/postgres.ts";
 import { createStore } from "../../src/adapters/store/store.ts";
 import { connect, type GangwayClient } from "../../src/cli/rpc/client.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
+import { OWN_KINDS } from "../support/kinds.ts";
 import { createDatabase, onServer, postgresOptions } from "../support/postgres.ts";
 import { RedisServer } from "../support/redis-server.ts";
 import { ServeChild } from "../support/serve-process.ts";
@@ -104,7 +105,13 @@ const CREDENTIALS_KEY = Buffer.alloc(32, 7);
 
 async function startClusters(db: Db, parts: AsyncDisposableStack): Promise<readonly SimCluster[]> {
   const clock = systemClock();
-  const store = createStore(db, { clock, openNamespaces: true, defaultQueue: "default", onAppended: () => {} });
+  const store = createStore(db, {
+    clock,
+    kinds: OWN_KINDS,
+    openNamespaces: true,
+    defaultQueue: "default",
+    onAppended: () => {},
+  });
   const quotas = [
     { flavor: "gpu/h100", resource: GPU, nominal: 16 },
     { flavor: "gpu/a100", resource: GPU, nominal: 12 },

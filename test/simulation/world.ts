@@ -135,6 +135,7 @@ export class World {
     this.#options = options;
     this.store = createStore(options.db, {
       clock: this.clock,
+      kinds: KINDS,
       openNamespaces: true,
       defaultQueue: "default",
       onAppended: () => {},

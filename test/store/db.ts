@@ -1,6 +1,7 @@
 import type { Db } from "../../src/adapters/store/db/db.ts";
 import { createStore } from "../../src/adapters/store/store.ts";
 import { emptyDatabase } from "../support/database.ts";
+import { OWN_KINDS } from "../support/kinds.ts";
 import { FLAVOR, NOW } from "./jobs.ts";
 
 /** An empty database with queue `research` (8 GPUs), clusters, and namespaces that are created on first use. */
@@ -9,6 +10,7 @@ export async function freshStore(db: Db, bounds: { readonly namespacesMax?: numb
   let appended = 0;
   const store = createStore(db, {
     clock: { nowMs: () => NOW },
+    kinds: OWN_KINDS,
     openNamespaces: true,
     defaultQueue: "research",
     ...bounds,

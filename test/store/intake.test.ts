@@ -3,6 +3,7 @@ import { after, before, beforeEach, test } from "node:test";
 import type { Db } from "../../src/adapters/store/db/db.ts";
 import { createStore } from "../../src/adapters/store/store.ts";
 import { onEachDatabase } from "../support/databases.ts";
+import { OWN_KINDS } from "../support/kinds.ts";
 import { freshStore, type TestStore } from "./db.ts";
 import { NOW, newJob, nextUid, sentOf } from "./jobs.ts";
 
@@ -115,7 +116,13 @@ onEachDatabase((openDb) => {
 
   test("a closed installation makes no namespace", async () => {
     const clock = { nowMs: () => NOW };
-    const closed = createStore(db, { clock, openNamespaces: false, defaultQueue: "research", onAppended: () => {} });
+    const closed = createStore(db, {
+      clock,
+      kinds: OWN_KINDS,
+      openNamespaces: false,
+      defaultQueue: "research",
+      onAppended: () => {},
+    });
     assert.equal((await closed.intake.facts("team")).namespace, null);
     await assert.rejects(closed.intake.createJob(request("train", "")), /namespace/);
   });

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import type { Db } from "../../src/adapters/store/db/db.ts";
+import { refreshGangs } from "../../src/adapters/store/planning/refresh-gangs.ts";
 import type { Job } from "../../src/core/job/job.ts";
 import type { PlannedAdmission } from "../../src/core/plan/plan-types.ts";
+import { OWN_KINDS } from "../support/kinds.ts";
 import { freshStore, raiseQuotaEpoch, takePlannerLease } from "./db.ts";
 import { NO_LIMIT, NOW, newJob, sentOf } from "./jobs.ts";
 
@@ -31,6 +33,8 @@ export async function freshPlanner(db: Db) {
       const record = { planned, allocations, fence: fences, quotaEpoch, plannerEpoch, nowMs: NOW + 1 };
       return store.planner.recordAdmission(record);
     },
+    /** Computes the gangs of jobs that a program of the version before has written; returns how many there were. */
+    refresh: () => refreshGangs(db, OWN_KINDS),
     async load(uid: string): Promise<Job> {
       const loaded = await store.worker.loadJob(uid);
       assert.ok(loaded);

@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -16,6 +18,7 @@ import { connect, type GangwayClient } from "../../src/cli/rpc/client.ts";
 import { startEmbedded } from "../../src/compose/embedded.ts";
 import { readConfig } from "../../src/config.ts";
 import { bareSpec, type JobSpec } from "../../src/core/job/spec.ts";
+import { gangOf } from "../../src/core/plan/plan-gang.ts";
 import { JobPhase } from "../../src/gen/gangway/v1/job_pb.ts";
 import { JobService } from "../../src/gen/gangway/v1/job_service_pb.ts";
 import { ReleaseOutcome, ResourceManager } from "../../src/gen/gangway/v1/resource_manager_pb.ts";
@@ -50,6 +53,7 @@ async function grantAsVersion2(db: Db, of: { token: string; amount: number; fenc
 }
 
 const storeOptions = {
+  kinds: OWN_KINDS,
   clock: { nowMs: () => NOW },
   openNamespaces: true,
   defaultQueue: "research",
@@ -91,12 +95,36 @@ async function assertKept(db: Pick<Db, "query">): Promise<void> {
   );
 }
 
+/** The names of jobs whose gangs are not those of their records. */
+async function outdated(db: Db): Promise<readonly string[]> {
+  const rows = await db.query<{ name: string }>(
+    "select name from jobs where gang_version is distinct from version order by name",
+  );
+  return rows.map(({ name }) => name);
+}
+
+/** The gang of each job that goes on has the ask of the job's templates. */
+async function assertGangs(db: Db): Promise<void> {
+  const { planner, worker } = createStore(db, storeOptions);
+  const going = await db.query<{ uid: string }>("select uid from jobs where completion_ms is null");
+  const gangs = await planner.gangs(going.map(({ uid }) => uid));
+  assert.equal(gangs.length, going.length);
+  for (const gang of gangs) {
+    const { job } = (await worker.loadJob(gang.uid)) ?? assert.fail();
+    assert.deepEqual(gang, gangOf(job, OWN_KINDS, { generation: 1, lastAdmission: gang.lastAdmission }));
+    assert.ok(gang.ask.roles.length > 0);
+  }
+}
+
 /** A store over a database that was upgraded reads and changes the records that the last release has written. */
 async function assertWorks(db: Db): Promise<void> {
   await requireSchema(db);
   await assertKept(db);
-  const { pools, ledger, worker } = createStore(db, storeOptions);
+  const { pools, ledger, worker, planner } = createStore(db, storeOptions);
   assert.deepEqual((await pools.check(null)).sums, []);
+  await planner.snapshot();
+  assert.deepEqual(await outdated(db), ["done"]);
+  await assertGangs(db);
   const [held] = await db.query<{ uid: string }>("select uid from jobs where name = 'held'");
   const loaded = await worker.loadJob(held?.uid ?? "");
   assert.deepEqual(loaded?.job.admissions[0]?.members, { Worker: 2 });
@@ -140,6 +168,30 @@ describe("on PGlite", () => {
     });
   });
 
+  test("gangs are computed in batches: a process that is killed meanwhile loses one batch", async () => {
+    await inReleasedDirectory(async (directory) => {
+      const data = join(directory, "db");
+      const filling = await openPglite(data);
+      await filling.query(COPIES, [1_300]);
+      await filling.close();
+      const child = spawn(process.execPath, [join(import.meta.dirname, "refresh-until-killed.ts"), data], {
+        stdio: ["ignore", "pipe", "inherit"],
+      });
+      await once(child.stdout, "data");
+      child.kill("SIGKILL");
+      await once(child, "exit");
+      const db = await openPglite(data);
+      const left = await outdated(db);
+      assert.ok(left.length > 1 && left.length < 1_303, `${left.length} of 1,303 jobs have no gang yet`);
+      const [asks] = await db.query<{ count: number }>("select count(*) as count from asks");
+      assert.ok((asks?.count ?? 0) > 0);
+      await createStore(db, storeOptions).planner.snapshot();
+      assert.deepEqual(await outdated(db), ["done"]);
+      await assertGangs(db);
+      await db.close();
+    });
+  });
+
   test("the service starts on a data directory of the last release and continues its jobs", {
     timeout: 300_000,
   }, async () => {
@@ -172,6 +224,12 @@ describe("on PGlite", () => {
     });
   });
 });
+
+/** Copies the job that waits. */
+const COPIES = `
+insert into jobs
+select (json_populate_record(j, json_build_object('uid', gen_random_uuid(), 'name', j.name || n))).*
+  from jobs j, generate_series(1, $1::int) n where j.name = 'next'`;
 
 /** A directory with the database of an embedded service of the last release; it is removed afterwards. */
 async function inReleasedDirectory(work: (directory: string) => Promise<void>): Promise<void> {

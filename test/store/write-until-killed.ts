@@ -4,11 +4,18 @@
  */
 import { openPglite } from "../../src/adapters/store/db/pglite.ts";
 import { createStore } from "../../src/adapters/store/store.ts";
+import { OWN_KINDS } from "../support/kinds.ts";
 import { NOW, newJob, sentOf } from "./jobs.ts";
 
 const db = await openPglite(process.argv[2] ?? "");
 const clock = { nowMs: () => NOW };
-const { intake } = createStore(db, { clock, openNamespaces: true, defaultQueue: "research", onAppended: () => {} });
+const { intake } = createStore(db, {
+  clock,
+  kinds: OWN_KINDS,
+  openNamespaces: true,
+  defaultQueue: "research",
+  onAppended: () => {},
+});
 for (let at = 0; ; at += 1) {
   const job = newJob({ name: `job-${at}` });
   const outcome = await intake.createJob({ job, sent: sentOf(job), requestId: `r-${at}` });

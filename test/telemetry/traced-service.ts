@@ -31,6 +31,7 @@ export async function startObserved(observing: { readonly tracing: Tracing | nul
   parts.defer(db.close);
   const store = createStore(db, {
     clock,
+    kinds: OWN_KINDS,
     openNamespaces: true,
     defaultQueue: "default",
     onAppended: () => watch.hint(),

@@ -6,6 +6,7 @@
 import { NAMESPACES_MAX } from "../../core/admin/bounds.ts";
 import type { Job } from "../../core/job/job.ts";
 import type { NewJob } from "../../core/job/requests.ts";
+import type { Registry } from "../../core/kinds/registry.ts";
 import { POOLS_MAX, TOKENS_MAX, WAITERS_MAX } from "../../core/quota/limits.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import * as capacity from "./admin/cluster-capacity.ts";
@@ -36,11 +37,15 @@ import { entriesAfter, prune, watchSnapshot } from "./jobs/watch-log.ts";
 import { quotaAdmin, quotaLedger } from "./ledger/quota-ledger.ts";
 import type { QuotaBounds } from "./ledger/quota-limits.ts";
 import { planSnapshot } from "./planning/plan-snapshot.ts";
+import { gangsByUid } from "./planning/read-gangs.ts";
 import { recordAdmission } from "./planning/record-admission.ts";
 import { recordRefusals } from "./planning/record-refusals.ts";
+import { refreshGangs } from "./planning/refresh-gangs.ts";
 
 export type StoreOptions = {
   readonly clock: Pick<Clock, "nowMs">;
+  /** The kinds of jobs that the process serves: the ask of a job depends on its kind. */
+  readonly kinds: Registry;
   /** True: any valid namespace is created on first use, in project `default`. */
   readonly openNamespaces: boolean;
   /** The default queue of namespaces that are created on first use. */
@@ -83,7 +88,7 @@ async function hinted<T>(options: StoreOptions, work: Promise<T>): Promise<T> {
 }
 
 function intakeStore(db: Db, options: StoreOptions) {
-  const { defaultQueue, namespacesMax = NAMESPACES_MAX } = options;
+  const { kinds, defaultQueue, namespacesMax = NAMESPACES_MAX } = options;
   const opening = options.openNamespaces
     ? { project: OPEN_PROJECT, defaultQueue, podPolicy: null, namespacesMax }
     : null;
@@ -101,32 +106,37 @@ function intakeStore(db: Db, options: StoreOptions) {
       };
     },
     earlierRequest: (request: Parameters<typeof earlierRequest>[1]) => earlierRequest(db, request),
-    createJob: (job: NewJob) => hinted(options, createJob(db, job, opening)),
-    createJobs: (jobs: readonly NewJob[]) => hinted(options, createJobs(db, jobs, opening)),
+    createJob: (job: NewJob) => hinted(options, createJob(db, job, opening, kinds)),
+    createJobs: (jobs: readonly NewJob[]) => hinted(options, createJobs(db, jobs, opening, kinds)),
     changeJob: <Other extends { readonly kind: string }>(
       which: { namespace: string; name: string },
       decide: DecideChange<Other>,
       nowMs: number,
-    ) => hinted(options, changeJob(db, which, decide, nowMs)),
+    ) => hinted(options, changeJob(db, which, decide, { nowMs, kinds })),
     requestCancel: (which: { namespace: string; name: string }, reason: string, nowMs: number) =>
-      hinted(options, requestCancel(db, which, reason, nowMs)),
+      hinted(options, requestCancel(db, which, reason, { nowMs, kinds })),
     requestDelete: (which: { namespace: string; name: string }, nowMs: number) =>
-      hinted(options, requestDelete(db, which, nowMs)),
+      hinted(options, requestDelete(db, which, { nowMs, kinds })),
   };
 }
 
 function plannerStore(db: Db, options: StoreOptions) {
-  const bounds = options.quotaBounds ?? QUOTA_BOUNDS;
+  const { kinds, quotaBounds: bounds = QUOTA_BOUNDS } = options;
   return {
-    snapshot: () => planSnapshot(db),
+    snapshot: async () => {
+      await refreshGangs(db, kinds);
+      return planSnapshot(db);
+    },
+    gangs: (uids: readonly string[]) => gangsByUid(db, uids, { kinds, asks: new Map() }),
     recordAdmission: (record: Parameters<typeof recordAdmission>[1]) =>
-      hinted(options, recordAdmission(db, record, bounds)),
+      hinted(options, recordAdmission(db, record, { bounds, kinds })),
     recordRefusals: (refusals: Parameters<typeof recordRefusals>[1], plannerEpoch: number, nowMs: number) =>
-      hinted(options, recordRefusals(db, refusals, plannerEpoch, nowMs)),
+      hinted(options, recordRefusals(db, refusals, plannerEpoch, { nowMs, kinds })),
   };
 }
 
 function workerStore(db: Db, options: StoreOptions) {
+  const { kinds } = options;
   type Step = Parameters<typeof recordStep>;
   type Note = { readonly type: "Normal" | "Warning"; readonly reason: string; readonly message: string };
   return {
@@ -138,7 +148,7 @@ function workerStore(db: Db, options: StoreOptions) {
     loadJob: (jobUid: string) => loadJob(db, jobUid),
     findAlike: (job: Job) => findAlike(db, job),
     record: (job: Step[1], decision: Step[2], lease: Step[3], nowMs: number) =>
-      hinted(options, recordStep(db, job, decision, lease, nowMs)),
+      hinted(options, recordStep(db, job, decision, lease, { nowMs, kinds })),
     recheckAt: (jobUid: string, atMs: number | null, lease: Step[3], version: number) =>
       recheckAt(db, jobUid, atMs, lease, version),
     note: (job: Step[1], events: readonly Note[], nowMs: number) =>

@@ -1,5 +1,6 @@
 import { contentHash } from "../../runtime/content-hash.ts";
 import { canonicalJson } from "../../runtime/json.ts";
+import { isInterruptible } from "../job/interruptible.ts";
 import { awaitsResult, isHistory, isSuspended, type Job } from "../job/job.ts";
 import type { Admission } from "../job/status.ts";
 import type { Registry } from "../kinds/registry.ts";
@@ -55,10 +56,26 @@ export function gangOf(job: Job, kinds: Registry, counters: GangCounters): PlanG
   return { ...recordFacts(job), ...counters, version: job.version, ask, askHash: contentHash(ask) };
 }
 
-/** True if a change of a job changes its gang. */
-export function changesGang(before: Job, after: Job, kinds: Registry): boolean {
-  const factsOf = (job: Job) => canonicalJson([recordFacts(job), askOf(job, kinds)]);
-  return factsOf(before) !== factsOf(after);
+/** What a change of a job changes of its gang. */
+export type GangChange = {
+  /** True if any fact of the gang changed but the version. */
+  readonly changed: boolean;
+  /** The new ask. Null: the ask stays. */
+  readonly ask: Ask | null;
+};
+
+export function gangChange(before: Job, after: Job, kinds: Registry): GangChange {
+  const ask = newAsk(before, after, kinds);
+  const changed = ask !== null || canonicalJson(recordFacts(before)) !== canonicalJson(recordFacts(after));
+  return { ask, changed };
+}
+
+function newAsk(before: Job, after: Job, kinds: Registry): Ask | null {
+  const interrupts = [before, after].map(({ spec, status }) => isInterruptible(spec.runPolicy, status.attempts));
+  // Most changes of a job leave its spec as it is. So they need not read its templates.
+  if (before.spec === after.spec && interrupts[0] === interrupts[1]) return null;
+  const ask = askOf(after, kinds);
+  return canonicalJson(ask) === canonicalJson(askOf(before, kinds)) ? null : ask;
 }
 
 export function ownReasonsOf(job: Job): OwnReasons {

@@ -5,7 +5,7 @@ import { bareSpec } from "../../../core/job/spec.ts";
 import { type Db, type Executor, json } from "../db/db.ts";
 import { appendChanges } from "./append.ts";
 import { lockJobByName } from "./load-job.ts";
-import { updateJob } from "./write-job.ts";
+import { type ChangeTime, updateJob } from "./write-job.ts";
 
 /**
  * Decides about a job as it is now, while its row is locked. Also gets the job as its client sent it. Called again if
@@ -24,7 +24,7 @@ export function changeJob<Other extends { readonly kind: string }>(
   db: Db,
   which: { readonly namespace: string; readonly name: string },
   decide: DecideChange<Other>,
-  nowMs: number,
+  { nowMs, kinds }: ChangeTime,
 ): Promise<ReturnType<DecideChange<Other>> | { readonly kind: "notFound" }> {
   return db.tx(async (tx) => {
     const before = await lockJobByName(tx, which);
@@ -35,7 +35,7 @@ export function changeJob<Other extends { readonly kind: string }>(
     if (!isChange(decided)) return decided;
     const { job: after, event } = decided;
     await writeSpec(tx, after);
-    await updateJob(tx, after, nowMs);
+    await updateJob(tx, { before, after, recheckAtMs: nowMs }, kinds);
     await appendChanges(tx, [{ before, after, events: [event] }], nowMs);
     return decided;
   });

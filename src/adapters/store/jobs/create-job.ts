@@ -1,6 +1,7 @@
 import { createdEvent } from "../../../core/job/create-and-end.ts";
 import type { CreateOutcome, NewJob } from "../../../core/job/requests.ts";
 import type { SentJob } from "../../../core/job/sent.ts";
+import type { Registry } from "../../../core/kinds/registry.ts";
 import { canonicalJson } from "../../../runtime/json.ts";
 import { ensureNamespace } from "../admin/namespaces.ts";
 import { type Db, type Executor, json, undoable } from "../db/db.ts";
@@ -23,15 +24,25 @@ export type NamespaceDefaults = {
  * first's row and then answers with the first's result. Two calls with one name do the same. A dry run does everything
  * and rolls it back.
  */
-export async function createJob(db: Db, request: NewJob, opening: NamespaceDefaults): Promise<CreateOutcome> {
+export async function createJob(
+  db: Db,
+  request: NewJob,
+  opening: NamespaceDefaults,
+  kinds: Registry,
+): Promise<CreateOutcome> {
   return undoable<CreateOutcome>(db, async (tx, undo) => {
-    const outcome = await create(tx, request, opening);
+    const outcome = await create(tx, request, opening, kinds);
     const changed = outcome.kind === "created" || outcome.kind === "unchanged";
     return request.dryRun || !changed ? undo(outcome) : outcome;
   });
 }
 
-async function create(tx: Executor, request: NewJob, opening: NamespaceDefaults): Promise<CreateOutcome> {
+async function create(
+  tx: Executor,
+  request: NewJob,
+  opening: NamespaceDefaults,
+  kinds: Registry,
+): Promise<CreateOutcome> {
   const { job, sent, requestId } = request;
   const replay = await claimRequestId(tx, request);
   if (replay !== null) return replay;
@@ -40,7 +51,7 @@ async function create(tx: Executor, request: NewJob, opening: NamespaceDefaults)
     const outcome = await ensureNamespace(tx, { name: job.namespace, ...opening }, bounds);
     if (outcome === "full") return { kind: "tooManyNamespaces", max: opening.namespacesMax };
   }
-  if (!(await insertJob(tx, job, sent))) {
+  if (!(await insertJob(tx, { job, sent }, kinds))) {
     const found = await nameConflict(tx, request);
     if (found.kind === "unchanged" && requestId !== "") {
       await tx.query(NAME_REQUEST, [job.namespace, requestId, found.job.uid]);

@@ -1,5 +1,6 @@
 import { createdEvent } from "../../../core/job/create-and-end.ts";
 import type { CreatedJob, NewJob } from "../../../core/job/requests.ts";
+import type { Registry } from "../../../core/kinds/registry.ts";
 import { compareText } from "../../../runtime/compare-text.ts";
 import { ensureNamespace } from "../admin/namespaces.ts";
 import { type Db, type Executor, json } from "../db/db.ts";
@@ -21,10 +22,11 @@ export async function createJobs(
   db: Db,
   requests: readonly NewJob[],
   opening: NamespaceDefaults,
+  kinds: Registry,
 ): Promise<readonly (CreatedJob | null)[]> {
   const real = requests.filter(({ dryRun }) => !dryRun);
   const dry = requests.filter(({ dryRun }) => dryRun);
-  const created = real.length === 0 ? new Set() : await db.tx((tx) => createFree(tx, real, opening));
+  const created = real.length === 0 ? new Set() : await db.tx((tx) => createFree(tx, real, opening, kinds));
   const free = dry.length === 0 ? new Set() : await findFree(db, dry, opening);
   return requests.map(({ job }) => (created.has(job.uid) || free.has(job.uid) ? { kind: "created", job } : null));
 }
@@ -54,10 +56,11 @@ async function createFree(
   tx: Executor,
   requests: readonly NewJob[],
   opening: NamespaceDefaults,
+  kinds: Registry,
 ): Promise<ReadonlySet<string>> {
   const claimed = await claimRequestIds(tx, requests);
   const free = withoutOvertaking(requests, claimed).sort((a, b) => compareText(keyOf(a), keyOf(b)));
-  const inserted = free.length === 0 ? new Set<string>() : await insertFree(tx, free, opening);
+  const inserted = free.length === 0 ? new Set<string>() : await insertFree(tx, free, opening, kinds);
   const unused = [...claimed].filter((uid) => !inserted.has(uid));
   if (unused.length > 0) await tx.query("delete from request_ids where job_uid = any($1::uuid[])", [unused]);
   return inserted;
@@ -67,11 +70,12 @@ async function insertFree(
   tx: Executor,
   asked: readonly NewJob[],
   opening: NamespaceDefaults,
+  kinds: Registry,
 ): Promise<ReadonlySet<string>> {
   const nowMs = Math.max(...asked.map(({ job }) => job.createTimeMs));
   const refused = opening === null ? new Set() : await ensureNamespaces(tx, asked, opening, nowMs);
   const free = asked.filter(({ job }) => !refused.has(job.namespace));
-  const inserted = await insertJobs(tx, free);
+  const inserted = await insertJobs(tx, free, kinds);
   const jobs = free.map(({ job }) => job).filter((job) => inserted.has(job.uid));
   await appendChanges(
     tx,

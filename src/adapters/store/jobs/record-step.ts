@@ -8,7 +8,7 @@ import { type Db, type Executor, undoable } from "../db/db.ts";
 import { releaseAdmissions } from "../ledger/release-tokens.ts";
 import { shrinkTokens } from "../ledger/shrink-tokens.ts";
 import { appendChanges } from "./append.ts";
-import { updateJob, writeAdmissions } from "./write-job.ts";
+import { type ChangeTime, updateJob, writeAdmissions } from "./write-job.ts";
 
 /**
  * Records a worker's decision about the job as it was read. Records nothing if the job has moved on (`stale`), or if
@@ -19,7 +19,7 @@ export function recordStep(
   job: Job,
   decision: Decision,
   lease: BucketLease,
-  nowMs: number,
+  { nowMs, kinds }: ChangeTime,
 ): Promise<RecordOutcome> {
   return undoable<RecordOutcome>(db, async (tx, undo) => {
     const guarded = await guard(tx, job, lease);
@@ -40,7 +40,7 @@ export function recordStep(
       deleteTimeMs: record.deleteTimeMs,
       version: job.version + 1,
     };
-    await updateJob(tx, after, decision.recheckAtMs);
+    await updateJob(tx, { before: job, after, recheckAtMs: decision.recheckAtMs }, kinds);
     await recordAdmissions(tx, job, admissionChanges(job.admissions, record.admissions, nowMs), nowMs);
     const ended = endedAttempt(job.status.plugin, record.status.plugin);
     if (ended !== null) await releaseAdmissions(tx, job.uid, [ended], nowMs);

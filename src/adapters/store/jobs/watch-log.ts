@@ -5,6 +5,7 @@ import { PAGE_BYTES_MAX } from "../../../core/job/list.ts";
 import { type Db, type Executor, onlyRow, readSnapshot } from "../db/db.ts";
 import { FILTER_CONDITION, filterParams } from "./job-filter.ts";
 import { JOB_READING, type JobDocument, type JobRow, jobOfDocument } from "./job-row.ts";
+import { pruneAsks } from "./prune-asks.ts";
 
 /** Matching jobs without templates, the log's head, and the newest versions of jobs whose changes have no position. */
 export function watchSnapshot(db: Db, filter: JobFilter) {
@@ -69,8 +70,8 @@ function entryOf(row: EntryRow): LoggedChange {
 }
 
 /**
- * Deletes entries, events and request ids that are older than `beforeMs`. Keeps entries from the first younger one on,
- * so that the log has no holes, and request ids whose jobs still exist.
+ * Deletes entries, events and request ids that are older than `beforeMs`, and asks that no job has. Keeps entries from
+ * the first younger one on, so that the log has no holes, and request ids whose jobs still exist.
  */
 export async function prune(db: Db, beforeMs: number): Promise<void> {
   await db.tx(async (tx) => {
@@ -88,6 +89,7 @@ const FIRST_KEPT = "select min(position) as first from job_changes where positio
 async function pruneByAge(executor: Executor, beforeMs: number): Promise<void> {
   await executor.query("delete from job_events where at_ms < $1", [beforeMs]);
   await executor.query(PRUNE_REQUESTS, [beforeMs]);
+  await pruneAsks(executor);
 }
 
 const PRUNE_REQUESTS = `

@@ -3,19 +3,26 @@ import type { Job } from "../../../core/job/job.ts";
 import type { SentJob } from "../../../core/job/sent.ts";
 import { bareSpec } from "../../../core/job/spec.ts";
 import type { Admission } from "../../../core/job/status.ts";
+import type { Registry } from "../../../core/kinds/registry.ts";
 import { type Executor, json, storable } from "../db/db.ts";
+import { askParameters, changedGangColumns, gangColumns, writeAsks } from "./gang-columns.ts";
 import { clusterOf, statusDocument } from "./job-row.ts";
 
+/** A job that has no row yet. */
+type InsertedJob = { readonly job: Job; readonly sent: SentJob };
+
 /** Inserts a job's row, due at once. False: its name is taken. */
-export async function insertJob(tx: Executor, job: Job, sent: SentJob): Promise<boolean> {
-  return (await insertJobs(tx, [{ job, sent }])).has(job.uid);
+export async function insertJob(tx: Executor, inserted: InsertedJob, kinds: Registry): Promise<boolean> {
+  return (await insertJobs(tx, [inserted], kinds)).has(inserted.job.uid);
 }
 
 /** Inserts jobs in this order, due at once. Returns the uids of those whose name was free. */
 export async function insertJobs(
   tx: Executor,
-  jobs: readonly { readonly job: Job; readonly sent: SentJob }[],
+  jobs: readonly InsertedJob[],
+  kinds: Registry,
 ): Promise<ReadonlySet<string>> {
+  const gangs = jobs.map(({ job }) => gangColumns(job, kinds));
   const inserted = await tx.query<{ uid: string }>(INSERT_JOBS, [
     jobs.map(({ job }) => job.uid),
     jobs.map(({ job }) => job.namespace),
@@ -41,51 +48,111 @@ export async function insertJobs(
     jobs.map(({ job }) => json(statusDocument(job.status))),
     jobs.map(({ job }) => job.traceParent ?? null),
     jobs.map(({ job }) => storable(job.spec.runPolicy.cacheKey ?? "") || null),
+    gangs.map(({ asked }) => asked.hash),
+    gangs.map(({ ownReasons }) => ownReasons),
+    ...askParameters(gangs.map(({ asked }) => asked)),
   ]);
   return new Set(inserted.map((row) => row.uid));
 }
 
 const INSERT_JOBS = `
+with asked as (${writeAsks("$27", "$28")}
+)
 insert into jobs (
   uid, namespace, name, project, kind, queue, priority, phase, completion_ms, cluster, labels, annotations, created_by,
   create_ms, delete_ms, cancel, version, bucket, recheck_at_ms, sent, spec, outline, spec_bytes, status, trace_parent,
-  cache_key
+  cache_key, ask_hash, own_reasons, generation, gang_version
 )
 select uid, namespace, name, project, kind, queue, priority, phase, completion_ms, cluster, labels::jsonb,
        annotations::json, created_by, create_ms, delete_ms, cancel::json, version, bucket, create_ms, sent::json,
-       spec::json, outline::json, octet_length(spec), status::json, trace_parent, cache_key
+       spec::json, outline::json, octet_length(spec), status::json, trace_parent, cache_key, ask_hash,
+       own_reasons::json, 1, version
   from unnest(
     $1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::int[], $8::text[], $9::bigint[],
     $10::text[], $11::text[], $12::text[], $13::text[], $14::bigint[], $15::bigint[], $16::text[], $17::bigint[],
-    $18::smallint[], $19::text[], $20::text[], $21::text[], $22::text[], $23::text[], $24::text[]
+    $18::smallint[], $19::text[], $20::text[], $21::text[], $22::text[], $23::text[], $24::text[],
+    $25::text[], $26::text[]
   ) as j (
     uid, namespace, name, project, kind, queue, priority, phase, completion_ms, cluster, labels, annotations,
-    created_by, create_ms, delete_ms, cancel, version, bucket, sent, spec, outline, status, trace_parent, cache_key
+    created_by, create_ms, delete_ms, cancel, version, bucket, sent, spec, outline, status, trace_parent, cache_key,
+    ask_hash, own_reasons
   )
 on conflict (namespace, name) do nothing
 returning uid`;
 
-/** Writes the columns of a job that can change. The transaction has locked its row. `recheckAtMs` omitted: stays. */
-export async function updateJob(tx: Executor, job: Job, recheckAtMs?: number | null): Promise<void> {
-  await tx.query(UPDATE_JOB, [
-    job.uid,
-    job.version,
-    job.status.phase,
-    job.status.completionTimeMs,
-    clusterOf(job),
-    json(statusDocument(job.status)),
-    job.deleteTimeMs,
-    job.cancel === null ? null : json(job.cancel),
-    recheckAtMs !== undefined,
-    recheckAtMs ?? null,
-  ]);
+/** When a job is changed, and the kinds that its process serves. */
+export type ChangeTime = { readonly nowMs: number; readonly kinds: Registry };
+
+/** A job before and after a change. */
+export type JobUpdate = {
+  readonly before: Job;
+  readonly after: Job;
+  /** Omitted: stays. */
+  readonly recheckAtMs?: number | null;
+};
+
+/** Writes a change of a job whose row the transaction has locked. */
+export async function updateJob(tx: Executor, update: JobUpdate, kinds: Registry): Promise<void> {
+  await updateJobs(tx, [update], kinds);
 }
 
-const UPDATE_JOB = `
-update jobs
-   set version = $2, phase = $3, completion_ms = $4, cluster = $5, status = $6::json, delete_ms = $7, cancel = $8::json,
-       recheck_at_ms = case when $9 then $10 else recheck_at_ms end
- where uid = $1`;
+/**
+ * Writes the columns that can change of these jobs, in one statement. Every change of a job goes through it, so that
+ * the gang's columns follow. Leaves out jobs that have another version than before the change. Returns the uids of the
+ * others. Locks rows in the order of their uids, so that two calls never wait for each other in a circle.
+ */
+export async function updateJobs(
+  tx: Executor,
+  updates: readonly JobUpdate[],
+  kinds: Registry,
+): Promise<ReadonlySet<string>> {
+  const gangs = updates.map(({ before, after }) => changedGangColumns(before, after, kinds));
+  const updated = await tx.query<{ uid: string }>(UPDATE_JOBS, [
+    updates.map(({ after }) => after.uid),
+    updates.map(({ before }) => before.version),
+    updates.map(({ after }) => after.version),
+    updates.map(({ after }) => after.status.phase),
+    updates.map(({ after }) => after.status.completionTimeMs),
+    updates.map(({ after }) => clusterOf(after)),
+    updates.map(({ after }) => json(statusDocument(after.status))),
+    updates.map(({ after }) => after.deleteTimeMs),
+    updates.map(({ after }) => (after.cancel === null ? null : json(after.cancel))),
+    updates.map(({ recheckAtMs }) => recheckAtMs !== undefined),
+    updates.map(({ recheckAtMs }) => recheckAtMs ?? null),
+    gangs.map(({ ownReasons }) => ownReasons),
+    gangs.map(({ raises }) => raises),
+    gangs.map(({ asked }) => asked?.hash ?? null),
+    ...askParameters(gangs.map(({ asked }) => asked)),
+  ]);
+  return new Set(updated.map((row) => row.uid));
+}
+
+/** Columns of a gang that a program of the version before has left behind stay so, unless the ask is new. */
+const UPDATE_JOBS = `
+with asked as (${writeAsks("$15", "$16")}
+), changed as (
+  select j.uid as locked, c.*
+    from jobs j join unnest(
+      $1::uuid[], $2::bigint[], $3::bigint[], $4::text[], $5::bigint[], $6::text[], $7::text[], $8::bigint[],
+      $9::text[], $10::boolean[], $11::bigint[], $12::text[], $13::boolean[], $14::text[]
+    ) as c (
+      uid, version_before, version, phase, completion_ms, cluster, status, delete_ms, cancel, rechecks, recheck_at_ms,
+      own_reasons, raises, ask_hash
+    ) on c.uid = j.uid and c.version_before = j.version
+   order by j.uid
+     for no key update of j
+)
+update jobs j
+   set version = c.version, phase = c.phase, completion_ms = c.completion_ms, cluster = c.cluster,
+       status = c.status::json, delete_ms = c.delete_ms, cancel = c.cancel::json,
+       recheck_at_ms = case when c.rechecks then c.recheck_at_ms else j.recheck_at_ms end,
+       own_reasons = c.own_reasons::json, generation = j.generation + c.raises::int,
+       ask_hash = coalesce(c.ask_hash, j.ask_hash),
+       gang_version =
+         case when c.ask_hash is not null or j.gang_version = j.version then c.version else j.gang_version end
+  from changed c
+ where j.uid = c.locked
+returning j.uid`;
 
 /** Writes admissions of a job whose row the transaction holds, new ones and changed ones. */
 export async function writeAdmissions(tx: Executor, jobUid: string, admissions: readonly Admission[]): Promise<void> {

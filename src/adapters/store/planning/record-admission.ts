@@ -1,4 +1,5 @@
 import type { Job } from "../../../core/job/job.ts";
+import type { Registry } from "../../../core/kinds/registry.ts";
 import { applyAdmission } from "../../../core/plan/apply-plan.ts";
 import type { AdmissionRecord, AdmitOutcome, PlannedAdmission } from "../../../core/plan/plan-types.ts";
 import { type Db, type Executor, undoable } from "../db/db.ts";
@@ -14,13 +15,17 @@ import type { LimitBounds } from "../ledger/quota-limits.ts";
  * Records an admission or a growth of a gang: its admission, ledger, status, log and event, or nothing. All
  * transactions lock rows in one order: lease, job, cluster, domain, sums.
  */
-export function recordAdmission(db: Db, record: AdmissionRecord, bounds: LimitBounds): Promise<AdmitOutcome> {
+export function recordAdmission(
+  db: Db,
+  record: AdmissionRecord,
+  { bounds, kinds }: { readonly bounds: LimitBounds; readonly kinds: Registry },
+): Promise<AdmitOutcome> {
   return undoable<AdmitOutcome>(db, async (tx, undo) => {
     const applied = await lockAndApply(tx, record);
     if (applied === null) return undo("stale");
     const { before, after, admission, event } = applied;
     await writeAdmissions(tx, after.uid, [admission]);
-    await updateJob(tx, after, record.nowMs);
+    await updateJob(tx, { before, after, recheckAtMs: record.nowMs }, kinds);
     await tx.query("delete from refusals where job_uid = $1", [after.uid]);
     await appendChanges(tx, [{ before, after, events: [event] }], record.nowMs);
     // Last, because all other grants wait while the domain is locked.

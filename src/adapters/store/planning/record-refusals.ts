@@ -4,8 +4,9 @@ import { compareText } from "../../../runtime/compare-text.ts";
 import { type Db, type Executor, json } from "../db/db.ts";
 import { holdsLease, PLANNER_LEASE } from "../fleet/leases.ts";
 import { appendChanges } from "../jobs/append.ts";
-import { type JobRow, statusDocument } from "../jobs/job-row.ts";
+import type { JobRow } from "../jobs/job-row.ts";
 import { loadJobs } from "../jobs/load-job.ts";
+import { type ChangeTime, updateJobs } from "../jobs/write-job.ts";
 
 /** How many refusals one transaction records. It is bounded so that no transaction locks rows for long. */
 const BATCH = 500;
@@ -18,19 +19,19 @@ export async function recordRefusals(
   db: Db,
   refusals: readonly Refusal[],
   plannerEpoch: number,
-  nowMs: number,
+  at: ChangeTime,
 ): Promise<void> {
   const ordered = [...refusals].sort((a, b) => compareText(a.jobUid, b.jobUid));
   for (let from = 0; from < ordered.length; from += BATCH) {
     const batch = ordered.slice(from, from + BATCH);
     await db.tx(async (tx) => {
-      if (await holdsLease(tx, { name: PLANNER_LEASE, epoch: plannerEpoch })) await recordBatch(tx, batch, nowMs);
+      if (await holdsLease(tx, { name: PLANNER_LEASE, epoch: plannerEpoch })) await recordBatch(tx, batch, at);
     });
   }
 }
 
 /** Reads without locks and writes only differences: so a round without news writes nothing, however many jobs wait. */
-async function recordBatch(tx: Executor, refusals: readonly Refusal[], nowMs: number): Promise<void> {
+async function recordBatch(tx: Executor, refusals: readonly Refusal[], at: ChangeTime): Promise<void> {
   const waiting = await tx.query<Pick<JobRow, "uid" | "status">>(WAITING, [
     refusals.map((refusal) => refusal.jobUid),
     refusals.map((refusal) => refusal.jobVersion),
@@ -38,12 +39,12 @@ async function recordBatch(tx: Executor, refusals: readonly Refusal[], nowMs: nu
   const reasons = new Map(waiting.map((row) => [row.uid, row.status.waiting?.reason ?? null]));
   const current = refusals.filter((refusal) => reasons.has(refusal.jobUid));
   const changed = current.filter((refusal) => reasons.get(refusal.jobUid) !== refusal.reason);
-  if (changed.length > 0) await changeReasons(tx, changed, nowMs);
+  if (changed.length > 0) await changeReasons(tx, changed, at);
   if (current.length === 0) return;
   await tx.query(KEEP_REFUSALS, [
     current.map((refusal) => refusal.jobUid),
     current.map((refusal) => json(refusal)),
-    nowMs,
+    at.nowMs,
   ]);
 }
 
@@ -52,41 +53,22 @@ select j.uid, j.status
   from jobs j join unnest($1::uuid[], $2::bigint[]) as r (uid, version) on r.uid = j.uid and r.version = j.version
  where j.phase = 'WAITING' and j.cancel is null and j.delete_ms is null`;
 
-async function changeReasons(tx: Executor, refusals: readonly Refusal[], nowMs: number): Promise<void> {
+async function changeReasons(tx: Executor, refusals: readonly Refusal[], { nowMs, kinds }: ChangeTime): Promise<void> {
   const versions = new Map(refusals.map((refusal) => [refusal.jobUid, refusal.jobVersion]));
   const jobs = await loadJobs(tx, [...versions.keys()]);
   const changes = refusals.flatMap((refusal) => {
     const before = jobs.get(refusal.jobUid);
     return before?.version === refusal.jobVersion ? [applyRefusal(before, refusal, nowMs)] : [];
   });
-  const written = await tx.query<{ uid: string }>(CHANGE_REASONS, [
-    changes.map(({ before }) => before.uid),
-    changes.map(({ before }) => before.version),
-    changes.map(({ after }) => json(statusDocument(after.status))),
-  ]);
-  const uids = new Set(written.map((row) => row.uid));
+  const written = await updateJobs(tx, changes, kinds);
   await appendChanges(
     tx,
     changes
-      .filter(({ after }) => uids.has(after.uid))
+      .filter(({ after }) => written.has(after.uid))
       .map(({ before, after, event }) => ({ before, after, events: [event] })),
     nowMs,
   );
 }
-
-/** Locks the rows in the order of their uids, so that two batches never wait for each other in a circle. */
-const CHANGE_REASONS = `
-with changed as (
-  select j.uid, c.status
-    from jobs j join unnest($1::uuid[], $2::bigint[], $3::text[]) as c (uid, version, status)
-      on c.uid = j.uid and c.version = j.version
-   order by j.uid
-     for no key update of j
-)
-update jobs j set version = j.version + 1, status = c.status::json
-  from changed c
- where j.uid = c.uid
-returning j.uid`;
 
 const KEEP_REFUSALS = `
 insert into refusals (job_uid, refusal, at_ms)

@@ -1,0 +1,112 @@
+import type { Registry } from "../../../core/kinds/registry.ts";
+import type { Ask } from "../../../core/plan/ask.ts";
+import { gangOf, type OwnReasons, type PlanGang, type PlannedFrom } from "../../../core/plan/plan-gang.ts";
+import { type Db, type Executor, readSnapshot } from "../db/db.ts";
+import { loadJobs } from "../jobs/load-job.ts";
+
+/** What reading gangs needs beside the database. */
+export type GangReading = {
+  readonly kinds: Registry;
+  /** The asks that earlier calls have read, by hash. Reading adds to them, so that gangs share them. */
+  readonly asks: Map<string, Ask>;
+};
+
+/** The gangs of these jobs that still exist. */
+export function gangsByUid(db: Db, uids: readonly string[], reading: GangReading): Promise<readonly PlanGang[]> {
+  return readSnapshot(db, (tx) => readGangs(tx, { condition: "j.uid = any($1::uuid[])", params: [uids] }, reading));
+}
+
+/**
+ * Reads the gangs of the rows of `jobs j` that a condition selects, the oldest first. Reads no spec and no template,
+ * except of jobs whose gang's columns a program of the version before has left behind.
+ */
+export async function readGangs(
+  tx: Executor,
+  select: { readonly condition: string; readonly params: readonly unknown[] },
+  reading: GangReading,
+): Promise<readonly PlanGang[]> {
+  const rows = await tx.query<GangRow>(`${GANGS} where ${select.condition} ${IN_ORDER}`, select.params);
+  await readAsks(tx, rows, reading.asks);
+  const outdated = rows.filter((row) => !row.current || !reading.asks.has(row.ask_hash ?? ""));
+  const jobs = await loadJobs(
+    tx,
+    outdated.map((row) => row.uid),
+  );
+  return rows.map((row) => {
+    const job = jobs.get(row.uid);
+    if (job !== undefined) return gangOf(job, reading.kinds, countersOf(row));
+    const ask = reading.asks.get(row.ask_hash ?? "");
+    if (ask === undefined || row.own_reasons === null) throw new Error(`the gang of job ${row.uid} cannot be read`);
+    return gangOfRow(row, ask, row.own_reasons);
+  });
+}
+
+type GangRow = {
+  readonly uid: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly project: string;
+  readonly queue: string;
+  readonly priority: number;
+  readonly create_ms: number;
+  readonly version: number;
+  readonly generation: number;
+  readonly ask_hash: string | null;
+  readonly own_reasons: OwnReasons | null;
+  readonly waits: boolean;
+  readonly ends: boolean;
+  /** False: the columns of the gang are those of an older version of the job. */
+  readonly current: boolean;
+  readonly last_admission: number;
+  readonly admissions: readonly (Omit<PlannedFrom, "cluster"> & { readonly cluster: string })[];
+};
+
+const GANGS = `
+select j.uid, j.namespace, j.name, j.project, j.queue, j.priority, j.create_ms, j.version, j.generation, j.ask_hash,
+       j.own_reasons, j.phase = 'WAITING' and j.cancel is null and j.delete_ms is null as waits,
+       j.cancel is not null or j.delete_ms is not null as ends, coalesce(j.gang_version = j.version, false) as current,
+       a.last_admission, a.admissions
+  from jobs j cross join lateral (
+    select coalesce(max(number), 0) as last_admission,
+           coalesce(json_agg(json_build_object(
+             'number', number, 'cluster', cluster, 'state', state, 'members', members, 'flavors', flavors,
+             'nodeLabels', node_labels, 'tokensReleasedMs', tokens_released_ms, 'goneMs', gone_ms
+           ) order by number) filter (where not finished), '[]') as admissions
+      from admissions where job_uid = j.uid
+  ) a`;
+
+const IN_ORDER = "order by j.create_ms, j.uid";
+
+async function readAsks(tx: Executor, rows: readonly GangRow[], asks: Map<string, Ask>): Promise<void> {
+  const hashes = new Set(rows.flatMap(({ ask_hash: hash }) => (hash === null || asks.has(hash) ? [] : [hash])));
+  if (hashes.size === 0) return;
+  const found = await tx.query<{ hash: string; ask: Ask }>("select hash, ask from asks where hash = any($1::text[])", [
+    [...hashes],
+  ]);
+  for (const { hash, ask } of found) asks.set(hash, ask);
+}
+
+function countersOf(row: GangRow) {
+  return { generation: row.generation, lastAdmission: row.last_admission };
+}
+
+function gangOfRow(row: GangRow, ask: Ask, ownReasons: OwnReasons): PlanGang {
+  const { uid, namespace, name, project, queue, priority, version, waits, ends } = row;
+  return {
+    uid,
+    namespace,
+    name,
+    project,
+    queue,
+    priority,
+    createTimeMs: row.create_ms,
+    version,
+    ...countersOf(row),
+    askHash: row.ask_hash ?? "",
+    ask,
+    waits,
+    ends,
+    admissions: row.admissions.map((admission) => ({ ...admission, cluster: admission.cluster || null })),
+    ...ownReasons,
+  };
+}
