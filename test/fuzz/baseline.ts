@@ -143,24 +143,28 @@ export function clientOf(subject: Subject, parts: AsyncDisposableStack): Gangway
   return client;
 }
 
-/** Calls that any healthy service answers with OK. Throws what it answers instead. */
-export async function probe(client: GangwayClient): Promise<void> {
-  // Calls may have deleted every other queue.
-  const queue = { name: "probe", quotas: [] };
-  await client.call(QueueService.method.createQueue, { queue });
-  await client.call(QueueService.method.getQueue, { name: "probe" });
-  const token = { resourceNamespace: "probe", allocationToken: "probe" };
-  await client.call(ResourceManager.method.registerResourceQuota, { resourceNamespace: "probe", quota: 1n });
+/**
+ * Calls that any healthy service answers with OK, about a queue, a pool and a namespace of this name. Throws what the
+ * service answers instead.
+ */
+export async function probe(client: GangwayClient, name: string): Promise<void> {
+  await client.call(QueueService.method.createQueue, { queue: { name, quotas: [] } });
+  await client.call(QueueService.method.getQueue, { name });
+  const token = { resourceNamespace: name, allocationToken: "probe" };
+  await client.call(ResourceManager.method.registerResourceQuota, { resourceNamespace: name, quota: 1n });
   await client.call(ResourceManager.method.allocateResource, token);
   await client.call(ResourceManager.method.releaseResource, token);
-  // The policy of another namespace may refuse the job.
-  await client.call(NamespaceService.method.createNamespace, { namespace: { name: "probe" } });
+  await client.call(ResourceManager.method.deletePool, { name });
+  // Calls may have deleted the default queue, and the policy of another namespace may refuse the job.
+  await client.call(NamespaceService.method.createNamespace, { namespace: { name } });
   const template = { spec: { containers: [{ name: "main", image: "x" }] } };
-  const metadata = { name: "probe", namespace: "probe" };
-  const runPolicy = { schedulingPolicy: { queue: "probe" } };
-  const job = { metadata, spec: { kind: "Job", replicaSpecs: { Worker: { template } }, runPolicy } };
-  await client.call(JobService.method.createJob, { job, validateOnly: true });
-  await client.call(NamespaceService.method.deleteNamespace, { name: "probe" });
-  await client.call(QueueService.method.deleteQueue, { name: "probe" });
+  const runPolicy = { schedulingPolicy: { queue: name } };
+  const spec = { kind: "Job", replicaSpecs: { Worker: { template } }, runPolicy };
+  await client.call(JobService.method.createJob, {
+    job: { metadata: { name, namespace: name }, spec },
+    validateOnly: true,
+  });
+  await client.call(NamespaceService.method.deleteNamespace, { name });
+  await client.call(QueueService.method.deleteQueue, { name });
   await client.call(JobService.method.listJobs, { pageSize: 1 });
 }

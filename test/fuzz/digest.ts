@@ -6,7 +6,9 @@ const MOVING_TABLES = [
   "admission_clusters",
   "admissions",
   "allocation_sums",
+  "asks",
   "bucket_leases",
+  "cluster_capacity",
   "counters_holder",
   "installation",
   "job_changes",
@@ -20,11 +22,33 @@ const MOVING_TABLES = [
 ];
 /** Columns that it changes without a call, and the rows that it leaves alone otherwise. */
 const MOVING: Readonly<Record<string, { readonly columns: readonly string[]; readonly still?: string }>> = {
-  clusters: { columns: ["admission_counter", "capacity", "observed_ms", "reachable"] },
+  clusters: {
+    columns: [
+      "admission_counter",
+      "capacity",
+      "capacity_epoch",
+      "capacity_floor",
+      "capacity_ms",
+      "capacity_sequence",
+      "observed_ms",
+      "reachable",
+    ],
+  },
   quota_domains: { columns: ["epoch", "pruned_fence", "buried"] },
   // A worker removes jobs that are deleted, or whose time to live is over.
   jobs: {
-    columns: ["phase", "completion_ms", "cluster", "version", "recheck_at_ms", "status"],
+    columns: [
+      "ask_hash",
+      "cluster",
+      "completion_ms",
+      "gang_version",
+      "generation",
+      "own_reasons",
+      "phase",
+      "recheck_at_ms",
+      "status",
+      "version",
+    ],
     still: "delete_ms is null and spec->'runPolicy'->>'ttlSecondsAfterFinished' is null",
   },
   // A reaper takes back tokens that lapsed.

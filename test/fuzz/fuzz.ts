@@ -60,7 +60,8 @@ export async function fuzz(options: FuzzOptions): Promise<FuzzReport> {
   const startMs = performance.now();
   for (const [at, group] of schedule(options.calls).entries()) {
     await sendGroup(deps, group, run);
-    await run.afterGroup(group, () => probe(client));
+    // Calls repeat names that they have seen in answers, so that each probe has a name of its own.
+    await run.afterGroup(group, () => probe(client, `probe-${at}`));
     const isLate = performance.now() - startMs > (options.secondsMax ?? Number.POSITIVE_INFINITY) * 1000;
     if (run.isOver || isLate) break;
     if (at % GROUPS_BETWEEN_CHECKPOINTS !== GROUPS_BETWEEN_CHECKPOINTS - 1) continue;
