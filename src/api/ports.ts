@@ -13,11 +13,13 @@ import type { QueueOutcome, QueueRecord, QueueSettings } from "../core/admin/que
 import type { LogFailure, LogRequest, LogTarget, OpenLog, PodForLog } from "../core/job/container-log.ts";
 import type { EventPage, EventQuery } from "../core/job/event.ts";
 import type { WatchItem, WatchRequest } from "../core/job/event-log.ts";
+import type { Job } from "../core/job/job.ts";
 import type { JobPage, JobQuery, ShownJob } from "../core/job/list.ts";
 import type {
   BatchSubmitOutcome,
   EndOutcome,
   JobName,
+  MadeJob,
   Submission,
   SubmitOutcome,
   UpdateOutcome,
@@ -25,6 +27,7 @@ import type {
 import type { FieldNote, SentJob } from "../core/job/sent.ts";
 import type { WantedChange } from "../core/kinds/change-job.ts";
 import type { Refusal } from "../core/plan/plan-types.ts";
+import type { Simulation } from "../core/plan/simulate.ts";
 
 export type JobIntake = {
   readonly submit: (submission: Submission) => Promise<SubmitOutcome>;
@@ -32,6 +35,8 @@ export type JobIntake = {
   readonly submitAll: (submissions: readonly Submission[]) => Promise<readonly BatchSubmitOutcome[]>;
   /** Returns everything that is wrong with a job. Changes nothing. */
   readonly check: (sent: SentJob) => Promise<readonly FieldNote[]>;
+  /** Returns the job that a submission would create, or why it would be refused. Changes nothing. */
+  readonly make: (submission: Submission) => Promise<MadeJob>;
   readonly change: (job: JobName, wanted: WantedChange) => Promise<UpdateOutcome>;
   readonly cancel: (job: JobName, reason: string) => Promise<EndOutcome>;
   readonly remove: (job: JobName) => Promise<EndOutcome>;
@@ -44,6 +49,9 @@ export type JobReads = {
   /** Why the planner last did not admit the job. Null if the job does not wait or the planner has not tried it yet. */
   readonly refusalOf: (jobUid: string) => Promise<{ readonly refusal: Refusal; readonly atMs: number } | null>;
 };
+
+/** Judges a job that was not submitted. Null: the caller left before its turn. */
+export type SimulateJob = (job: Job, signal: AbortSignal) => Promise<Simulation | null>;
 
 export type JobWatch = {
   /** Yields the items of one stream until `signal` is aborted, or until a `TOO_SLOW` item when its buffer is full. */

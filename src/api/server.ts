@@ -33,7 +33,7 @@ import {
 import { createHealth } from "./health/health.ts";
 import { jobService } from "./job/job-service.ts";
 import { namespaceService } from "./namespace/namespace-service.ts";
-import type { Admin, ClusterAdmin, JobIntake, JobLogs, JobReads, JobWatch } from "./ports.ts";
+import type { Admin, ClusterAdmin, JobIntake, JobLogs, JobReads, JobWatch, SimulateJob } from "./ports.ts";
 import { queueService } from "./queue/queue-service.ts";
 import { readDescriptors, reflectionService } from "./reflection/reflection.ts";
 import type { TokenOperations } from "./resource-manager/quota-ports.ts";
@@ -48,6 +48,7 @@ export type ApiPorts = {
   readonly kinds: Registry;
   readonly intake: JobIntake;
   readonly reads: JobReads;
+  readonly simulate: SimulateJob;
   readonly watch: JobWatch;
   readonly logs: JobLogs;
   /** Templates of links to logs of pods outside their clusters. Omitted: none. */

@@ -19,6 +19,7 @@ const COMMAND_GROUPS: Readonly<Record<string, Readonly<Record<string, LoadComman
   },
   "Submit and change jobs:": {
     "submit apply create": async () => (await import("./commands/submit.ts")).registerSubmit,
+    "can-run": async () => (await import("./commands/can-run.ts")).registerCanRun,
     rerun: async () => (await import("./commands/rerun.ts")).registerRerun,
     update: async () => (await import("./commands/update.ts")).registerUpdate,
     scale: async () => (await import("./commands/scale.ts")).registerScale,
@@ -58,7 +59,7 @@ const WITH_VALUE: readonly string[] = ["--address", "-n", "--namespace", "--cont
 const EXIT_STATUSES = `
 Exit status:
   0    the command succeeded
-  1    a job that the command waited for did not succeed
+  1    a job that the command waited for did not succeed, or could never run
   2    the command line is wrong
   3    the service or the command line refused the request
   4    the service is unavailable

@@ -3,6 +3,8 @@ export const EXIT = {
   ok: 0,
   /** The command waited for a job that failed or was cancelled. */
   jobFailed: 1,
+  /** `can-run` judged a job that could never run. */
+  neverRuns: 1,
   usage: 2,
   /** The service or the command line refused the request. */
   refused: 3,

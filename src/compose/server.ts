@@ -6,6 +6,7 @@ import { type Api, startApi } from "../api/server.ts";
 import type { Config } from "../config.ts";
 import { followPodConfig } from "../intake/follow-pod-config.ts";
 import { createIntake } from "../intake/intake.ts";
+import { createSimulator } from "../planner/simulator.ts";
 import { createWatch } from "../watch/watch.ts";
 import { type Base, runLoops } from "./base.ts";
 import type { FollowedClusters } from "./clusters.ts";
@@ -38,6 +39,7 @@ export async function startServer(
       kinds,
       intake: instrumentation.intake(intake),
       reads: store.reads,
+      simulate: createSimulator({ clock, kinds, snapshotOfQueue: store.planner.snapshotOfQueue }),
       watch,
       admin: store.admin,
       namespaceRules,

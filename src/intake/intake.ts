@@ -2,6 +2,7 @@ import type {
   BatchSubmitOutcome,
   EndOutcome,
   JobName,
+  MadeJob,
   Submission,
   SubmitOutcome,
   UpdateOutcome,
@@ -11,7 +12,7 @@ import type { WantedChange } from "../core/kinds/change-job.ts";
 import { GroupCommit } from "../runtime/group-commit.ts";
 import { cancel, change, remove } from "./change.ts";
 import type { IntakePorts } from "./ports.ts";
-import { check } from "./submit.ts";
+import { check, make } from "./submit.ts";
 import { GROUP_MAX, submitAll } from "./submit-all.ts";
 
 /**
@@ -27,6 +28,8 @@ export type Intake = {
   readonly submitAll: (submissions: readonly Submission[]) => Promise<readonly BatchSubmitOutcome[]>;
   /** Returns everything that is wrong with a job, warnings included. Changes nothing. */
   readonly check: (sent: SentJob) => Promise<readonly FieldNote[]>;
+  /** Returns the job that a submission would create, whatever other jobs there are. Changes nothing. */
+  readonly make: (submission: Submission) => Promise<MadeJob>;
   readonly change: (job: JobName, wanted: WantedChange) => Promise<UpdateOutcome>;
   readonly cancel: (job: JobName, reason: string) => Promise<EndOutcome>;
   readonly remove: (job: JobName) => Promise<EndOutcome>;
@@ -47,6 +50,7 @@ export function createIntake(ports: IntakePorts): Intake {
     },
     submitAll: (submissions) => submitAll(ports, submissions),
     check: (sent) => check(ports, sent),
+    make: (submission) => make(ports, submission),
     change: (job, wanted) => change(ports, job, wanted),
     cancel: (job, reason) => cancel(ports, job, reason),
     remove: (job) => remove(ports, job),

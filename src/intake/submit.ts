@@ -1,5 +1,5 @@
 import type { Job } from "../core/job/job.ts";
-import type { CreateOutcome, Submission, SubmitOutcome } from "../core/job/requests.ts";
+import type { CreateOutcome, MadeJob, Submission, SubmitOutcome } from "../core/job/requests.ts";
 import type { FieldNote, SentJob } from "../core/job/sent.ts";
 import type { PodConfig } from "../core/pods/pod-config.ts";
 import { invariant } from "../runtime/assert.ts";
@@ -46,6 +46,13 @@ export async function prepare(ports: IntakePorts, submission: Submission): Promi
   }
   const { podConfig, podPolicy } = rules;
   return { kind: "ready", facts, warnings, podConfig, keepsUnknown: podPolicy.level === "privileged" };
+}
+
+/** Returns the job that a submission would create, or why it would be refused. Changes nothing. */
+export async function make(ports: IntakePorts, submission: Submission): Promise<MadeJob> {
+  const prepared = await prepare(ports, submission);
+  if (prepared.kind === "refused") return prepared;
+  return { kind: "made", job: makeJob(ports, submission, prepared), warnings: prepared.warnings };
 }
 
 /** Makes a validated job durable. With `validateOnly`: only returns how that would end. */

@@ -24,6 +24,7 @@ import {
 } from "../../src/gen/google/rpc/error_details_pb.ts";
 import { StatusSchema } from "../../src/gen/google/rpc/status_pb.ts";
 import { createIntake } from "../../src/intake/intake.ts";
+import { createSimulator } from "../../src/planner/simulator.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 import { MemoryResources } from "./memory-resources.ts";
@@ -67,6 +68,7 @@ export async function startFixture(t: TestContext, overrides: Partial<ApiPorts> 
     resources,
     intake,
     reads,
+    simulate: createSimulator({ clock, kinds: OWN_KINDS, snapshotOfQueue: store.snapshotOfQueue }),
     watch,
     admin,
     clusters,

@@ -10,6 +10,7 @@ import type { CreateOutcome, EndOutcome, NewJob } from "../../src/core/job/reque
 import type { SentJob } from "../../src/core/job/sent.ts";
 import { isTerminal } from "../../src/core/job/status.ts";
 import type { Refusal } from "../../src/core/plan/plan-types.ts";
+import type { PlanSnapshot } from "../../src/core/plan/snapshot.ts";
 import { treeProblem } from "../../src/core/quota/check-tree.ts";
 import type { IntakeStore } from "../../src/intake/ports.ts";
 import { canonicalJson } from "../../src/runtime/json.ts";
@@ -72,6 +73,25 @@ export class MemoryStore {
       this.clusters.delete(name);
       return { kind: "done", record: null };
     },
+  };
+
+  /** A snapshot in which nothing runs and no pool has a limit. */
+  readonly snapshotOfQueue = async ({ queue }: { readonly queue: string }): Promise<PlanSnapshot> => {
+    const waits = ({ status, spec }: Job) =>
+      status.phase === "WAITING" && spec.runPolicy.schedulingPolicy.queue === queue;
+    const queues = [...this.queues.values()];
+    const pools = new Set(queues.flatMap(({ quotas }) => quotas.map(({ flavor }) => flavor)));
+    return {
+      quotaEpoch: 1,
+      waiting: [...this.jobs.values()].map(({ job }) => job).filter(waits),
+      lastAdmissions: {},
+      admitted: [],
+      queues,
+      pools: [...pools].map((pool) => ({ pool, quota: null, projectDefault: null, namespaceDefault: null })),
+      sums: [],
+      callers: [],
+      clusters: [...this.clusters.values()].map((cluster) => ({ ...cluster, admissionCounter: 0 })),
+    };
   };
 
   readonly intakeStore: IntakeStore = {

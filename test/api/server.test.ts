@@ -138,8 +138,10 @@ test("an address that other machines can reach is refused without --insecure", a
       change: () => assert.fail(),
       cancel: () => assert.fail(),
       remove: () => assert.fail(),
+      make: () => assert.fail(),
     },
     reads: store.reads,
+    simulate: () => assert.fail(),
     watch: store.watch,
     logs: { look: () => assert.fail(), open: () => assert.fail() },
     admin: store.admin,
@@ -187,11 +189,12 @@ test("the server listens on IPv6 if the machine has it", async (t) => {
     change: () => assert.fail(),
     cancel: () => assert.fail(),
     remove: () => assert.fail(),
+    make: () => assert.fail(),
   };
   const { reads, watch, admin, clusterAdmin: clusters } = store;
   const logs = { look: () => assert.fail(), open: () => assert.fail() };
   const hooks = { limitsChanged: async () => {}, wakePlanner: () => {}, onInternalError: () => {} };
-  const rest = { resources: noResources(), clock: systemClock(), ...hooks };
+  const rest = { simulate: () => assert.fail(), resources: noResources(), clock: systemClock(), ...hooks };
   const ports = { kinds: OWN_KINDS, intake, reads, watch, logs, admin, clusters, ...rest };
   const api = await startApi(ports, { listen: "[::1]:0", insecure: false });
   assert.match(api.address, /^\[::1\]:\d+$/);
@@ -207,7 +210,7 @@ test("a method that is not served is UNIMPLEMENTED", async (t) => {
   const { client } = await startFixture(t);
   const error = await new Promise<ServiceError | null>((resolve) => {
     const raw = (bytes: Buffer) => bytes;
-    client.makeUnaryRequest("/gangway.v1.JobService/SimulateJob", raw, raw, Buffer.alloc(0), (failed) =>
+    client.makeUnaryRequest("/gangway.v1.JobService/NoSuchMethod", raw, raw, Buffer.alloc(0), (failed) =>
       resolve(failed),
     );
   });

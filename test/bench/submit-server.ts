@@ -11,6 +11,7 @@ import { createStore } from "../../src/adapters/store/store.ts";
 import { startApi } from "../../src/api/server.ts";
 import { connectClusterAdmin } from "../../src/compose/cluster-admin.ts";
 import { createIntake } from "../../src/intake/intake.ts";
+import { createSimulator } from "../../src/planner/simulator.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { createTelemetry } from "../../src/telemetry/events.ts";
 import { createWatch } from "../../src/watch/watch.ts";
@@ -92,6 +93,7 @@ async function startService(db: Db, signal: AbortSignal) {
     kinds: OWN_KINDS,
     intake,
     reads,
+    simulate: createSimulator({ clock, kinds: OWN_KINDS, snapshotOfQueue: store.planner.snapshotOfQueue }),
     watch,
     admin,
     clusters,

@@ -179,6 +179,7 @@ const named =
 
 export const SEEDS: Readonly<Record<string, Seed>> = {
   "JobService.CreateJob": createJob,
+  "JobService.SimulateJob": (maker) => ({ job: job(maker) }),
   "JobService.BatchCreateJobs": (maker) => ({
     requests: Array.from({ length: maker.chance.pick([1, 2, 4]) }, () => createJob(maker)),
   }),

@@ -59,6 +59,37 @@ onEachDatabase((openDb) => {
     );
   });
 
+  test("a snapshot of a queue has its first waiting jobs alone, with all that runs and all callers", async () => {
+    const { store } = ledger;
+    const strategy = "BEST_EFFORT_FIFO" as const;
+    await store.admin.createQueue({ name: "other", strategy, quotas: [] });
+    await store.pools.register(poolChange({ name: FLAVOR, quota: 12 }), { version: 0, actor: "admin" });
+    await hold(4);
+    assert.equal((await store.planner.snapshotOfQueue({ queue: "research", max: 2 })).callers.length, 1);
+    const submit = async (name: string, queue: string, priority: number) => {
+      const plain = newJob({ name });
+      const schedulingPolicy = { ...plain.spec.runPolicy.schedulingPolicy, queue };
+      const runPolicy = { ...plain.spec.runPolicy, schedulingPolicy };
+      const job = { ...plain, spec: { ...plain.spec, priority, runPolicy } };
+      await store.intake.createJob({ job, sent: sentOf(job), requestId: "" });
+    };
+    await submit("low", "research", 0);
+    await submit("high", "research", 9);
+    await submit("middle", "research", 5);
+    await submit("elsewhere", "other", 9);
+    const names = async (max: number) => {
+      const { waiting } = await store.planner.snapshotOfQueue({ queue: "research", max });
+      return waiting.map(({ name }) => name).sort();
+    };
+    assert.deepEqual(
+      [await names(1), await names(2), await names(9)],
+      [["high"], ["high", "middle"], ["high", "low", "middle"]],
+    );
+    const { waiting: _, ...every } = await store.planner.snapshot();
+    const { waiting: __, ...ofQueue } = await store.planner.snapshotOfQueue({ queue: "research", max: 1 });
+    assert.deepEqual(ofQueue, every);
+  });
+
   test("a tree of queues means the same to the planner as to the ledger", async () => {
     const { store } = ledger;
     const strategy = "BEST_EFFORT_FIFO" as const;

@@ -9,6 +9,7 @@ import { startApi } from "../../src/api/server.ts";
 import { connectClusterAdmin } from "../../src/compose/cluster-admin.ts";
 import { createIntake } from "../../src/intake/intake.ts";
 import { createPlanner } from "../../src/planner/planner.ts";
+import { createSimulator } from "../../src/planner/simulator.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { createTelemetry } from "../../src/telemetry/events.ts";
 import { createInstrumentation } from "../../src/telemetry/instrumentation.ts";
@@ -127,6 +128,7 @@ export async function startObserved(observing: { readonly tracing: Tracing | nul
       kinds: OWN_KINDS,
       intake,
       reads: store.reads,
+      simulate: createSimulator({ clock, kinds: OWN_KINDS, snapshotOfQueue: store.planner.snapshotOfQueue }),
       watch,
       admin: store.admin,
       clusters: connectClusterAdmin(admins),

@@ -128,6 +128,7 @@ function plannerStore(db: Db, options: StoreOptions) {
       return planSnapshot(db);
     },
     gangs: (uids: readonly string[]) => gangsByUid(db, uids, { kinds, asks: new Map() }),
+    snapshotOfQueue: (only: { readonly queue: string; readonly max: number }) => planSnapshot(db, only),
     recordAdmission: (record: Parameters<typeof recordAdmission>[1]) =>
       hinted(options, recordAdmission(db, record, { bounds, kinds })),
     recordRefusals: (refusals: Parameters<typeof recordRefusals>[1], plannerEpoch: number, nowMs: number) =>

@@ -32,7 +32,7 @@ export async function createJob(intake: JobIntake, request: CreateJobRequest, co
  */
 export async function checkSubmission(
   intake: JobIntake,
-  request: CreateJobRequest,
+  request: Pick<CreateJobRequest, "job" | "requestId" | "strict" | "validateOnly">,
   { violations, identity }: Pick<CallContext, "violations" | "identity">,
 ): Promise<Submission> {
   const sent = request.job === undefined ? null : sentJob(request.job);
@@ -55,38 +55,46 @@ function asWarning(note: FieldNote): FieldNote {
 
 /** Converts the outcome of a submission to a response. Throws if the submission was refused. */
 export function toResponse(outcome: SubmitOutcome, sent: SentJob, view: JobView) {
+  if (!("job" in outcome)) throw refusedSubmission(outcome, sent);
+  return {
+    job: toProtoJob(recordOf(outcome.job), view),
+    outcome: OUTCOME[outcome.kind],
+    warnings: outcome.warnings.map(toProtoWarning),
+  };
+}
+
+export function toProtoWarning({ field, message }: FieldNote): { readonly field: string; readonly message: string } {
+  return { field, message };
+}
+
+/** The error for a submission that was refused. */
+export function refusedSubmission(
+  outcome: Exclude<SubmitOutcome, { readonly kind: keyof typeof OUTCOME }>,
+  sent: SentJob,
+): RpcError {
   const name = `${sent.namespace}/${sent.name || `${sent.generateName}*`}`;
   switch (outcome.kind) {
-    case "created":
-    case "replayed":
-    case "unchanged":
-    case "valid":
-      return {
-        job: toProtoJob(recordOf(outcome.job), view),
-        outcome: OUTCOME[outcome.kind],
-        warnings: outcome.warnings.map(({ field, message }: FieldNote) => ({ field, message })),
-      };
     case "invalid":
       // A warning is often the cause: `contianers` is unknown, and so "must have at least one container".
-      throw invalidFields(mergeNotes(outcome.violations, outcome.warnings.map(asWarning)));
+      return invalidFields(mergeNotes(outcome.violations, outcome.warnings.map(asWarning)));
     case "unknownNamespace":
-      throw notFound({ type: "namespace", name: outcome.namespace });
+      return notFound({ type: "namespace", name: outcome.namespace });
     case "tooManyNamespaces":
-      throw noRoomFor({ type: "namespace", name: sent.namespace }, outcome.max);
+      return noRoomFor({ type: "namespace", name: sent.namespace }, outcome.max);
     case "nameTaken":
-      throw alreadyExists("JOB_NAME_TAKEN", `job ${name} exists and differs: ${outcome.difference}`);
+      return alreadyExists("JOB_NAME_TAKEN", `job ${name} exists and differs: ${outcome.difference}`);
     case "requestIdReused":
-      throw alreadyExists(
+      return alreadyExists(
         "REQUEST_ID_REUSED",
         `the request id was already used for a job that differs: ${outcome.difference}`,
       );
     case "madeAndDeleted":
-      throw alreadyExists(
+      return alreadyExists(
         "JOB_MADE_AND_DELETED",
         `the request id created job ${outcome.uid}, which has been deleted since`,
       );
     case "beingDeleted":
-      throw new RpcError(status.ALREADY_EXISTS, `job ${name} is still being deleted`, [
+      return new RpcError(status.ALREADY_EXISTS, `job ${name} is still being deleted`, [
         errorInfo("JOB_BEING_DELETED"),
         retryInfo(RETRY_WHILE_DELETED_MS),
       ]);

@@ -2,7 +2,7 @@ import type { Registry } from "../../core/kinds/registry.ts";
 import type { LogTemplate } from "../../core/pods/pod-config.ts";
 import type { CancelJobRequest, DeleteJobRequest, JobService } from "../../gen/gangway/v1/job_service_pb.ts";
 import type { Clock } from "../../runtime/clock.ts";
-import type { JobIntake, JobLogs, JobReads, JobWatch } from "../ports.ts";
+import type { JobIntake, JobLogs, JobReads, JobWatch, SimulateJob } from "../ports.ts";
 import type { ServiceHandlers } from "../rpc/handler.ts";
 import { failedPrecondition, notFound, type OnInternalError } from "../rpc/rpc-error.ts";
 import { batchCreateJobs } from "./batch-create-jobs.ts";
@@ -14,6 +14,7 @@ import { explainJob } from "./explain-job.ts";
 import { FollowerBound } from "./follower-bound.ts";
 import { listKinds } from "./list-kinds.ts";
 import { getJob, listJobEvents, listJobs } from "./read-jobs.ts";
+import { simulateJob } from "./simulate-job.ts";
 import { streamJobLogs } from "./stream-job-logs.ts";
 import { updateJob } from "./update-job.ts";
 import { watchJobs } from "./watch-jobs.ts";
@@ -22,6 +23,7 @@ type JobPorts = {
   readonly kinds: Registry;
   readonly intake: JobIntake;
   readonly reads: JobReads;
+  readonly simulate: SimulateJob;
   readonly watch: JobWatch;
   readonly logs: JobLogs;
   readonly logTemplates?: () => readonly LogTemplate[];
@@ -33,6 +35,7 @@ export function jobService({
   kinds,
   intake,
   reads,
+  simulate,
   watch,
   logs,
   logTemplates = () => [],
@@ -51,6 +54,7 @@ export function jobService({
     cancelJob: (request) => cancelJob(intake, request),
     deleteJob: (request) => deleteJob(intake, request),
     explainJob: (request) => explainJob({ reads, kinds }, request),
+    simulateJob: (request, context) => simulateJob({ intake, simulate }, request, context),
     listJobEvents: (request) => listJobEvents(reads, request),
     listKinds: async () => listKinds(kinds),
     streamJobLogs: (request, context) =>

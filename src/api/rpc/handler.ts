@@ -44,6 +44,7 @@ export type ServiceHandlers<Service extends { readonly method: object }> = {
  */
 const SEE_INVALID: ReadonlySet<string> = new Set([
   "gangway.v1.JobService.CreateJob",
+  "gangway.v1.JobService.SimulateJob",
   "gangway.v1.ResourceManager.BatchAllocateResources",
   "gangway.v1.ResourceManager.BatchReleaseResources",
   "gangway.v1.ResourceManager.RenewAllocations",

@@ -6,11 +6,12 @@ import {
   CreateJobResponseSchema,
   JobView,
 } from "../../gen/gangway/v1/job_service_pb.ts";
-import { CommandFailure, EXIT, usageFailure } from "../exit.ts";
+import { EXIT, usageFailure } from "../exit.ts";
 import { endedNote, existingJob, isPrintedFrom } from "../jobs/existing-job.ts";
 import { type SubmitAnswer, submitJobs } from "../jobs/submit-jobs.ts";
 import { waitForEnd } from "../jobs/wait-for-end.ts";
-import { noteLine, type ReadyManifest, readManifests } from "../manifest/read-manifests.ts";
+import { noteLine, type ReadyManifest } from "../manifest/read-manifests.ts";
+import { filenameOption, readReady } from "../manifest/read-ready.ts";
 import { checkTimeout, isTable, type OutputFormat, outputOption, timeoutOption } from "../options.ts";
 import { qualifiedName } from "../output/job-text.ts";
 import { encodeMessage } from "../output/print.ts";
@@ -37,10 +38,7 @@ export function registerSubmit(registrar: Registrar): void {
       "Submit jobs from manifests of kubeflow.org/v1 (PyTorchJob, TFJob, MPIJob, …) or gangway.dev/v1.\n" +
         "Submits nothing if one of the manifests cannot be read.",
     )
-    .option(
-      "-f, --filename <path...>",
-      "files, folders of *.yaml, *.yml and *.json files, or - for stdin; may be repeated",
-    )
+    .addOption(filenameOption())
     .option(
       "--request-id <id>",
       "submit only once: a repeated id returns the job that it created; several jobs use ID-1, ID-2, …",
@@ -62,8 +60,9 @@ export function registerSubmit(registrar: Registrar): void {
     );
   onRun<SubmitOptions>(registrar, command, async (run, args, options) => {
     const paths = [...args, ...(options.filename ?? [])];
-    checkOptions(options, paths);
-    const { created, refused } = await submitAndPrint(run, await readAll(run, paths, options), options);
+    checkOptions(options);
+    const ready = await readReady(run, paths, { ...options, otherwise: "nothing was submitted" });
+    const { created, refused } = await submitAndPrint(run, ready, options);
     if (refused > 0) return EXIT.refused;
     if (options.wait !== true) return EXIT.ok;
     const report = isTable(options.output) ? run.deps.stdoutAsIs : run.deps.stderrAsIs;
@@ -71,33 +70,10 @@ export function registerSubmit(registrar: Registrar): void {
   });
 }
 
-function checkOptions(options: SubmitOptions, paths: readonly string[]): void {
+function checkOptions(options: SubmitOptions): void {
   checkTimeout(options);
-  if (paths.length === 0) throw usageFailure("give the manifests: files, folders, or - for stdin");
   if (options.dryRun === true && options.wait === true)
     throw usageFailure("--wait and --dry-run cannot be combined: a dry run has nothing to wait for");
-}
-
-/** Reads all manifests before the first is sent; throws with the errors of all of them. */
-async function readAll(
-  run: Run,
-  paths: readonly string[],
-  { ignoreForeign = false }: SubmitOptions,
-): Promise<readonly ReadyManifest[]> {
-  const namespace = { name: run.namespace, isExplicit: run.isNamespaceGiven };
-  const { ready, errors, warnings, skipped } = await readManifests(paths, {
-    io: run.deps,
-    kinds: await run.deps.kinds(),
-    ignoresForeign: ignoreForeign,
-    namespace,
-  });
-  for (const one of skipped) run.deps.stderr(`skipped ${one}\n`);
-  for (const warning of warnings) run.deps.stderr(`warning: ${warning}\n`);
-  if (errors.length > 0) {
-    throw new CommandFailure(EXIT.refused, [...errors.map((error) => `error: ${error}`), "nothing was submitted"]);
-  }
-  if (ready.length === 0) throw usageFailure(`there is no manifest in ${paths.join(", ")}`);
-  return ready;
 }
 
 /** Submits all manifests and prints each answer. Continues after a refused manifest. */

@@ -31,6 +31,11 @@ export type SubmitOutcome =
   | { readonly kind: "madeAndDeleted"; readonly uid: string }
   | { readonly kind: "beingDeleted" };
 
+/** The job that a submission would create, or why it would be refused. */
+export type MadeJob =
+  | { readonly kind: "made"; readonly job: Job; readonly warnings: readonly FieldNote[] }
+  | { readonly kind: "refused"; readonly answer: SubmitOutcome };
+
 /** The job would create its namespace, and there are as many namespaces as there may be. */
 export type TooManyNamespaces = { readonly kind: "tooManyNamespaces"; readonly max: number };
 

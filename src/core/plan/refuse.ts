@@ -11,7 +11,7 @@ export type GangObstacles = {
 };
 
 /** Of the reasons for which clusters refuse a gang, the gang's reason is the one that is nearest to an admission. */
-const NEAREST_FIRST = ["NoCapacity", "Draining", "TooLarge"];
+const REASON_RANK: Readonly<Record<string, number>> = { NoCapacity: 0, Draining: 1, TooLarge: 2 };
 
 /** A refusal without quotas and clusters. */
 export function refuse(job: Job, why: { reason: string; message: string; retryAtMs?: number }): Refusal {
@@ -19,11 +19,21 @@ export function refuse(job: Job, why: { reason: string; message: string; retryAt
   return { jobUid: job.uid, jobVersion: job.version, reason, message, clusters: [], quotas: [], retryAtMs };
 }
 
-/** The refusal for these obstacles. Its reason comes from quotas if they stopped every flavor, else from clusters. */
+/**
+ * The refusal for these obstacles. Its reason comes from quotas if they stopped every flavor that a cluster could take,
+ * else from clusters.
+ */
 export function refuseFor(job: Job, obstacles: GangObstacles): Refusal {
   const { clusters, quotas, stoppedByQuota } = obstacles;
-  const why = stoppedByQuota ? quotaReason(quotas) : clusterReason(clusters);
+  const waitsForQuota = stoppedByQuota || (hopefulOf(quotas).length > 0 && areHopeless(clusters));
+  const why = waitsForQuota ? quotaReason(quotas) : clusterReason(clusters);
   return { ...refuse(job, why), clusters, quotas };
+}
+
+/** True if no cluster could ever take the flavors that were tried. Other flavors, without quota now, may do better. */
+function areHopeless(clusters: readonly ClusterRefusal[]): boolean {
+  const tried = clusters.filter(({ reason }) => reason !== "NotSelected");
+  return tried.length > 0 && tried.every(({ reason }) => reason === "TooLarge" || reason === "NoSuchFlavor");
 }
 
 /**
@@ -58,12 +68,20 @@ function quotaReason(quotas: readonly QuotaRefusal[]): { reason: string; message
   if (missing !== undefined) {
     return { reason: "NoQuota", message: `queue ${missing.queue} has no quota for ${missing.flavor}` };
   }
-  const never = quotas.filter((quota) => quota.reason === "AboveQuota");
-  const hopeless = new Set(never.map(({ flavor }) => flavor));
-  const hopeful = quotas.filter(({ flavor }) => !hopeless.has(flavor));
-  if (hopeful.length === 0) return { reason: "AboveQuota", message: never.map(quotaWords).join("; ") };
+  const hopeful = hopefulOf(quotas);
+  if (hopeful.length === 0) {
+    const never = quotas.filter(({ reason }) => reason === "AboveQuota");
+    return { reason: "AboveQuota", message: never.map(quotaWords).join("; ") };
+  }
   const exhausted = hopeful.find((quota) => quota.reason === "QuotaExhausted");
   return { reason: exhausted?.reason ?? "Reserved", message: hopeful.map(quotaWords).join("; ") };
+}
+
+/** The refusals of flavors that may allow the request once others use less. */
+function hopefulOf(quotas: readonly QuotaRefusal[]): readonly QuotaRefusal[] {
+  const isNever = ({ reason }: QuotaRefusal) => reason === "AboveQuota" || reason === "NoQuota";
+  const hopeless = new Set(quotas.filter(isNever).map(({ flavor }) => flavor));
+  return quotas.filter(({ flavor }) => !hopeless.has(flavor));
 }
 
 function quotaWords(quota: QuotaRefusal): string {
@@ -91,26 +109,27 @@ function scopeWords(scope: Scope): string {
 }
 
 function clusterReason(clusters: readonly ClusterRefusal[]): { reason: string; message: string } {
-  for (const reason of NEAREST_FIRST) {
-    const found = clusters.filter((cluster) => cluster.reason === reason);
-    if (found.length > 0) return { reason, message: clusterWords(found) };
-  }
   if (clusters.length === 0) return { reason: "NoCluster", message: "there is no cluster" };
-  const each = clusters.map((cluster) => `${cluster.cluster}: ${cluster.message}`);
+  const { cluster, reason, message } = nearestRefusal(clusters);
+  if (REASON_RANK[reason] !== undefined) {
+    return { reason, message: reason === "Draining" ? `${cluster}: ${message}` : message };
+  }
+  const each = clusters.map((one) => `${one.cluster}: ${one.message}`);
   return { reason: "NoCluster", message: `no cluster can be used: ${each.join("; ")}` };
 }
 
 /**
- * The message of the cluster that is nearest to taking the gang, of at least one: it has room for most of it, and then
- * the fewest obstacles for the next pod.
+ * The refusal that is nearest to an admission, of at least one. It has the nearest reason, then room for most of the
+ * gang, then the fewest obstacles for the next pod.
  */
-function clusterWords(found: readonly ClusterRefusal[]): string {
-  const nearest = found.reduce((best, one) => (isNearer(one, best) ? one : best));
-  return nearest.reason === "Draining" ? `${nearest.cluster}: ${nearest.message}` : nearest.message;
+export function nearestRefusal(refusals: readonly ClusterRefusal[]): ClusterRefusal {
+  return refusals.reduce((best, one) => (isNearer(one, best) ? one : best));
 }
 
 function isNearer(one: ClusterRefusal, other: ClusterRefusal): boolean {
+  const rank = ({ reason }: ClusterRefusal) => REASON_RANK[reason] ?? Number.POSITIVE_INFINITY;
+  if (rank(one) !== rank(other)) return rank(one) < rank(other);
   if (one.have !== other.have) return one.have > other.have;
-  const obstacles = (refusal: ClusterRefusal) => refusal.blocked?.obstacles.length || Number.POSITIVE_INFINITY;
+  const obstacles = ({ blocked }: ClusterRefusal) => blocked?.obstacles.length || Number.POSITIVE_INFINITY;
   return obstacles(one) < obstacles(other);
 }

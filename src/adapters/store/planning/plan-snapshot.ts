@@ -7,11 +7,18 @@ import { type Db, type Executor, onlyRow, readSnapshot } from "../db/db.ts";
 import { JOB_COLUMNS, type JobRow, jobOf } from "../jobs/job-row.ts";
 import { type SumKey, scopeOfSum } from "../ledger/sums.ts";
 
-/** Reads everything that a plan depends on, as of one commit. */
-export function planSnapshot(db: Db): Promise<PlanSnapshot> {
+/** The first waiting jobs of one queue, at most `max`. */
+type FirstOfQueue = { readonly queue: string; readonly max: number };
+
+/** Reads everything that a plan depends on, as of one commit. `only`: reads no other waiting jobs than these. */
+export function planSnapshot(db: Db, only: FirstOfQueue | null = null): Promise<PlanSnapshot> {
   return readSnapshot(db, async (tx) => {
     const domains = await tx.query<{ epoch: number }>("select epoch from quota_domains where name = 'default'");
-    const jobs = (await tx.query<JobRow>(PLANNED_JOBS)).map(jobOf);
+    const rows =
+      only === null
+        ? await tx.query<JobRow>(PLANNED_JOBS)
+        : await tx.query<JobRow>(PLANNED_OF_QUEUE, [only.queue, only.max]);
+    const jobs = rows.map(jobOf);
     const waiting = jobs.filter((job) => liveAdmission(job) === null);
     return {
       quotaEpoch: onlyRow(domains).epoch,
@@ -23,7 +30,7 @@ export function planSnapshot(db: Db): Promise<PlanSnapshot> {
       sums: (await tx.query<SumKey & { used: number }>(PLAN_SUMS)).map(({ used, ...key }) => {
         return { scope: scopeOfSum(key), used };
       }),
-      callers: waiting.length === 0 ? [] : await tx.query<HeldByCaller>(PLAN_CALLERS, [CALLER_TOKENS]),
+      callers: waiting.length === 0 && only === null ? [] : await tx.query<HeldByCaller>(PLAN_CALLERS, [CALLER_TOKENS]),
       clusters: await planClusters(tx),
     };
   });
@@ -32,6 +39,16 @@ export function planSnapshot(db: Db): Promise<PlanSnapshot> {
 const PLANNED_JOBS = `
 select ${JOB_COLUMNS} from jobs j
  where (j.phase = 'WAITING' and j.cancel is null and j.delete_ms is null)
+    or j.uid in (select job_uid from admissions where state = 'live')
+ order by j.create_ms, j.uid`;
+
+const PLANNED_OF_QUEUE = `
+select ${JOB_COLUMNS} from jobs j
+ where j.uid in (
+         select uid from jobs
+          where queue = $1 and phase = 'WAITING' and cancel is null and delete_ms is null
+          order by priority desc, create_ms, uid limit $2
+       )
     or j.uid in (select job_uid from admissions where state = 'live')
  order by j.create_ms, j.uid`;
 

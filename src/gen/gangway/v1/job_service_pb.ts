@@ -17,7 +17,7 @@ import type { JsonObject, Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file gangway/v1/job_service.proto.
  */
 export const file_gangway_v1_job_service: GenFile = /*@__PURE__*/
-  fileDesc("ChxnYW5nd2F5L3YxL2pvYl9zZXJ2aWNlLnByb3RvEgpnYW5nd2F5LnYxIn0KEENyZWF0ZUpvYlJlcXVlc3QSJAoDam9iGAEgASgLMg8uZ2FuZ3dheS52MS5Kb2JCBrpIA8gBARIcCgpyZXF1ZXN0X2lkGAIgASgJQgi6SAVyAxiAARIVCg12YWxpZGF0ZV9vbmx5GAMgASgIEg4KBnN0cmljdBgEIAEoCCKJAgoRQ3JlYXRlSm9iUmVzcG9uc2USHAoDam9iGAEgASgLMg8uZ2FuZ3dheS52MS5Kb2ISNgoHb3V0Y29tZRgCIAEoDjIlLmdhbmd3YXkudjEuQ3JlYXRlSm9iUmVzcG9uc2UuT3V0Y29tZRIlCgh3YXJuaW5ncxgDIAMoCzITLmdhbmd3YXkudjEuV2FybmluZyJ3CgdPdXRjb21lEhcKE09VVENPTUVfVU5TUEVDSUZJRUQQABITCg9PVVRDT01FX0NSRUFURUQQARIUChBPVVRDT01FX1JFUExBWUVEEAISFQoRT1VUQ09NRV9VTkNIQU5HRUQQAxIRCg1PVVRDT01FX1ZBTElEEAQihwEKFkJhdGNoQ3JlYXRlSm9ic1JlcXVlc3QSQAoIcmVxdWVzdHMYASADKAsyHC5nYW5nd2F5LnYxLkNyZWF0ZUpvYlJlcXVlc3RCELpIDZIBCggBEOgHIgPYAQMSKwoEdmlldxgCIAEoDjITLmdhbmd3YXkudjEuSm9iVmlld0IIukgFggECEAEiTQoXQmF0Y2hDcmVhdGVKb2JzUmVzcG9uc2USMgoHcmVzdWx0cxgBIAMoCzIhLmdhbmd3YXkudjEuQmF0Y2hDcmVhdGVKb2JzUmVzdWx0InkKFUJhdGNoQ3JlYXRlSm9ic1Jlc3VsdBIxCghyZXNwb25zZRgBIAEoCzIdLmdhbmd3YXkudjEuQ3JlYXRlSm9iUmVzcG9uc2VIABIjCgVlcnJvchgCIAEoCzISLmdvb2dsZS5ycGMuU3RhdHVzSABCCAoGcmVzdWx0IikKB1dhcm5pbmcSDQoFZmllbGQYASABKAkSDwoHbWVzc2FnZRgCIAEoCSLMAQoNR2V0Sm9iUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSDAoEbmFtZRgCIAEoCRIYCgN1aWQYAyABKAlCC7pICNgBAXIDsAEBEisKBHZpZXcYBCABKA4yEy5nYW5nd2F5LnYxLkpvYlZpZXdCCLpIBYIBAhABOlO6SFAaTgoNZ2V0X2pvYi53aGljaBIWc2V0IGVpdGhlciBuYW1lIG9yIHVpZBolKHRoaXMubmFtZSAhPSAnJykgIT0gKHRoaXMudWlkICE9ICcnKSIuCg5HZXRKb2JSZXNwb25zZRIcCgNqb2IYASABKAsyDy5nYW5nd2F5LnYxLkpvYiKKAgoJSm9iRmlsdGVyEhEKCW5hbWVzcGFjZRgBIAEoCRIYCgVuYW1lcxgCIAMoCUIJukgGkgEDEOgHEhcKBWtpbmRzGAMgAygJQgi6SAWSAQIQQBI1CgZwaGFzZXMYBCADKA4yFC5nYW5nd2F5LnYxLkpvYlBoYXNlQg+6SAySAQkQQCIFggECEAESDQoFcXVldWUYBSABKAkSDwoHY2x1c3RlchgGIAEoCRIxCgZsYWJlbHMYByADKAsyIS5nYW5nd2F5LnYxLkpvYkZpbHRlci5MYWJlbHNFbnRyeRotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIucBCg9MaXN0Sm9ic1JlcXVlc3QSJQoGZmlsdGVyGAEgASgLMhUuZ2FuZ3dheS52MS5Kb2JGaWx0ZXISTQoIb3JkZXJfYnkYAiABKAlCO7pIOHI2UgBSC2NyZWF0ZV90aW1lUhBjcmVhdGVfdGltZSBkZXNjUgRuYW1lUg1wcmlvcml0eSBkZXNjEh0KCXBhZ2Vfc2l6ZRgDIAEoBUIKukgHGgUY6AcoABISCgpwYWdlX3Rva2VuGAQgASgJEisKBHZpZXcYBSABKA4yEy5nYW5nd2F5LnYxLkpvYlZpZXdCCLpIBYIBAhABImIKEExpc3RKb2JzUmVzcG9uc2USHQoEam9icxgBIAMoCzIPLmdhbmd3YXkudjEuSm9iEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRIWCg50b3RhbF9lc3RpbWF0ZRgDIAEoBSJ2ChBXYXRjaEpvYnNSZXF1ZXN0EiUKBmZpbHRlchgBIAEoCzIVLmdhbmd3YXkudjEuSm9iRmlsdGVyEg4KBmN1cnNvchgCIAEoCRIrCgR2aWV3GAMgASgOMhMuZ2FuZ3dheS52MS5Kb2JWaWV3Qgi6SAWCAQIQASLnAQoRV2F0Y2hKb2JzUmVzcG9uc2USMAoEdHlwZRgBIAEoDjIiLmdhbmd3YXkudjEuV2F0Y2hKb2JzUmVzcG9uc2UuVHlwZRIcCgNqb2IYAiABKAsyDy5nYW5nd2F5LnYxLkpvYhIOCgZjdXJzb3IYAyABKAkicgoEVHlwZRIUChBUWVBFX1VOU1BFQ0lGSUVEEAASDgoKVFlQRV9BRERFRBABEhEKDVRZUEVfTU9ESUZJRUQQAhIQCgxUWVBFX0RFTEVURUQQAxIRCg1UWVBFX0JPT0tNQVJLEAQSDAoIVFlQRV9HQVAQBSJxChBVcGRhdGVKb2JSZXF1ZXN0EiQKA2pvYhgBIAEoCzIPLmdhbmd3YXkudjEuSm9iQga6SAPYAQMSNwoLdXBkYXRlX21hc2sYAiABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrQga6SAPIAQEiMQoRVXBkYXRlSm9iUmVzcG9uc2USHAoDam9iGAEgASgLMg8uZ2FuZ3dheS52MS5Kb2IiVgoQQ2FuY2VsSm9iUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSFQoEbmFtZRgCIAEoCUIHukgEcgIQARIYCgZyZWFzb24YAyABKAlCCLpIBXIDGIAIIjEKEUNhbmNlbEpvYlJlc3BvbnNlEhwKA2pvYhgBIAEoCzIPLmdhbmd3YXkudjEuSm9iIjwKEERlbGV0ZUpvYlJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEhUKBG5hbWUYAiABKAlCB7pIBHICEAEiMQoRRGVsZXRlSm9iUmVzcG9uc2USHAoDam9iGAEgASgLMg8uZ2FuZ3dheS52MS5Kb2IiPQoRRXhwbGFpbkpvYlJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEhUKBG5hbWUYAiABKAlCB7pIBHICEAEinQMKEkV4cGxhaW5Kb2JSZXNwb25zZRIPCgdzdW1tYXJ5GAEgASgJEiMKBXBoYXNlGAIgASgOMhQuZ2FuZ3dheS52MS5Kb2JQaGFzZRIQCghwb3NpdGlvbhgDIAEoBRIOCgZyZWFzb24YBCABKAkSMAoMZXZhbHVhdGVkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghjbHVzdGVycxgGIAMoCzIaLmdhbmd3YXkudjEuQ2x1c3RlclJlZnVzYWwSKAoGcXVvdGFzGAcgAygLMhguZ2FuZ3dheS52MS5RdW90YVJlZnVzYWwSKAoJYWRtaXNzaW9uGAggASgLMhUuZ2FuZ3dheS52MS5BZG1pc3Npb24SJAoHZmFpbHVyZRgJIAEoCzITLmdhbmd3YXkudjEuRmFpbHVyZRIsCghyZXRyeV9hdBgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJwoIZHJhaW5pbmcYCyADKAsyFS5nYW5nd2F5LnYxLkFkbWlzc2lvbiKbAQoOQ2x1c3RlclJlZnVzYWwSDwoHY2x1c3RlchgBIAEoCRIOCgZyZWFzb24YAiABKAkSDwoHbWVzc2FnZRgDIAEoCRIOCgZmbGF2b3IYBCABKAkSDAoEbmVlZBgFIAEoBRIMCgRoYXZlGAYgASgFEisKC2Jsb2NrZWRfcG9kGAcgASgLMhYuZ2FuZ3dheS52MS5CbG9ja2VkUG9kIoIBCgpCbG9ja2VkUG9kEgwKBHJvbGUYASABKAkSDgoGcGxhY2VkGAIgASgFEg0KBW5ldmVyGAMgASgIEgwKBG5vZGUYBCABKAkSDQoFbm9kZXMYBSABKAUSKgoJb2JzdGFjbGVzGAYgAygLMhcuZ2FuZ3dheS52MS5Qb2RPYnN0YWNsZSKJAgoLUG9kT2JzdGFjbGUSKgoEa2luZBgBIAEoDjIcLmdhbmd3YXkudjEuUG9kT2JzdGFjbGUuS2luZBIMCgRuYW1lGAIgASgJEgwKBG5lZWQYAyABKAkSEQoJYXZhaWxhYmxlGAQgASgJEhMKC2FsbG9jYXRhYmxlGAUgASgJEg4KBmZsYXZvchgGIAEoCSJ6CgRLaW5kEhQKEEtJTkRfVU5TUEVDSUZJRUQQABIRCg1LSU5EX1JFU09VUkNFEAESDgoKS0lORF9MQUJFTBACEhEKDUtJTkRfQUZGSU5JVFkQAxIOCgpLSU5EX1RBSU5UEAQSFgoSS0lORF9VTlNDSEVEVUxBQkxFEAUiwAEKDFF1b3RhUmVmdXNhbBINCgVxdWV1ZRgBIAEoCRIOCgZmbGF2b3IYAiABKAkSDgoGcmVhc29uGAMgASgJEgwKBG5lZWQYBCABKAMSDAoEdXNlZBgFIAEoAxINCgVsaW1pdBgGIAEoAxIPCgdoZWxkX2J5GAcgAygJEiUKBWxldmVsGAggASgOMhYuZ2FuZ3dheS52MS5RdW90YUxldmVsEgwKBG5hbWUYCSABKAkSEAoIcmVzZXJ2ZWQYCiABKAMicwoUTGlzdEpvYkV2ZW50c1JlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEhUKBG5hbWUYAiABKAlCB7pIBHICEAESHQoJcGFnZV9zaXplGAMgASgFQgq6SAcaBRjoBygAEhIKCnBhZ2VfdG9rZW4YBCABKAkiVgoVTGlzdEpvYkV2ZW50c1Jlc3BvbnNlEiQKBmV2ZW50cxgBIAMoCzIULmdhbmd3YXkudjEuSm9iRXZlbnQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIooBCghKb2JFdmVudBIoCgR0aW1lGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIMCgR0eXBlGAIgASgJEg4KBnJlYXNvbhgDIAEoCRIPCgdtZXNzYWdlGAQgASgJEhgKEHJlc291cmNlX3ZlcnNpb24YBSABKAkSCwoDdWlkGAYgASgJIpEEChRTdHJlYW1Kb2JMb2dzUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSFQoEbmFtZRgCIAEoCUIHukgEcgIQARK4AQoHcmVwbGljYRgDIAEoCUKmAbpIogG6AZkBChdzdHJlYW1fam9iX2xvZ3MucmVwbGljYRJLbXVzdCBiZSBhIHJlcGxpY2Egc3VjaCBhcyBXb3JrZXIvMCwgYSByZXBsaWNhIHR5cGUgc3VjaCBhcyBXb3JrZXIsIG9yIGVtcHR5GjF0aGlzLm1hdGNoZXMoJ14oW14vXSsoLygwfFsxLTldWzAtOV17MCw2fSkpPyk/JCcpcgMYgAESGgoJY29udGFpbmVyGAQgASgJQge6SARyAhg/Eg4KBmZvbGxvdxgFIAEoCBIgCgp0YWlsX2xpbmVzGAYgASgDQge6SAQiAigASACIAQESEgoKdGltZXN0YW1wcxgHIAEoCBIQCghwcmV2aW91cxgIIAEoCDqQAbpIjAEaiQEKGHN0cmVhbV9qb2JfbG9ncy5wcmV2aW91cxJMZm9sbG93IGFuZCBwcmV2aW91cyBtdXN0IG5vdCBib3RoIGJlIHNldDogYSBwcmV2aW91cyBydW4gd3JpdGVzIG5vdGhpbmcgbW9yZRofISh0aGlzLmZvbGxvdyAmJiB0aGlzLnByZXZpb3VzKUINCgtfdGFpbF9saW5lcyI7ChVTdHJlYW1Kb2JMb2dzUmVzcG9uc2USIgoFbGluZXMYASADKAsyEy5nYW5nd2F5LnYxLkxvZ0xpbmUidgoHTG9nTGluZRIPCgdyZXBsaWNhGAEgASgJEhEKCWNvbnRhaW5lchgCIAEoCRIMCgR0ZXh0GAMgASgJEigKBHRpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB3BhcnRpYWwYBSABKAgiEgoQTGlzdEtpbmRzUmVxdWVzdCI0ChFMaXN0S2luZHNSZXNwb25zZRIfCgVraW5kcxgBIAMoCzIQLmdhbmd3YXkudjEuS2luZCKBBAoES2luZBIMCgRuYW1lGAEgASgJEhMKC2FwaV92ZXJzaW9uGAIgASgJEhsKE3JlcGxpY2Ffc3BlY3NfZmllbGQYAyABKAkSHwoFcm9sZXMYBCADKAsyEC5nYW5nd2F5LnYxLlJvbGUSGQoRZGVmYXVsdF9jb250YWluZXIYBSABKAkSEQoJcG9ydF9uYW1lGAYgASgJEgwKBHBvcnQYByABKAUSOQoWZGVmYXVsdF9yZXN0YXJ0X3BvbGljeRgIIAEoDjIZLmdhbmd3YXkudjEuUmVzdGFydFBvbGljeRI3ChVkZWZhdWx0X3Jlc3RhcnRfc2NvcGUYCSABKA4yGC5nYW5nd2F5LnYxLlJlc3RhcnRTY29wZRIiChVkZWZhdWx0X2JhY2tvZmZfbGltaXQYCiABKAVIAIgBARIxChBraW5kX3NwZWNfc2NoZW1hGAsgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIoCgdleGFtcGxlGAwgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBITCgtkZXNjcmlwdGlvbhgNIAEoCRIUCgx3aXRob3V0X3BvZHMYDiABKAgSEgoKaXNfZGVmYXVsdBgPIAEoCBIOCgZwbHVnaW4YECABKAlCGAoWX2RlZmF1bHRfYmFja29mZl9saW1pdCJWCgRSb2xlEgwKBG5hbWUYASABKAkSGQoMbWF4X3JlcGxpY2FzGAIgASgFSACIAQESFAoMbWluX3JlcGxpY2FzGAMgASgFQg8KDV9tYXhfcmVwbGljYXMqSgoHSm9iVmlldxIYChRKT0JfVklFV19VTlNQRUNJRklFRBAAEhIKDkpPQl9WSUVXX0JBU0lDEAESEQoNSk9CX1ZJRVdfRlVMTBACKooBCgpRdW90YUxldmVsEhsKF1FVT1RBX0xFVkVMX1VOU1BFQ0lGSUVEEAASFAoQUVVPVEFfTEVWRUxfUE9PTBABEhcKE1FVT1RBX0xFVkVMX1BST0pFQ1QQAhIZChVRVU9UQV9MRVZFTF9OQU1FU1BBQ0UQAxIVChFRVU9UQV9MRVZFTF9RVUVVRRAEMqkHCgpKb2JTZXJ2aWNlEkgKCUNyZWF0ZUpvYhIcLmdhbmd3YXkudjEuQ3JlYXRlSm9iUmVxdWVzdBodLmdhbmd3YXkudjEuQ3JlYXRlSm9iUmVzcG9uc2USWgoPQmF0Y2hDcmVhdGVKb2JzEiIuZ2FuZ3dheS52MS5CYXRjaENyZWF0ZUpvYnNSZXF1ZXN0GiMuZ2FuZ3dheS52MS5CYXRjaENyZWF0ZUpvYnNSZXNwb25zZRI/CgZHZXRKb2ISGS5nYW5nd2F5LnYxLkdldEpvYlJlcXVlc3QaGi5nYW5nd2F5LnYxLkdldEpvYlJlc3BvbnNlEkUKCExpc3RKb2JzEhsuZ2FuZ3dheS52MS5MaXN0Sm9ic1JlcXVlc3QaHC5nYW5nd2F5LnYxLkxpc3RKb2JzUmVzcG9uc2USSgoJV2F0Y2hKb2JzEhwuZ2FuZ3dheS52MS5XYXRjaEpvYnNSZXF1ZXN0Gh0uZ2FuZ3dheS52MS5XYXRjaEpvYnNSZXNwb25zZTABEkgKCVVwZGF0ZUpvYhIcLmdhbmd3YXkudjEuVXBkYXRlSm9iUmVxdWVzdBodLmdhbmd3YXkudjEuVXBkYXRlSm9iUmVzcG9uc2USSAoJQ2FuY2VsSm9iEhwuZ2FuZ3dheS52MS5DYW5jZWxKb2JSZXF1ZXN0Gh0uZ2FuZ3dheS52MS5DYW5jZWxKb2JSZXNwb25zZRJICglEZWxldGVKb2ISHC5nYW5nd2F5LnYxLkRlbGV0ZUpvYlJlcXVlc3QaHS5nYW5nd2F5LnYxLkRlbGV0ZUpvYlJlc3BvbnNlEksKCkV4cGxhaW5Kb2ISHS5nYW5nd2F5LnYxLkV4cGxhaW5Kb2JSZXF1ZXN0Gh4uZ2FuZ3dheS52MS5FeHBsYWluSm9iUmVzcG9uc2USVAoNTGlzdEpvYkV2ZW50cxIgLmdhbmd3YXkudjEuTGlzdEpvYkV2ZW50c1JlcXVlc3QaIS5nYW5nd2F5LnYxLkxpc3RKb2JFdmVudHNSZXNwb25zZRJWCg1TdHJlYW1Kb2JMb2dzEiAuZ2FuZ3dheS52MS5TdHJlYW1Kb2JMb2dzUmVxdWVzdBohLmdhbmd3YXkudjEuU3RyZWFtSm9iTG9nc1Jlc3BvbnNlMAESSAoJTGlzdEtpbmRzEhwuZ2FuZ3dheS52MS5MaXN0S2luZHNSZXF1ZXN0Gh0uZ2FuZ3dheS52MS5MaXN0S2luZHNSZXNwb25zZWIGcHJvdG8z", [file_buf_validate_validate, file_gangway_v1_job, file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp, file_google_rpc_status]);
+  fileDesc("ChxnYW5nd2F5L3YxL2pvYl9zZXJ2aWNlLnByb3RvEgpnYW5nd2F5LnYxIn0KEENyZWF0ZUpvYlJlcXVlc3QSJAoDam9iGAEgASgLMg8uZ2FuZ3dheS52MS5Kb2JCBrpIA8gBARIcCgpyZXF1ZXN0X2lkGAIgASgJQgi6SAVyAxiAARIVCg12YWxpZGF0ZV9vbmx5GAMgASgIEg4KBnN0cmljdBgEIAEoCCKJAgoRQ3JlYXRlSm9iUmVzcG9uc2USHAoDam9iGAEgASgLMg8uZ2FuZ3dheS52MS5Kb2ISNgoHb3V0Y29tZRgCIAEoDjIlLmdhbmd3YXkudjEuQ3JlYXRlSm9iUmVzcG9uc2UuT3V0Y29tZRIlCgh3YXJuaW5ncxgDIAMoCzITLmdhbmd3YXkudjEuV2FybmluZyJ3CgdPdXRjb21lEhcKE09VVENPTUVfVU5TUEVDSUZJRUQQABITCg9PVVRDT01FX0NSRUFURUQQARIUChBPVVRDT01FX1JFUExBWUVEEAISFQoRT1VUQ09NRV9VTkNIQU5HRUQQAxIRCg1PVVRDT01FX1ZBTElEEAQihwEKFkJhdGNoQ3JlYXRlSm9ic1JlcXVlc3QSQAoIcmVxdWVzdHMYASADKAsyHC5nYW5nd2F5LnYxLkNyZWF0ZUpvYlJlcXVlc3RCELpIDZIBCggBEOgHIgPYAQMSKwoEdmlldxgCIAEoDjITLmdhbmd3YXkudjEuSm9iVmlld0IIukgFggECEAEiTQoXQmF0Y2hDcmVhdGVKb2JzUmVzcG9uc2USMgoHcmVzdWx0cxgBIAMoCzIhLmdhbmd3YXkudjEuQmF0Y2hDcmVhdGVKb2JzUmVzdWx0InkKFUJhdGNoQ3JlYXRlSm9ic1Jlc3VsdBIxCghyZXNwb25zZRgBIAEoCzIdLmdhbmd3YXkudjEuQ3JlYXRlSm9iUmVzcG9uc2VIABIjCgVlcnJvchgCIAEoCzISLmdvb2dsZS5ycGMuU3RhdHVzSABCCAoGcmVzdWx0IikKB1dhcm5pbmcSDQoFZmllbGQYASABKAkSDwoHbWVzc2FnZRgCIAEoCSLMAQoNR2V0Sm9iUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSDAoEbmFtZRgCIAEoCRIYCgN1aWQYAyABKAlCC7pICNgBAXIDsAEBEisKBHZpZXcYBCABKA4yEy5nYW5nd2F5LnYxLkpvYlZpZXdCCLpIBYIBAhABOlO6SFAaTgoNZ2V0X2pvYi53aGljaBIWc2V0IGVpdGhlciBuYW1lIG9yIHVpZBolKHRoaXMubmFtZSAhPSAnJykgIT0gKHRoaXMudWlkICE9ICcnKSIuCg5HZXRKb2JSZXNwb25zZRIcCgNqb2IYASABKAsyDy5nYW5nd2F5LnYxLkpvYiKKAgoJSm9iRmlsdGVyEhEKCW5hbWVzcGFjZRgBIAEoCRIYCgVuYW1lcxgCIAMoCUIJukgGkgEDEOgHEhcKBWtpbmRzGAMgAygJQgi6SAWSAQIQQBI1CgZwaGFzZXMYBCADKA4yFC5nYW5nd2F5LnYxLkpvYlBoYXNlQg+6SAySAQkQQCIFggECEAESDQoFcXVldWUYBSABKAkSDwoHY2x1c3RlchgGIAEoCRIxCgZsYWJlbHMYByADKAsyIS5nYW5nd2F5LnYxLkpvYkZpbHRlci5MYWJlbHNFbnRyeRotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIucBCg9MaXN0Sm9ic1JlcXVlc3QSJQoGZmlsdGVyGAEgASgLMhUuZ2FuZ3dheS52MS5Kb2JGaWx0ZXISTQoIb3JkZXJfYnkYAiABKAlCO7pIOHI2UgBSC2NyZWF0ZV90aW1lUhBjcmVhdGVfdGltZSBkZXNjUgRuYW1lUg1wcmlvcml0eSBkZXNjEh0KCXBhZ2Vfc2l6ZRgDIAEoBUIKukgHGgUY6AcoABISCgpwYWdlX3Rva2VuGAQgASgJEisKBHZpZXcYBSABKA4yEy5nYW5nd2F5LnYxLkpvYlZpZXdCCLpIBYIBAhABImIKEExpc3RKb2JzUmVzcG9uc2USHQoEam9icxgBIAMoCzIPLmdhbmd3YXkudjEuSm9iEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRIWCg50b3RhbF9lc3RpbWF0ZRgDIAEoBSJ2ChBXYXRjaEpvYnNSZXF1ZXN0EiUKBmZpbHRlchgBIAEoCzIVLmdhbmd3YXkudjEuSm9iRmlsdGVyEg4KBmN1cnNvchgCIAEoCRIrCgR2aWV3GAMgASgOMhMuZ2FuZ3dheS52MS5Kb2JWaWV3Qgi6SAWCAQIQASLnAQoRV2F0Y2hKb2JzUmVzcG9uc2USMAoEdHlwZRgBIAEoDjIiLmdhbmd3YXkudjEuV2F0Y2hKb2JzUmVzcG9uc2UuVHlwZRIcCgNqb2IYAiABKAsyDy5nYW5nd2F5LnYxLkpvYhIOCgZjdXJzb3IYAyABKAkicgoEVHlwZRIUChBUWVBFX1VOU1BFQ0lGSUVEEAASDgoKVFlQRV9BRERFRBABEhEKDVRZUEVfTU9ESUZJRUQQAhIQCgxUWVBFX0RFTEVURUQQAxIRCg1UWVBFX0JPT0tNQVJLEAQSDAoIVFlQRV9HQVAQBSJxChBVcGRhdGVKb2JSZXF1ZXN0EiQKA2pvYhgBIAEoCzIPLmdhbmd3YXkudjEuSm9iQga6SAPYAQMSNwoLdXBkYXRlX21hc2sYAiABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrQga6SAPIAQEiMQoRVXBkYXRlSm9iUmVzcG9uc2USHAoDam9iGAEgASgLMg8uZ2FuZ3dheS52MS5Kb2IiVgoQQ2FuY2VsSm9iUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSFQoEbmFtZRgCIAEoCUIHukgEcgIQARIYCgZyZWFzb24YAyABKAlCCLpIBXIDGIAIIjEKEUNhbmNlbEpvYlJlc3BvbnNlEhwKA2pvYhgBIAEoCzIPLmdhbmd3YXkudjEuSm9iIjwKEERlbGV0ZUpvYlJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEhUKBG5hbWUYAiABKAlCB7pIBHICEAEiMQoRRGVsZXRlSm9iUmVzcG9uc2USHAoDam9iGAEgASgLMg8uZ2FuZ3dheS52MS5Kb2IiPQoRRXhwbGFpbkpvYlJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEhUKBG5hbWUYAiABKAlCB7pIBHICEAEinQMKEkV4cGxhaW5Kb2JSZXNwb25zZRIPCgdzdW1tYXJ5GAEgASgJEiMKBXBoYXNlGAIgASgOMhQuZ2FuZ3dheS52MS5Kb2JQaGFzZRIQCghwb3NpdGlvbhgDIAEoBRIOCgZyZWFzb24YBCABKAkSMAoMZXZhbHVhdGVkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghjbHVzdGVycxgGIAMoCzIaLmdhbmd3YXkudjEuQ2x1c3RlclJlZnVzYWwSKAoGcXVvdGFzGAcgAygLMhguZ2FuZ3dheS52MS5RdW90YVJlZnVzYWwSKAoJYWRtaXNzaW9uGAggASgLMhUuZ2FuZ3dheS52MS5BZG1pc3Npb24SJAoHZmFpbHVyZRgJIAEoCzITLmdhbmd3YXkudjEuRmFpbHVyZRIsCghyZXRyeV9hdBgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJwoIZHJhaW5pbmcYCyADKAsyFS5nYW5nd2F5LnYxLkFkbWlzc2lvbiKbAQoOQ2x1c3RlclJlZnVzYWwSDwoHY2x1c3RlchgBIAEoCRIOCgZyZWFzb24YAiABKAkSDwoHbWVzc2FnZRgDIAEoCRIOCgZmbGF2b3IYBCABKAkSDAoEbmVlZBgFIAEoBRIMCgRoYXZlGAYgASgFEisKC2Jsb2NrZWRfcG9kGAcgASgLMhYuZ2FuZ3dheS52MS5CbG9ja2VkUG9kIoIBCgpCbG9ja2VkUG9kEgwKBHJvbGUYASABKAkSDgoGcGxhY2VkGAIgASgFEg0KBW5ldmVyGAMgASgIEgwKBG5vZGUYBCABKAkSDQoFbm9kZXMYBSABKAUSKgoJb2JzdGFjbGVzGAYgAygLMhcuZ2FuZ3dheS52MS5Qb2RPYnN0YWNsZSKJAgoLUG9kT2JzdGFjbGUSKgoEa2luZBgBIAEoDjIcLmdhbmd3YXkudjEuUG9kT2JzdGFjbGUuS2luZBIMCgRuYW1lGAIgASgJEgwKBG5lZWQYAyABKAkSEQoJYXZhaWxhYmxlGAQgASgJEhMKC2FsbG9jYXRhYmxlGAUgASgJEg4KBmZsYXZvchgGIAEoCSJ6CgRLaW5kEhQKEEtJTkRfVU5TUEVDSUZJRUQQABIRCg1LSU5EX1JFU09VUkNFEAESDgoKS0lORF9MQUJFTBACEhEKDUtJTkRfQUZGSU5JVFkQAxIOCgpLSU5EX1RBSU5UEAQSFgoSS0lORF9VTlNDSEVEVUxBQkxFEAUiwAEKDFF1b3RhUmVmdXNhbBINCgVxdWV1ZRgBIAEoCRIOCgZmbGF2b3IYAiABKAkSDgoGcmVhc29uGAMgASgJEgwKBG5lZWQYBCABKAMSDAoEdXNlZBgFIAEoAxINCgVsaW1pdBgGIAEoAxIPCgdoZWxkX2J5GAcgAygJEiUKBWxldmVsGAggASgOMhYuZ2FuZ3dheS52MS5RdW90YUxldmVsEgwKBG5hbWUYCSABKAkSEAoIcmVzZXJ2ZWQYCiABKAMiOgoSU2ltdWxhdGVKb2JSZXF1ZXN0EiQKA2pvYhgBIAEoCzIPLmdhbmd3YXkudjEuSm9iQga6SAPIAQEihwIKE1NpbXVsYXRlSm9iUmVzcG9uc2USJAoHdmVyZGljdBgBIAEoDjITLmdhbmd3YXkudjEuVmVyZGljdBIPCgdzdW1tYXJ5GAIgASgJEg4KBnJlYXNvbhgDIAEoCRIuCghjbHVzdGVycxgEIAMoCzIcLmdhbmd3YXkudjEuU2ltdWxhdGVkQ2x1c3RlchIoCgZxdW90YXMYBSADKAsyGC5nYW5nd2F5LnYxLlF1b3RhUmVmdXNhbBIoCglhZG1pc3Npb24YBiABKAsyFS5nYW5nd2F5LnYxLkFkbWlzc2lvbhIlCgh3YXJuaW5ncxgHIAMoCzITLmdhbmd3YXkudjEuV2FybmluZyJ2ChBTaW11bGF0ZWRDbHVzdGVyEg8KB2NsdXN0ZXIYASABKAkSJAoHdmVyZGljdBgCIAEoDjITLmdhbmd3YXkudjEuVmVyZGljdBIrCgdyZWZ1c2FsGAMgASgLMhouZ2FuZ3dheS52MS5DbHVzdGVyUmVmdXNhbCJzChRMaXN0Sm9iRXZlbnRzUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSFQoEbmFtZRgCIAEoCUIHukgEcgIQARIdCglwYWdlX3NpemUYAyABKAVCCrpIBxoFGOgHKAASEgoKcGFnZV90b2tlbhgEIAEoCSJWChVMaXN0Sm9iRXZlbnRzUmVzcG9uc2USJAoGZXZlbnRzGAEgAygLMhQuZ2FuZ3dheS52MS5Kb2JFdmVudBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiigEKCEpvYkV2ZW50EigKBHRpbWUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgwKBHR5cGUYAiABKAkSDgoGcmVhc29uGAMgASgJEg8KB21lc3NhZ2UYBCABKAkSGAoQcmVzb3VyY2VfdmVyc2lvbhgFIAEoCRILCgN1aWQYBiABKAkikQQKFFN0cmVhbUpvYkxvZ3NSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIVCgRuYW1lGAIgASgJQge6SARyAhABErgBCgdyZXBsaWNhGAMgASgJQqYBukiiAboBmQEKF3N0cmVhbV9qb2JfbG9ncy5yZXBsaWNhEkttdXN0IGJlIGEgcmVwbGljYSBzdWNoIGFzIFdvcmtlci8wLCBhIHJlcGxpY2EgdHlwZSBzdWNoIGFzIFdvcmtlciwgb3IgZW1wdHkaMXRoaXMubWF0Y2hlcygnXihbXi9dKygvKDB8WzEtOV1bMC05XXswLDZ9KSk/KT8kJylyAxiAARIaCgljb250YWluZXIYBCABKAlCB7pIBHICGD8SDgoGZm9sbG93GAUgASgIEiAKCnRhaWxfbGluZXMYBiABKANCB7pIBCICKABIAIgBARISCgp0aW1lc3RhbXBzGAcgASgIEhAKCHByZXZpb3VzGAggASgIOpABukiMARqJAQoYc3RyZWFtX2pvYl9sb2dzLnByZXZpb3VzEkxmb2xsb3cgYW5kIHByZXZpb3VzIG11c3Qgbm90IGJvdGggYmUgc2V0OiBhIHByZXZpb3VzIHJ1biB3cml0ZXMgbm90aGluZyBtb3JlGh8hKHRoaXMuZm9sbG93ICYmIHRoaXMucHJldmlvdXMpQg0KC190YWlsX2xpbmVzIjsKFVN0cmVhbUpvYkxvZ3NSZXNwb25zZRIiCgVsaW5lcxgBIAMoCzITLmdhbmd3YXkudjEuTG9nTGluZSJ2CgdMb2dMaW5lEg8KB3JlcGxpY2EYASABKAkSEQoJY29udGFpbmVyGAIgASgJEgwKBHRleHQYAyABKAkSKAoEdGltZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDwoHcGFydGlhbBgFIAEoCCISChBMaXN0S2luZHNSZXF1ZXN0IjQKEUxpc3RLaW5kc1Jlc3BvbnNlEh8KBWtpbmRzGAEgAygLMhAuZ2FuZ3dheS52MS5LaW5kIoEECgRLaW5kEgwKBG5hbWUYASABKAkSEwoLYXBpX3ZlcnNpb24YAiABKAkSGwoTcmVwbGljYV9zcGVjc19maWVsZBgDIAEoCRIfCgVyb2xlcxgEIAMoCzIQLmdhbmd3YXkudjEuUm9sZRIZChFkZWZhdWx0X2NvbnRhaW5lchgFIAEoCRIRCglwb3J0X25hbWUYBiABKAkSDAoEcG9ydBgHIAEoBRI5ChZkZWZhdWx0X3Jlc3RhcnRfcG9saWN5GAggASgOMhkuZ2FuZ3dheS52MS5SZXN0YXJ0UG9saWN5EjcKFWRlZmF1bHRfcmVzdGFydF9zY29wZRgJIAEoDjIYLmdhbmd3YXkudjEuUmVzdGFydFNjb3BlEiIKFWRlZmF1bHRfYmFja29mZl9saW1pdBgKIAEoBUgAiAEBEjEKEGtpbmRfc3BlY19zY2hlbWEYCyABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EigKB2V4YW1wbGUYDCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EhMKC2Rlc2NyaXB0aW9uGA0gASgJEhQKDHdpdGhvdXRfcG9kcxgOIAEoCBISCgppc19kZWZhdWx0GA8gASgIEg4KBnBsdWdpbhgQIAEoCUIYChZfZGVmYXVsdF9iYWNrb2ZmX2xpbWl0IlYKBFJvbGUSDAoEbmFtZRgBIAEoCRIZCgxtYXhfcmVwbGljYXMYAiABKAVIAIgBARIUCgxtaW5fcmVwbGljYXMYAyABKAVCDwoNX21heF9yZXBsaWNhcypKCgdKb2JWaWV3EhgKFEpPQl9WSUVXX1VOU1BFQ0lGSUVEEAASEgoOSk9CX1ZJRVdfQkFTSUMQARIRCg1KT0JfVklFV19GVUxMEAIqigEKClF1b3RhTGV2ZWwSGwoXUVVPVEFfTEVWRUxfVU5TUEVDSUZJRUQQABIUChBRVU9UQV9MRVZFTF9QT09MEAESFwoTUVVPVEFfTEVWRUxfUFJPSkVDVBACEhkKFVFVT1RBX0xFVkVMX05BTUVTUEFDRRADEhUKEVFVT1RBX0xFVkVMX1FVRVVFEAQqXgoHVmVyZGljdBIXChNWRVJESUNUX1VOU1BFQ0lGSUVEEAASFAoQVkVSRElDVF9GSVRTX05PVxABEhEKDVZFUkRJQ1RfV0FJVFMQAhIRCg1WRVJESUNUX05FVkVSEAMy+QcKCkpvYlNlcnZpY2USSAoJQ3JlYXRlSm9iEhwuZ2FuZ3dheS52MS5DcmVhdGVKb2JSZXF1ZXN0Gh0uZ2FuZ3dheS52MS5DcmVhdGVKb2JSZXNwb25zZRJaCg9CYXRjaENyZWF0ZUpvYnMSIi5nYW5nd2F5LnYxLkJhdGNoQ3JlYXRlSm9ic1JlcXVlc3QaIy5nYW5nd2F5LnYxLkJhdGNoQ3JlYXRlSm9ic1Jlc3BvbnNlEj8KBkdldEpvYhIZLmdhbmd3YXkudjEuR2V0Sm9iUmVxdWVzdBoaLmdhbmd3YXkudjEuR2V0Sm9iUmVzcG9uc2USRQoITGlzdEpvYnMSGy5nYW5nd2F5LnYxLkxpc3RKb2JzUmVxdWVzdBocLmdhbmd3YXkudjEuTGlzdEpvYnNSZXNwb25zZRJKCglXYXRjaEpvYnMSHC5nYW5nd2F5LnYxLldhdGNoSm9ic1JlcXVlc3QaHS5nYW5nd2F5LnYxLldhdGNoSm9ic1Jlc3BvbnNlMAESSAoJVXBkYXRlSm9iEhwuZ2FuZ3dheS52MS5VcGRhdGVKb2JSZXF1ZXN0Gh0uZ2FuZ3dheS52MS5VcGRhdGVKb2JSZXNwb25zZRJICglDYW5jZWxKb2ISHC5nYW5nd2F5LnYxLkNhbmNlbEpvYlJlcXVlc3QaHS5nYW5nd2F5LnYxLkNhbmNlbEpvYlJlc3BvbnNlEkgKCURlbGV0ZUpvYhIcLmdhbmd3YXkudjEuRGVsZXRlSm9iUmVxdWVzdBodLmdhbmd3YXkudjEuRGVsZXRlSm9iUmVzcG9uc2USSwoKRXhwbGFpbkpvYhIdLmdhbmd3YXkudjEuRXhwbGFpbkpvYlJlcXVlc3QaHi5nYW5nd2F5LnYxLkV4cGxhaW5Kb2JSZXNwb25zZRJOCgtTaW11bGF0ZUpvYhIeLmdhbmd3YXkudjEuU2ltdWxhdGVKb2JSZXF1ZXN0Gh8uZ2FuZ3dheS52MS5TaW11bGF0ZUpvYlJlc3BvbnNlElQKDUxpc3RKb2JFdmVudHMSIC5nYW5nd2F5LnYxLkxpc3RKb2JFdmVudHNSZXF1ZXN0GiEuZ2FuZ3dheS52MS5MaXN0Sm9iRXZlbnRzUmVzcG9uc2USVgoNU3RyZWFtSm9iTG9ncxIgLmdhbmd3YXkudjEuU3RyZWFtSm9iTG9nc1JlcXVlc3QaIS5nYW5nd2F5LnYxLlN0cmVhbUpvYkxvZ3NSZXNwb25zZTABEkgKCUxpc3RLaW5kcxIcLmdhbmd3YXkudjEuTGlzdEtpbmRzUmVxdWVzdBodLmdhbmd3YXkudjEuTGlzdEtpbmRzUmVzcG9uc2ViBnByb3RvMw", [file_buf_validate_validate, file_gangway_v1_job, file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp, file_google_rpc_status]);
 
 /**
  * @generated from message gangway.v1.CreateJobRequest
@@ -828,7 +828,8 @@ export type ClusterRefusal = Message<"gangway.v1.ClusterRefusal"> & {
 
   /**
    * Cordoned, Unreachable, NotSelected (by the job's placement), NoSuchFlavor, Draining, TooLarge (more than the empty
-   * cluster can take), NoCapacity or CapacityUnknown.
+   * cluster can take), NoCapacity or CapacityUnknown. In SimulateJobResponse also the reason of a queue that could
+   * never admit the gang.
    *
    * @generated from field: string reason = 2;
    */
@@ -1119,6 +1120,115 @@ export const QuotaRefusalSchema: GenMessage<QuotaRefusal> = /*@__PURE__*/
   messageDesc(file_gangway_v1_job_service, 24);
 
 /**
+ * @generated from message gangway.v1.SimulateJobRequest
+ */
+export type SimulateJobRequest = Message<"gangway.v1.SimulateJobRequest"> & {
+  /**
+   * Checked and defaulted as by CreateJob. Required.
+   *
+   * @generated from field: gangway.v1.Job job = 1;
+   */
+  job?: Job | undefined;
+};
+
+/**
+ * Describes the message gangway.v1.SimulateJobRequest.
+ * Use `create(SimulateJobRequestSchema)` to create a new message.
+ */
+export const SimulateJobRequestSchema: GenMessage<SimulateJobRequest> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_job_service, 25);
+
+/**
+ * @generated from message gangway.v1.SimulateJobResponse
+ */
+export type SimulateJobResponse = Message<"gangway.v1.SimulateJobResponse"> & {
+  /**
+   * @generated from field: gangway.v1.Verdict verdict = 1;
+   */
+  verdict: Verdict;
+
+  /**
+   * The answer in one sentence.
+   *
+   * @generated from field: string summary = 2;
+   */
+  summary: string;
+
+  /**
+   * Why the job would not be admitted now, as in ExplainJobResponse. Empty for FITS_NOW.
+   *
+   * @generated from field: string reason = 3;
+   */
+  reason: string;
+
+  /**
+   * Every cluster, by name. Empty for a job without pods.
+   *
+   * @generated from field: repeated gangway.v1.SimulatedCluster clusters = 4;
+   */
+  clusters: SimulatedCluster[];
+
+  /**
+   * The quotas that are in the way: now, or for NEVER at any time.
+   *
+   * @generated from field: repeated gangway.v1.QuotaRefusal quotas = 5;
+   */
+  quotas: QuotaRefusal[];
+
+  /**
+   * For FITS_NOW: the admission that the job would get, without its number, its times and the fences of its tokens.
+   *
+   * @generated from field: gangway.v1.Admission admission = 6;
+   */
+  admission?: Admission | undefined;
+
+  /**
+   * Fields that were accepted although they are probably mistakes.
+   *
+   * @generated from field: repeated gangway.v1.Warning warnings = 7;
+   */
+  warnings: Warning[];
+};
+
+/**
+ * Describes the message gangway.v1.SimulateJobResponse.
+ * Use `create(SimulateJobResponseSchema)` to create a new message.
+ */
+export const SimulateJobResponseSchema: GenMessage<SimulateJobResponse> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_job_service, 26);
+
+/**
+ * Whether the nodes of one cluster could take a gang. The limits of its queue count, and what is used of them does not.
+ *
+ * @generated from message gangway.v1.SimulatedCluster
+ */
+export type SimulatedCluster = Message<"gangway.v1.SimulatedCluster"> & {
+  /**
+   * @generated from field: string cluster = 1;
+   */
+  cluster: string;
+
+  /**
+   * @generated from field: gangway.v1.Verdict verdict = 2;
+   */
+  verdict: Verdict;
+
+  /**
+   * Why the cluster does not take the gang now. Omitted: its nodes have room now.
+   *
+   * @generated from field: gangway.v1.ClusterRefusal refusal = 3;
+   */
+  refusal?: ClusterRefusal | undefined;
+};
+
+/**
+ * Describes the message gangway.v1.SimulatedCluster.
+ * Use `create(SimulatedClusterSchema)` to create a new message.
+ */
+export const SimulatedClusterSchema: GenMessage<SimulatedCluster> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_job_service, 27);
+
+/**
  * @generated from message gangway.v1.ListJobEventsRequest
  */
 export type ListJobEventsRequest = Message<"gangway.v1.ListJobEventsRequest"> & {
@@ -1156,7 +1266,7 @@ export type ListJobEventsRequest = Message<"gangway.v1.ListJobEventsRequest"> & 
  * Use `create(ListJobEventsRequestSchema)` to create a new message.
  */
 export const ListJobEventsRequestSchema: GenMessage<ListJobEventsRequest> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 25);
+  messageDesc(file_gangway_v1_job_service, 28);
 
 /**
  * @generated from message gangway.v1.ListJobEventsResponse
@@ -1180,7 +1290,7 @@ export type ListJobEventsResponse = Message<"gangway.v1.ListJobEventsResponse"> 
  * Use `create(ListJobEventsResponseSchema)` to create a new message.
  */
 export const ListJobEventsResponseSchema: GenMessage<ListJobEventsResponse> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 26);
+  messageDesc(file_gangway_v1_job_service, 29);
 
 /**
  * An event of a job, worded like an event of Kubernetes.
@@ -1232,7 +1342,7 @@ export type JobEvent = Message<"gangway.v1.JobEvent"> & {
  * Use `create(JobEventSchema)` to create a new message.
  */
 export const JobEventSchema: GenMessage<JobEvent> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 27);
+  messageDesc(file_gangway_v1_job_service, 30);
 
 /**
  * @generated from message gangway.v1.StreamJobLogsRequest
@@ -1300,7 +1410,7 @@ export type StreamJobLogsRequest = Message<"gangway.v1.StreamJobLogsRequest"> & 
  * Use `create(StreamJobLogsRequestSchema)` to create a new message.
  */
 export const StreamJobLogsRequestSchema: GenMessage<StreamJobLogsRequest> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 28);
+  messageDesc(file_gangway_v1_job_service, 31);
 
 /**
  * @generated from message gangway.v1.StreamJobLogsResponse
@@ -1319,7 +1429,7 @@ export type StreamJobLogsResponse = Message<"gangway.v1.StreamJobLogsResponse"> 
  * Use `create(StreamJobLogsResponseSchema)` to create a new message.
  */
 export const StreamJobLogsResponseSchema: GenMessage<StreamJobLogsResponse> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 29);
+  messageDesc(file_gangway_v1_job_service, 32);
 
 /**
  * A line of a container's log.
@@ -1366,7 +1476,7 @@ export type LogLine = Message<"gangway.v1.LogLine"> & {
  * Use `create(LogLineSchema)` to create a new message.
  */
 export const LogLineSchema: GenMessage<LogLine> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 30);
+  messageDesc(file_gangway_v1_job_service, 33);
 
 /**
  * @generated from message gangway.v1.ListKindsRequest
@@ -1379,7 +1489,7 @@ export type ListKindsRequest = Message<"gangway.v1.ListKindsRequest"> & {
  * Use `create(ListKindsRequestSchema)` to create a new message.
  */
 export const ListKindsRequestSchema: GenMessage<ListKindsRequest> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 31);
+  messageDesc(file_gangway_v1_job_service, 34);
 
 /**
  * @generated from message gangway.v1.ListKindsResponse
@@ -1396,7 +1506,7 @@ export type ListKindsResponse = Message<"gangway.v1.ListKindsResponse"> & {
  * Use `create(ListKindsResponseSchema)` to create a new message.
  */
 export const ListKindsResponseSchema: GenMessage<ListKindsResponse> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 32);
+  messageDesc(file_gangway_v1_job_service, 35);
 
 /**
  * A kind of job: its roles, defaults, schema and an example.
@@ -1515,7 +1625,7 @@ export type Kind = Message<"gangway.v1.Kind"> & {
  * Use `create(KindSchema)` to create a new message.
  */
 export const KindSchema: GenMessage<Kind> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 33);
+  messageDesc(file_gangway_v1_job_service, 36);
 
 /**
  * A replica type of a kind.
@@ -1550,7 +1660,7 @@ export type Role = Message<"gangway.v1.Role"> & {
  * Use `create(RoleSchema)` to create a new message.
  */
 export const RoleSchema: GenMessage<Role> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 34);
+  messageDesc(file_gangway_v1_job_service, 37);
 
 /**
  * How much of a job is returned.
@@ -1647,6 +1757,52 @@ export type QuotaLevel = (typeof QuotaLevel)[keyof typeof QuotaLevel] | UnknownE
  */
 export const QuotaLevelSchema: GenEnum<QuotaLevel> = /*@__PURE__*/
   enumDesc(file_gangway_v1_job_service, 1);
+
+/**
+ * Whether a job could run.
+ *
+ * @generated from enum gangway.v1.Verdict
+ */
+export const Verdict = {
+  /**
+   * @generated from enum value: VERDICT_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * Now: the planner would admit the job.
+   *
+   * @generated from enum value: VERDICT_FITS_NOW = 1;
+   */
+  FITS_NOW: 1,
+
+  /**
+   * Not now, but once other jobs have ended, or a cluster can be used again.
+   *
+   * @generated from enum value: VERDICT_WAITS = 2;
+   */
+  WAITS: 2,
+
+  /**
+   * Not even if nothing else ran, unless the job, its queue or a cluster is changed.
+   *
+   * @generated from enum value: VERDICT_NEVER = 3;
+   */
+  NEVER: 3,
+} as const;
+
+/**
+ * Whether a job could run.
+ *
+ * @generated from enum gangway.v1.Verdict
+ */
+export type Verdict = (typeof Verdict)[keyof typeof Verdict] | UnknownEnum;
+
+/**
+ * Describes the enum gangway.v1.Verdict.
+ */
+export const VerdictSchema: GenEnum<Verdict> = /*@__PURE__*/
+  enumDesc(file_gangway_v1_job_service, 2);
 
 /**
  * Creates, changes, ends and observes distributed training jobs.
@@ -1779,6 +1935,21 @@ export const JobService: GenService<{
     methodKind: "unary";
     input: typeof ExplainJobRequestSchema;
     output: typeof ExplainJobResponseSchema;
+  },
+  /**
+   * Says whether a job could run, now or later, and on which clusters. Changes nothing. Judges the job as if it were
+   * submitted now and not suspended. A waiting job of its name does not count. Of the other waiting jobs, the first 100
+   * of its queue are judged together with it.
+   *
+   * INVALID_ARGUMENT: fields are wrong, as for CreateJob. NOT_FOUND (NAMESPACE_NOT_FOUND): the namespace does not
+   * exist.
+   *
+   * @generated from rpc gangway.v1.JobService.SimulateJob
+   */
+  simulateJob: {
+    methodKind: "unary";
+    input: typeof SimulateJobRequestSchema;
+    output: typeof SimulateJobResponseSchema;
   },
   /**
    * Returns the events of all jobs that have had a name, oldest first, in pages. Events of deleted jobs are kept for as

@@ -1,0 +1,65 @@
+/** Answers before a job is submitted: could it run, on which clusters, and if not, what is in the way? */
+import type { Job } from "../../core/job/job.ts";
+import type { PlannedAdmission } from "../../core/plan/plan-types.ts";
+import { queueOf } from "../../core/plan/quota-book.ts";
+import type { SimulatedVerdict, Simulation } from "../../core/plan/simulate.ts";
+import { type SimulateJobRequest, Verdict } from "../../gen/gangway/v1/job_service_pb.ts";
+import { invariant } from "../../runtime/assert.ts";
+import type { JobIntake, SimulateJob } from "../ports.ts";
+import type { CallContext } from "../rpc/call.ts";
+import { toProtoClusterRefusal, toProtoQuotaRefusal } from "./convert-refusal.ts";
+import { checkSubmission, refusedSubmission, toProtoWarning } from "./create-job.ts";
+
+const VERDICT: Readonly<Record<SimulatedVerdict, Verdict>> = {
+  FITS_NOW: Verdict.FITS_NOW,
+  WAITS: Verdict.WAITS,
+  NEVER: Verdict.NEVER,
+};
+
+/** Judges the job that a request would create, and creates nothing. Throws as `createJob` does if it is refused. */
+export async function simulateJob(
+  { intake, simulate }: { readonly intake: JobIntake; readonly simulate: SimulateJob },
+  { job }: SimulateJobRequest,
+  context: CallContext,
+) {
+  const request = { ...(job === undefined ? {} : { job }), requestId: "", strict: false, validateOnly: true };
+  const submission = await checkSubmission(intake, request, context);
+  const made = await intake.make(submission);
+  if (made.kind === "refused") {
+    invariant(!("job" in made.answer), "a submission without a request id has no earlier answer");
+    throw refusedSubmission(made.answer, submission.job);
+  }
+  const simulation = await simulate(made.job, context.signal);
+  // The caller has left, so the answer reaches no one.
+  if (simulation === null) return {};
+  const { verdict, admission, reason, clusters, quotas } = simulation;
+  return {
+    verdict: VERDICT[verdict],
+    summary: summaryOf(made.job, simulation),
+    reason,
+    clusters: clusters.map(({ cluster, verdict: own, refusal }) => {
+      return { cluster, verdict: VERDICT[own], ...(refusal && { refusal: toProtoClusterRefusal(refusal) }) };
+    }),
+    quotas: quotas.map(toProtoQuotaRefusal),
+    ...(admission && { admission: toProtoPlanned(admission) }),
+    warnings: made.warnings.map(toProtoWarning),
+  };
+}
+
+function toProtoPlanned({ cluster, members, flavors, allocations }: PlannedAdmission) {
+  const tokens = allocations.map(({ pool, amount }) => ({ pool, amount: BigInt(amount) }));
+  return { cluster: cluster ?? "", members: { ...members }, flavors: { ...flavors }, tokens };
+}
+
+/** Builds one sentence that needs no context. */
+function summaryOf(job: Job, { verdict, admission, message }: Simulation): string {
+  const name = `${job.namespace}/${job.name}`;
+  switch (verdict) {
+    case "FITS_NOW":
+      return `${name} can run now${admission?.cluster == null ? "" : ` on cluster ${admission.cluster}`}`;
+    case "WAITS":
+      return `${name} can run, but would wait in queue ${queueOf(job)}: ${message}`;
+    case "NEVER":
+      return `${name} can never run: ${message}`;
+  }
+}

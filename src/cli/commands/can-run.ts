@@ -1,0 +1,101 @@
+import {
+  JobService,
+  type SimulatedCluster,
+  type SimulateJobResponse,
+  SimulateJobResponseSchema,
+  Verdict,
+} from "../../gen/gangway/v1/job_service_pb.ts";
+import { EXIT } from "../exit.ts";
+import { noteLine, type ReadyManifest } from "../manifest/read-manifests.ts";
+import { filenameOption, readReady } from "../manifest/read-ready.ts";
+import { isTable, type OutputFormat, outputOption } from "../options.ts";
+import { qualifiedName } from "../output/job-text.ts";
+import { encodeMessage, printLines } from "../output/print.ts";
+import { wrapText } from "../output/wrap.ts";
+import { isServiceError, rpcFailure } from "../rpc/rpc-failure.ts";
+import { examples, onRun, type Registrar, type Run } from "../run-command.ts";
+
+type CanRunOptions = { filename?: readonly string[]; output: OutputFormat };
+
+export function registerCanRun(registrar: Registrar): void {
+  const command = registrar.program
+    .command("can-run")
+    .argument("[file...]", "files or folders, as for --filename")
+    .summary("Say whether jobs could run, and where")
+    .description(
+      "Say whether the jobs of manifests could run, now or later, and on which clusters. Submits nothing.\n" +
+        "Exit status: 0 if each could run somewhere, 1 if one never could, 3 if one is refused.",
+    )
+    .addOption(filenameOption())
+    .addOption(outputOption())
+    .addHelpText("after", examples("gangway can-run -f pytorch-simple.yaml", "gangway can-run jobs/ -o json"));
+  onRun<CanRunOptions>(registrar, command, async (run, args, { filename = [], output }) => {
+    const ready = await readReady(run, [...args, ...filename], { otherwise: "nothing was judged" });
+    let worst: number = EXIT.ok;
+    for (const manifest of ready) {
+      const answer = await judge(run, manifest);
+      if (answer === null) {
+        worst = EXIT.refused;
+        continue;
+      }
+      printAnswer(run, { manifest, answer, output });
+      if (answer.verdict === Verdict.NEVER && worst === EXIT.ok) worst = EXIT.neverRuns;
+    }
+    return worst;
+  });
+}
+
+/** The answer about one manifest. Null for a refused one, after printing why. Throws if the service is unavailable. */
+async function judge(run: Run, { job, where, spelled }: ReadyManifest): Promise<SimulateJobResponse | null> {
+  try {
+    return await run.client.call(JobService.method.simulateJob, { job });
+  } catch (error) {
+    if (!isServiceError(error)) throw error;
+    const { exitCode, lines } = rpcFailure(error, run.client.address);
+    if (exitCode !== EXIT.refused) throw error;
+    run.deps.stderr(`${where}:\n${spelled(lines.join("\n"))}\n`);
+    return null;
+  }
+}
+
+type Answered = {
+  readonly manifest: ReadyManifest;
+  readonly answer: SimulateJobResponse;
+  readonly output: OutputFormat;
+};
+
+function printAnswer(run: Run, { manifest, answer, output }: Answered): void {
+  const { where, spelled, job } = manifest;
+  for (const warning of answer.warnings) run.deps.stderr(`warning: ${spelled(noteLine(where, warning))}\n`);
+  if (output === "name") printLines(run, [qualifiedName(job)]);
+  else if (isTable(output)) printLines(run, answerLines(run, answer));
+  else run.deps.stdout((output === "yaml" ? "---\n" : "") + encodeMessage(output, SimulateJobResponseSchema, answer));
+}
+
+/** The answer in one sentence, then a line for each cluster. Lines end at the edge of the terminal. */
+function answerLines(run: Run, { summary, clusters }: SimulateJobResponse): readonly string[] {
+  const width = run.deps.isTty ? run.deps.columns : null;
+  const names = Math.max(0, ...clusters.map(({ cluster }) => cluster.length));
+  return [
+    ...wrapText(summary, { width, indent: "  " }),
+    ...clusters.flatMap((cluster) => {
+      const name = `  ${cluster.cluster.padEnd(names)}  `;
+      const [first = "", ...more] = wrapText(verdictText(cluster), { width: width && width - name.length, indent: "" });
+      return [name + first, ...more.map((line) => " ".repeat(name.length) + line)];
+    }),
+  ];
+}
+
+function verdictText({ verdict, refusal }: SimulatedCluster): string {
+  const why = refusal === undefined ? "" : `: ${refusal.message}`;
+  switch (verdict) {
+    case Verdict.FITS_NOW:
+      return "yes, now";
+    case Verdict.WAITS:
+      return `yes, later${why}`;
+    case Verdict.NEVER:
+      return `never${why}`;
+    default:
+      return `verdict ${verdict}${why}`;
+  }
+}

@@ -1,0 +1,42 @@
+import { Option } from "commander";
+import { CommandFailure, EXIT, usageFailure } from "../exit.ts";
+import type { Run } from "../run-command.ts";
+import { type ReadyManifest, readManifests } from "./read-manifests.ts";
+
+/** `-f` of commands that read manifests. */
+export function filenameOption(): Option {
+  return new Option(
+    "-f, --filename <path...>",
+    "files, folders of *.yaml, *.yml and *.json files, or - for stdin; may be repeated",
+  );
+}
+
+type ReadReadyOptions = {
+  /** Skips documents that are not jobs, and names them. Omitted: they are errors. */
+  readonly ignoreForeign?: boolean;
+  /** The line after the errors: what the command did not do because of them. */
+  readonly otherwise: string;
+};
+
+/** Reads all manifests before the first is sent; throws with the errors of all of them. Prints their warnings. */
+export async function readReady(
+  run: Run,
+  paths: readonly string[],
+  { ignoreForeign = false, otherwise }: ReadReadyOptions,
+): Promise<readonly ReadyManifest[]> {
+  if (paths.length === 0) throw usageFailure("give the manifests: files, folders, or - for stdin");
+  const namespace = { name: run.namespace, isExplicit: run.isNamespaceGiven };
+  const { ready, errors, warnings, skipped } = await readManifests(paths, {
+    io: run.deps,
+    kinds: await run.deps.kinds(),
+    ignoresForeign: ignoreForeign,
+    namespace,
+  });
+  for (const one of skipped) run.deps.stderr(`skipped ${one}\n`);
+  for (const warning of warnings) run.deps.stderr(`warning: ${warning}\n`);
+  if (errors.length > 0) {
+    throw new CommandFailure(EXIT.refused, [...errors.map((error) => `error: ${error}`), otherwise]);
+  }
+  if (ready.length === 0) throw usageFailure(`there is no manifest in ${paths.join(", ")}`);
+  return ready;
+}
