@@ -10,7 +10,12 @@ export type GroupOptions<Request, Answer> = {
   readonly waitingMax: number;
   /** Whether a request may join the group of `first`. Omitted: always. */
   readonly fits?: (first: Request, request: Request) => boolean;
-  /** Answers a group, in its order. If it throws, every request of the group fails with that error. */
+  /**
+   * True: if a group of several throws, each of its requests runs again alone, so that it fails by its own error only.
+   * Not so for `UnavailableError`, which would meet all of them. Omitted: every request of the group fails.
+   */
+  readonly apart?: boolean;
+  /** Answers a group, in its order. */
   readonly run: (group: readonly Request[]) => Promise<readonly Answer[]>;
 };
 
@@ -75,7 +80,10 @@ export class GroupCommit<Request, Answer> {
         else fail(new Error(`a group of ${group.length} ${this.#options.what} got ${answers.length} answers`));
       }
     } catch (error) {
-      for (const { fail } of group) fail(error);
+      const { apart = false } = this.#options;
+      if (apart && group.length > 1 && !(error instanceof UnavailableError)) {
+        for (const one of group) await this.#runGroup([one]);
+      } else for (const { fail } of group) fail(error);
     }
   }
 }

@@ -116,3 +116,28 @@ test("a request without an answer in its group fails", async () => {
     ["fulfilled", "rejected"],
   );
 });
+
+test("a group apart: a request that cannot be answered fails alone, unless the service is away", async () => {
+  const groups: number[][] = [];
+  let away = false;
+  const groupCommit = new GroupCommit<number, number>({
+    what: "numbers",
+    groupMax: 10,
+    waitingMax: 100,
+    apart: true,
+    run: async (group) => {
+      groups.push([...group]);
+      if (away) throw new UnavailableError("the database is away");
+      if (group.includes(2)) throw new Error("2 is bad");
+      return group;
+    },
+  });
+  const statuses = async () =>
+    (await Promise.allSettled([1, 2, 3].map((number) => groupCommit.ask(number)))).map(({ status }) => status);
+  assert.deepEqual(await statuses(), ["fulfilled", "rejected", "fulfilled"]);
+  assert.deepEqual(groups, [[1, 2, 3], [1], [2], [3]]);
+  groups.length = 0;
+  away = true;
+  assert.deepEqual(await statuses(), ["rejected", "rejected", "rejected"]);
+  assert.equal(groups.length, 1);
+});

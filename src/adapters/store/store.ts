@@ -4,10 +4,13 @@
  */
 
 import { NAMESPACES_MAX } from "../../core/admin/bounds.ts";
+import type { BucketLease } from "../../core/job/bucket.ts";
+import type { JobEvent } from "../../core/job/event.ts";
 import type { Job } from "../../core/job/job.ts";
 import type { NewJob } from "../../core/job/requests.ts";
 import type { Registry } from "../../core/kinds/registry.ts";
 import { POOLS_MAX, TOKENS_MAX, WAITERS_MAX } from "../../core/quota/limits.ts";
+import type { Decision } from "../../core/reconcile/decision.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import * as capacity from "./admin/cluster-capacity.ts";
 import { claimUid, type TellsUid, uidRefusal } from "./admin/cluster-uids.ts";
@@ -20,19 +23,18 @@ import type { Db } from "./db/db.ts";
 import { bucketsOf, giveBuckets, takeBuckets } from "./fleet/buckets.ts";
 import { takeLease } from "./fleet/leases.ts";
 import * as members from "./fleet/members.ts";
-import { appendEvents } from "./jobs/append.ts";
 import { changeJob, type DecideChange } from "./jobs/change-job.ts";
 import { createJob, earlierRequest } from "./jobs/create-job.ts";
 import { createJobs } from "./jobs/create-jobs.ts";
-import { dueJobs, recheckAt } from "./jobs/due-jobs.ts";
+import { dueJobs } from "./jobs/due-jobs.ts";
 import { requestCancel, requestDelete } from "./jobs/end-job.ts";
 import { findAlike } from "./jobs/find-alike.ts";
 import { listEvents, refusalOf } from "./jobs/list-events.ts";
 import { getJob, listJobs } from "./jobs/list-jobs.ts";
-import { loadJob, wholeSpecs } from "./jobs/load-job.ts";
+import { wholeSpecs } from "./jobs/load-job.ts";
 import { openJobs } from "./jobs/open-jobs.ts";
-import { recordStep } from "./jobs/record-step.ts";
 import { logHead, sequence } from "./jobs/sequence.ts";
+import { stepGroups } from "./jobs/step-groups.ts";
 import { entriesAfter, prune, watchSnapshot } from "./jobs/watch-log.ts";
 import { quotaAdmin, quotaLedger } from "./ledger/quota-ledger.ts";
 import type { QuotaBounds } from "./ledger/quota-limits.ts";
@@ -137,27 +139,20 @@ function plannerStore(db: Db, options: StoreOptions) {
 }
 
 function workerStore(db: Db, options: StoreOptions) {
-  const { kinds } = options;
-  type Step = Parameters<typeof recordStep>;
-  type Note = { readonly type: "Normal" | "Warning"; readonly reason: string; readonly message: string };
+  const groups = stepGroups(db, options.kinds);
   return {
     bucketsOf: (worker: string) => bucketsOf(db, worker),
     takeBuckets: (worker: string, buckets?: readonly number[]) => takeBuckets(db, worker, buckets),
     giveBuckets: (worker: string, buckets: readonly number[]) => giveBuckets(db, worker, buckets),
     openJobs: (buckets: readonly number[], page: Parameters<typeof openJobs>[2]) => openJobs(db, buckets, page),
     dueJobs: (buckets: readonly number[], nowMs: number, limit: number) => dueJobs(db, buckets, nowMs, limit),
-    loadJob: (jobUid: string) => loadJob(db, jobUid),
+    loadJob: (jobUid: string) => groups.loads.ask(jobUid),
     findAlike: (job: Job) => findAlike(db, job),
-    record: (job: Step[1], decision: Step[2], lease: Step[3], nowMs: number) =>
-      hinted(options, recordStep(db, job, decision, lease, { nowMs, kinds })),
-    recheckAt: (jobUid: string, atMs: number | null, lease: Step[3], version: number) =>
-      recheckAt(db, jobUid, atMs, lease, version),
-    note: (job: Step[1], events: readonly Note[], nowMs: number) =>
-      appendEvents(
-        db,
-        events.map((event) => ({ job, event })),
-        nowMs,
-      ),
+    record: (job: Job, decision: Decision, lease: BucketLease, nowMs: number) =>
+      hinted(options, groups.records.ask({ job, decision, lease, nowMs })),
+    recheckAt: (jobUid: string, atMs: number | null, lease: BucketLease, version: number) =>
+      groups.rechecks.ask({ jobUid, atMs, lease, version }),
+    note: (job: Job, events: readonly JobEvent[], nowMs: number) => groups.notes.ask({ job, events, nowMs }),
   };
 }
 

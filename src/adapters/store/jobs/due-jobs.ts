@@ -18,20 +18,40 @@ select uid from jobs
  order by recheck_at_ms, uid
  limit $3`;
 
-/** Moves only the time to look again. Does nothing if the job has another version: its change has set the time. */
-export async function recheckAt(
-  executor: Executor,
-  jobUid: string,
-  atMs: number | null,
-  lease: BucketLease,
-  version: number,
-): Promise<void> {
-  await executor.query(RECHECK_AT, [jobUid, atMs, lease.bucket, lease.epoch, version]);
+/** A new time to look again at a job, under the lease of its bucket. Null: no time. */
+export type Recheck = {
+  readonly jobUid: string;
+  readonly atMs: number | null;
+  readonly lease: BucketLease;
+  readonly version: number;
+};
+
+/** Moves only the times to look again. Leaves out jobs that have another version: their change has set the time. */
+export async function moveRechecks(executor: Executor, rechecks: readonly Recheck[]): Promise<void> {
+  await executor.query(MOVE_RECHECKS, [
+    rechecks.map(({ jobUid }) => jobUid),
+    rechecks.map(({ atMs }) => atMs),
+    rechecks.map(({ lease }) => lease.bucket),
+    rechecks.map(({ lease }) => lease.epoch),
+    rechecks.map(({ version }) => version),
+  ]);
 }
 
-const RECHECK_AT = `
-with lease as (
-  select 1 from bucket_leases where bucket = $3 and epoch = $4 for key share
+/** Locks leases and jobs in the order in which records of steps lock them. */
+const MOVE_RECHECKS = `
+with moved as (
+  select * from unnest($1::uuid[], $2::bigint[], $3::int[], $4::bigint[], $5::bigint[])
+    as m (uid, at_ms, bucket, epoch, version)
+), lease as (
+  select bucket, epoch from bucket_leases
+   where (bucket, epoch) in (select bucket, epoch from moved)
+   order by bucket
+     for key share
+), job as (
+  select j.uid, m.at_ms
+    from jobs j join moved m on m.uid = j.uid and m.version = j.version
+   where (m.bucket, m.epoch) in (select bucket, epoch from lease) and j.recheck_at_ms is distinct from m.at_ms
+   order by j.uid
+     for no key update of j
 )
-update jobs set recheck_at_ms = $2
- where uid = $1 and version = $5 and recheck_at_ms is distinct from $2 and exists (select from lease)`;
+update jobs j set recheck_at_ms = job.at_ms from job where j.uid = job.uid`;

@@ -5,20 +5,27 @@ import type { JobSpec } from "../../../core/job/spec.ts";
 import type { Executor } from "../db/db.ts";
 import { JOB_COLUMNS, type JobRow, jobOf } from "./job-row.ts";
 
+/** A job with its bucket. */
+export type LoadedJob = { readonly job: Job; readonly bucket: number };
+
 /** A job with its bucket. Null: its record is gone. */
-export async function loadJob(
-  executor: Executor,
-  uid: string,
-): Promise<{ readonly job: Job; readonly bucket: number } | null> {
-  const [row] = await executor.query<JobRow>(`select ${JOB_COLUMNS} from jobs j where j.uid = $1`, [uid]);
-  return row === undefined ? null : { job: jobOf(row), bucket: row.bucket };
+export async function loadJob(executor: Executor, uid: string): Promise<LoadedJob | null> {
+  const [loaded = null] = await loadedJobs(executor, [uid]);
+  return loaded;
+}
+
+/** Several jobs with their buckets, in the order of the uids. Null: the record is gone. */
+export async function loadedJobs(executor: Executor, uids: readonly string[]): Promise<readonly (LoadedJob | null)[]> {
+  const rows = await executor.query<JobRow>(`select ${JOB_COLUMNS} from jobs j where j.uid = any($1::uuid[])`, [uids]);
+  const found = new Map(rows.map((row) => [row.uid, { job: jobOf(row), bucket: row.bucket }]));
+  return uids.map((uid) => found.get(uid) ?? null);
 }
 
 /** The jobs of these uids that still exist. */
 export async function loadJobs(executor: Executor, uids: readonly string[]): Promise<ReadonlyMap<string, Job>> {
   if (uids.length === 0) return new Map();
-  const rows = await executor.query<JobRow>(`select ${JOB_COLUMNS} from jobs j where j.uid = any($1::uuid[])`, [uids]);
-  return new Map(rows.map((row) => [row.uid, jobOf(row)]));
+  const loaded = await loadedJobs(executor, uids);
+  return new Map(loaded.flatMap((one) => (one === null ? [] : [[one.job.uid, one.job]])));
 }
 
 /**

@@ -154,22 +154,25 @@ update jobs j
  where j.uid = c.locked
 returning j.uid`;
 
-/** Writes admissions of a job whose row the transaction holds, new ones and changed ones. */
-export async function writeAdmissions(tx: Executor, jobUid: string, admissions: readonly Admission[]): Promise<void> {
-  if (admissions.length === 0) return;
-  const rows = [...admissions].sort((a, b) => a.number - b.number);
+/** Writes admissions of jobs whose rows the transaction holds, new ones and changed ones. */
+export async function writeAdmissions(
+  tx: Executor,
+  rows: readonly { readonly jobUid: string; readonly admission: Admission }[],
+): Promise<void> {
+  if (rows.length === 0) return;
+  const admissions = rows.map(({ admission }) => admission);
   await tx.query(WRITE_ADMISSIONS, [
-    jobUid,
-    rows.map((row) => row.number),
-    rows.map((row) => row.cluster ?? ""),
-    rows.map((row) => row.state),
-    rows.map((row) => json(row.members)),
-    rows.map((row) => json(row.flavors)),
-    rows.map((row) => json(row.nodeLabels)),
-    rows.map((row) => row.admitTimeMs),
-    rows.map((row) => row.tokensReleasedMs),
-    rows.map((row) => row.goneMs),
-    rows.map((row) => row.belowMinSinceMs),
+    rows.map((row) => row.jobUid),
+    admissions.map((row) => row.number),
+    admissions.map((row) => row.cluster ?? ""),
+    admissions.map((row) => row.state),
+    admissions.map((row) => json(row.members)),
+    admissions.map((row) => json(row.flavors)),
+    admissions.map((row) => json(row.nodeLabels)),
+    admissions.map((row) => row.admitTimeMs),
+    admissions.map((row) => row.tokensReleasedMs),
+    admissions.map((row) => row.goneMs),
+    admissions.map((row) => row.belowMinSinceMs),
   ]);
 }
 
@@ -178,15 +181,16 @@ insert into admissions (
   job_uid, number, cluster, state, members, flavors, node_labels, admit_ms, tokens_released_ms, gone_ms,
   below_min_since_ms
 )
-select $1, number, cluster, state, members::json, flavors::json, node_labels::json, admit_ms, tokens_released_ms,
+select job_uid, number, cluster, state, members::json, flavors::json, node_labels::json, admit_ms, tokens_released_ms,
        gone_ms, below_min_since_ms
   from unnest(
-    $2::int[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bigint[], $9::bigint[], $10::bigint[],
-    $11::bigint[]
+    $1::uuid[], $2::int[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bigint[], $9::bigint[],
+    $10::bigint[], $11::bigint[]
   ) as a (
-    number, cluster, state, members, flavors, node_labels, admit_ms, tokens_released_ms, gone_ms, below_min_since_ms
+    job_uid, number, cluster, state, members, flavors, node_labels, admit_ms, tokens_released_ms, gone_ms,
+    below_min_since_ms
   )
- order by number
+ order by job_uid, number
 on conflict (job_uid, number) do update
    set state = excluded.state, members = excluded.members, flavors = excluded.flavors,
        node_labels = excluded.node_labels, tokens_released_ms = excluded.tokens_released_ms, gone_ms = excluded.gone_ms,

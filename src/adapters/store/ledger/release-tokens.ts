@@ -97,30 +97,41 @@ function refusal(request: ReleaseRequest, row: LedgerRow, liveAdmission: boolean
   return { kind: "liveAdmission", jobUid: row.holder.jobUid, admission: row.holder.admission };
 }
 
-/**
- * Releases all tokens of these admissions of a job. The caller has locked the job's row, so that the admissions get no
- * new tokens meanwhile.
- */
-export async function releaseAdmissions(
-  tx: Executor,
-  jobUid: string,
-  admissions: readonly number[],
-  nowMs: number,
-): Promise<void> {
-  if (admissions.length === 0) return;
-  const held = await tx.query<{ pool: string }>(POOLS_HELD, [jobUid, admissions]);
-  if (held.length === 0) return;
-  await takePools(
-    tx,
-    held.map(({ pool }) => pool),
-  );
-  await discharge(tx, (await tx.query<LedgerColumns>(RELEASE_ADMISSIONS, [jobUid, admissions, nowMs])).map(ledgerRow));
+/** An admission of a job. */
+export type JobAdmission = { readonly jobUid: string; readonly admission: number };
+
+/** The pools whose tokens these admissions hold. */
+export async function poolsHeld(tx: Executor, admissions: readonly JobAdmission[]): Promise<readonly string[]> {
+  if (admissions.length === 0) return [];
+  const rows = await tx.query<{ pool: string }>(POOLS_HELD, columnsOf(admissions));
+  return rows.map(({ pool }) => pool);
 }
 
 const POOLS_HELD = `
-select distinct pool from allocations where job_uid = $1 and admission = any($2::int[]) and released_ms is null`;
+select distinct a.pool
+  from unnest($1::uuid[], $2::int[]) as h (job_uid, admission)
+  join allocations a on a.job_uid = h.job_uid and a.admission = h.admission and a.released_ms is null`;
+
+/**
+ * Releases all tokens of these admissions. The caller has locked the jobs' rows, so that the admissions get no new
+ * tokens meanwhile, and then the pools that they hold.
+ */
+export async function releaseAdmissions(
+  tx: Executor,
+  admissions: readonly JobAdmission[],
+  nowMs: number,
+): Promise<void> {
+  if (admissions.length === 0) return;
+  const released = await tx.query<LedgerColumns>(RELEASE_ADMISSIONS, [...columnsOf(admissions), nowMs]);
+  await discharge(tx, released.map(ledgerRow));
+}
 
 const RELEASE_ADMISSIONS = `
 update allocations a set released_ms = $3, release_reason = 'released'
- where job_uid = $1 and admission = any($2::int[]) and released_ms is null
+  from unnest($1::uuid[], $2::int[]) as h (job_uid, admission)
+ where a.job_uid = h.job_uid and a.admission = h.admission and a.released_ms is null
 returning ${LEDGER_COLUMNS}`;
+
+function columnsOf(admissions: readonly JobAdmission[]) {
+  return [admissions.map(({ jobUid }) => jobUid), admissions.map(({ admission }) => admission)] as const;
+}

@@ -24,7 +24,7 @@ export function recordAdmission(
     const applied = await lockAndApply(tx, record);
     if (applied === null) return undo("stale");
     const { before, after, admission, event } = applied;
-    await writeAdmissions(tx, after.uid, [admission]);
+    await writeAdmissions(tx, [{ jobUid: after.uid, admission }]);
     await updateJob(tx, { before, after, recheckAtMs: record.nowMs }, kinds);
     await tx.query("delete from refusals where job_uid = $1", [after.uid]);
     await appendChanges(tx, [{ before, after, events: [event] }], record.nowMs);

@@ -1,0 +1,183 @@
+import { type AdmissionChanges, admissionChanges } from "../../../core/job/admission-changes.ts";
+import type { BucketLease } from "../../../core/job/bucket.ts";
+import { deletedEvent } from "../../../core/job/create-and-end.ts";
+import { endedAttempt } from "../../../core/job/ended-attempt.ts";
+import type { JobEvent } from "../../../core/job/event.ts";
+import type { Job } from "../../../core/job/job.ts";
+import type { Decision, RecordOutcome } from "../../../core/reconcile/decision.ts";
+import type { Db, Executor } from "../db/db.ts";
+import { type JobAdmission, poolsHeld, releaseAdmissions } from "../ledger/release-tokens.ts";
+import { shrinkTokens } from "../ledger/shrink-tokens.ts";
+import { takePools } from "../ledger/sums.ts";
+import { appendChanges } from "./append.ts";
+import { type ChangeTime, updateJobs, writeAdmissions } from "./write-job.ts";
+
+/** A worker's decision about a job as it was read, and the lease of the job's bucket. */
+export type DecidedStep = { readonly job: Job; readonly decision: Decision; readonly lease: BucketLease };
+
+/**
+ * Records the decisions of steps in one transaction, each under its own guards. Records nothing of a step whose job has
+ * moved on (`stale`), or whose bucket another worker holds (`leaseLost`). A decision without a record only moves the
+ * time to look again. The number of statements does not depend on the number of steps, except for gangs that shrink.
+ * All transactions lock rows in one order: leases, jobs, sums. Returns the outcomes in the order of the steps.
+ */
+export function recordSteps(
+  db: Db,
+  steps: readonly DecidedStep[],
+  { nowMs, kinds }: ChangeTime,
+): Promise<readonly RecordOutcome[]> {
+  return db.tx(async (tx) => {
+    const outcomes = await guard(tx, steps);
+    const open = steps.filter((_step, at) => outcomes[at] === "recorded");
+    const forgotten = open.filter(({ decision }) => decision.forget).map(({ job }) => job);
+    const changes = open.flatMap((step) => changeOf(step, nowMs) ?? []);
+    const moved = open.filter(({ decision }) => !decision.forget && decision.record === null);
+    if (changes.length > 0) await updateJobs(tx, changes, kinds);
+    await moveRechecks(tx, moved);
+    await writeAdmissions(
+      tx,
+      changes.flatMap(({ after, admissions }) =>
+        admissions.changed.map((admission) => ({ jobUid: after.uid, admission })),
+      ),
+    );
+    await giveBack(tx, [...changes.flatMap(releasedBy), ...(await admissionsOf(tx, forgotten))], changes, nowMs);
+    await clearClusters(tx, changes);
+    await forget(tx, forgotten);
+    await appendChanges(
+      tx,
+      [...changes, ...forgotten.map((job) => ({ before: job, after: null, events: [deletedEvent(job)] }))],
+      nowMs,
+    );
+    return outcomes;
+  });
+}
+
+/** A change of a job and of its admissions. */
+type StepChange = {
+  readonly before: Job;
+  readonly after: Job;
+  readonly recheckAtMs: number | null;
+  readonly events: readonly JobEvent[];
+  readonly admissions: AdmissionChanges;
+};
+
+/** Null: the decision changes nothing of the record, or removes it. */
+function changeOf({ job, decision }: DecidedStep, nowMs: number): StepChange | null {
+  const { record, forget, recheckAtMs } = decision;
+  if (record === null || forget) return null;
+  const { status, admissions, deleteTimeMs, events } = record;
+  const after: Job = { ...job, status, admissions, deleteTimeMs, version: job.version + 1 };
+  return { before: job, after, recheckAtMs, events, admissions: admissionChanges(job.admissions, admissions, nowMs) };
+}
+
+/**
+ * Locks each job's row at its version under its bucket's epoch, until the transaction ends. The key-share lock on the
+ * bucket's lease allows its holder to renew it. A take-over changes the epoch, which is part of a key, so it waits
+ * until the record is done; a record that waited for a take-over finds the epoch gone. A second step of one job is
+ * stale: the first has changed the job.
+ */
+async function guard(tx: Executor, steps: readonly DecidedStep[]): Promise<readonly RecordOutcome[]> {
+  const found = await tx.query<{ recorded: boolean; leased: boolean }>(GUARD, [
+    steps.map(({ job }) => job.uid),
+    steps.map(({ job }) => job.version),
+    steps.map(({ lease }) => lease.bucket),
+    steps.map(({ lease }) => lease.epoch),
+  ]);
+  const taken = new Set<string>();
+  return steps.map(({ job }, at) => {
+    const { recorded = false, leased = false } = found[at] ?? {};
+    if (!leased) return "leaseLost";
+    if (!recorded || taken.has(job.uid)) return "stale";
+    taken.add(job.uid);
+    return "recorded";
+  });
+}
+
+const GUARD = `
+with step as (
+  select * from unnest($1::uuid[], $2::bigint[], $3::int[], $4::bigint[]) with ordinality
+    as s (uid, version, bucket, epoch, place)
+), lease as (
+  select bucket, epoch from bucket_leases
+   where (bucket, epoch) in (select bucket, epoch from step)
+   order by bucket
+     for key share
+), job as (
+  select j.uid, j.version, j.bucket
+    from jobs j
+   where (j.uid, j.version, j.bucket) in (
+           select s.uid, s.version, s.bucket from step s
+            where (s.bucket, s.epoch) in (select bucket, epoch from lease)
+         )
+   order by j.uid
+     for update
+)
+select exists (select from job where (job.uid, job.version, job.bucket) = (s.uid, s.version, s.bucket)) as recorded,
+       exists (select from lease where (lease.bucket, lease.epoch) = (s.bucket, s.epoch)) as leased
+  from step s
+ order by s.place`;
+
+async function moveRechecks(tx: Executor, steps: readonly DecidedStep[]): Promise<void> {
+  if (steps.length === 0) return;
+  await tx.query(MOVE_RECHECKS, [steps.map(({ job }) => job.uid), steps.map(({ decision }) => decision.recheckAtMs)]);
+}
+
+const MOVE_RECHECKS = `
+update jobs j set recheck_at_ms = m.at_ms
+  from unnest($1::uuid[], $2::bigint[]) as m (uid, at_ms)
+ where j.uid = m.uid`;
+
+/** The admissions and attempts whose tokens a change releases. */
+function releasedBy({ before, after, admissions }: StepChange): readonly JobAdmission[] {
+  const ended = endedAttempt(before.status.plugin, after.status.plugin);
+  const numbers = ended === null ? admissions.released : [...admissions.released, ended];
+  return numbers.map((admission) => ({ jobUid: after.uid, admission }));
+}
+
+async function admissionsOf(tx: Executor, jobs: readonly Job[]): Promise<readonly JobAdmission[]> {
+  if (jobs.length === 0) return [];
+  return tx.query<JobAdmission>(ADMISSIONS_OF, [jobs.map(({ uid }) => uid)]);
+}
+
+const ADMISSIONS_OF = `
+select job_uid as "jobUid", number as admission from admissions where job_uid = any($1::uuid[])`;
+
+/** Releases and reduces tokens. Locks all their pools at once, so that two records never wait in a circle. */
+async function giveBack(
+  tx: Executor,
+  released: readonly JobAdmission[],
+  changes: readonly StepChange[],
+  nowMs: number,
+): Promise<void> {
+  const shrunk = changes.flatMap(({ after, before, admissions }) =>
+    admissions.shrunk.map((admission) => ({ jobUid: after.uid, spec: before.spec, admission, nowMs })),
+  );
+  const pools = [
+    ...(await poolsHeld(tx, released)),
+    ...shrunk.flatMap(({ admission }) => Object.values(admission.flavors)),
+  ];
+  if (pools.length === 0) return;
+  await takePools(tx, pools);
+  await releaseAdmissions(tx, released, nowMs);
+  for (const one of shrunk) await shrinkTokens(tx, one);
+}
+
+async function clearClusters(tx: Executor, changes: readonly StepChange[]): Promise<void> {
+  const gone = changes.flatMap(({ after, admissions }) =>
+    admissions.gone.map((admission) => ({ jobUid: after.uid, admission })),
+  );
+  if (gone.length === 0) return;
+  await tx.query(CLEAR_CLUSTERS, [gone.map(({ jobUid }) => jobUid), gone.map(({ admission }) => admission)]);
+}
+
+const CLEAR_CLUSTERS = `
+delete from admission_clusters c using unnest($1::uuid[], $2::int[]) as g (job_uid, admission)
+ where c.job_uid = g.job_uid and c.admission = g.admission`;
+
+/** Removes the jobs' records and keeps their events. Their tokens were released before: none outlives its job. */
+async function forget(tx: Executor, jobs: readonly Job[]): Promise<void> {
+  if (jobs.length === 0) return;
+  const uids = jobs.map(({ uid }) => uid);
+  await tx.query("delete from jobs where uid = any($1::uuid[])", [uids]);
+  await tx.query("delete from admissions where job_uid = any($1::uuid[])", [uids]);
+}
