@@ -28,6 +28,7 @@ import type { FieldNote, SentJob } from "../core/job/sent.ts";
 import type { WantedChange } from "../core/kinds/change-job.ts";
 import type { Refusal } from "../core/plan/plan-types.ts";
 import type { Simulation } from "../core/plan/simulate.ts";
+import type { PodView } from "../core/pods/pod-view.ts";
 
 export type JobIntake = {
   readonly submit: (submission: Submission) => Promise<SubmitOutcome>;
@@ -100,6 +101,15 @@ export type Admin = {
   readonly getCluster: (name: string) => Promise<ClusterRecord | null>;
   readonly listClusters: () => Promise<readonly ClusterRecord[]>;
   readonly setCordoned: (name: string, cordoned: boolean) => Promise<ChangeOutcome<ClusterRecord>>;
+};
+
+/** The pods of jobs, as the clusters report them. */
+export type JobPods = {
+  /** Null: the cluster does not answer, or is not connected. */
+  readonly ofJob: (
+    of: { readonly cluster: string; readonly namespace: string; readonly jobUid: string },
+    signal: AbortSignal,
+  ) => Promise<readonly PodView[] | null>;
 };
 
 /** The logs of pods, read from the clusters. */

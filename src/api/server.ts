@@ -33,7 +33,7 @@ import {
 import { createHealth } from "./health/health.ts";
 import { jobService } from "./job/job-service.ts";
 import { namespaceService } from "./namespace/namespace-service.ts";
-import type { Admin, ClusterAdmin, JobIntake, JobLogs, JobReads, JobWatch, SimulateJob } from "./ports.ts";
+import type { Admin, ClusterAdmin, JobIntake, JobLogs, JobPods, JobReads, JobWatch, SimulateJob } from "./ports.ts";
 import { queueService } from "./queue/queue-service.ts";
 import { readDescriptors, reflectionService } from "./reflection/reflection.ts";
 import type { TokenOperations } from "./resource-manager/quota-ports.ts";
@@ -51,6 +51,7 @@ export type ApiPorts = {
   readonly simulate: SimulateJob;
   readonly watch: JobWatch;
   readonly logs: JobLogs;
+  readonly pods: JobPods;
   /** Templates of links to logs of pods outside their clusters. Omitted: none. */
   readonly logTemplates?: () => readonly LogTemplate[];
   readonly admin: Admin;

@@ -33,6 +33,7 @@ const COMMAND_GROUPS: Readonly<Record<string, Readonly<Record<string, LoadComman
     wait: async () => (await import("./commands/wait.ts")).registerWait,
     "explain describe": async () => (await import("./commands/explain.ts")).registerExplain,
     events: async () => (await import("./commands/events.ts")).registerEvents,
+    "pods pod": async () => (await import("./commands/pods.ts")).registerPods,
     logs: async () => (await import("./commands/logs.ts")).registerLogs,
     kinds: async () => (await import("./commands/kinds.ts")).registerKinds,
   },

@@ -46,6 +46,7 @@ export async function startServer(
       clusters: admin,
       resources: quota.manager,
       logs: clusters.logs,
+      pods: clusters.pods,
       logTemplates: () => podConfig.now().logs,
       limitsChanged: quota.limitsChanged,
       wakePlanner: tell.planner,

@@ -1,4 +1,5 @@
 import type { SentJob } from "../core/job/sent.ts";
+import { cutText } from "../runtime/cut-text.ts";
 import { canonicalJson, isJsonObject, type JsonObject } from "../runtime/json.ts";
 import { type PathStep, requestPath } from "./request-path.ts";
 
@@ -40,6 +41,5 @@ function own(object: JsonObject, key: string): unknown {
 
 function shown(value: unknown): string {
   if (value === undefined) return "not set";
-  const text = canonicalJson(value);
-  return text.length <= VALUE_CHARS_MAX ? text : `${text.slice(0, VALUE_CHARS_MAX - 1)}…`;
+  return cutText(canonicalJson(value), VALUE_CHARS_MAX);
 }

@@ -1,6 +1,7 @@
 import type { JobEvent } from "../core/job/event.ts";
+import { actionName } from "../core/reconcile/action-name.ts";
 import type { Action, ActOutcome } from "../core/reconcile/decision.ts";
-import { objectAt, stringAt } from "../runtime/json.ts";
+import { stringAt } from "../runtime/json.ts";
 
 export type Acted = { readonly action: Action; readonly outcome: ActOutcome };
 type Act = (action: Action, signal: AbortSignal) => Promise<ActOutcome>;
@@ -62,25 +63,33 @@ export function isCreate({ kind }: Action): boolean {
   return !kind.startsWith("delete");
 }
 
+/** The reason of the event of a failed action, in the words of Kubernetes' controllers: `FailedCreatePod`. */
+export function failureReasonOf(action: Action): string {
+  const { verb, what } = wordsOf(action);
+  return `Failed${verb}${what}`;
+}
+
 /**
  * The event of an action, in the words of Kubernetes' controllers. Null: the action has no event.
  */
 export function eventOf({ action, outcome }: Acted): JobEvent | null {
-  const [, lowerVerb = "", object = ""] = /^(create|update|delete)(.*)$/.exec(action.kind) ?? [];
-  const verb = `${lowerVerb[0]?.toUpperCase()}${lowerVerb.slice(1)}`;
-  const what = object === "Part" && "manifest" in action ? (stringAt(action.manifest, "kind") ?? object) : object;
+  const { verb, what } = wordsOf(action);
   if (outcome.kind === "failed") {
-    const message = `${lowerVerb} ${what.toLowerCase()} ${nameOf(action)} in ${action.cluster}: ${outcome.message}`;
-    return { type: "Warning", reason: `Failed${verb}${what}`, message };
+    const doing = `${verb.toLowerCase()} ${what.toLowerCase()} ${actionName(action)}`;
+    const message = `${doing} in ${action.cluster}: ${outcome.message}`;
+    return { type: "Warning", reason: failureReasonOf(action), message };
   }
   if (outcome.kind === "already" || what === "Anchor") return null;
   return {
     type: "Normal",
     reason: `Successful${verb}${what}`,
-    message: `${verb}d ${what.toLowerCase()}: ${nameOf(action)}`,
+    message: `${verb}d ${what.toLowerCase()}: ${actionName(action)}`,
   };
 }
 
-function nameOf(action: Action): string {
-  return "name" in action ? action.name : (stringAt(objectAt(action.manifest, "metadata"), "name") ?? "");
+/** `Create` and `Pod`. A part is called by its kind. */
+function wordsOf(action: Action): { readonly verb: string; readonly what: string } {
+  const [, lowerVerb = "", object = ""] = /^(create|update|delete)(.*)$/.exec(action.kind) ?? [];
+  const what = object === "Part" && "manifest" in action ? (stringAt(action.manifest, "kind") ?? object) : object;
+  return { verb: `${lowerVerb[0]?.toUpperCase()}${lowerVerb.slice(1)}`, what };
 }

@@ -72,7 +72,7 @@ async function decideGang(
   const claimAndDecide = async (observed: Observed) => {
     const claimed = await claimAll({ clusters: ports.clusters, config: context.config }, job, observed, signal);
     await noteEvents(ports, context.memory, { job, events: claimed.events });
-    const refused = context.memory.refusedPod(job.uid);
+    const refused = context.memory.refusedCreate(job.uid);
     return reconcileGuarded(job, claimed.observed, ports.clock.nowMs(), context.config, refused);
   };
   const watched = ports.clusters.observe(where);

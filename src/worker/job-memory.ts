@@ -1,5 +1,5 @@
 import type { Action } from "../core/reconcile/decision.ts";
-import type { RefusedPod } from "../core/reconcile/decision-draft.ts";
+import type { RefusedCreate } from "../core/reconcile/decision-draft.ts";
 import { doublingMs } from "../runtime/doubling.ts";
 import { Expectations } from "./expectations.ts";
 
@@ -16,8 +16,8 @@ type Memory = {
   /** The recorded time to look again, as far as this worker knows. Null: none. */
   recheckAtMs: number | null;
   readonly expected: Expectations;
-  /** A pod that its cluster has refused for good. */
-  refused: RefusedPod | null;
+  /** An object that its cluster has refused to create. */
+  refused: RefusedCreate | null;
 };
 
 /**
@@ -66,12 +66,20 @@ export class JobMemory {
     return true;
   }
 
-  /** Remembers that a pod is refused for good, until that is recorded. */
-  refuse(jobUid: string, refused: RefusedPod): void {
+  /** Remembers that a cluster refuses an object, until that is recorded. */
+  refuse(jobUid: string, refused: RefusedCreate): void {
     this.#of(jobUid).refused = refused;
   }
 
-  refusedPod(jobUid: string): RefusedPod | null {
+  /** Notes that the creates of a step have succeeded. */
+  refuseNothing(jobUid: string): void {
+    const memory = this.#jobs.get(jobUid);
+    if (memory === undefined) return;
+    memory.refused = null;
+    this.#forgetIfEmpty(jobUid, memory);
+  }
+
+  refusedCreate(jobUid: string): RefusedCreate | null {
     return this.#jobs.get(jobUid)?.refused ?? null;
   }
 

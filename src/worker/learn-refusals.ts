@@ -1,9 +1,10 @@
 import type { Job } from "../core/job/job.ts";
 import { LABEL } from "../core/job/labels.ts";
 import { type PodRefusal, readRefusal } from "../core/pods/refusal.ts";
+import { actionName } from "../core/reconcile/action-name.ts";
 import type { Action } from "../core/reconcile/decision.ts";
-import { objectAt, stringAt, stringMapAt } from "../runtime/json.ts";
-import type { Acted } from "./carry-out.ts";
+import { objectAt, stringMapAt } from "../runtime/json.ts";
+import { type Acted, failureReasonOf, isCreate } from "./carry-out.ts";
 import type { JobMemory } from "./job-memory.ts";
 import type { QuotaMemory } from "./quota-memory.ts";
 
@@ -19,7 +20,7 @@ type Learned =
 
 type Memories = { readonly memory: JobMemory; readonly quotas: QuotaMemory };
 
-/** Remembers why API servers refused pods of a job. `held` are the actions that were not tried. */
+/** Remembers why API servers refused objects of a job. `held` are the actions that were not tried. */
 export function learnRefusals(
   { memory, quotas }: Memories,
   job: Job,
@@ -32,10 +33,30 @@ export function learnRefusals(
   const told = acted.flatMap(refusalOf);
   for (const { action, refusal, message, retryAfterMs } of told) {
     if (retryAfterMs !== null) quotas.askedToWait(action, retryAfterMs, monotonicMs);
-    if (refusal.kind === "quota") quotas.refused(action, refusal.ceilings, monotonicMs);
-    if (refusal.kind === "permanent") memory.refuse(job.uid, { ...podOf(action), code: refusal.code, message });
+    if (refusal.kind === "quota") quotas.refused(action, { ceilings: refusal.ceilings, message }, monotonicMs);
   }
+  rememberRefusal({ memory, quotas }, job, { acted, told, held }, monotonicMs);
   return worstOf(told, { quotas, held, monotonicMs });
+}
+
+/** Remembers for the job's status why an object was not created. A refusal for good counts before any other. */
+function rememberRefusal(
+  { memory, quotas }: Memories,
+  { uid }: Job,
+  of: { readonly acted: readonly Acted[]; readonly told: readonly RefusedAction[]; readonly held: readonly Action[] },
+  monotonicMs: number,
+): void {
+  const creates = of.told.filter(({ action }) => isCreate(action));
+  const refused = creates.find(({ refusal }) => refusal.kind === "permanent") ?? creates[0];
+  const [held] = of.held;
+  if (refused !== undefined) {
+    const code = refused.refusal.kind === "permanent" ? refused.refusal.code : null;
+    memory.refuse(uid, { ...objectOf(refused.action), code, message: refused.message });
+  } else if (held !== undefined) {
+    memory.refuse(uid, { ...objectOf(held), code: null, message: quotas.whyHeld(held, monotonicMs) });
+  } else if (of.acted.some(({ action }) => isCreate(action))) {
+    memory.refuseNothing(uid);
+  }
 }
 
 /** Decides from all outcomes what the job does next. */
@@ -60,12 +81,12 @@ function refusalOf({ action, outcome }: Acted) {
   return [{ action, refusal, message: outcome.message, retryAfterMs: outcome.retryAfterMs ?? null }];
 }
 
-function podOf(action: Action) {
-  const metadata = "manifest" in action ? objectAt(action.manifest, "metadata") : {};
-  const labels = stringMapAt(metadata, "labels");
+function objectOf(action: Action) {
+  const labels = stringMapAt("manifest" in action ? objectAt(action.manifest, "metadata") : {}, "labels");
   return {
-    name: stringAt(metadata, "name") ?? "",
+    name: actionName(action),
+    reason: failureReasonOf(action),
     admission: Number(labels[LABEL.admission]),
-    attempt: Number(labels[LABEL.attempt]),
+    attempt: Number(labels[LABEL.attempt] ?? 0),
   };
 }

@@ -4,6 +4,9 @@ import type { Action } from "../core/reconcile/decision.ts";
 import { objectAt } from "../runtime/json.ts";
 import { isCreate } from "./carry-out.ts";
 
+/** A quota's refusal of a pod: what is left below it, and the server's words. */
+type Refusal = { readonly ceilings: Resources; readonly message: string };
+
 /** The most namespaces that are remembered. A namespace that is not remembered is simply asked again. */
 const NAMESPACES_MAX = 10_000;
 
@@ -12,7 +15,7 @@ const NAMESPACES_MAX = 10_000;
  * Losing it costs a call that is refused. Times are monotonic.
  */
 export class QuotaMemory {
-  readonly #known = new Map<string, QuotaBackoff>();
+  readonly #known = new Map<string, QuotaBackoff & Pick<Refusal, "message">>();
   /** Until when each cluster and namespace is not called. */
   readonly #aloneUntilMs = new Map<string, number>();
 
@@ -47,10 +50,17 @@ export class QuotaMemory {
     if (this.#aloneUntilMs.size < NAMESPACES_MAX) this.#aloneUntilMs.set(key, untilMs);
   }
 
-  refused(action: Action, ceilings: Resources, monotonicMs: number): void {
+  refused(action: Action, { ceilings, message }: Refusal, monotonicMs: number): void {
     const key = keyOf(action);
     if (!this.#known.has(key)) this.#makeRoom(monotonicMs);
-    this.#known.set(key, learn(this.#known.get(key) ?? null, ceilings, monotonicMs));
+    this.#known.set(key, { ...learn(this.#known.get(key) ?? null, ceilings, monotonicMs), message });
+  }
+
+  /** Why an action is held back now: the server's last words about its namespace. */
+  whyHeld(action: Action, monotonicMs: number): string {
+    const known = this.#of(action);
+    if (known !== null && !this.#hasRoom(action, monotonicMs)) return known.message;
+    return `cluster ${action.cluster} has asked Gangway to wait before it creates anything more`;
   }
 
   /** Notes that a pod was created after the backoff had lapsed: the quota has room again. */
@@ -64,7 +74,7 @@ export class QuotaMemory {
     return mayAsk(this.#of(action), quotaUse(objectAt(action.manifest, "spec")), monotonicMs);
   }
 
-  #of(action: Action): QuotaBackoff | null {
+  #of(action: Action): (QuotaBackoff & Pick<Refusal, "message">) | null {
     return this.#known.get(keyOf(action)) ?? null;
   }
 

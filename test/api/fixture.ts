@@ -73,6 +73,7 @@ export async function startFixture(t: TestContext, overrides: Partial<ApiPorts> 
     admin,
     clusters,
     logs,
+    pods: { ofJob: async () => null },
     limitsChanged: async () => wakePlanner(),
     wakePlanner,
     clock,

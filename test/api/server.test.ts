@@ -144,6 +144,7 @@ test("an address that other machines can reach is refused without --insecure", a
     simulate: () => assert.fail(),
     watch: store.watch,
     logs: { look: () => assert.fail(), open: () => assert.fail() },
+    pods: { ofJob: () => assert.fail() },
     admin: store.admin,
     clusters: store.clusterAdmin,
     resources: noResources(),
@@ -195,7 +196,8 @@ test("the server listens on IPv6 if the machine has it", async (t) => {
   const logs = { look: () => assert.fail(), open: () => assert.fail() };
   const hooks = { limitsChanged: async () => {}, wakePlanner: () => {}, onInternalError: () => {} };
   const rest = { simulate: () => assert.fail(), resources: noResources(), clock: systemClock(), ...hooks };
-  const ports = { kinds: OWN_KINDS, intake, reads, watch, logs, admin, clusters, ...rest };
+  const pods = { ofJob: () => assert.fail() };
+  const ports = { kinds: OWN_KINDS, intake, reads, watch, logs, pods, admin, clusters, ...rest };
   const api = await startApi(ports, { listen: "[::1]:0", insecure: false });
   assert.match(api.address, /^\[::1\]:\d+$/);
   const client = new Client(api.address, credentials.createInsecure());

@@ -100,6 +100,7 @@ async function startService(db: Db, signal: AbortSignal) {
     resources: noResources(),
     clock,
     logs: { look: none, open: none },
+    pods: { ofJob: none },
     onInternalError,
     limitsChanged: async () => {},
     ...wakes,

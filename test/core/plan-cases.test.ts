@@ -663,6 +663,14 @@ test("a plan says when time alone may change it", () => {
   assert.match(made.refusals[0]?.message ?? "", /admission to east was undone.* 1970-01-01T00:16:40\.003Z/);
 });
 
+test("a gang whose admission was undone says why its pods did not run", () => {
+  const why = "2 Worker pods do not run: Unschedulable (no room)";
+  const backoff = { undone: 1, notBeforeMs: NOW + 5, lastCluster: "east", why };
+  const made = plan(snapshot({ waiting: [job({ name: "a", roles: gang(1, 8), backoff })] }), AT);
+  const message = made.refusals[0]?.message ?? "";
+  assert.ok(message.startsWith(`its admission to east was undone because ${why}; it may be admitted again`), message);
+});
+
 test("a planned admission has every field of its record", () => {
   const [planned] = plan(snapshot({ waiting: [job({ name: "a", roles: gang(2, 4) })] }), AT).admissions;
   assert.deepEqual(planned, {

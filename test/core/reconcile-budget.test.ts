@@ -49,7 +49,8 @@ describe("counting failures", () => {
 
 describe("a pod that its cluster refuses for good", () => {
   const refuse = (scene: Scene, attempt: number) => {
-    const refused = { admission: 1, name: "j-worker-0", attempt, code: "Invalid", message: "too large" };
+    const why = { reason: "FailedCreatePod", code: "Invalid", message: "too large" };
+    const refused = { admission: 1, name: "j-worker-0", attempt, ...why };
     const observed = [scene.cluster.observe({ nowMs: scene.nowMs, lagMs: 0 })];
     return reconcile(scene.job, observed, scene.nowMs, CONFIG, refused).record?.status;
   };

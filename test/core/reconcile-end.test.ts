@@ -144,13 +144,21 @@ describe("the start timeout", () => {
     const scene = new Scene(pytorch({ schedulingPolicy: { scheduleTimeoutSeconds: 120 } }));
     assert.equal(scene.step().recheckAtMs, START_MS + 5_000);
     scene.set("j-master-0", "Running");
+    for (const name of ["j-worker-0", "j-worker-1"]) scene.refuse(name, "no node has room");
     scene.step();
     assert.equal(scene.step().recheckAtMs, START_MS + 120_000);
     scene.nowMs += 120_000;
     const undone = scene.step();
     assert.equal(scene.job.status.phase, "WAITING");
-    assert.deepEqual(scene.job.status.backoff, { undone: 1, notBeforeMs: scene.nowMs + 30_000, lastCluster: "c1" });
+    const why = "2 Worker pods do not run: Unschedulable (no node has room)";
+    const notBeforeMs = scene.nowMs + 30_000;
+    assert.deepEqual(scene.job.status.backoff, { undone: 1, notBeforeMs, lastCluster: "c1", why });
     assert.equal(scene.job.status.waiting?.reason, "Backoff");
+    assert.match(
+      scene.job.status.waiting?.message ?? "",
+      /admission 1 is undone: 2 Worker pods do not run: Unschedulable/,
+    );
+    assert.equal(scene.job.status.podProblems, undefined);
     assert.equal(scene.job.status.startTimeMs, null);
     assert.ok(!isConditionTrue(scene.job.status.conditions, "Running"));
     assert.deepEqual(names(undone, "deleteAnchor"), ["j-admission-1"]);

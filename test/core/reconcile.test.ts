@@ -98,13 +98,17 @@ describe("failures", () => {
   const stuck = (scene: Scene, name: string, reason: string, sinceMs = scene.nowMs) =>
     scene.cluster.setPod(scene.cluster.pods().find((pod) => pod.name === name)!, {
       phase: "Pending",
-      conditions: [{ type: "Ready", status: "False", lastTransitionTime: new Date(sinceMs).toISOString() }],
+      conditions: [
+        { type: "PodScheduled", status: "True" },
+        { type: "Ready", status: "False", lastTransitionTime: new Date(sinceMs).toISOString() },
+      ],
       containerStatuses: [{ name: "pytorch", ready: false, state: { waiting: { reason } } }],
     });
 
   test("a pod whose image cannot be pulled is restarted after its grace period, and counted once", () => {
     const scene = new Scene(pytorch({ backoffLimit: 2 }));
     scene.step();
+    for (const name of ["j-master-0", "j-worker-1"]) scene.refuse(name, "no node has room");
     stuck(scene, "j-worker-0", "ImagePullBackOff");
     assert.equal(scene.step().recheckAtMs, scene.nowMs + 180_000);
     scene.nowMs += 179_999;

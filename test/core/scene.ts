@@ -68,6 +68,15 @@ export class Scene {
     this.cluster.setPod(this.cluster.pods().find((pod) => pod.name === name)!, podStatus(phase, this.container, of));
   }
 
+  /** The scheduler finds no node for a pod. */
+  refuse(name: string, message: string): void {
+    const condition = { type: "PodScheduled", status: "False", reason: "Unschedulable", message };
+    this.cluster.setPod(this.cluster.pods().find((pod) => pod.name === name)!, {
+      phase: "Pending",
+      conditions: [condition],
+    });
+  }
+
   start(): this {
     this.step();
     for (const { name } of this.cluster.pods()) this.set(name, "Running");

@@ -134,6 +134,7 @@ export async function startObserved(observing: { readonly tracing: Tracing | nul
       clusters: connectClusterAdmin(admins),
       resources: noResources(),
       logs: clusters.logs,
+      pods: clusters.pods,
       limitsChanged: async () => wakePlanner(),
       wakePlanner,
       clock,

@@ -31,7 +31,7 @@ import {
   keepPod,
   strangerView,
 } from "./kept-objects.ts";
-import { groupsPath, listJob } from "./list-job.ts";
+import { groupsPath, listJob, listPods } from "./list-job.ts";
 import { LostPods } from "./lost-pods.ts";
 import { createPodLogs, type PodLogs } from "./pod-logs.ts";
 import { newKeptBudget, Reflector, type ReflectorOptions } from "./reflector.ts";
@@ -113,6 +113,14 @@ export type Cluster = {
   ) => readonly PodView[];
   /** The job's objects, listed anew from the API server. Null: it does not answer. */
   readonly listJob: (jobUid: string, signal: AbortSignal) => Promise<ObservedCluster | null>;
+  /**
+   * The pods of one job: as the watch shows them while it is up to date, else listed anew. Null: the server does not
+   * answer.
+   */
+  readonly podsOf: (
+    of: { readonly namespace: string; readonly jobUid: string },
+    signal: AbortSignal,
+  ) => Promise<readonly PodView[] | null>;
   /** The jobs of this installation with an object here. May repeat. */
   readonly jobUids: () => Iterable<string>;
   /** The namespace of a job's objects. Null: none is seen. */
@@ -193,6 +201,10 @@ export function connectCluster(options: KubeClusterOptions): Cluster {
     observe: (jobUid) => seenOf(jobUid, parts, { cluster: name, scheduler }),
     strangers: (jobUid, names) => strangersIn(parts.pods.store, jobUid, names),
     listJob: (jobUid, signal) => listJob(client, { cluster: name, installation, jobUid, scheduler }, signal),
+    podsOf: async ({ namespace, jobUid }, signal) =>
+      parts.pods.synced && parts.pods.failingForMs === 0
+        ? seenOf(jobUid, parts, { cluster: name, scheduler }).pods
+        : listPods(client, { namespace, installation, jobUid }, signal),
     jobUids: function* () {
       for (const { store } of [parts.pods, parts.services, parts.configMaps]) yield* store.jobUids();
     },

@@ -1,4 +1,5 @@
 import type { LogFailure } from "../../core/job/container-log.ts";
+import type { PodView } from "../../core/pods/pod-view.ts";
 import type { ClaimAction } from "../../core/reconcile/claim.ts";
 import type { Action, ActOutcome, AnchorEvents } from "../../core/reconcile/decision.ts";
 import type { JobToObserve, Observed, ObservedCluster } from "../../core/reconcile/observed.ts";
@@ -29,6 +30,13 @@ export type Clusters = {
   readonly namespaceOf: (jobUid: string) => string | null;
   /** True once every cluster has been listed completely or counts as unreachable: none keeps this process waiting. */
   readonly synced: () => boolean;
+  /** The pods of one job. Null: its cluster does not answer, or is not connected. */
+  readonly pods: {
+    readonly ofJob: (
+      of: { readonly cluster: string; readonly namespace: string; readonly jobUid: string },
+      signal: AbortSignal,
+    ) => Promise<readonly PodView[] | null>;
+  };
   /** Reads logs. Fails with `UnknownCluster` if the cluster is not connected. */
   readonly logs: Pick<PodLogs, "look" | "open">;
   readonly close: () => Promise<void>;
@@ -92,6 +100,7 @@ export function createClusters(of: Connected | readonly Cluster[]): Clusters {
         .map((cluster) => cluster.namespaceOf(jobUid))
         .find(Boolean) ?? null,
     synced: () => connected().every((cluster) => cluster.synced() || cluster.unreachable()),
+    pods: { ofJob: async ({ cluster, ...of }, signal) => (await byName(cluster)?.podsOf(of, signal)) ?? null },
     logs: {
       look: async (target, signal) => (await byName(target.cluster)?.logs.look(target, signal)) ?? unknown(target),
       open: async (request, signal) => (await byName(request.cluster)?.logs.open(request, signal)) ?? unknown(request),

@@ -1,6 +1,6 @@
 import { LABEL } from "../../core/job/labels.ts";
 import { GANG_SCHEDULERS, type GangScheduler } from "../../core/pods/pod-group.ts";
-import { podView } from "../../core/pods/pod-view.ts";
+import { type PodView, podView } from "../../core/pods/pod-view.ts";
 import type { ObservedCluster } from "../../core/reconcile/observed.ts";
 import { type JsonObject, objectAt, stringAt } from "../../runtime/json.ts";
 import type { KubeClient } from "./client.ts";
@@ -22,7 +22,7 @@ export async function listJob(
   },
   signal: AbortSignal,
 ): Promise<ObservedCluster | null> {
-  const labelSelector = `${LABEL.installation}=${of.installation},${LABEL.jobUid}=${of.jobUid}`;
+  const labelSelector = selectorOf(of);
   // Config maps, which include the anchors, are listed last. If a late call creates a pod after the pods were listed,
   // its anchor shows in this list, or Kubernetes deletes the pod with its anchor.
   const pods = await list(client, { path: "/api/v1/pods", labelSelector }, signal);
@@ -38,6 +38,20 @@ export async function listJob(
     configMaps: configMaps.map(configMapView),
     ...(scheduler === null ? {} : { gang: { scheduler, groups: groups.map(podGroupView) } }),
   };
+}
+
+/** Lists the pods of one job in its namespace. Null: the list failed. */
+export async function listPods(
+  client: Pick<KubeClient, "request">,
+  of: { readonly namespace: string; readonly installation: string; readonly jobUid: string },
+  signal: AbortSignal,
+): Promise<readonly PodView[] | null> {
+  const path = `/api/v1/namespaces/${of.namespace}/pods`;
+  return (await list(client, { path, labelSelector: selectorOf(of) }, signal))?.map(podView) ?? null;
+}
+
+function selectorOf({ installation, jobUid }: { readonly installation: string; readonly jobUid: string }): string {
+  return `${LABEL.installation}=${installation},${LABEL.jobUid}=${jobUid}`;
 }
 
 /** The path of a scheduler's PodGroups in all namespaces. */

@@ -6,6 +6,7 @@ import { LABEL } from "../../core/job/labels.ts";
 import type { JobView, ShownJob } from "../../core/job/list.ts";
 import { type JobSpec, type ReplicaSpec, type RunPolicy, totalReplicas } from "../../core/job/spec.ts";
 import type { Admission, Attempts, Condition, Failure, ReplicaStatus } from "../../core/job/status.ts";
+import { recordedPods } from "../../core/kinds/job-pods.ts";
 import type { Kind } from "../../core/kinds/kind.ts";
 import type { ContainerLogLink } from "../../core/kinds/log-links.ts";
 import type {
@@ -27,6 +28,7 @@ import {
   restartPolicyToProto,
   restartScopeToProto,
 } from "./convert-enums.ts";
+import { toProtoPod, toProtoProblem } from "./convert-pods.ts";
 import { toProtoInfo, toProtoPlugin, toProtoTaskInfo } from "./convert-task-info.ts";
 
 /** A job to show. `alone` holds what only GetJob shows. Omitted: in lists and streams. */
@@ -149,6 +151,8 @@ function toProtoStatus(
     totalReplicas: totalReplicas(job.spec),
     info: alone === undefined ? toProtoTaskInfo(status.info) : toProtoInfo(job, alone),
     plugin: alone === undefined ? undefined : toProtoPlugin(status.plugin, view),
+    podProblems: status.podProblems?.problems.map(toProtoProblem) ?? [],
+    pods: alone === undefined ? [] : recordedPods({ job, kind: alone.kind }).map(toProtoPod),
   };
 }
 

@@ -4,8 +4,9 @@
  */
 import { currentAdmission, type Job } from "../../core/job/job.ts";
 import type { ShownJob } from "../../core/job/list.ts";
+import { problemsText } from "../../core/job/pod-problems.ts";
 import { memberCount } from "../../core/job/roles.ts";
-import type { Admission } from "../../core/job/status.ts";
+import type { Admission, JobPhase } from "../../core/job/status.ts";
 import { isService } from "../../core/kinds/kind.ts";
 import type { Registry } from "../../core/kinds/registry.ts";
 import type { Refusal } from "../../core/plan/plan-types.ts";
@@ -14,6 +15,7 @@ import type { JobReads } from "../ports.ts";
 import { notFound } from "../rpc/rpc-error.ts";
 import { phaseToProto } from "./convert-enums.ts";
 import { toProtoAdmission, toProtoFailure, toTimestamp } from "./convert-job.ts";
+import { toProtoProblem } from "./convert-pods.ts";
 import { toProtoClusterRefusal, toProtoQuotaRefusal } from "./convert-refusal.ts";
 import { namespaceOf } from "./convert-sent.ts";
 
@@ -41,6 +43,7 @@ export async function explainJob(
     admission: admission === null ? undefined : toProtoAdmission(admission, tokens),
     failure: job.status.failure === null ? undefined : toProtoFailure(job.status.failure),
     retryAt: toTimestamp(refusal?.retryAtMs ?? null),
+    podProblems: job.status.podProblems?.problems.map(toProtoProblem) ?? [],
     draining: job.admissions.filter(needsCleanUp).map((undone) => toProtoAdmission(undone, [])),
   };
 }
@@ -51,10 +54,15 @@ function needsCleanUp(admission: Admission): boolean {
   return admission.tokensReleasedMs === null || (admission.state === "undone" && admission.goneMs === null);
 }
 
+/** The phases of a job whose pods have to start. */
+const BEFORE_RUNNING: readonly JobPhase[] = ["ADMITTED", "STARTING", "RESTARTING"];
+
 function reasonOf(job: Job, refusal: Refusal | null): string {
   const { status } = job;
   if (status.phase === "WAITING") return refusal?.reason ?? status.waiting?.reason ?? "NotEvaluated";
   if (status.info?.phase === "WAITING_FOR_RESOURCES" && status.phase === "STARTING") return "WaitingForResources";
+  const [problem] = status.podProblems?.problems ?? [];
+  if (problem !== undefined && BEFORE_RUNNING.includes(status.phase)) return problem.reason;
   return status.failure?.code ?? status.conditions.findLast((condition) => condition.status === "True")?.reason ?? "";
 }
 
@@ -115,6 +123,7 @@ function predicate(shown: ShownJob, refusal: Refusal | null, hasNoPods: boolean)
   if (task !== null) return task;
   const admission = currentAdmission(job);
   const on = admission === null || admission.cluster === null ? "" : ` on cluster ${admission.cluster}`;
+  const problems = podProblemsText(status);
   const { queue, minAvailable } = spec.runPolicy.schedulingPolicy;
   switch (status.phase) {
     case "WAITING": {
@@ -123,13 +132,13 @@ function predicate(shown: ShownJob, refusal: Refusal | null, hasNoPods: boolean)
       return `waits in queue ${queue}${place}: ${why}`;
     }
     case "ADMITTED":
-      return `was admitted${on}; its pods are about to be created`;
+      return `was admitted${on}; its pods are about to be created${problems}`;
     case "STARTING":
-      return `starts${on}: ${podsOf(job)}, at least ${minAvailable} must run together`;
+      return `starts${on}: ${podsOf(job)}, at least ${minAvailable} must run together${problems}`;
     case "RUNNING":
-      return `runs${on}: ${podsOf(job)}`;
+      return `runs${on}: ${podsOf(job)}${problems}`;
     case "RESTARTING":
-      return `restarts failed pods${on}: ${podsOf(job)}, ${countedText(status.attempts.user)}`;
+      return `restarts failed pods${on}: ${podsOf(job)}, ${countedText(status.attempts.user)}${problems}`;
     case "SUSPENDED":
       return "is suspended: it is not admitted until it is resumed";
     case "SUCCEEDED":
@@ -162,6 +171,11 @@ function podsOf(job: Job): string {
   const active = counts.reduce((sum, count) => sum + count.active, 0);
   const succeeded = counts.reduce((sum, count) => sum + count.succeeded, 0);
   return `${active} of ${members} pods active${succeeded > 0 ? `, ${succeeded} succeeded` : ""}`;
+}
+
+/** Why pods do not run. */
+function podProblemsText({ podProblems }: Job["status"]): string {
+  return podProblems === undefined ? "" : `; ${problemsText(podProblems.problems)}`;
 }
 
 function failureText(job: Job): string {

@@ -2,7 +2,7 @@ import type { Registry } from "../../core/kinds/registry.ts";
 import type { LogTemplate } from "../../core/pods/pod-config.ts";
 import type { CancelJobRequest, DeleteJobRequest, JobService } from "../../gen/gangway/v1/job_service_pb.ts";
 import type { Clock } from "../../runtime/clock.ts";
-import type { JobIntake, JobLogs, JobReads, JobWatch, SimulateJob } from "../ports.ts";
+import type { JobIntake, JobLogs, JobPods, JobReads, JobWatch, SimulateJob } from "../ports.ts";
 import type { ServiceHandlers } from "../rpc/handler.ts";
 import { failedPrecondition, notFound, type OnInternalError } from "../rpc/rpc-error.ts";
 import { batchCreateJobs } from "./batch-create-jobs.ts";
@@ -12,6 +12,7 @@ import { createJob } from "./create-job.ts";
 import { EncodedChanges } from "./encoded-changes.ts";
 import { explainJob } from "./explain-job.ts";
 import { FollowerBound } from "./follower-bound.ts";
+import { listJobPods } from "./list-job-pods.ts";
 import { listKinds } from "./list-kinds.ts";
 import { getJob, listJobEvents, listJobs } from "./read-jobs.ts";
 import { simulateJob } from "./simulate-job.ts";
@@ -26,6 +27,7 @@ type JobPorts = {
   readonly simulate: SimulateJob;
   readonly watch: JobWatch;
   readonly logs: JobLogs;
+  readonly pods: JobPods;
   readonly logTemplates?: () => readonly LogTemplate[];
   readonly clock: Clock;
   readonly onInternalError: OnInternalError;
@@ -38,6 +40,7 @@ export function jobService({
   simulate,
   watch,
   logs,
+  pods,
   logTemplates = () => [],
   clock,
   onInternalError,
@@ -56,6 +59,7 @@ export function jobService({
     explainJob: (request) => explainJob({ reads, kinds }, request),
     simulateJob: (request, context) => simulateJob({ intake, simulate }, request, context),
     listJobEvents: (request) => listJobEvents(reads, request),
+    listJobPods: (request, { signal }) => listJobPods({ reads, pods, kinds, clock }, request, signal),
     listKinds: async () => listKinds(kinds),
     streamJobLogs: (request, context) =>
       streamJobLogs({ kinds, reads, watch, logs, followers, clock }, request, context),

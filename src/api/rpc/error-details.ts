@@ -10,6 +10,7 @@ import {
   RetryInfoSchema,
 } from "../../gen/google/rpc/error_details_pb.ts";
 import { StatusSchema } from "../../gen/google/rpc/status_pb.ts";
+import { cutText } from "../../runtime/cut-text.ts";
 
 /** One message of google/rpc/error_details.proto. */
 export type Detail = Any;
@@ -28,22 +29,22 @@ const FIELD_CHARS_MAX = 256;
 const DESCRIPTION_CHARS_MAX = 400;
 
 export function errorInfo(reason: string, metadata: Readonly<Record<string, string>> = {}): Detail {
-  const clipped = Object.entries(metadata).map(([key, value]) => [key, clip(value, DESCRIPTION_CHARS_MAX)]);
+  const clipped = Object.entries(metadata).map(([key, value]) => [key, cutText(value, DESCRIPTION_CHARS_MAX)]);
   return pack(ErrorInfoSchema, { reason, domain: DOMAIN, metadata: Object.fromEntries(clipped) });
 }
 
 export function resourceInfo(type: string, name: string): Detail {
-  const resourceName = clip(name, FIELD_CHARS_MAX);
+  const resourceName = cutText(name, FIELD_CHARS_MAX);
   return pack(ResourceInfoSchema, { resourceType: type, resourceName, description: "does not exist" });
 }
 
 export function preconditionFailure(violation: { type: string; subject: string; description: string }): Detail {
-  const description = clip(violation.description, DESCRIPTION_CHARS_MAX);
+  const description = cutText(violation.description, DESCRIPTION_CHARS_MAX);
   return pack(PreconditionFailureSchema, { violations: [{ ...violation, description }] });
 }
 
 export function quotaFailure(violation: { subject: string; description: string }): Detail {
-  const description = clip(violation.description, DESCRIPTION_CHARS_MAX);
+  const description = cutText(violation.description, DESCRIPTION_CHARS_MAX);
   return pack(QuotaFailureSchema, { violations: [{ subject: violation.subject, description }] });
 }
 
@@ -54,8 +55,8 @@ export function retryInfo(delayMs: number): Detail {
 /** Lists the violations that fit into `bytesMax`, and how many more there are. */
 export function badRequest(notes: readonly FieldNote[], bytesMax: number): Detail {
   const all = notes.map((note) => ({
-    field: clip(note.field, FIELD_CHARS_MAX),
-    description: clip(note.message, DESCRIPTION_CHARS_MAX),
+    field: cutText(note.field, FIELD_CHARS_MAX),
+    description: cutText(note.message, DESCRIPTION_CHARS_MAX),
     // A warning alone refuses nothing, but it is often the cause of an error.
     ...(note.isWarning === true ? { reason: "WARNING" } : {}),
   }));
@@ -79,13 +80,8 @@ export function encodeStatus(status: { code: number; message: string; details: r
 
 /** Shortens a text so that it fits a status message. */
 export function statusMessage(text: string): string {
-  const short = clip(text, MESSAGE_CHARS_MAX);
-  return encodeURI(short).length <= MESSAGE_ENCODED_MAX ? short : clip(short, MESSAGE_CHARS_ENCODED_MAX);
-}
-
-function clip(text: string, charsMax: number): string {
-  const whole = text.toWellFormed();
-  return whole.length <= charsMax ? whole : `${whole.slice(0, charsMax - 1).toWellFormed()}…`;
+  const short = cutText(text, MESSAGE_CHARS_MAX);
+  return encodeURI(short).length <= MESSAGE_ENCODED_MAX ? short : cutText(short, MESSAGE_CHARS_ENCODED_MAX);
 }
 
 function pack<Desc extends DescMessage>(schema: Desc, init: MessageInitShape<Desc>): Detail {

@@ -38,6 +38,19 @@ export function registerExplain(registrar: Registrar): void {
 
 function printExplanation(run: Run, answer: ExplainJobResponse): void {
   printLines(run, [answer.summary, "", ...factLines(run, answer)]);
+  if (answer.podProblems.length > 0) {
+    printLines(run, [""]);
+    const columns = ["PODS", "OF", "REASON", "SINCE", "MESSAGE"].map((title) => ({ title }));
+    const nowMs = run.deps.clock.nowMs();
+    const rows = answer.podProblems.map((problem) => [
+      String(problem.pods),
+      problem.replicaType,
+      problem.reason,
+      ageCell(problem.since, nowMs),
+      problem.message,
+    ]);
+    printTable(run, columns, rows);
+  }
   if (answer.quotas.length > 0) {
     printLines(run, [""]);
     const titles = ["LEVEL", "FLAVOR", "REASON", "NEEDS", "USED", "LIMIT", "RESERVED", "HELD BY"];

@@ -1,7 +1,14 @@
 import { styleText } from "node:util";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
-import { type Job, JobPhase, JobPhaseSchema, type TaskInfo, TaskPhaseSchema } from "../../gen/gangway/v1/job_pb.ts";
+import {
+  type Job,
+  JobPhase,
+  JobPhaseSchema,
+  type PodProblem,
+  type TaskInfo,
+  TaskPhaseSchema,
+} from "../../gen/gangway/v1/job_pb.ts";
 import { usageFailure } from "../exit.ts";
 import { formatSpan } from "./duration.ts";
 import type { Column } from "./table.ts";
@@ -55,12 +62,25 @@ export function reasonCell(job: Job): string {
 }
 
 function ownReason(job: Job): string {
-  const { waiting, failure, phase = 0 } = job.status ?? {};
+  const { waiting, failure, phase = 0, podProblems = [] } = job.status ?? {};
   if (failure !== undefined) return sentence(failure.code, failure.message);
+  if (podProblems.length > 0) return problemCell(podProblems);
   if (waiting === undefined && STOPPED_PHASES.includes(phase)) return "";
   if (waiting === undefined) return job.status?.totalReplicas === 0 ? taskCell(job.status.info) : "";
   const place = waiting.position > 0 ? `#${waiting.position} ` : "";
   return place + sentence(waiting.reason, waiting.message);
+}
+
+/** `Unschedulable (4 pods): …`: why most of the pods that do not run are stuck. */
+function problemCell(problems: readonly PodProblem[]): string {
+  const [{ reason = "", message = "" } = {}] = problems;
+  const pods = problems.filter((one) => one.reason === reason).reduce((sum, one) => sum + one.pods, 0);
+  return podSentence(`${reason} (${pods} ${pods === 1 ? "pod" : "pods"})`, message);
+}
+
+/** Why a pod does not run, without the beginning that schedulers always write: the end of a narrow line is cut. */
+export function podSentence(reason: string, message: string): string {
+  return sentence(reason, message.replace(/^0\/\d+ nodes are (un)?available: /, ""));
 }
 
 /** `running: 3 of 7 parts`: the progress of a job that runs at an external service. */

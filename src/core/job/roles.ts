@@ -48,6 +48,14 @@ export function firstMembers(spec: JobSpec, count: number): Readonly<Record<stri
   return members;
 }
 
+/** The members of an admission, by replica type and index. */
+export function membersOf(
+  spec: JobSpec,
+  members: Readonly<Record<string, number>>,
+): readonly { readonly role: string; readonly index: number }[] {
+  return rolesOf(spec).flatMap((role) => Array.from({ length: members[role] ?? 0 }, (_, index) => ({ role, index })));
+}
+
 /** The number of pods of an admission. */
 export function memberCount(members: Readonly<Record<string, number>>): number {
   return Object.values(members).reduce((sum, count) => sum + count, 0);

@@ -112,13 +112,46 @@ export type Waiting = {
 };
 
 /** After an undone admission: when the gang may be admitted again, and which cluster is tried last. */
-type AdmissionBackoff = { readonly undone: number; readonly notBeforeMs: number; readonly lastCluster: string };
+type AdmissionBackoff = {
+  readonly undone: number;
+  readonly notBeforeMs: number;
+  readonly lastCluster: string;
+  /** Why its pods did not run. Omitted: not known. */
+  readonly why?: string;
+};
+
+/** More about a pod than its phase. Omitted members: an empty text, false, or 0. */
+export type PodFacts = {
+  readonly node?: string;
+  readonly ready?: true;
+  /** How often containers of this pod were restarted. */
+  readonly restarts?: number;
+  /** Why the pod failed or does not run, in CamelCase. */
+  readonly reason?: string;
+};
 
 /** The phases of the first pods of an admission, by replica. Omitted replicas have not started. */
 export type PodPhases = {
   readonly admission: number;
   readonly phases: Readonly<Record<ReplicaKey, TaskPhase>>;
+  /** Facts about pods that have started or have a problem. Omitted: none, or recorded by an older version. */
+  readonly facts?: Readonly<Record<ReplicaKey, PodFacts>>;
 };
+
+/** Why pods of one replica type do not run, as their cluster reports it. */
+export type PodProblem = {
+  readonly replicaType: string;
+  /** How many pods of the type have this problem. */
+  readonly pods: number;
+  /** CamelCase: `Unschedulable`, `ImagePullBackOff`, `FailedCreatePod`, … */
+  readonly reason: string;
+  /** The cluster's words about the first of these pods. */
+  readonly message: string;
+  readonly sinceMs: number;
+};
+
+/** The problems of the pods of a live admission when they were recorded. */
+export type PodProblems = { readonly atMs: number; readonly problems: readonly PodProblem[] };
 
 export type JobStatus = {
   readonly phase: JobPhase;
@@ -132,6 +165,8 @@ export type JobStatus = {
   readonly backoff: AdmissionBackoff | null;
   /** The phases of the pods when they were last seen. Omitted: not seen yet. */
   readonly pods?: PodPhases;
+  /** Why pods of the live admission do not run. Omitted: no problem is known. */
+  readonly podProblems?: PodProblems;
   /**
    * When the number of replicas was last changed: pods of the old number may be created until shortly after. Omitted:
    * never.

@@ -1,6 +1,6 @@
 import { arrayAt, objectAt, stringAt } from "../../runtime/json.ts";
 import { currentAdmission, type Job } from "../job/job.ts";
-import { rolesOf } from "../job/roles.ts";
+import { membersOf } from "../job/roles.ts";
 import { PODS_TOLD_MAX } from "../job/task-info.ts";
 import type { LogTemplate } from "../pods/pod-config.ts";
 import { render } from "../pods/variables.ts";
@@ -27,29 +27,28 @@ export function logLinks(
 ): readonly ContainerLogLink[] {
   const { cluster = null, members = {} } = currentAdmission(job) ?? {};
   if (cluster === null || templates.length === 0) return [];
-  const replicas = rolesOf(job.spec).flatMap((role) =>
-    Array.from({ length: members[role] ?? 0 }, (_, index) => ({ role, index })),
-  );
-  return replicas.slice(0, PODS_TOLD_MAX).flatMap(({ role, index }) => {
-    const containers = arrayAt(objectAt(job.spec.replicaSpecs[role]?.template, "spec"), "containers");
-    return containers.flatMap((one) => {
-      const container = stringAt(one, "name") ?? "";
-      const variables = {
-        podName: podName({ job, kind, role, index }),
-        namespace: job.namespace,
-        containerName: container,
-        cluster,
-        jobName: job.name,
-        jobUid: job.uid,
-        replicaType: role,
-        replicaIndex: String(index),
-      };
-      return templates.map(({ name, uri }) => ({
-        name,
-        uri: render(uri, { variables }),
-        replica: `${role}/${index}`,
-        container,
-      }));
+  return membersOf(job.spec, members)
+    .slice(0, PODS_TOLD_MAX)
+    .flatMap(({ role, index }) => {
+      const containers = arrayAt(objectAt(job.spec.replicaSpecs[role]?.template, "spec"), "containers");
+      return containers.flatMap((one) => {
+        const container = stringAt(one, "name") ?? "";
+        const variables = {
+          podName: podName({ job, kind, role, index }),
+          namespace: job.namespace,
+          containerName: container,
+          cluster,
+          jobName: job.name,
+          jobUid: job.uid,
+          replicaType: role,
+          replicaIndex: String(index),
+        };
+        return templates.map(({ name, uri }) => ({
+          name,
+          uri: render(uri, { variables }),
+          replica: `${role}/${index}`,
+          container,
+        }));
+      });
     });
-  });
 }

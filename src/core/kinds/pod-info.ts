@@ -1,5 +1,5 @@
 import { currentAdmission, type Job } from "../job/job.ts";
-import { replicaKey, rolesOf } from "../job/roles.ts";
+import { membersOf, replicaKey } from "../job/roles.ts";
 import { type Condition, isTerminal, type JobPhase, type ReplicaKey } from "../job/status.ts";
 import {
   type ExternalResource,
@@ -69,13 +69,12 @@ function resourcesOf(job: Job, kind: Kind | undefined, logs: readonly ContainerL
   const admission = currentAdmission(job);
   if (admission === null) return [];
   const byReplica = Map.groupBy(logs, ({ replica }) => replica);
-  return rolesOf(job.spec)
-    .flatMap((role) => Array.from({ length: admission.members[role] ?? 0 }, (_, at) => ({ role, at })))
+  return membersOf(job.spec, admission.members)
     .slice(0, PODS_TOLD_MAX)
-    .map(({ role, at }, index) => {
-      const replica = replicaKey(role, at);
+    .map((member, index) => {
+      const replica = replicaKey(member.role, member.index);
       return {
-        externalId: podName({ job, kind, role, index: at }),
+        externalId: podName({ job, kind, ...member }),
         replica,
         index,
         retryAttempt: (job.status.attempts.byReplica[replica] ?? 1) - 1,
@@ -90,7 +89,7 @@ function resourcesOf(job: Job, kind: Kind | undefined, logs: readonly ContainerL
  * The phase of a pod when it was last seen. A pod that ran when its job ended is ABORTED, unless the clean-pod policy
  * let it run.
  */
-function podPhase({ status, spec }: Job, admission: number, replica: ReplicaKey): TaskPhase {
+export function podPhase({ status, spec }: Job, admission: number, replica: ReplicaKey): TaskPhase {
   const { pods } = status;
   const seen = (pods?.admission === admission ? pods.phases[replica] : undefined) ?? "QUEUED";
   const isOver = isTerminal(status) && (seen === "QUEUED" || spec.runPolicy.cleanPodPolicy !== "None");

@@ -65,7 +65,8 @@ function refuseForOwnReason(job: Job, nowMs: number): Refusal | null {
   const backoff = job.status.backoff;
   if (backoff !== null && backoff.notBeforeMs > nowMs) {
     const until = new Date(backoff.notBeforeMs).toISOString();
-    const message = `its admission to ${backoff.lastCluster} was undone; it may be admitted again at ${until}`;
+    const why = backoff.why === undefined ? "" : ` because ${backoff.why}`;
+    const message = `its admission to ${backoff.lastCluster} was undone${why}; it may be admitted again at ${until}`;
     return refuse(job, { reason: "Backoff", message, retryAtMs: backoff.notBeforeMs });
   }
   const draining = drainingAdmission(job);

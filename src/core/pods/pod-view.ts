@@ -61,6 +61,8 @@ export type PodView = {
   /** True if Kubernetes reports that the platform ended the pod: the condition `DisruptionTarget`. */
   readonly disrupted: boolean;
   readonly nodeName: string;
+  /** The scheduler that must place the pod. Empty: unknown. */
+  readonly schedulerName: string;
   /** In the order of the cluster's answer. */
   readonly conditions: readonly PodConditionView[];
   readonly initContainers: readonly ContainerView[];
@@ -106,7 +108,8 @@ export function podView(pod: JsonObject): PodView {
     reason: stringAt(status, "reason") ?? "",
     message: stringAt(status, "message") ?? "",
     disrupted: isTrue(conditions, "DisruptionTarget"),
-    nodeName: stringAt(spec, "nodeName") ?? "",
+    nodeName: textAt(spec, "nodeName"),
+    schedulerName: textAt(spec, "schedulerName"),
     conditions,
     initContainers,
     containers: arrayAt(status, "containerStatuses").map(containerView),
@@ -115,6 +118,11 @@ export function podView(pod: JsonObject): PodView {
     restartPolicy: stringAt(spec, "restartPolicy") ?? "Always",
     initRestarts: initContainers.reduce((sum, one) => sum + one.restarts, 0),
   };
+}
+
+/** How often containers of a pod were restarted, init containers included. */
+export function containerRestarts({ containers, initRestarts }: PodView): number {
+  return containers.reduce((sum, { restarts }) => sum + restarts, initRestarts);
 }
 
 /** The uid of the owner that controls an object. Null: none. */

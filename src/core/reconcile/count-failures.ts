@@ -11,7 +11,7 @@ import { defaultContainerOf } from "../kinds/containers.ts";
 import type { Kind, RoleState } from "../kinds/kind.ts";
 import { OUTPUTS_NOT_TAKEN } from "../pods/co-pilot-failure.ts";
 import { OOM_KILLED, type PodFailure, podFailure } from "../pods/failure.ts";
-import type { PodView } from "../pods/pod-view.ts";
+import { containerRestarts, type PodView } from "../pods/pod-view.ts";
 import type { Slot } from "./arrange-gang.ts";
 import type { Inputs } from "./decision-draft.ts";
 import type { JudgedSlot } from "./judge-pods.ts";
@@ -165,7 +165,7 @@ function newRestarts(slots: readonly Slot[], { job }: Inputs) {
   for (const { pod, role } of slots) {
     const policy = job.spec.replicaSpecs[role]?.restartPolicy;
     if (pod === null || !isActive(pod) || policy === undefined || policy === "Never") continue;
-    const restarts = pod.containers.reduce((sum, container) => sum + container.restarts, pod.initRestarts);
+    const restarts = containerRestarts(pod);
     const before = job.status.attempts.restartsSeen[pod.uid] ?? 0;
     if (restarts <= before) continue;
     seen[pod.uid] = restarts;

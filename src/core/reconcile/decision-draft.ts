@@ -28,17 +28,21 @@ export type Inputs = {
   readonly observed: Observed;
   readonly nowMs: number;
   readonly config: ReconcileConfig;
-  /** A pod that its cluster refuses for good. Null: none is known. */
-  readonly refused: RefusedPod | null;
+  /** An object that the job's cluster refuses to create. Null: none is known. */
+  readonly refused: RefusedCreate | null;
 };
 
-/** A pod that an API server has refused for good, of one attempt. */
-export type RefusedPod = {
+/** An object that an API server has refused to create. */
+export type RefusedCreate = {
   readonly admission: number;
   readonly name: string;
+  /** The attempt of a pod. 0 for other objects. */
   readonly attempt: number;
-  readonly code: string;
+  /** As events say it: `FailedCreatePod`, `FailedCreateService`, … */
+  readonly reason: string;
   readonly message: string;
+  /** The code of the job's failure, if the server would always refuse the pod. Null: a retry may succeed. */
+  readonly code: string | null;
 };
 
 /** A decision in the making. It starts as a copy of the record, and each rule changes it in turn. */

@@ -40,7 +40,7 @@ export function endByRefusal(
   { admission, slots }: { readonly admission: GangAdmission; readonly slots: readonly Slot[] },
 ): boolean {
   const { job, refused } = inputs;
-  if (refused === null || refused.admission !== admission.number) return false;
+  if (refused === null || refused.code === null || refused.admission !== admission.number) return false;
   const wanted = slots.some(
     ({ name, attempt, pod }) => name === refused.name && attempt === refused.attempt && pod === null,
   );

@@ -3,8 +3,9 @@
  * and PodsReady. It serves users who watch a job or read `gangway get` and `gangway events`.
  */
 import type { JobEvent } from "../job/event.ts";
-import type { PodPhases, ReplicaStatus } from "../job/status.ts";
+import type { PodFacts, PodPhases, ReplicaStatus } from "../job/status.ts";
 import { PODS_TOLD_MAX, type TaskPhase } from "../job/task-info.ts";
+import { podFacts } from "../pods/pod-facts.ts";
 import type { PodView } from "../pods/pod-view.ts";
 import type { Arrangement, Slot } from "./arrange-gang.ts";
 import { exitCodeIn, hasSucceeded, isActive, roleStates, type SlotFailure } from "./count-failures.ts";
@@ -15,6 +16,7 @@ import type { JudgedArrangement, JudgedSlot } from "./judge-pods.ts";
 /** Writes how many pods are active or have ended, and the phases of the first pods. */
 export function showPods(
   draft: Draft,
+  inputs: Inputs,
   of: {
     readonly admission: { readonly number: number };
     readonly arranged: JudgedArrangement;
@@ -23,20 +25,46 @@ export function showPods(
 ): void {
   const { admission, arranged, failures } = of;
   const forGood = new Set(failures.filter(({ retried }) => !retried).map(({ pod }) => pod.uid));
-  const pods = podPhases(admission.number, arranged.slots, ({ pod }) => pod !== null && forGood.has(pod.uid));
+  const pods = podPhases(admission.number, arranged.slots, {
+    nowMs: inputs.nowMs,
+    forGood: ({ pod }) => pod !== null && forGood.has(pod.uid),
+  });
   draft.status = { ...draft.status, replicaStatuses: replicaStatuses(arranged), pods };
 }
 
+type Telling = { readonly nowMs: number; readonly forGood: (slot: JudgedSlot) => boolean };
+
 /**
- * The phases of the pods of an admission's first members. Reports a phase only if it changes a count, so that no record
- * is written for phases alone. `forGood` is true for a failed pod that is not restarted.
+ * The phases and facts of the pods of an admission's first members. Reports a phase only if it changes a count, and
+ * facts only of pods with a phase or a problem, so that no record is written for pods that start as usual. `forGood` is
+ * true for a failed pod that is not restarted.
  */
-function podPhases(admission: number, slots: readonly JudgedSlot[], forGood: (slot: JudgedSlot) => boolean): PodPhases {
-  const phases = slots.slice(0, PODS_TOLD_MAX).flatMap((slot) => {
+function podPhases(admission: number, slots: readonly JudgedSlot[], { nowMs, forGood }: Telling): PodPhases {
+  const told = slots.slice(0, PODS_TOLD_MAX).map((slot) => {
     const phase = phaseOf(slot, forGood);
-    return phase === null ? [] : [[slot.key, phase] as const];
+    return { key: slot.key, phase, facts: factsOf(slot, phase !== null, nowMs) };
   });
-  return { admission, phases: Object.fromEntries(phases) };
+  const phases = told.flatMap(({ key, phase }) => (phase === null ? [] : [[key, phase] as const]));
+  const facts = told.flatMap(({ key, facts }) => (facts === null ? [] : [[key, facts] as const]));
+  return {
+    admission,
+    phases: Object.fromEntries(phases),
+    ...(facts.length === 0 ? {} : { facts: Object.fromEntries(facts) }),
+  };
+}
+
+/** Null: the pod has nothing to tell yet. */
+function factsOf({ pod, reading }: JudgedSlot, hasPhase: boolean, nowMs: number): PodFacts | null {
+  if (pod === null) return null;
+  const { node, ready, restarts, reason } = podFacts(pod, reading, nowMs);
+  if (!hasPhase && reason === "") return null;
+  const facts: PodFacts = {
+    ...(node === "" ? {} : { node }),
+    ...(ready ? { ready } : {}),
+    ...(restarts === 0 ? {} : { restarts }),
+    ...(reason === "" ? {} : { reason }),
+  };
+  return Object.keys(facts).length === 0 ? null : facts;
 }
 
 function phaseOf(slot: JudgedSlot, forGood: (slot: JudgedSlot) => boolean): TaskPhase | null {

@@ -10,7 +10,7 @@ import {
   finishDraft,
   type Inputs,
   type ReconcileConfig,
-  type RefusedPod,
+  type RefusedCreate,
   startDraft,
 } from "./decision-draft.ts";
 import { cancelMessage, finishJob } from "./finish-job.ts";
@@ -19,6 +19,7 @@ import { kindFailed } from "./kind-failed.ts";
 import type { Observed } from "./observed.ts";
 import { pluginRunner } from "./plugin-job.ts";
 import { runGang } from "./run-gang.ts";
+import { forgetProblems } from "./show-problems.ts";
 import { resume, suspend } from "./suspend.ts";
 
 /**
@@ -31,7 +32,7 @@ import { resume, suspend } from "./suspend.ts";
  *      └──────────────── start timeout ─────────────────┴───────────┴────────────┤
  *                                               SUCCEEDED | FAILED | CANCELLED ◀──┘ then clean-up, tokens, time to live
  *
- * `refused` is a pod that an API server has refused for good. The worker remembers it until it is recorded.
+ * `refused` is an object that an API server has refused to create. The worker remembers it until it is recorded.
  *
  * `observed` must be taken no earlier than the record was read. Otherwise objects of a newer admission would look like
  * those of an unknown one, and would be deleted.
@@ -41,13 +42,14 @@ export function reconcile(
   observed: Observed,
   nowMs: number,
   config: ReconcileConfig,
-  refused: RefusedPod | null = null,
+  refused: RefusedCreate | null = null,
 ): Decision {
   const kind = kindOfJob(config.kinds, job);
   const inputs: Inputs = { job, kind, observed, nowMs, config, refused };
   const draft = startDraft(job);
   const runner = runnerOf(kind);
   if (!isTerminal(job.status)) advance(draft, inputs, runner);
+  if (liveAdmission(draft) === null) forgetProblems(draft);
   runner.abort(draft, inputs);
   runner.finalize(draft, inputs);
   expire(draft, inputs);

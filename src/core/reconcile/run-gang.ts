@@ -11,6 +11,7 @@ import { endByDeadline } from "./finish-job.ts";
 import { exitEvents, showPods, showProgress } from "./gang-status.ts";
 import { awaitGrace, judgePods } from "./judge-pods.ts";
 import { giveUpMembers } from "./scale-down.ts";
+import { showProblems } from "./show-problems.ts";
 import { syncObjects } from "./sync-objects.ts";
 import { undoAdmission } from "./undo-admission.ts";
 
@@ -33,19 +34,20 @@ export function runGang(draft: Draft, inputs: Inputs, live: Admission): void {
   );
   if (draft.status.startTimeMs === null && !isDelayed(seen)) start(draft, inputs, seen);
   const failures = newFailures(seen.slots, inputs);
-  showPods(draft, { admission, arranged: seen, failures });
+  showPods(draft, inputs, { admission, arranged: seen, failures });
   draft.events.push(...exitEvents(failures, inputs));
   if (endByDeadline(draft, inputs) || endByVerdict(draft, inputs, { slots: seen.slots, failures })) return;
   if (endByRefusal(draft, inputs, { admission, slots: seen.slots })) return;
   if (endByBudget(draft, inputs, { slots: seen.slots, failures })) return;
   const counted = { ...inputs.job, status: draft.status };
   const arranged = judgePods(arrangeGang({ ...inputs, job: counted }, admission), inputs);
-  showPods(draft, { admission, arranged, failures });
+  showPods(draft, inputs, { admission, arranged, failures });
   showProgress(draft, inputs, { arranged, failures });
   const noted = noteMinimum(draft, inputs, { admission, arranged, failures });
   if (undoAdmission(draft, inputs, { admission: noted, arranged })) return;
   giveUpMembers(draft, inputs, { admission: noted, arranged });
   syncObjects(draft, inputs, noted, arranged);
+  showProblems(draft, inputs, { admission, arranged });
 }
 
 /**

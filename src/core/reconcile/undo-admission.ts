@@ -1,4 +1,5 @@
 import { doublingMs } from "../../runtime/doubling.ts";
+import { problemsText } from "../job/pod-problems.ts";
 import type { GangAdmission } from "../job/status.ts";
 import type { Arrangement } from "./arrange-gang.ts";
 import { changeAdmission, clearConditions, type Draft, type Inputs, reasonOf } from "./decision-draft.ts";
@@ -28,9 +29,10 @@ export function undoAdmission(
   const undone = draft.status.backoff?.undone ?? 0;
   const waitMs = doublingMs(BACKOFF, undone);
   const { minAvailable } = job.spec.runPolicy.schedulingPolicy;
+  const why = problemsText(draft.status.podProblems?.problems ?? []);
   const message =
     `Fewer than ${minAvailable} pods ran on ${admission.cluster} for ${seconds} s: ` +
-    `admission ${admission.number} is undone.`;
+    `admission ${admission.number} is undone${why === "" ? "" : `: ${why}`}.`;
   clearConditions(draft, { types: UNDONE_CONDITIONS, reason: "StartTimeout", message }, nowMs);
   draft.status = {
     ...draft.status,
@@ -38,7 +40,12 @@ export function undoAdmission(
     startTimeMs: null,
     replicaStatuses: {},
     waiting: { reason: "Backoff", message, sinceMs: nowMs },
-    backoff: { undone: undone + 1, notBeforeMs: nowMs + waitMs, lastCluster: admission.cluster },
+    backoff: {
+      undone: undone + 1,
+      notBeforeMs: nowMs + waitMs,
+      lastCluster: admission.cluster,
+      ...(why === "" ? {} : { why }),
+    },
     attempts: { ...draft.status.attempts, restartsSeen: {} },
   };
   changeAdmission(draft, stopAdmission(admission, { state: "undone", arranged, nowMs }));

@@ -13,7 +13,7 @@ import type { JsonObject, Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file gangway/v1/job.proto.
  */
 export const file_gangway_v1_job: GenFile = /*@__PURE__*/
-  fileDesc("ChRnYW5nd2F5L3YxL2pvYi5wcm90bxIKZ2FuZ3dheS52MSKHAQoDSm9iEi4KCG1ldGFkYXRhGAEgASgLMhQuZ2FuZ3dheS52MS5NZXRhZGF0YUIGukgDyAEBEikKBHNwZWMYAiABKAsyEy5nYW5nd2F5LnYxLkpvYlNwZWNCBrpIA8gBARIlCgZzdGF0dXMYAyABKAsyFS5nYW5nd2F5LnYxLkpvYlN0YXR1cyLSDAoITWV0YWRhdGES5wEKBG5hbWUYASABKAlC2AG6SNQBugHQAQoNbWV0YWRhdGEubmFtZRJ+bXVzdCBiZSBhIEROUyBsYWJlbCB0aGF0IGJlZ2lucyB3aXRoIGEgbGV0dGVyOiBhdCBtb3N0IDYzIGxvd2VyLWNhc2UgbGV0dGVycywgZGlnaXRzIGFuZCAnLScsIGFuZCBhIGxldHRlciBvciBkaWdpdCBhdCB0aGUgZW5kGj90aGlzID09ICcnIHx8IHRoaXMubWF0Y2hlcygnXlthLXpdKFstYS16MC05XXswLDYxfVthLXowLTldKT8kJykSvgEKDWdlbmVyYXRlX25hbWUYAiABKAlCpgG6SKIBugGeAQoWbWV0YWRhdGEuZ2VuZXJhdGVfbmFtZRJObXVzdCBiZSBhdCBtb3N0IDUwIGxvd2VyLWNhc2UgbGV0dGVycywgZGlnaXRzIGFuZCAnLScsIGFuZCBiZWdpbiB3aXRoIGEgbGV0dGVyGjR0aGlzID09ICcnIHx8IHRoaXMubWF0Y2hlcygnXlthLXpdWy1hLXowLTldezAsNDl9JCcpEuUBCgluYW1lc3BhY2UYAyABKAlC0QG6SM0BugHJAQoSbWV0YWRhdGEubmFtZXNwYWNlEm9tdXN0IGJlIGEgRE5TIGxhYmVsOiBhdCBtb3N0IDYzIGxvd2VyLWNhc2UgbGV0dGVycywgZGlnaXRzIGFuZCAnLScsIGJlZ2lubmluZyBhbmQgZW5kaW5nIHdpdGggYSBsZXR0ZXIgb3IgZGlnaXQaQnRoaXMgPT0gJycgfHwgdGhpcy5tYXRjaGVzKCdeW2EtejAtOV0oWy1hLXowLTldezAsNjF9W2EtejAtOV0pPyQnKRIPCgdwcm9qZWN0GAQgASgJEgsKA3VpZBgFIAEoCRLlBAoGbGFiZWxzGAYgAygLMiAuZ2FuZ3dheS52MS5NZXRhZGF0YS5MYWJlbHNFbnRyeUKyBLpIrgSaAaoEEEAiwAK6AbwCChNtZXRhZGF0YS5sYWJlbHMua2V5ErsBbXVzdCBiZSBhIGxhYmVsIGtleSBvZiBLdWJlcm5ldGVzLCBzdWNoIGFzIHRlYW0gb3IgZXhhbXBsZS5jb20vdGVhbTogYXQgbW9zdCA2MyBsZXR0ZXJzLCBkaWdpdHMsICctJywgJ18nIGFuZCAnLicsIHdpdGggYSBsZXR0ZXIgb3IgZGlnaXQgYXQgYm90aCBlbmRzOyBvcHRpb25hbGx5IGFmdGVyIGEgRE5TIG5hbWUgYW5kICcvJxpndGhpcy5tYXRjaGVzKCdeKFthLXowLTldKFstYS16MC05Ll17MCwyNTF9W2EtejAtOV0pPy8pP1tBLVphLXowLTldKFstQS1aYS16MC05Xy5dezAsNjF9W0EtWmEtejAtOV0pPyQnKSriAboB3gEKFW1ldGFkYXRhLmxhYmVscy52YWx1ZRKAAW11c3QgYmUgYSBsYWJlbCB2YWx1ZSBvZiBLdWJlcm5ldGVzOiBlbXB0eSwgb3IgYXQgbW9zdCA2MyBsZXR0ZXJzLCBkaWdpdHMsICctJywgJ18nIGFuZCAnLicsIHdpdGggYSBsZXR0ZXIgb3IgZGlnaXQgYXQgYm90aCBlbmRzGkJ0aGlzLm1hdGNoZXMoJ14oW0EtWmEtejAtOV0oWy1BLVphLXowLTlfLl17MCw2MX1bQS1aYS16MC05XSk/KT8kJykSOgoLYW5ub3RhdGlvbnMYByADKAsyJS5nYW5nd2F5LnYxLk1ldGFkYXRhLkFubm90YXRpb25zRW50cnkSGAoQcmVzb3VyY2VfdmVyc2lvbhgIIAEoCRIvCgtjcmVhdGVfdGltZRgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLZGVsZXRlX3RpbWUYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCmNyZWF0ZWRfYnkYCyABKAkaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARoyChBBbm5vdGF0aW9uc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEihAMKB0pvYlNwZWMSFQoEa2luZBgBIAEoCUIHukgEcgIQARJGCg1yZXBsaWNhX3NwZWNzGAIgAygLMiUuZ2FuZ3dheS52MS5Kb2JTcGVjLlJlcGxpY2FTcGVjc0VudHJ5Qgi6SAWaAQIQEBIpCgpydW5fcG9saWN5GAMgASgLMhUuZ2FuZ3dheS52MS5SdW5Qb2xpY3kSKgoJa2luZF9zcGVjGAQgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIVCghwcmlvcml0eRgFIAEoBUgAiAEBEigKCXBsYWNlbWVudBgGIAEoCzIVLmdhbmd3YXkudjEuUGxhY2VtZW50EicKBmlucHV0cxgHIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QaTAoRUmVwbGljYVNwZWNzRW50cnkSCwoDa2V5GAEgASgJEiYKBXZhbHVlGAIgASgLMhcuZ2FuZ3dheS52MS5SZXBsaWNhU3BlYzoCOAFCCwoJX3ByaW9yaXR5Iq0BCgtSZXBsaWNhU3BlYxIhCghyZXBsaWNhcxgBIAEoBUIKukgHGgUYkE4oAEgAiAEBEjEKCHRlbXBsYXRlGAIgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEIGukgDyAEBEjsKDnJlc3RhcnRfcG9saWN5GAMgASgOMhkuZ2FuZ3dheS52MS5SZXN0YXJ0UG9saWN5Qgi6SAWCAQIQAUILCglfcmVwbGljYXMipQUKCVJ1blBvbGljeRI+ChBjbGVhbl9wb2RfcG9saWN5GAEgASgOMhouZ2FuZ3dheS52MS5DbGVhblBvZFBvbGljeUIIukgFggECEAESMAoadHRsX3NlY29uZHNfYWZ0ZXJfZmluaXNoZWQYAiABKAVCB7pIBBoCKABIAIgBARIzChdhY3RpdmVfZGVhZGxpbmVfc2Vjb25kcxgDIAEoA0INukgKIggYgLzg3wsgAEgBiAEBEiMKDWJhY2tvZmZfbGltaXQYBCABKAVCB7pIBBoCKABIAogBARI3ChFzY2hlZHVsaW5nX3BvbGljeRgFIAEoCzIcLmdhbmd3YXkudjEuU2NoZWR1bGluZ1BvbGljeRI5Cg1yZXN0YXJ0X3Njb3BlGAYgASgOMhguZ2FuZ3dheS52MS5SZXN0YXJ0U2NvcGVCCLpIBYIBAhABEioKFHN5c3RlbV9iYWNrb2ZmX2xpbWl0GAcgASgFQge6SAQaAigASAOIAQESNQofaW50ZXJydXB0aWJsZV9mYWlsdXJlX3RocmVzaG9sZBgKIAEoBUIHukgEGgIoAUgEiAEBEhQKB3N1c3BlbmQYCCABKAhIBYgBARIaCg1pbnRlcnJ1cHRpYmxlGAkgASgISAaIAQESGwoJY2FjaGVfa2V5GAsgASgJQgi6SAVyAxj9AUIdChtfdHRsX3NlY29uZHNfYWZ0ZXJfZmluaXNoZWRCGgoYX2FjdGl2ZV9kZWFkbGluZV9zZWNvbmRzQhAKDl9iYWNrb2ZmX2xpbWl0QhcKFV9zeXN0ZW1fYmFja29mZl9saW1pdEIiCiBfaW50ZXJydXB0aWJsZV9mYWlsdXJlX3RocmVzaG9sZEIKCghfc3VzcGVuZEIQCg5faW50ZXJydXB0aWJsZSLWAgoQU2NoZWR1bGluZ1BvbGljeRIjCg1taW5fYXZhaWxhYmxlGAEgASgFQge6SAQaAigBSACIAQESFgoFcXVldWUYAiABKAlCB7pIBHICGD8SLgoYc2NoZWR1bGVfdGltZW91dF9zZWNvbmRzGAMgASgFQge6SAQaAigASAGIAQESTwoNbWluX3Jlc291cmNlcxgEIAMoCzIuLmdhbmd3YXkudjEuU2NoZWR1bGluZ1BvbGljeS5NaW5SZXNvdXJjZXNFbnRyeUIIukgFmgECEEASIAoOcHJpb3JpdHlfY2xhc3MYBSABKAlCCLpIBXIDGP0BGjMKEU1pblJlc291cmNlc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCEAoOX21pbl9hdmFpbGFibGVCGwoZX3NjaGVkdWxlX3RpbWVvdXRfc2Vjb25kcyLDAQoJUGxhY2VtZW50EhoKCGNsdXN0ZXJzGAEgAygJQgi6SAWSAQIQQBJEChBjbHVzdGVyX3NlbGVjdG9yGAIgAygLMiouZ2FuZ3dheS52MS5QbGFjZW1lbnQuQ2x1c3RlclNlbGVjdG9yRW50cnkSHAoKZ3B1X21vZGVscxgDIAMoCUIIukgFkgECEEAaNgoUQ2x1c3RlclNlbGVjdG9yRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASKJBQoJSm9iU3RhdHVzEiMKBXBoYXNlGAEgASgOMhQuZ2FuZ3dheS52MS5Kb2JQaGFzZRIQCghkcmFpbmluZxgCIAEoCBIsCgpjb25kaXRpb25zGAMgAygLMhguZ2FuZ3dheS52MS5Kb2JDb25kaXRpb24SRAoQcmVwbGljYV9zdGF0dXNlcxgEIAMoCzIqLmdhbmd3YXkudjEuSm9iU3RhdHVzLlJlcGxpY2FTdGF0dXNlc0VudHJ5Ei4KCnN0YXJ0X3RpbWUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjMKD2NvbXBsZXRpb25fdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKAoJYWRtaXNzaW9uGAcgASgLMhUuZ2FuZ3dheS52MS5BZG1pc3Npb24SJAoHd2FpdGluZxgIIAEoCzITLmdhbmd3YXkudjEuV2FpdGluZxIkCgdmYWlsdXJlGAkgASgLMhMuZ2FuZ3dheS52MS5GYWlsdXJlEiYKCGF0dGVtcHRzGAogASgLMhQuZ2FuZ3dheS52MS5BdHRlbXB0cxIVCg1taW5fYXZhaWxhYmxlGAsgASgFEhYKDnRvdGFsX3JlcGxpY2FzGAwgASgFEiIKBGluZm8YDSABKAsyFC5nYW5nd2F5LnYxLlRhc2tJbmZvEigKBnBsdWdpbhgOIAEoCzIYLmdhbmd3YXkudjEuUGx1Z2luU3RhdHVzGlEKFFJlcGxpY2FTdGF0dXNlc0VudHJ5EgsKA2tleRgBIAEoCRIoCgV2YWx1ZRgCIAEoCzIZLmdhbmd3YXkudjEuUmVwbGljYVN0YXR1czoCOAEi4gEKDFBsdWdpblN0YXR1cxImCgVzdGFnZRgBIAEoDjIXLmdhbmd3YXkudjEuUGx1Z2luU3RhZ2USDwoHYXR0ZW1wdBgCIAEoBRIVCg1zdGF0ZV92ZXJzaW9uGAMgASgFEiYKBXN0YXRlGAQgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIUCgxmYWlsZWRfY2FsbHMYBSABKAUSFAoMbGFzdF9mYWlsdXJlGAYgASgJEi4KCm5vdF9iZWZvcmUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIv4CCghUYXNrSW5mbxIhCgRsb2dzGAEgAygLMhMuZ2FuZ3dheS52MS5Mb2dMaW5rEiQKBXBoYXNlGAIgASgOMhUuZ2FuZ3dheS52MS5UYXNrUGhhc2USFQoNcGhhc2VfdmVyc2lvbhgDIAEoAxIOCgZyZWFzb24YBCABKAkSOAoSZXh0ZXJuYWxfcmVzb3VyY2VzGAUgAygLMhwuZ2FuZ3dheS52MS5FeHRlcm5hbFJlc291cmNlEi8KC29jY3VycmVkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgtyZXBvcnRlZF9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASOAoSYWRkaXRpb25hbF9yZWFzb25zGAggAygLMhwuZ2FuZ3dheS52MS5BZGRpdGlvbmFsUmVhc29uEiwKC2N1c3RvbV9pbmZvGAkgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdCJICgdMb2dMaW5rEgwKBG5hbWUYASABKAkSCwoDdXJpGAIgASgJEg8KB3JlcGxpY2EYAyABKAkSEQoJY29udGFpbmVyGAQgASgJItYBChBFeHRlcm5hbFJlc291cmNlEhMKC2V4dGVybmFsX2lkGAEgASgJEg0KBWluZGV4GAIgASgDEhUKDXJldHJ5X2F0dGVtcHQYAyABKAMSJAoFcGhhc2UYBCABKA4yFS5nYW5nd2F5LnYxLlRhc2tQaGFzZRItCgxjYWNoZV9zdGF0dXMYBSABKA4yFy5nYW5nd2F5LnYxLkNhY2hlU3RhdHVzEiEKBGxvZ3MYBiADKAsyEy5nYW5nd2F5LnYxLkxvZ0xpbmsSDwoHcmVwbGljYRgHIAEoCSJTChBBZGRpdGlvbmFsUmVhc29uEg4KBnJlYXNvbhgBIAEoCRIvCgtvY2N1cnJlZF9hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAivQEKDEpvYkNvbmRpdGlvbhIMCgR0eXBlGAEgASgJEg4KBnN0YXR1cxgCIAEoCRIOCgZyZWFzb24YAyABKAkSDwoHbWVzc2FnZRgEIAEoCRI0ChBsYXN0X3VwZGF0ZV90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI4ChRsYXN0X3RyYW5zaXRpb25fdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiVAoNUmVwbGljYVN0YXR1cxIOCgZhY3RpdmUYASABKAUSEQoJc3VjY2VlZGVkGAIgASgFEg4KBmZhaWxlZBgDIAEoBRIQCghzZWxlY3RvchgEIAEoCSLJAgoJQWRtaXNzaW9uEg4KBm51bWJlchgBIAEoBRIPCgdjbHVzdGVyGAIgASgJEi4KCmFkbWl0X3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjMKB21lbWJlcnMYBCADKAsyIi5nYW5nd2F5LnYxLkFkbWlzc2lvbi5NZW1iZXJzRW50cnkSMwoHZmxhdm9ycxgFIAMoCzIiLmdhbmd3YXkudjEuQWRtaXNzaW9uLkZsYXZvcnNFbnRyeRIhCgZ0b2tlbnMYBiADKAsyES5nYW5nd2F5LnYxLlRva2VuGi4KDE1lbWJlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAU6AjgBGi4KDEZsYXZvcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIjQKBVRva2VuEgwKBHBvb2wYASABKAkSDgoGYW1vdW50GAIgASgDEg0KBWZlbmNlGAMgASgDImcKB1dhaXRpbmcSDgoGcmVhc29uGAEgASgJEg8KB21lc3NhZ2UYAiABKAkSKQoFc2luY2UYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCHBvc2l0aW9uGAQgASgFIogBCgdGYWlsdXJlEgwKBGNvZGUYASABKAkSJQoEa2luZBgCIAEoDjIXLmdhbmd3YXkudjEuRmFpbHVyZUtpbmQSDwoHbWVzc2FnZRgDIAEoCRIRCgljb250YWluZXIYBCABKAkSFgoJZXhpdF9jb2RlGAUgASgFSACIAQFCDAoKX2V4aXRfY29kZSKPAQoIQXR0ZW1wdHMSDAoEdXNlchgBIAEoBRIOCgZzeXN0ZW0YAiABKAUSNAoIcmVwbGljYXMYAyADKAsyIi5nYW5nd2F5LnYxLkF0dGVtcHRzLlJlcGxpY2FzRW50cnkaLwoNUmVwbGljYXNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAU6AjgBKqEBCg1SZXN0YXJ0UG9saWN5Eh4KGlJFU1RBUlRfUE9MSUNZX1VOU1BFQ0lGSUVEEAASGQoVUkVTVEFSVF9QT0xJQ1lfQUxXQVlTEAESHQoZUkVTVEFSVF9QT0xJQ1lfT05fRkFJTFVSRRACEhgKFFJFU1RBUlRfUE9MSUNZX05FVkVSEAMSHAoYUkVTVEFSVF9QT0xJQ1lfRVhJVF9DT0RFEAQqYAoMUmVzdGFydFNjb3BlEh0KGVJFU1RBUlRfU0NPUEVfVU5TUEVDSUZJRUQQABIZChVSRVNUQVJUX1NDT1BFX1JFUExJQ0EQARIWChJSRVNUQVJUX1NDT1BFX0dBTkcQAiqFAQoOQ2xlYW5Qb2RQb2xpY3kSIAocQ0xFQU5fUE9EX1BPTElDWV9VTlNQRUNJRklFRBAAEhgKFENMRUFOX1BPRF9QT0xJQ1lfQUxMEAESHAoYQ0xFQU5fUE9EX1BPTElDWV9SVU5OSU5HEAISGQoVQ0xFQU5fUE9EX1BPTElDWV9OT05FEAMq/gEKCEpvYlBoYXNlEhkKFUpPQl9QSEFTRV9VTlNQRUNJRklFRBAAEhUKEUpPQl9QSEFTRV9XQUlUSU5HEAESFgoSSk9CX1BIQVNFX0FETUlUVEVEEAISFgoSSk9CX1BIQVNFX1NUQVJUSU5HEAMSFQoRSk9CX1BIQVNFX1JVTk5JTkcQBBIYChRKT0JfUEhBU0VfUkVTVEFSVElORxAFEhcKE0pPQl9QSEFTRV9TVUNDRUVERUQQBhIUChBKT0JfUEhBU0VfRkFJTEVEEAcSFwoTSk9CX1BIQVNFX0NBTkNFTExFRBAIEhcKE0pPQl9QSEFTRV9TVVNQRU5ERUQQCSqOAQoLUGx1Z2luU3RhZ2USHAoYUExVR0lOX1NUQUdFX1VOU1BFQ0lGSUVEEAASFwoTUExVR0lOX1NUQUdFX0hBTkRMRRABEhYKElBMVUdJTl9TVEFHRV9BQk9SVBACEhkKFVBMVUdJTl9TVEFHRV9GSU5BTElaRRADEhUKEVBMVUdJTl9TVEFHRV9ET05FEAQqyQIKCVRhc2tQaGFzZRIaChZUQVNLX1BIQVNFX1VOU1BFQ0lGSUVEEAASGAoUVEFTS19QSEFTRV9OT1RfUkVBRFkQARIkCiBUQVNLX1BIQVNFX1dBSVRJTkdfRk9SX1JFU09VUkNFUxACEiAKHFRBU0tfUEhBU0VfV0FJVElOR19GT1JfQ0FDSEUQAxIVChFUQVNLX1BIQVNFX1FVRVVFRBAEEhsKF1RBU0tfUEhBU0VfSU5JVElBTElaSU5HEAUSFgoSVEFTS19QSEFTRV9SVU5OSU5HEAYSFgoSVEFTS19QSEFTRV9TVUNDRVNTEAcSIAocVEFTS19QSEFTRV9SRVRSWUFCTEVfRkFJTFVSRRAIEiAKHFRBU0tfUEhBU0VfUEVSTUFORU5UX0ZBSUxVUkUQCRIWChJUQVNLX1BIQVNFX0FCT1JURUQQCiqPAQoLQ2FjaGVTdGF0dXMSHAoYQ0FDSEVfU1RBVFVTX1VOU1BFQ0lGSUVEEAASGQoVQ0FDSEVfU1RBVFVTX0RJU0FCTEVEEAESFQoRQ0FDSEVfU1RBVFVTX01JU1MQAhIUChBDQUNIRV9TVEFUVVNfSElUEAMSGgoWQ0FDSEVfU1RBVFVTX1BPUFVMQVRFRBAEKlsKC0ZhaWx1cmVLaW5kEhwKGEZBSUxVUkVfS0lORF9VTlNQRUNJRklFRBAAEhUKEUZBSUxVUkVfS0lORF9VU0VSEAESFwoTRkFJTFVSRV9LSU5EX1NZU1RFTRACYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_struct, file_google_protobuf_timestamp]);
+  fileDesc("ChRnYW5nd2F5L3YxL2pvYi5wcm90bxIKZ2FuZ3dheS52MSKHAQoDSm9iEi4KCG1ldGFkYXRhGAEgASgLMhQuZ2FuZ3dheS52MS5NZXRhZGF0YUIGukgDyAEBEikKBHNwZWMYAiABKAsyEy5nYW5nd2F5LnYxLkpvYlNwZWNCBrpIA8gBARIlCgZzdGF0dXMYAyABKAsyFS5nYW5nd2F5LnYxLkpvYlN0YXR1cyLSDAoITWV0YWRhdGES5wEKBG5hbWUYASABKAlC2AG6SNQBugHQAQoNbWV0YWRhdGEubmFtZRJ+bXVzdCBiZSBhIEROUyBsYWJlbCB0aGF0IGJlZ2lucyB3aXRoIGEgbGV0dGVyOiBhdCBtb3N0IDYzIGxvd2VyLWNhc2UgbGV0dGVycywgZGlnaXRzIGFuZCAnLScsIGFuZCBhIGxldHRlciBvciBkaWdpdCBhdCB0aGUgZW5kGj90aGlzID09ICcnIHx8IHRoaXMubWF0Y2hlcygnXlthLXpdKFstYS16MC05XXswLDYxfVthLXowLTldKT8kJykSvgEKDWdlbmVyYXRlX25hbWUYAiABKAlCpgG6SKIBugGeAQoWbWV0YWRhdGEuZ2VuZXJhdGVfbmFtZRJObXVzdCBiZSBhdCBtb3N0IDUwIGxvd2VyLWNhc2UgbGV0dGVycywgZGlnaXRzIGFuZCAnLScsIGFuZCBiZWdpbiB3aXRoIGEgbGV0dGVyGjR0aGlzID09ICcnIHx8IHRoaXMubWF0Y2hlcygnXlthLXpdWy1hLXowLTldezAsNDl9JCcpEuUBCgluYW1lc3BhY2UYAyABKAlC0QG6SM0BugHJAQoSbWV0YWRhdGEubmFtZXNwYWNlEm9tdXN0IGJlIGEgRE5TIGxhYmVsOiBhdCBtb3N0IDYzIGxvd2VyLWNhc2UgbGV0dGVycywgZGlnaXRzIGFuZCAnLScsIGJlZ2lubmluZyBhbmQgZW5kaW5nIHdpdGggYSBsZXR0ZXIgb3IgZGlnaXQaQnRoaXMgPT0gJycgfHwgdGhpcy5tYXRjaGVzKCdeW2EtejAtOV0oWy1hLXowLTldezAsNjF9W2EtejAtOV0pPyQnKRIPCgdwcm9qZWN0GAQgASgJEgsKA3VpZBgFIAEoCRLlBAoGbGFiZWxzGAYgAygLMiAuZ2FuZ3dheS52MS5NZXRhZGF0YS5MYWJlbHNFbnRyeUKyBLpIrgSaAaoEEEAiwAK6AbwCChNtZXRhZGF0YS5sYWJlbHMua2V5ErsBbXVzdCBiZSBhIGxhYmVsIGtleSBvZiBLdWJlcm5ldGVzLCBzdWNoIGFzIHRlYW0gb3IgZXhhbXBsZS5jb20vdGVhbTogYXQgbW9zdCA2MyBsZXR0ZXJzLCBkaWdpdHMsICctJywgJ18nIGFuZCAnLicsIHdpdGggYSBsZXR0ZXIgb3IgZGlnaXQgYXQgYm90aCBlbmRzOyBvcHRpb25hbGx5IGFmdGVyIGEgRE5TIG5hbWUgYW5kICcvJxpndGhpcy5tYXRjaGVzKCdeKFthLXowLTldKFstYS16MC05Ll17MCwyNTF9W2EtejAtOV0pPy8pP1tBLVphLXowLTldKFstQS1aYS16MC05Xy5dezAsNjF9W0EtWmEtejAtOV0pPyQnKSriAboB3gEKFW1ldGFkYXRhLmxhYmVscy52YWx1ZRKAAW11c3QgYmUgYSBsYWJlbCB2YWx1ZSBvZiBLdWJlcm5ldGVzOiBlbXB0eSwgb3IgYXQgbW9zdCA2MyBsZXR0ZXJzLCBkaWdpdHMsICctJywgJ18nIGFuZCAnLicsIHdpdGggYSBsZXR0ZXIgb3IgZGlnaXQgYXQgYm90aCBlbmRzGkJ0aGlzLm1hdGNoZXMoJ14oW0EtWmEtejAtOV0oWy1BLVphLXowLTlfLl17MCw2MX1bQS1aYS16MC05XSk/KT8kJykSOgoLYW5ub3RhdGlvbnMYByADKAsyJS5nYW5nd2F5LnYxLk1ldGFkYXRhLkFubm90YXRpb25zRW50cnkSGAoQcmVzb3VyY2VfdmVyc2lvbhgIIAEoCRIvCgtjcmVhdGVfdGltZRgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLZGVsZXRlX3RpbWUYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCmNyZWF0ZWRfYnkYCyABKAkaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARoyChBBbm5vdGF0aW9uc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEihAMKB0pvYlNwZWMSFQoEa2luZBgBIAEoCUIHukgEcgIQARJGCg1yZXBsaWNhX3NwZWNzGAIgAygLMiUuZ2FuZ3dheS52MS5Kb2JTcGVjLlJlcGxpY2FTcGVjc0VudHJ5Qgi6SAWaAQIQEBIpCgpydW5fcG9saWN5GAMgASgLMhUuZ2FuZ3dheS52MS5SdW5Qb2xpY3kSKgoJa2luZF9zcGVjGAQgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIVCghwcmlvcml0eRgFIAEoBUgAiAEBEigKCXBsYWNlbWVudBgGIAEoCzIVLmdhbmd3YXkudjEuUGxhY2VtZW50EicKBmlucHV0cxgHIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QaTAoRUmVwbGljYVNwZWNzRW50cnkSCwoDa2V5GAEgASgJEiYKBXZhbHVlGAIgASgLMhcuZ2FuZ3dheS52MS5SZXBsaWNhU3BlYzoCOAFCCwoJX3ByaW9yaXR5Iq0BCgtSZXBsaWNhU3BlYxIhCghyZXBsaWNhcxgBIAEoBUIKukgHGgUYkE4oAEgAiAEBEjEKCHRlbXBsYXRlGAIgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEIGukgDyAEBEjsKDnJlc3RhcnRfcG9saWN5GAMgASgOMhkuZ2FuZ3dheS52MS5SZXN0YXJ0UG9saWN5Qgi6SAWCAQIQAUILCglfcmVwbGljYXMipQUKCVJ1blBvbGljeRI+ChBjbGVhbl9wb2RfcG9saWN5GAEgASgOMhouZ2FuZ3dheS52MS5DbGVhblBvZFBvbGljeUIIukgFggECEAESMAoadHRsX3NlY29uZHNfYWZ0ZXJfZmluaXNoZWQYAiABKAVCB7pIBBoCKABIAIgBARIzChdhY3RpdmVfZGVhZGxpbmVfc2Vjb25kcxgDIAEoA0INukgKIggYgLzg3wsgAEgBiAEBEiMKDWJhY2tvZmZfbGltaXQYBCABKAVCB7pIBBoCKABIAogBARI3ChFzY2hlZHVsaW5nX3BvbGljeRgFIAEoCzIcLmdhbmd3YXkudjEuU2NoZWR1bGluZ1BvbGljeRI5Cg1yZXN0YXJ0X3Njb3BlGAYgASgOMhguZ2FuZ3dheS52MS5SZXN0YXJ0U2NvcGVCCLpIBYIBAhABEioKFHN5c3RlbV9iYWNrb2ZmX2xpbWl0GAcgASgFQge6SAQaAigASAOIAQESNQofaW50ZXJydXB0aWJsZV9mYWlsdXJlX3RocmVzaG9sZBgKIAEoBUIHukgEGgIoAUgEiAEBEhQKB3N1c3BlbmQYCCABKAhIBYgBARIaCg1pbnRlcnJ1cHRpYmxlGAkgASgISAaIAQESGwoJY2FjaGVfa2V5GAsgASgJQgi6SAVyAxj9AUIdChtfdHRsX3NlY29uZHNfYWZ0ZXJfZmluaXNoZWRCGgoYX2FjdGl2ZV9kZWFkbGluZV9zZWNvbmRzQhAKDl9iYWNrb2ZmX2xpbWl0QhcKFV9zeXN0ZW1fYmFja29mZl9saW1pdEIiCiBfaW50ZXJydXB0aWJsZV9mYWlsdXJlX3RocmVzaG9sZEIKCghfc3VzcGVuZEIQCg5faW50ZXJydXB0aWJsZSLWAgoQU2NoZWR1bGluZ1BvbGljeRIjCg1taW5fYXZhaWxhYmxlGAEgASgFQge6SAQaAigBSACIAQESFgoFcXVldWUYAiABKAlCB7pIBHICGD8SLgoYc2NoZWR1bGVfdGltZW91dF9zZWNvbmRzGAMgASgFQge6SAQaAigASAGIAQESTwoNbWluX3Jlc291cmNlcxgEIAMoCzIuLmdhbmd3YXkudjEuU2NoZWR1bGluZ1BvbGljeS5NaW5SZXNvdXJjZXNFbnRyeUIIukgFmgECEEASIAoOcHJpb3JpdHlfY2xhc3MYBSABKAlCCLpIBXIDGP0BGjMKEU1pblJlc291cmNlc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCEAoOX21pbl9hdmFpbGFibGVCGwoZX3NjaGVkdWxlX3RpbWVvdXRfc2Vjb25kcyLDAQoJUGxhY2VtZW50EhoKCGNsdXN0ZXJzGAEgAygJQgi6SAWSAQIQQBJEChBjbHVzdGVyX3NlbGVjdG9yGAIgAygLMiouZ2FuZ3dheS52MS5QbGFjZW1lbnQuQ2x1c3RlclNlbGVjdG9yRW50cnkSHAoKZ3B1X21vZGVscxgDIAMoCUIIukgFkgECEEAaNgoUQ2x1c3RlclNlbGVjdG9yRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASLZBQoJSm9iU3RhdHVzEiMKBXBoYXNlGAEgASgOMhQuZ2FuZ3dheS52MS5Kb2JQaGFzZRIQCghkcmFpbmluZxgCIAEoCBIsCgpjb25kaXRpb25zGAMgAygLMhguZ2FuZ3dheS52MS5Kb2JDb25kaXRpb24SRAoQcmVwbGljYV9zdGF0dXNlcxgEIAMoCzIqLmdhbmd3YXkudjEuSm9iU3RhdHVzLlJlcGxpY2FTdGF0dXNlc0VudHJ5Ei4KCnN0YXJ0X3RpbWUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjMKD2NvbXBsZXRpb25fdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKAoJYWRtaXNzaW9uGAcgASgLMhUuZ2FuZ3dheS52MS5BZG1pc3Npb24SJAoHd2FpdGluZxgIIAEoCzITLmdhbmd3YXkudjEuV2FpdGluZxIkCgdmYWlsdXJlGAkgASgLMhMuZ2FuZ3dheS52MS5GYWlsdXJlEiYKCGF0dGVtcHRzGAogASgLMhQuZ2FuZ3dheS52MS5BdHRlbXB0cxIVCg1taW5fYXZhaWxhYmxlGAsgASgFEhYKDnRvdGFsX3JlcGxpY2FzGAwgASgFEiIKBGluZm8YDSABKAsyFC5nYW5nd2F5LnYxLlRhc2tJbmZvEigKBnBsdWdpbhgOIAEoCzIYLmdhbmd3YXkudjEuUGx1Z2luU3RhdHVzEiwKDHBvZF9wcm9ibGVtcxgPIAMoCzIWLmdhbmd3YXkudjEuUG9kUHJvYmxlbRIgCgRwb2RzGBAgAygLMhIuZ2FuZ3dheS52MS5Kb2JQb2QaUQoUUmVwbGljYVN0YXR1c2VzRW50cnkSCwoDa2V5GAEgASgJEigKBXZhbHVlGAIgASgLMhkuZ2FuZ3dheS52MS5SZXBsaWNhU3RhdHVzOgI4ASJ8CgpQb2RQcm9ibGVtEhQKDHJlcGxpY2FfdHlwZRgBIAEoCRIMCgRwb2RzGAIgASgFEg4KBnJlYXNvbhgDIAEoCRIPCgdtZXNzYWdlGAQgASgJEikKBXNpbmNlGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCLcAQoGSm9iUG9kEgwKBG5hbWUYASABKAkSFAoMcmVwbGljYV90eXBlGAIgASgJEg0KBWluZGV4GAMgASgFEg8KB2F0dGVtcHQYBCABKAUSDQoFcGhhc2UYBSABKAkSDAoEbm9kZRgGIAEoCRINCgVyZWFkeRgHIAEoCBIQCghyZXN0YXJ0cxgIIAEoBRIOCgZyZWFzb24YCSABKAkSDwoHbWVzc2FnZRgKIAEoCRIvCgtjcmVhdGVfdGltZRgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAi4gEKDFBsdWdpblN0YXR1cxImCgVzdGFnZRgBIAEoDjIXLmdhbmd3YXkudjEuUGx1Z2luU3RhZ2USDwoHYXR0ZW1wdBgCIAEoBRIVCg1zdGF0ZV92ZXJzaW9uGAMgASgFEiYKBXN0YXRlGAQgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIUCgxmYWlsZWRfY2FsbHMYBSABKAUSFAoMbGFzdF9mYWlsdXJlGAYgASgJEi4KCm5vdF9iZWZvcmUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIv4CCghUYXNrSW5mbxIhCgRsb2dzGAEgAygLMhMuZ2FuZ3dheS52MS5Mb2dMaW5rEiQKBXBoYXNlGAIgASgOMhUuZ2FuZ3dheS52MS5UYXNrUGhhc2USFQoNcGhhc2VfdmVyc2lvbhgDIAEoAxIOCgZyZWFzb24YBCABKAkSOAoSZXh0ZXJuYWxfcmVzb3VyY2VzGAUgAygLMhwuZ2FuZ3dheS52MS5FeHRlcm5hbFJlc291cmNlEi8KC29jY3VycmVkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgtyZXBvcnRlZF9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASOAoSYWRkaXRpb25hbF9yZWFzb25zGAggAygLMhwuZ2FuZ3dheS52MS5BZGRpdGlvbmFsUmVhc29uEiwKC2N1c3RvbV9pbmZvGAkgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdCJICgdMb2dMaW5rEgwKBG5hbWUYASABKAkSCwoDdXJpGAIgASgJEg8KB3JlcGxpY2EYAyABKAkSEQoJY29udGFpbmVyGAQgASgJItYBChBFeHRlcm5hbFJlc291cmNlEhMKC2V4dGVybmFsX2lkGAEgASgJEg0KBWluZGV4GAIgASgDEhUKDXJldHJ5X2F0dGVtcHQYAyABKAMSJAoFcGhhc2UYBCABKA4yFS5nYW5nd2F5LnYxLlRhc2tQaGFzZRItCgxjYWNoZV9zdGF0dXMYBSABKA4yFy5nYW5nd2F5LnYxLkNhY2hlU3RhdHVzEiEKBGxvZ3MYBiADKAsyEy5nYW5nd2F5LnYxLkxvZ0xpbmsSDwoHcmVwbGljYRgHIAEoCSJTChBBZGRpdGlvbmFsUmVhc29uEg4KBnJlYXNvbhgBIAEoCRIvCgtvY2N1cnJlZF9hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAivQEKDEpvYkNvbmRpdGlvbhIMCgR0eXBlGAEgASgJEg4KBnN0YXR1cxgCIAEoCRIOCgZyZWFzb24YAyABKAkSDwoHbWVzc2FnZRgEIAEoCRI0ChBsYXN0X3VwZGF0ZV90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI4ChRsYXN0X3RyYW5zaXRpb25fdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiVAoNUmVwbGljYVN0YXR1cxIOCgZhY3RpdmUYASABKAUSEQoJc3VjY2VlZGVkGAIgASgFEg4KBmZhaWxlZBgDIAEoBRIQCghzZWxlY3RvchgEIAEoCSLJAgoJQWRtaXNzaW9uEg4KBm51bWJlchgBIAEoBRIPCgdjbHVzdGVyGAIgASgJEi4KCmFkbWl0X3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjMKB21lbWJlcnMYBCADKAsyIi5nYW5nd2F5LnYxLkFkbWlzc2lvbi5NZW1iZXJzRW50cnkSMwoHZmxhdm9ycxgFIAMoCzIiLmdhbmd3YXkudjEuQWRtaXNzaW9uLkZsYXZvcnNFbnRyeRIhCgZ0b2tlbnMYBiADKAsyES5nYW5nd2F5LnYxLlRva2VuGi4KDE1lbWJlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAU6AjgBGi4KDEZsYXZvcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIjQKBVRva2VuEgwKBHBvb2wYASABKAkSDgoGYW1vdW50GAIgASgDEg0KBWZlbmNlGAMgASgDImcKB1dhaXRpbmcSDgoGcmVhc29uGAEgASgJEg8KB21lc3NhZ2UYAiABKAkSKQoFc2luY2UYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCHBvc2l0aW9uGAQgASgFIogBCgdGYWlsdXJlEgwKBGNvZGUYASABKAkSJQoEa2luZBgCIAEoDjIXLmdhbmd3YXkudjEuRmFpbHVyZUtpbmQSDwoHbWVzc2FnZRgDIAEoCRIRCgljb250YWluZXIYBCABKAkSFgoJZXhpdF9jb2RlGAUgASgFSACIAQFCDAoKX2V4aXRfY29kZSKPAQoIQXR0ZW1wdHMSDAoEdXNlchgBIAEoBRIOCgZzeXN0ZW0YAiABKAUSNAoIcmVwbGljYXMYAyADKAsyIi5nYW5nd2F5LnYxLkF0dGVtcHRzLlJlcGxpY2FzRW50cnkaLwoNUmVwbGljYXNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAU6AjgBKqEBCg1SZXN0YXJ0UG9saWN5Eh4KGlJFU1RBUlRfUE9MSUNZX1VOU1BFQ0lGSUVEEAASGQoVUkVTVEFSVF9QT0xJQ1lfQUxXQVlTEAESHQoZUkVTVEFSVF9QT0xJQ1lfT05fRkFJTFVSRRACEhgKFFJFU1RBUlRfUE9MSUNZX05FVkVSEAMSHAoYUkVTVEFSVF9QT0xJQ1lfRVhJVF9DT0RFEAQqYAoMUmVzdGFydFNjb3BlEh0KGVJFU1RBUlRfU0NPUEVfVU5TUEVDSUZJRUQQABIZChVSRVNUQVJUX1NDT1BFX1JFUExJQ0EQARIWChJSRVNUQVJUX1NDT1BFX0dBTkcQAiqFAQoOQ2xlYW5Qb2RQb2xpY3kSIAocQ0xFQU5fUE9EX1BPTElDWV9VTlNQRUNJRklFRBAAEhgKFENMRUFOX1BPRF9QT0xJQ1lfQUxMEAESHAoYQ0xFQU5fUE9EX1BPTElDWV9SVU5OSU5HEAISGQoVQ0xFQU5fUE9EX1BPTElDWV9OT05FEAMq/gEKCEpvYlBoYXNlEhkKFUpPQl9QSEFTRV9VTlNQRUNJRklFRBAAEhUKEUpPQl9QSEFTRV9XQUlUSU5HEAESFgoSSk9CX1BIQVNFX0FETUlUVEVEEAISFgoSSk9CX1BIQVNFX1NUQVJUSU5HEAMSFQoRSk9CX1BIQVNFX1JVTk5JTkcQBBIYChRKT0JfUEhBU0VfUkVTVEFSVElORxAFEhcKE0pPQl9QSEFTRV9TVUNDRUVERUQQBhIUChBKT0JfUEhBU0VfRkFJTEVEEAcSFwoTSk9CX1BIQVNFX0NBTkNFTExFRBAIEhcKE0pPQl9QSEFTRV9TVVNQRU5ERUQQCSqOAQoLUGx1Z2luU3RhZ2USHAoYUExVR0lOX1NUQUdFX1VOU1BFQ0lGSUVEEAASFwoTUExVR0lOX1NUQUdFX0hBTkRMRRABEhYKElBMVUdJTl9TVEFHRV9BQk9SVBACEhkKFVBMVUdJTl9TVEFHRV9GSU5BTElaRRADEhUKEVBMVUdJTl9TVEFHRV9ET05FEAQqyQIKCVRhc2tQaGFzZRIaChZUQVNLX1BIQVNFX1VOU1BFQ0lGSUVEEAASGAoUVEFTS19QSEFTRV9OT1RfUkVBRFkQARIkCiBUQVNLX1BIQVNFX1dBSVRJTkdfRk9SX1JFU09VUkNFUxACEiAKHFRBU0tfUEhBU0VfV0FJVElOR19GT1JfQ0FDSEUQAxIVChFUQVNLX1BIQVNFX1FVRVVFRBAEEhsKF1RBU0tfUEhBU0VfSU5JVElBTElaSU5HEAUSFgoSVEFTS19QSEFTRV9SVU5OSU5HEAYSFgoSVEFTS19QSEFTRV9TVUNDRVNTEAcSIAocVEFTS19QSEFTRV9SRVRSWUFCTEVfRkFJTFVSRRAIEiAKHFRBU0tfUEhBU0VfUEVSTUFORU5UX0ZBSUxVUkUQCRIWChJUQVNLX1BIQVNFX0FCT1JURUQQCiqPAQoLQ2FjaGVTdGF0dXMSHAoYQ0FDSEVfU1RBVFVTX1VOU1BFQ0lGSUVEEAASGQoVQ0FDSEVfU1RBVFVTX0RJU0FCTEVEEAESFQoRQ0FDSEVfU1RBVFVTX01JU1MQAhIUChBDQUNIRV9TVEFUVVNfSElUEAMSGgoWQ0FDSEVfU1RBVFVTX1BPUFVMQVRFRBAEKlsKC0ZhaWx1cmVLaW5kEhwKGEZBSUxVUkVfS0lORF9VTlNQRUNJRklFRBAAEhUKEUZBSUxVUkVfS0lORF9VU0VSEAESFwoTRkFJTFVSRV9LSU5EX1NZU1RFTRACYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
  * A distributed training job: its specification and its status. A Kubeflow manifest maps to it one to one.
@@ -534,6 +534,22 @@ export type JobStatus = Message<"gangway.v1.JobStatus"> & {
    * @generated from field: gangway.v1.PluginStatus plugin = 14;
    */
   plugin?: PluginStatus | undefined;
+
+  /**
+   * Why pods of the current admission do not run, as its cluster reports it: at most 8 problems, those of the most pods
+   * first. Empty: no problem is known. Counts and messages may be up to a minute old.
+   *
+   * @generated from field: repeated gangway.v1.PodProblem pod_problems = 15;
+   */
+  podProblems: PodProblem[];
+
+  /**
+   * The first 100 pods of the current admission as they were last recorded, by replica type and index. Pods that start
+   * as usual have no node yet. Returned by GetJob only; ListJobPods returns all pods as their cluster reports them now.
+   *
+   * @generated from field: repeated gangway.v1.JobPod pods = 16;
+   */
+  pods: JobPod[];
 };
 
 /**
@@ -542,6 +558,150 @@ export type JobStatus = Message<"gangway.v1.JobStatus"> & {
  */
 export const JobStatusSchema: GenMessage<JobStatus> = /*@__PURE__*/
   messageDesc(file_gangway_v1_job, 7);
+
+/**
+ * A reason why pods of one replica type do not run.
+ *
+ * @generated from message gangway.v1.PodProblem
+ */
+export type PodProblem = Message<"gangway.v1.PodProblem"> & {
+  /**
+   * Such as Worker.
+   *
+   * @generated from field: string replica_type = 1;
+   */
+  replicaType: string;
+
+  /**
+   * How many pods of this type have the problem.
+   *
+   * @generated from field: int32 pods = 2;
+   */
+  pods: number;
+
+  /**
+   * CamelCase, as the cluster says it: Unschedulable, ImagePullBackOff, CreateContainerConfigError, CrashLoopBackOff, …
+   * In Gangway's own words: FailedCreatePod (the API server refuses to create pods), NotScheduled (no scheduler has
+   * looked at them), ContainerCreating (for more than a minute), Terminating (their deletion is overdue), NameTaken (a
+   * foreign pod has the name) and PodGroupPending (the gang scheduler has not admitted the gang).
+   *
+   * @generated from field: string reason = 3;
+   */
+  reason: string;
+
+  /**
+   * The words of the cluster about the first of these pods, at most 500 characters.
+   *
+   * @generated from field: string message = 4;
+   */
+  message: string;
+
+  /**
+   * Since when the problem is known.
+   *
+   * @generated from field: google.protobuf.Timestamp since = 5;
+   */
+  since?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message gangway.v1.PodProblem.
+ * Use `create(PodProblemSchema)` to create a new message.
+ */
+export const PodProblemSchema: GenMessage<PodProblem> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_job, 8);
+
+/**
+ * A pod of a job.
+ *
+ * @generated from message gangway.v1.JobPod
+ */
+export type JobPod = Message<"gangway.v1.JobPod"> & {
+  /**
+   * The name of the pod in its cluster.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * Such as Worker.
+   *
+   * @generated from field: string replica_type = 2;
+   */
+  replicaType: string;
+
+  /**
+   * The index within the replica type, from 0.
+   *
+   * @generated from field: int32 index = 3;
+   */
+  index: number;
+
+  /**
+   * How often this replica was started, from 1.
+   *
+   * @generated from field: int32 attempt = 4;
+   */
+  attempt: number;
+
+  /**
+   * Pending, Running, Succeeded, Failed or Unknown, as in Kubernetes. Terminating: it is being deleted. NotCreated: it
+   * does not exist yet. Deleted: it was deleted before it had ended.
+   *
+   * @generated from field: string phase = 5;
+   */
+  phase: string;
+
+  /**
+   * The node. Empty: the pod has none, or it is not known.
+   *
+   * @generated from field: string node = 6;
+   */
+  node: string;
+
+  /**
+   * True: the pod is ready, as in Kubernetes.
+   *
+   * @generated from field: bool ready = 7;
+   */
+  ready: boolean;
+
+  /**
+   * How often containers of this pod were restarted within the pod.
+   *
+   * @generated from field: int32 restarts = 8;
+   */
+  restarts: number;
+
+  /**
+   * Why the pod failed or does not run, in CamelCase. Empty: it runs, starts as usual or has succeeded.
+   *
+   * @generated from field: string reason = 9;
+   */
+  reason: string;
+
+  /**
+   * More about the reason, at most 500 characters.
+   *
+   * @generated from field: string message = 10;
+   */
+  message: string;
+
+  /**
+   * When the pod was created. Omitted: not known.
+   *
+   * @generated from field: google.protobuf.Timestamp create_time = 11;
+   */
+  createTime?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message gangway.v1.JobPod.
+ * Use `create(JobPodSchema)` to create a new message.
+ */
+export const JobPodSchema: GenMessage<JobPod> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_job, 9);
 
 /**
  * The recorded state of a plugin that runs a job without pods.
@@ -604,7 +764,7 @@ export type PluginStatus = Message<"gangway.v1.PluginStatus"> & {
  * Use `create(PluginStatusSchema)` to create a new message.
  */
 export const PluginStatusSchema: GenMessage<PluginStatus> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job, 8);
+  messageDesc(file_gangway_v1_job, 10);
 
 /**
  * More about a job than its phase, as its kind or its plugin reports it. A report with the same phase and phase_version
@@ -681,7 +841,7 @@ export type TaskInfo = Message<"gangway.v1.TaskInfo"> & {
  * Use `create(TaskInfoSchema)` to create a new message.
  */
 export const TaskInfoSchema: GenMessage<TaskInfo> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job, 9);
+  messageDesc(file_gangway_v1_job, 11);
 
 /**
  * A link to a log.
@@ -721,7 +881,7 @@ export type LogLink = Message<"gangway.v1.LogLink"> & {
  * Use `create(LogLinkSchema)` to create a new message.
  */
 export const LogLinkSchema: GenMessage<LogLink> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job, 10);
+  messageDesc(file_gangway_v1_job, 12);
 
 /**
  * A pod of the job, or anything that its plugin has started elsewhere.
@@ -778,7 +938,7 @@ export type ExternalResource = Message<"gangway.v1.ExternalResource"> & {
  * Use `create(ExternalResourceSchema)` to create a new message.
  */
 export const ExternalResourceSchema: GenMessage<ExternalResource> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job, 11);
+  messageDesc(file_gangway_v1_job, 13);
 
 /**
  * A reason that held between two reports.
@@ -804,7 +964,7 @@ export type AdditionalReason = Message<"gangway.v1.AdditionalReason"> & {
  * Use `create(AdditionalReasonSchema)` to create a new message.
  */
 export const AdditionalReasonSchema: GenMessage<AdditionalReason> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job, 12);
+  messageDesc(file_gangway_v1_job, 14);
 
 /**
  * A condition of a job, as in Kubernetes. At most one of Succeeded, Failed and Cancelled is True.
@@ -858,7 +1018,7 @@ export type JobCondition = Message<"gangway.v1.JobCondition"> & {
  * Use `create(JobConditionSchema)` to create a new message.
  */
 export const JobConditionSchema: GenMessage<JobCondition> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job, 13);
+  messageDesc(file_gangway_v1_job, 15);
 
 /**
  * Counts of the pods of one replica type, as in Kubeflow.
@@ -896,7 +1056,7 @@ export type ReplicaStatus = Message<"gangway.v1.ReplicaStatus"> & {
  * Use `create(ReplicaStatusSchema)` to create a new message.
  */
 export const ReplicaStatusSchema: GenMessage<ReplicaStatus> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job, 14);
+  messageDesc(file_gangway_v1_job, 16);
 
 /**
  * One placement of a gang in one cluster.
@@ -950,7 +1110,7 @@ export type Admission = Message<"gangway.v1.Admission"> & {
  * Use `create(AdmissionSchema)` to create a new message.
  */
 export const AdmissionSchema: GenMessage<Admission> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job, 15);
+  messageDesc(file_gangway_v1_job, 17);
 
 /**
  * An amount of a pool that an admission holds.
@@ -981,7 +1141,7 @@ export type Token = Message<"gangway.v1.Token"> & {
  * Use `create(TokenSchema)` to create a new message.
  */
 export const TokenSchema: GenMessage<Token> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job, 16);
+  messageDesc(file_gangway_v1_job, 18);
 
 /**
  * Why a job waits.
@@ -1021,7 +1181,7 @@ export type Waiting = Message<"gangway.v1.Waiting"> & {
  * Use `create(WaitingSchema)` to create a new message.
  */
 export const WaitingSchema: GenMessage<Waiting> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job, 17);
+  messageDesc(file_gangway_v1_job, 19);
 
 /**
  * Why a job failed.
@@ -1066,7 +1226,7 @@ export type Failure = Message<"gangway.v1.Failure"> & {
  * Use `create(FailureSchema)` to create a new message.
  */
 export const FailureSchema: GenMessage<Failure> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job, 18);
+  messageDesc(file_gangway_v1_job, 20);
 
 /**
  * Counts of failures and restarts.
@@ -1101,7 +1261,7 @@ export type Attempts = Message<"gangway.v1.Attempts"> & {
  * Use `create(AttemptsSchema)` to create a new message.
  */
 export const AttemptsSchema: GenMessage<Attempts> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job, 19);
+  messageDesc(file_gangway_v1_job, 21);
 
 /**
  * Decides which failed pods are restarted. The values are those of Kubeflow. Pods that the platform took away

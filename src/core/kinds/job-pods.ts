@@ -1,0 +1,136 @@
+/** The pods of a job one by one, for users who ask where each runs and what each waits for. */
+import { cutText } from "../../runtime/cut-text.ts";
+import { currentAdmission, type Job } from "../job/job.ts";
+import { PROBLEM_CHARS_MAX } from "../job/pod-problems.ts";
+import { membersOf, replicaKey } from "../job/roles.ts";
+import type { Admission, PodProblem, ReplicaKey } from "../job/status.ts";
+import { PODS_TOLD_MAX, type TaskPhase } from "../job/task-info.ts";
+import { podFacts } from "../pods/pod-facts.ts";
+import type { PodView } from "../pods/pod-view.ts";
+import { PENDING_LIMITS } from "../pods/read-pending.ts";
+import { phaseOf, readPod } from "../pods/read-pod.ts";
+import type { Kind } from "./kind.ts";
+import { podPhase } from "./pod-info.ts";
+import { podName } from "./pod-name.ts";
+
+/** A pod as it is shown. */
+export type ShownPod = {
+  readonly name: string;
+  readonly replicaType: string;
+  readonly index: number;
+  readonly attempt: number;
+  /** As in Kubernetes, or `Terminating`, `NotCreated` or `Deleted`. */
+  readonly phase: string;
+  readonly node: string;
+  readonly ready: boolean;
+  readonly restarts: number;
+  readonly reason: string;
+  readonly message: string;
+  /** Null: not known. */
+  readonly createTimeMs: number | null;
+};
+
+type Of = { readonly job: Job; readonly kind: Kind | undefined };
+
+const PHASE: Readonly<Partial<Record<TaskPhase, string>>> = {
+  RUNNING: "Running",
+  SUCCESS: "Succeeded",
+  RETRYABLE_FAILURE: "Failed",
+  PERMANENT_FAILURE: "Failed",
+  ABORTED: "Deleted",
+};
+
+/** The admission whose pods are shown: the current one, else a former one whose pods may still exist. */
+export function shownAdmission(job: Job): Admission | null {
+  return currentAdmission(job) ?? job.admissions.findLast(({ goneMs }) => goneMs === null) ?? null;
+}
+
+/** The first pods of the current admission as they were recorded. Empty: the job has none. */
+export function recordedPods(of: Of): readonly ShownPod[] {
+  const admission = currentAdmission(of.job);
+  if (admission === null) return [];
+  return membersOf(of.job.spec, admission.members)
+    .slice(0, PODS_TOLD_MAX)
+    .map((member) => recordedPod(of, admission, member));
+}
+
+/** The pods of the shown admission as its cluster reports them. Members without a pod are shown as recorded. */
+export function seenPods(of: Of, pods: readonly PodView[], nowMs: number): readonly ShownPod[] {
+  const { job } = of;
+  const admission = shownAdmission(job);
+  if (admission === null) return [];
+  const own = pods.filter((pod) => pod.jobUid === job.uid && pod.admission === admission.number);
+  const byMember = Map.groupBy(own, ({ role, index }) => `${role}/${index}`);
+  return membersOf(job.spec, admission.members).flatMap((member) => {
+    const there = byMember.get(`${member.role.toLowerCase()}/${member.index}`) ?? [];
+    const pod = [...there].sort((a, b) => b.attempt - a.attempt || Number(a.deleting) - Number(b.deleting))[0];
+    if (pod !== undefined) return seenPod(of, member, pod, nowMs);
+    return admission.state === "undone" ? [] : missingPod(of, admission, member, nowMs);
+  });
+}
+
+type Member = { readonly role: string; readonly index: number };
+
+function recordedPod({ job, kind }: Of, admission: Admission, member: Member): ShownPod {
+  const key = replicaKey(member.role, member.index);
+  const { pods, attempts } = job.status;
+  const facts = pods?.admission === admission.number ? pods.facts?.[key] : undefined;
+  const reason = facts?.reason ?? "";
+  const phase = PHASE[podPhase(job, admission.number, key)] ?? "Pending";
+  return {
+    name: podName({ job, kind, ...member }),
+    replicaType: member.role,
+    index: member.index,
+    attempt: attempts.byReplica[key] ?? 1,
+    phase,
+    node: facts?.node ?? "",
+    ready: phase === "Running" && facts?.ready === true,
+    restarts: facts?.restarts ?? 0,
+    reason,
+    message: problemOf(job, member.role, (problem) => problem.reason === reason)?.message ?? "",
+    createTimeMs: null,
+  };
+}
+
+function seenPod({ kind }: Of, { role, index }: Member, pod: PodView, nowMs: number): ShownPod {
+  const context = { defaultContainer: kind?.defaultContainer ?? null, limits: PENDING_LIMITS, nowMs };
+  // Only the worker knows how long pods may be pending.
+  const reading = pod.phase === "Pending" ? null : readPod(pod, context);
+  const { message, ...facts } = podFacts(pod, reading, nowMs);
+  const phase = reading === null ? pod.phase : phaseOf(pod, reading);
+  return {
+    name: pod.name,
+    replicaType: role,
+    index,
+    attempt: pod.attempt,
+    phase: pod.deleting ? "Terminating" : phase,
+    ...facts,
+    message: cutText(message, PROBLEM_CHARS_MAX),
+    createTimeMs: pod.createTimeMs || null,
+  };
+}
+
+/** A member of which no pod exists: it has ended and was deleted, or it is not created yet. */
+function missingPod(of: Of, admission: Admission, member: Member, nowMs: number): ShownPod {
+  const recorded = recordedPod(of, admission, member);
+  if (admission.state !== "live" || recorded.phase === "Succeeded") return recorded;
+  const why = whyMissing(of.job, member, nowMs);
+  return { ...recorded, phase: "NotCreated", node: "", ready: false, restarts: 0, ...why };
+}
+
+const NOT_CREATED: readonly string[] = ["NameTaken", "PodGroupPending"];
+
+function whyMissing(job: Job, { role, index }: Member, nowMs: number): Pick<ShownPod, "reason" | "message"> {
+  const key: ReplicaKey = replicaKey(role, index);
+  const notBeforeMs = job.status.attempts.notBeforeMs[key] ?? 0;
+  if (notBeforeMs > nowMs) {
+    return { reason: "Backoff", message: `it starts again at ${new Date(notBeforeMs).toISOString()}` };
+  }
+  const isAboutCreation = ({ reason }: PodProblem) => reason.startsWith("FailedCreate") || NOT_CREATED.includes(reason);
+  const { reason = "", message = "" } = problemOf(job, role, isAboutCreation) ?? {};
+  return { reason, message };
+}
+
+function problemOf(job: Job, role: string, fits: (problem: PodProblem) => boolean): PodProblem | undefined {
+  return job.status.podProblems?.problems.find((problem) => problem.replicaType === role && fits(problem));
+}
