@@ -1,10 +1,10 @@
-/** Reads the environment once, at the start of a process, and refuses values that are not allowed. */
+/** Reads the environment once, at the start of a service, and refuses values that are not allowed. */
 import { readFileSync } from "node:fs";
-import { homedir } from "node:os";
-import { join, resolve } from "node:path";
+import { resolve } from "node:path";
 import { parseAllowedHosts } from "./adapters/cluster/allowed-hosts.ts";
 import { type Login, parseAddress, type TlsOptions } from "./adapters/counters/redis/address.ts";
 import type { ConnectionBounds } from "./api/connection-bounds.ts";
+import { type ClientConfig, type Environment, given, namesOf, readClientConfig } from "./client-config.ts";
 import { PLAIN_POD_CONFIG, type PodConfig } from "./core/pods/pod-config.ts";
 import { POD_SECURITY_LEVELS, type PodSecurityLevel } from "./core/pods/policy/control.ts";
 import type { PendingLimits } from "./core/pods/read-pending.ts";
@@ -37,13 +37,7 @@ export type RedisConfig = {
 };
 
 /** The settings of the environment. Options of the command line override them. */
-export type Config = {
-  /** Where the command line finds the service. Null: the context or the default says. */
-  readonly address: string | null;
-  /** The namespace of the command line's jobs. Null: likewise. */
-  readonly namespace: string | null;
-  /** The file of the command line's contexts. */
-  readonly contextsFile: string;
+export type Config = ClientConfig & {
   /** Where the service serves its API. */
   readonly listen: string;
   readonly dataDirectory: string;
@@ -85,28 +79,14 @@ export type Config = {
   /** The most namespaces that exist. */
   readonly namespacesMax: number;
   readonly quotaBounds: { readonly poolsMax: number; readonly tokensMax: number; readonly waitersMax: number };
-  /** Modules whose kinds of jobs are also served. */
-  readonly plugins: readonly string[];
   readonly pluginCallMsMax: number;
   /** The folder of the secrets that plugins may read. Null: there are none. */
   readonly secretsDirectory: string | null;
-  /** The command line prints no colours. */
-  readonly plain: boolean;
   /** Null: the database is in the data directory. */
   readonly database: DatabaseConfig | null;
   /** Null: this process counts tokens in its memory. */
   readonly redis: RedisConfig | null;
 };
-
-type Environment = Readonly<Record<string, string | undefined>>;
-
-/** The environment of a program that the command line starts: this process' own, with these variables. */
-export function programEnvironment(
-  variables: Readonly<Record<string, string>>,
-  env: Environment = process.env,
-): Environment {
-  return { ...env, ...variables };
-}
 
 /**
  * Reads the environment; relative paths begin at `workingDirectory`.
@@ -114,13 +94,7 @@ export function programEnvironment(
  */
 export function readConfig(workingDirectory: string, env: Environment = process.env): Config {
   return {
-    address: given(env, "GANGWAY_ADDRESS"),
-    namespace: given(env, "GANGWAY_NAMESPACE"),
-    contextsFile: resolve(
-      workingDirectory,
-      given(env, "GANGWAY_CONFIG") ??
-        join(given(env, "XDG_CONFIG_HOME") ?? join(homedir(), ".config"), "gangway", "config.yaml"),
-    ),
+    ...readClientConfig(workingDirectory, env),
     listen: textOf(env, "GANGWAY_LISTEN"),
     dataDirectory: resolve(workingDirectory, textOf(env, "GANGWAY_DATA")),
     leaseMs: numberOf(env, "GANGWAY_LEASE_SECONDS") * 1000,
@@ -154,21 +128,11 @@ export function readConfig(workingDirectory: string, env: Environment = process.
       tokensMax: numberOf(env, "GANGWAY_TOKENS_MAX"),
       waitersMax: numberOf(env, "GANGWAY_WAITERS_MAX"),
     },
-    plugins: namesOf(given(env, "GANGWAY_PLUGINS") ?? ""),
     pluginCallMsMax: numberOf(env, "GANGWAY_PLUGIN_TIMEOUT_SECONDS") * 1000,
     secretsDirectory: given(env, "GANGWAY_SECRETS"),
-    plain: given(env, "NO_COLOR") !== null,
     database: readDatabase(env),
     redis: readRedis(env),
   };
-}
-
-/** The names in a list that commas separate. */
-function namesOf(list: string): readonly string[] {
-  return list
-    .split(",")
-    .map((name) => name.trim())
-    .filter((name) => name !== "");
 }
 
 function readPodSecurity(env: Environment): PodSecurityLevel | null {
@@ -182,11 +146,6 @@ function readPodSecurity(env: Environment): PodSecurityLevel | null {
 type NameWith<Member extends keyof Variable> = {
   [Name in VariableName]: (typeof VARIABLES)[Name] extends Record<Member, unknown> ? Name : never;
 }[VariableName];
-
-/** The value of a variable; null if it is unset or empty. */
-function given(env: Environment, name: VariableName): string | null {
-  return env[name] || null;
-}
 
 /** The value of a variable, or its default. */
 function textOf(env: Environment, name: NameWith<"default">): string {

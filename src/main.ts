@@ -1,4 +1,4 @@
-/** Reads the configuration and runs the command line. Loads the service only for commands that run it. */
+/** Runs the command line. Loads the service and its configuration only for commands that run it. */
 import { join, resolve } from "node:path";
 import { runCli } from "./cli/cli.ts";
 import { configFileAt } from "./cli/config-file.ts";
@@ -7,7 +7,9 @@ import { CommandFailure, EXIT } from "./cli/exit.ts";
 import { processIo } from "./cli/process-io.ts";
 import { listenToSignals } from "./cli/signals.ts";
 import { startProgram } from "./cli/tokens/child-program.ts";
-import { type Config, programEnvironment, readConfig } from "./config.ts";
+import { type ClientConfig, programEnvironment, readClientConfig } from "./client-config.ts";
+
+import type { Config } from "./config.ts";
 import type { Registry } from "./core/kinds/registry.ts";
 import { systemClock } from "./runtime/clock.ts";
 import { VERSION } from "./runtime/package-version.ts";
@@ -16,26 +18,23 @@ const root = resolve(import.meta.dirname, "..");
 
 async function main(): Promise<number> {
   const io = processIo(process);
-  const config = readSettings(process.cwd());
-  if (config instanceof Error) {
-    io.stderr(`error: ${config.message}\n`);
-    return EXIT.usage;
-  }
-  const kinds = () => kindsOf(config, process.cwd());
+  const client = readClientConfig(process.cwd());
+  const kinds = () => kindsOf(client, process.cwd());
   const { interrupted: signal, takeSignals, endAtOnce } = listenToSignals(process);
   return runCli(process.argv.slice(2), {
     ...io,
-    color: io.color && !config.plain,
+    color: io.color && !client.plain,
     clock: systemClock(),
     kinds,
     version: VERSION,
-    address: config.address ?? undefined,
-    namespace: config.namespace ?? undefined,
-    configFile: configFileAt(config.contextsFile),
+    address: client.address ?? undefined,
+    namespace: client.namespace ?? undefined,
+    configFile: configFileAt(client.contextsFile),
     signal,
     takeSignals,
     startProgram: (argv, variables, onFailure) => startProgram(argv, programEnvironment(variables), onFailure),
     up: async (options) => {
+      const config = await serviceConfig(process.cwd());
       const { runUp } = await import("./cli/up.ts");
       const start = async (chosen: UpOptions, progress: (text: string) => void) => {
         const { startEmbedded } = await import("./compose/embedded.ts");
@@ -52,6 +51,7 @@ async function main(): Promise<number> {
       });
     },
     serve: async (options) => {
+      const config = await serviceConfig(process.cwd());
       const { runServe } = await import("./cli/serve.ts");
       const start = async (chosen: ServeOptions) => {
         const { startServe } = await import("./compose/serve.ts");
@@ -60,29 +60,35 @@ async function main(): Promise<number> {
       return runServe(options, { ...io, signal, endAtOnce, start });
     },
     migrate: async ({ offline }) => {
-      if (config.database === null) return { kind: "notConfigured" };
+      const { database } = await serviceConfig(process.cwd());
+      if (database === null) return { kind: "notConfigured" };
       const { migrateDatabase } = await import("./adapters/store/db/migrate-server.ts");
-      const { directUrl, connectTimeoutMs } = config.database;
+      const { directUrl, connectTimeoutMs } = database;
       return migrateDatabase({ url: directUrl, connectTimeoutMs, offline });
     },
   });
 }
 
-function readSettings(workingDirectory: string): Config | Error {
+/** Ends the command if a variable has a value that is not allowed. */
+async function serviceConfig(workingDirectory: string): Promise<Config> {
+  const { readConfig } = await import("./config.ts");
   try {
     return readConfig(workingDirectory);
   } catch (error) {
-    if (error instanceof Error) return error;
-    throw error;
+    throw wrongEnvironment(error);
   }
 }
 
 /** Our kinds, and those that the configuration names beside them. Ends the command if one cannot be loaded. */
-async function kindsOf({ plugins }: Config, workingDirectory: string): Promise<Registry> {
+async function kindsOf({ plugins }: ClientConfig, workingDirectory: string): Promise<Registry> {
   const { loadKinds } = await import("./adapters/plugins/load-kinds.ts");
-  return loadKinds(plugins, workingDirectory).catch((error: Error) => {
-    throw new CommandFailure(EXIT.usage, [`error: ${error.message}`]);
+  return loadKinds(plugins, workingDirectory).catch((error: unknown) => {
+    throw wrongEnvironment(error);
   });
+}
+
+function wrongEnvironment(error: unknown): unknown {
+  return error instanceof Error ? new CommandFailure(EXIT.usage, [`error: ${error.message}`]) : error;
 }
 
 process.exitCode = await main();

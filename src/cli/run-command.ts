@@ -4,6 +4,7 @@ import type { CliDeps } from "./deps.ts";
 import { usageFailure } from "./exit.ts";
 import { isAddress, splitCommas, type TemplateSource } from "./options.ts";
 import type { TerminalDeps } from "./output/terminal.ts";
+import { CallError } from "./rpc/call-error.ts";
 import type { GangwayClient } from "./rpc/client.ts";
 
 /** Registers one command with the program. */
@@ -41,14 +42,15 @@ export function onRun<O extends object>(
     const options = await compileOutput(command.optsWithGlobals<O & GlobalOptions>());
     // Only commands that call the service load this code, because it takes long.
     const { connect } = await import("./rpc/client.ts");
-    const { isServiceError, rpcFailure } = await import("./rpc/rpc-failure.ts");
     const { addresses, namespace } = await calledService(options, deps);
     const client = connect(addresses.join(","), deps.signal);
     const run = { deps, client, namespace, isNamespaceGiven: options.namespace !== undefined };
     try {
       finish(await body(run, command.args, options));
     } catch (error) {
-      throw isServiceError(error) ? rpcFailure(error, client.address) : error;
+      if (!(error instanceof CallError)) throw error;
+      const { rpcFailure } = await import("./rpc/rpc-failure.ts");
+      throw rpcFailure(error, client.address);
     } finally {
       client.close();
     }

@@ -8,7 +8,10 @@ import { startFixture } from "../api/fixture.ts";
 
 const BIN = join(import.meta.dirname, "../../bin/gangway");
 
-/** Runs each command line this often, in turns, and prints its median time as a ratio to that of `node -e 0`. */
+/**
+ * Runs each command line this often, in turns, and prints its times as ratios to those of `node -e 0`. The fastest run
+ * tells most on a machine that does other work too.
+ */
 export async function benchCli({ runs }: { readonly runs: number }, print: (line: string) => void): Promise<void> {
   const ends: (() => unknown)[] = [];
   const cache = mkdtempSync(join(tmpdir(), "gangway-bench-"));
@@ -30,10 +33,11 @@ export async function benchCli({ runs }: { readonly runs: number }, print: (line
         if (run > 0) times.get(name)?.push(ms);
       }
     }
-    const floor = median(times.get("node -e 0") ?? []);
+    const floor = times.get("node -e 0") ?? [];
+    const shown = (of: (all: readonly number[]) => number, all: readonly number[]) =>
+      `${of(all).toFixed(0).padStart(5)} ms  ratio ${(of(all) / of(floor)).toFixed(1)}`;
     for (const [name, all] of times) {
-      const ms = median(all);
-      print(`${name.padEnd(20)} ${ms.toFixed(0).padStart(5)} ms  ratio ${(ms / floor).toFixed(1)}`);
+      print(`${name.padEnd(20)} median ${shown(median, all)}   fastest ${shown((of) => Math.min(...of), all)}`);
     }
   } finally {
     for (const end of ends.reverse()) await end();

@@ -102,10 +102,10 @@ test("a signal reaches the second run, and its exit status comes back", { skip }
   assert.deepEqual(await once(child, "exit"), [42, null]);
 });
 
-for (const state of ["idle", "block"]) {
-  test(`no second run is left after the first is killed (${state})`, { skip }, async (t) => {
+for (const args of [["idle"], ["idle", "up"], ["block", "serve"]]) {
+  test(`no second run is left after the first is killed (${args.join(" ")})`, { skip }, async (t) => {
     const bin = packageWith(t, { node: process.execPath });
-    const child = spawn(old ?? "", [bin, state], { stdio: ["ignore", "pipe", "inherit"] });
+    const child = spawn(old ?? "", [bin, ...args], { stdio: ["ignore", "pipe", "inherit"] });
     const [text] = (await once(child.stdout, "data")) as [Buffer];
     const pid = Number(String(text));
     t.after(() => {

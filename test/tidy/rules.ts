@@ -9,7 +9,8 @@ const ADAPTER_FOLDERS: Readonly<Record<string, readonly string[]>> = {
 };
 const FOLDERS = [...STAGES, "compose", "cli", "core", "adapters", "telemetry", "runtime", "gen"];
 /** The files that may be at the root of `src`. */
-const ROOT_FILES = ["main.ts", "config.ts", "variables.ts"];
+const ROOT_FILES = ["main.ts", "client-config.ts", "config.ts", "variables.ts"];
+const READ_ENVIRONMENT = ["client-config.ts", "config.ts"];
 const FILE_LINES_MAX = 400;
 const LINE_COLUMNS_MAX = 120;
 
@@ -61,7 +62,9 @@ function fileRules({ path, text }: SourceFile): readonly string[] {
   if (lines > FILE_LINES_MAX) broken.push(`${path}: ${lines} lines, at most ${FILE_LINES_MAX}`);
   if (!/^([a-z0-9]+(-[a-z0-9]+)*\/)*[a-z0-9]+(-[a-z0-9]+)*\.ts$/.test(path))
     broken.push(`${path}: the name is not kebab-case`);
-  if (/\bprocess\.env\b/.test(text) && path !== "config.ts") broken.push(`${path}: only config.ts reads process.env`);
+  if (/\bprocess\.env\b/.test(text) && !READ_ENVIRONMENT.includes(path)) {
+    broken.push(`${path}: only ${READ_ENVIRONMENT.join(" and ")} read process.env`);
+  }
   broken.push(...placeRules(path));
   if (/\bAbortSignal\.any\b(?!`)/.test(text)) broken.push(`${path}: AbortSignal.any: use linkedController of runtime`);
   if (/\bexport default\b/.test(text)) broken.push(`${path}: default export`);

@@ -12,7 +12,8 @@ import { isTable, type OutputFormat, outputOption } from "../options.ts";
 import { qualifiedName } from "../output/job-text.ts";
 import { encodeMessage, printLines } from "../output/print.ts";
 import { wrapText } from "../output/wrap.ts";
-import { isServiceError, rpcFailure } from "../rpc/rpc-failure.ts";
+import { CallError } from "../rpc/call-error.ts";
+import { rpcFailure } from "../rpc/rpc-failure.ts";
 import { examples, onRun, type Registrar, type Run } from "../run-command.ts";
 
 type CanRunOptions = { filename?: readonly string[]; output: OutputFormat };
@@ -50,7 +51,7 @@ async function judge(run: Run, { job, where, spelled }: ReadyManifest): Promise<
   try {
     return await run.client.call(JobService.method.simulateJob, { job });
   } catch (error) {
-    if (!isServiceError(error)) throw error;
+    if (!(error instanceof CallError)) throw error;
     const { exitCode, lines } = rpcFailure(error, run.client.address);
     if (exitCode !== EXIT.refused) throw error;
     run.deps.stderr(`${where}:\n${spelled(lines.join("\n"))}\n`);

@@ -7,7 +7,6 @@ import { addJobFilterOptions, hasFilter, type JobFilterOptions } from "../jobs/j
 import { getJobsByName } from "../jobs/job-name.ts";
 import { listJobs } from "../jobs/list-jobs.ts";
 import { splitNames } from "../jobs/select-jobs.ts";
-import { watchJobs } from "../jobs/watch-jobs.ts";
 import { isTable, limitOption, type OutputFormat, outputOption } from "../options.ts";
 import { jobsTable, qualifiedName } from "../output/job-text.ts";
 import { printResponse } from "../output/print.ts";
@@ -65,6 +64,7 @@ async function getOrList(run: Run, args: readonly string[], options: GetOptions)
   const names = splitNames(args);
   if (options.watch === true) {
     if (options.orderBy !== undefined) throw usageFailure("--watch and --order-by cannot be combined");
+    const { watchJobs } = await import("../jobs/watch-jobs.ts");
     return watchJobs(run, names, options);
   }
   if (names.length === 0) return printList(run, options);

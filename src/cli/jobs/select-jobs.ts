@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import type { Job, JobPhase } from "../../gen/gangway/v1/job_pb.ts";
 import { CommandFailure, EXIT, usageFailure } from "../exit.ts";
 import { splitCommas } from "../options.ts";
-import { isServiceError, rpcFailure } from "../rpc/rpc-failure.ts";
+import { CallError } from "../rpc/call-error.ts";
 import type { Run } from "../run-command.ts";
 import { addJobFilterOptions, hasFilter, type JobFilterOptions } from "./job-filter.ts";
 import { resolveJobName } from "./job-name.ts";
@@ -103,7 +103,7 @@ export async function changeJobs(
       await change(job);
       changed += 1;
     } catch (error) {
-      const failure = refusalOf(error, run.client.address);
+      const failure = await refusalOf(error, run.client.address);
       run.deps.stderr(`${failure.lines.join("\n")}\n`);
     }
   }
@@ -112,8 +112,14 @@ export async function changeJobs(
 }
 
 /** Throws an error that is not about one job, such as an unavailable service. */
-function refusalOf(error: unknown, address: string): CommandFailure {
-  const failure = isServiceError(error) ? rpcFailure(error, address) : error;
+async function refusalOf(error: unknown, address: string): Promise<CommandFailure> {
+  const failure = error instanceof CallError ? await explained(error, address) : error;
   if (failure instanceof CommandFailure && failure.exitCode === EXIT.refused) return failure;
   throw error;
+}
+
+/** Only a failure needs the words of a failure. */
+async function explained(error: CallError, address: string): Promise<CommandFailure> {
+  const { rpcFailure } = await import("../rpc/rpc-failure.ts");
+  return rpcFailure(error, address);
 }

@@ -1,12 +1,12 @@
 import type { MessageInitShape, UnknownEnum } from "@bufbuild/protobuf";
-import { status } from "@grpc/grpc-js";
 import type { Job } from "../../gen/gangway/v1/job_pb.ts";
 import { type JobFilterSchema, JobService, WatchJobsResponse_Type } from "../../gen/gangway/v1/job_service_pb.ts";
 import { linkedController } from "../../runtime/linked-controller.ts";
 import type { CliDeps } from "../deps.ts";
 import { CommandFailure, EXIT } from "../exit.ts";
+import { CallError, STATUS } from "../rpc/call-error.ts";
 import type { GangwayClient } from "../rpc/client.ts";
-import { isServiceError, retryDelayMs } from "../rpc/rpc-failure.ts";
+import { retryDelayMs } from "../rpc/rpc-failure.ts";
 
 /**
  * One event of a stream of jobs. `changed` and `deleted` carry the job. `listed` follows the last job that existed when
@@ -29,10 +29,10 @@ type StreamJobsOptions = {
 
 /** Codes of a service that restarts, or that ends a stream. */
 const RETRIED_CODES: readonly number[] = [
-  status.UNAVAILABLE,
-  status.RESOURCE_EXHAUSTED,
-  status.DEADLINE_EXCEEDED,
-  status.ABORTED,
+  STATUS.UNAVAILABLE,
+  STATUS.RESOURCE_EXHAUSTED,
+  STATUS.DEADLINE_EXCEEDED,
+  STATUS.ABORTED,
 ];
 const BACKOFF_MS_MIN = 200;
 const BACKOFF_MS_MAX = 5000;
@@ -70,7 +70,7 @@ type StreamState = { cursor: string; lastMessageMs: number; backoffMs: number };
 /** Throws the error if a retry cannot help, or if the service has been silent for too long. */
 function retryPauseMs(error: unknown, nowMs: number, state: StreamState): number {
   const silenceMs = nowMs - state.lastMessageMs;
-  if (!isServiceError(error) || !RETRIED_CODES.includes(error.code) || silenceMs > SILENCE_MS_MAX) throw error;
+  if (!(error instanceof CallError) || !RETRIED_CODES.includes(error.code) || silenceMs > SILENCE_MS_MAX) throw error;
   return Math.max(state.backoffMs, retryDelayMs(error) ?? 0);
 }
 

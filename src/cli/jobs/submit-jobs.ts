@@ -9,7 +9,8 @@ import {
 } from "../../gen/gangway/v1/job_service_pb.ts";
 import { type CommandFailure, EXIT } from "../exit.ts";
 import type { ReadyManifest } from "../manifest/read-manifests.ts";
-import { detailsOf, isServiceError, reasonOf, rpcFailure, statusFailure } from "../rpc/rpc-failure.ts";
+import { CallError } from "../rpc/call-error.ts";
+import { detailsOf, reasonOf, rpcFailure, statusFailure } from "../rpc/rpc-failure.ts";
 import type { Run } from "../run-command.ts";
 
 /** The service's answer to one manifest. */
@@ -95,7 +96,7 @@ async function submitOne(run: Run, request: CreateJobRequest): Promise<SubmitOut
   try {
     return { kind: "accepted", response: await run.client.call(JobService.method.createJob, request) };
   } catch (error) {
-    if (!isServiceError(error)) throw error;
+    if (!(error instanceof CallError)) throw error;
     return refusalOf(rpcFailure(error, run.client.address), detailsOf(error));
   }
 }

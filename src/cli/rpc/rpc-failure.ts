@@ -2,8 +2,6 @@ import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { fromBinary } from "@bufbuild/protobuf";
 import type { Any } from "@bufbuild/protobuf/wkt";
 import { anyIs, anyUnpack, durationMs } from "@bufbuild/protobuf/wkt";
-import type { ServiceError } from "@grpc/grpc-js";
-import { status } from "@grpc/grpc-js";
 import {
   BadRequestSchema,
   ErrorInfoSchema,
@@ -14,26 +12,22 @@ import {
 import { StatusSchema } from "../../gen/google/rpc/status_pb.ts";
 import { CommandFailure, EXIT } from "../exit.ts";
 import { formatSpan } from "../output/duration.ts";
+import { type CallError, codeName, STATUS } from "./call-error.ts";
 
 /** Codes that mean that the service could not answer, rather than that it refused. */
 const UNAVAILABLE_CODES: readonly number[] = [
-  status.UNAVAILABLE,
-  status.DEADLINE_EXCEEDED,
-  status.INTERNAL,
-  status.UNKNOWN,
-  status.DATA_LOSS,
+  STATUS.UNAVAILABLE,
+  STATUS.DEADLINE_EXCEEDED,
+  STATUS.INTERNAL,
+  STATUS.UNKNOWN,
+  STATUS.DATA_LOSS,
 ];
 
-/** True for the error of a failed call of grpc-js. */
-export function isServiceError(error: unknown): error is ServiceError {
-  return error instanceof Error && "code" in error && typeof error.code === "number" && "metadata" in error;
-}
-
 /** Explains a failed call: its code in words, its message, each wrong field on its own line, when to retry. */
-export function rpcFailure(error: ServiceError, address: string): CommandFailure {
-  if (error.code === status.CANCELLED) return new CommandFailure(EXIT.interrupted, []);
+export function rpcFailure(error: CallError, address: string): CommandFailure {
+  if (error.code === STATUS.CANCELLED) return new CommandFailure(EXIT.interrupted, []);
   const failure = statusFailure({ code: error.code, message: error.details, details: detailsOf(error) });
-  if (error.code !== status.UNAVAILABLE || detailsOf(error).length > 0) return failure;
+  if (error.code !== STATUS.UNAVAILABLE || detailsOf(error).length > 0) return failure;
   return new CommandFailure(failure.exitCode, [
     ...failure.lines,
     `  The command tried ${address}. Start the service with "gangway up", or set another address with`,
@@ -60,13 +54,11 @@ export function statusFailure(rpcStatus: RpcStatus): CommandFailure {
 function headline({ code, message, details }: RpcStatus): string {
   const [first] = details.flatMap((detail) => unpack(detail, BadRequestSchema)?.fieldViolations ?? []);
   const repeats = first !== undefined && message.startsWith(`${first.field}: `);
-  // grpc-js ends the message of a refused connection with a note that is usually empty.
-  const text = message.replace(/\.? ?Resolution note: *$/, "");
-  return `error: ${codeInWords(code)}${repeats ? "" : `: ${text}`}`;
+  return `error: ${codeInWords(code)}${repeats ? "" : `: ${message}`}`;
 }
 
 /** Returns the retry delay that the service asks for, in milliseconds; null if it asks for none. */
-export function retryDelayMs(error: ServiceError): number | null {
+export function retryDelayMs(error: CallError): number | null {
   for (const detail of detailsOf(error)) {
     const delay = unpack(detail, RetryInfoSchema)?.retryDelay;
     if (delay !== undefined) return durationMs(delay);
@@ -75,15 +67,14 @@ export function retryDelayMs(error: ServiceError): number | null {
 }
 
 function codeInWords(code: number): string {
-  return (status[code] ?? `code ${code}`).toLowerCase().replaceAll("_", " ");
+  return codeName(code).toLowerCase().replaceAll("_", " ");
 }
 
 /** Returns the details of the standard error model. Details that do not decode are ignored. */
-export function detailsOf(error: ServiceError): readonly Any[] {
-  const [bytes] = error.metadata.get("grpc-status-details-bin");
-  if (!(bytes instanceof Uint8Array)) return [];
+export function detailsOf({ encodedStatus }: CallError): readonly Any[] {
+  if (encodedStatus === null) return [];
   try {
-    return fromBinary(StatusSchema, bytes).details;
+    return fromBinary(StatusSchema, encodedStatus).details;
   } catch {
     return [];
   }

@@ -8,7 +8,8 @@ import {
 } from "../../gen/gangway/v1/resource_manager_pb.ts";
 import type { ChildProgram } from "../deps.ts";
 import { EXIT } from "../exit.ts";
-import { isServiceError, retryDelayMs } from "../rpc/rpc-failure.ts";
+import { CallError } from "../rpc/call-error.ts";
+import { retryDelayMs } from "../rpc/rpc-failure.ts";
 import type { Run } from "../run-command.ts";
 
 /** An AllocateResourceRequest, or a WaitForResourceRequest, which has the same fields. */
@@ -91,7 +92,7 @@ async function renewOnce(run: Run, request: HeldTokenRequest): Promise<RenewAtte
     });
     return { kind: results[0]?.outcome === RenewResult_Outcome.RENEWED ? "renewed" : "lost" };
   } catch (error) {
-    if (!isServiceError(error)) throw error;
+    if (!(error instanceof CallError)) throw error;
     return { kind: "unavailable", reason: error.details };
   }
 }
@@ -111,7 +112,7 @@ export async function releaseToken(run: Run, request: HeldTokenRequest): Promise
       await run.client.call(ResourceManager.method.releaseResource, { resourceNamespace, allocationToken, holder });
       return;
     } catch (error) {
-      if (!isServiceError(error)) throw error;
+      if (!(error instanceof CallError)) throw error;
       const retryAfterMs = retryDelayMs(error);
       if (retryAfterMs === null || tries === RELEASE_TRIES) {
         run.deps.stderr(`warning: token ${allocationToken} could not be released: ${error.details}\n`);

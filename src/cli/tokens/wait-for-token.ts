@@ -1,4 +1,3 @@
-import { status } from "@grpc/grpc-js";
 import {
   type AllocateResourceResponse,
   type LinePosition,
@@ -6,7 +5,8 @@ import {
 } from "../../gen/gangway/v1/resource_manager_pb.ts";
 import { linkedController } from "../../runtime/linked-controller.ts";
 import { violationText } from "../output/quota-text.ts";
-import { isServiceError, retryDelayMs } from "../rpc/rpc-failure.ts";
+import { CallError, STATUS } from "../rpc/call-error.ts";
+import { retryDelayMs } from "../rpc/rpc-failure.ts";
 import type { Run } from "../run-command.ts";
 import { type HeldTokenRequest, releaseToken } from "./hold-token.ts";
 
@@ -84,7 +84,7 @@ async function waitOnce(
 
 /** Throws the error if a retry cannot help, or if the service has been silent for too long. */
 function retryPauseMs(error: unknown, silenceMs: number): number {
-  if (!isServiceError(error) || error.code !== status.UNAVAILABLE || silenceMs > SILENCE_MS_MAX) throw error;
+  if (!(error instanceof CallError) || error.code !== STATUS.UNAVAILABLE || silenceMs > SILENCE_MS_MAX) throw error;
   return retryDelayMs(error) ?? RETRY_MS;
 }
 

@@ -5,7 +5,8 @@ import type { ClusterCheck } from "../../../gen/gangway/v1/cluster_service_pb.ts
 import { CommandFailure, EXIT, usageFailure } from "../../exit.ts";
 import { readSources, type SourceIo } from "../../manifest/sources.ts";
 import { printLines } from "../../output/print.ts";
-import { isServiceError, rpcFailure } from "../../rpc/rpc-failure.ts";
+import { CallError } from "../../rpc/call-error.ts";
+import { rpcFailure } from "../../rpc/rpc-failure.ts";
 import type { Run } from "../../run-command.ts";
 import { checkLines, hasErrors } from "./check.ts";
 
@@ -53,13 +54,10 @@ export function printChecked(
 /** Calls the service, and says of a failure without an answer that the change may have been made. */
 export async function callOrUnknown<T>(run: Run, name: string, call: Promise<T>): Promise<T> {
   return call.catch((error: unknown) => {
-    if (!isServiceError(error)) throw error;
+    if (!(error instanceof CallError)) throw error;
     const failure = rpcFailure(error, run.client.address);
-    if (failure.exitCode !== EXIT.unavailable || error.details.startsWith(NEVER_SENT)) throw failure;
+    if (failure.exitCode !== EXIT.unavailable || !error.isSent) throw failure;
     const line = `  The service may have made the change: see "gangway cluster get ${name}".`;
     throw new CommandFailure(failure.exitCode, [...failure.lines, line]);
   });
 }
-
-/** How grpc-js begins the message of a call that it could not send. */
-const NEVER_SENT = "No connection established";

@@ -1,0 +1,154 @@
+/**
+ * A connection to the service that speaks gRPC over HTTP/2 without TLS: as much of the protocol as the command line
+ * needs. Loading a gRPC library, and its first call, would take longer than everything else that a command does.
+ */
+import { type ClientHttp2Session, connect, constants, type IncomingHttpHeaders } from "node:http2";
+import { CallError, STATUS } from "./call-error.ts";
+import { type Answer, type FrameLimits, frameOf, isGrpc, newFrameReader, statusError } from "./grpc-frames.ts";
+
+export type ChannelCall = {
+  /** `/gangway.v1.JobService/ListJobs` */
+  readonly path: string;
+  readonly message: Uint8Array;
+  /** Omitted: the call may take any time. */
+  readonly timeoutMs?: number;
+  /** Each of them cancels the call. */
+  readonly signals: readonly AbortSignal[];
+  readonly onHeaders?: (headers: IncomingHttpHeaders) => void;
+};
+
+export type Channel = {
+  /** Connects, unless it is connected. Throws a CallError if it cannot. */
+  readonly ready: (timeoutMs: number) => Promise<void>;
+  /** Calls the service, and yields the messages of its answer. Throws a CallError for every status but OK. */
+  readonly call: (call: ChannelCall) => AsyncGenerator<Uint8Array>;
+  readonly close: () => void;
+};
+
+/** A service that is stopping refuses calls on an old connection unread. They are sent again on a new one, so often. */
+const REFUSED_MAX = 2;
+
+/** A channel to HOST:PORT. It connects at the first call, and again after a connection was lost. */
+export function openChannel(address: string, limits: FrameLimits): Channel {
+  let connection: Connection | null = null;
+  const connected = (): Promise<ClientHttp2Session> => {
+    if (connection === null) {
+      const mine = newConnection(address, () => {
+        if (connection === mine) connection = null;
+      });
+      connection = mine;
+    }
+    return connection.ready;
+  };
+  return {
+    async ready(timeoutMs) {
+      using ending = endOf(timeoutMs, []);
+      await Promise.race([connected(), ending.ended]);
+    },
+    async *call(call) {
+      for (let refused = 0; ; refused += 1) {
+        const ended = yield* callOnce(connected(), call, limits);
+        if (ended === "done") return;
+        if (refused === REFUSED_MAX) throw new CallError(STATUS.UNAVAILABLE, "the service refuses calls");
+        connection = null;
+      }
+    },
+    close() {
+      connection?.session.destroy();
+      connection = null;
+    },
+  };
+}
+
+type Connection = { readonly session: ClientHttp2Session; readonly ready: Promise<ClientHttp2Session> };
+
+/** Connects. Calls `onOver` once no new call can use the connection. */
+function newConnection(address: string, onOver: () => void): Connection {
+  const { promise: ready, resolve, reject } = Promise.withResolvers<ClientHttp2Session>();
+  ready.catch(() => undefined);
+  const session = connect(`http://${address}`, { maxSessionMemory: Number.MAX_SAFE_INTEGER });
+  const fail = (reason: string) => {
+    onOver();
+    reject(new CallError(STATUS.UNAVAILABLE, `cannot connect to ${address}: ${reason}`, { isSent: false }));
+  };
+  session.once("connect", () => resolve(session));
+  session.on("goaway", onOver);
+  // An error of an open connection also ends its streams, which report it.
+  session.on("error", (error) => fail(reasonOf(error)));
+  session.on("close", () => fail("the connection was closed"));
+  return { session, ready };
+}
+
+/** Makes one try of a call. "refused": the service did not look at it. */
+async function* callOnce(
+  session: Promise<ClientHttp2Session>,
+  { path, message, timeoutMs, signals, onHeaders }: ChannelCall,
+  limits: FrameLimits,
+): AsyncGenerator<Uint8Array, "done" | "refused"> {
+  const body = frameOf(message, limits);
+  using ending = endOf(timeoutMs, signals);
+  const open = await Promise.race([session, ending.ended]);
+  const stream = open.request({
+    ":method": "POST",
+    ":path": path,
+    "content-type": "application/grpc",
+    te: "trailers",
+    ...(timeoutMs === undefined ? {} : { "grpc-timeout": `${Math.ceil(timeoutMs)}m` }),
+  });
+  const answer: { -readonly [K in keyof Answer]: Answer[K] } = { headers: null, trailers: null };
+  stream.on("response", (headers) => {
+    answer.headers = headers;
+    onHeaders?.(headers);
+  });
+  stream.on("trailers", (trailers) => {
+    answer.trailers = trailers;
+  });
+  let cause: unknown = null;
+  ending.ended.catch((error: CallError) => {
+    cause = error;
+    stream.close(constants.NGHTTP2_CANCEL);
+  });
+  try {
+    stream.end(body);
+    const reader = newFrameReader(limits);
+    for await (const chunk of stream) if (isGrpc(answer)) yield* reader.take(chunk as Buffer);
+    reader.end();
+  } catch (error) {
+    cause ??= error;
+  } finally {
+    // A stream that is cancelled may emit one more error, which would end the process.
+    stream.on("error", () => {});
+    stream.close(constants.NGHTTP2_CANCEL);
+  }
+  if (cause instanceof CallError) throw cause;
+  if (stream.rstCode === constants.NGHTTP2_REFUSED_STREAM && answer.headers === null) return "refused";
+  const failure = statusError(answer, cause === null ? null : reasonOf(cause));
+  if (failure !== null) throw failure;
+  return "done";
+}
+
+/** Rejects `ended` after the time, or when a signal is aborted. */
+function endOf(timeoutMs: number | undefined, signals: readonly AbortSignal[]): Disposable & { ended: Promise<never> } {
+  const { promise, reject } = Promise.withResolvers<never>();
+  promise.catch(() => undefined);
+  const cancel = () => reject(new CallError(STATUS.CANCELLED, "the call was cancelled"));
+  const late = () => {
+    reject(new CallError(STATUS.DEADLINE_EXCEEDED, `no answer within ${Math.round((timeoutMs ?? 0) / 1000)} s`));
+  };
+  const timer = timeoutMs === undefined ? undefined : setTimeout(late, timeoutMs);
+  for (const signal of signals) signal.addEventListener("abort", cancel, { once: true });
+  if (signals.some(({ aborted }) => aborted)) cancel();
+  return {
+    ended: promise,
+    [Symbol.dispose]() {
+      clearTimeout(timer);
+      for (const signal of signals) signal.removeEventListener("abort", cancel);
+    },
+  };
+}
+
+/** The words of an error, or of those that it collects: a name may lead to several addresses. */
+function reasonOf(error: unknown): string {
+  if (error instanceof AggregateError && error.message === "") return error.errors.map(reasonOf).join("; ");
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,55 @@
+/**
+ * Reads the part of the environment that every command needs. It loads nothing else, so that a call of the command line
+ * starts fast; `config.ts` reads what the service needs.
+ */
+import { homedir } from "node:os";
+import { join, resolve } from "node:path";
+import type { VariableName } from "./variables.ts";
+
+export type ClientConfig = {
+  /** Where the command line finds the service. Null: the context or the default says. */
+  readonly address: string | null;
+  /** The namespace of the command line's jobs. Null: likewise. */
+  readonly namespace: string | null;
+  /** The file of the command line's contexts. */
+  readonly contextsFile: string;
+  /** The command line prints no colours. */
+  readonly plain: boolean;
+  /** Modules whose kinds of jobs are also served. */
+  readonly plugins: readonly string[];
+};
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The environment of a program that the command line starts: this process' own, with these variables. */
+export function programEnvironment(
+  variables: Readonly<Record<string, string>>,
+  env: Environment = process.env,
+): Environment {
+  return { ...env, ...variables };
+}
+
+/** Relative paths begin at `workingDirectory`. */
+export function readClientConfig(workingDirectory: string, env: Environment = process.env): ClientConfig {
+  const folder = join(given(env, "XDG_CONFIG_HOME") ?? join(homedir(), ".config"), "gangway");
+  return {
+    address: given(env, "GANGWAY_ADDRESS"),
+    namespace: given(env, "GANGWAY_NAMESPACE"),
+    contextsFile: resolve(workingDirectory, given(env, "GANGWAY_CONFIG") ?? join(folder, "config.yaml")),
+    plain: given(env, "NO_COLOR") !== null,
+    plugins: namesOf(given(env, "GANGWAY_PLUGINS") ?? ""),
+  };
+}
+
+/** The value of a variable; null if it is unset or empty. */
+export function given(env: Environment, name: VariableName): string | null {
+  return env[name] || null;
+}
+
+/** The names in a list that commas separate. */
+export function namesOf(list: string): readonly string[] {
+  return list
+    .split(",")
+    .map((name) => name.trim())
+    .filter((name) => name !== "");
+}
