@@ -35,9 +35,9 @@ export function connectClusterAdmin(parts: ClusterAdminParts): ClusterAdmin {
     pickContext: async (text, context) => (await acceptance()).acceptKubeconfig(text, { context, allowLocal, hosts }),
     seal: key === null ? null : async (cluster, text) => (await credentials()).sealKubeconfig(key, cluster, text),
     open: async (cluster, stored) => (await credentials()).openCredentials(stored, { cluster, key, allowLocal }),
-    check: async (kubeconfig, gangScheduler) => {
+    check: async (kubeconfig, registered) => {
       const namespaces = (await store.admin.listNamespaces()).map(({ name }) => name);
-      return (await checks()).checkCluster(kubeconfig, { clock, namespaces, gangScheduler, hosts });
+      return (await checks()).checkCluster(kubeconfig, { clock, namespaces, hosts, ...registered });
     },
     simulated,
   });

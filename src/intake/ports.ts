@@ -16,6 +16,8 @@ export type IntakeFacts = {
   readonly namespace: KnownNamespace | null | "open";
   /** True if a queue of that name exists. */
   readonly queueExists: (queue: string) => Promise<boolean>;
+  /** The resources that some node of some cluster has; all that are `wanted` and there. Null: that is not known. */
+  readonly nodeResources: (wanted: readonly string[]) => Promise<ReadonlySet<string> | null>;
 };
 
 export type IntakeStore = {

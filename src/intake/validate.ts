@@ -2,6 +2,7 @@ import { queueOf } from "../core/job/defaults.ts";
 import { QUEUE_LABEL } from "../core/job/labels.ts";
 import type { FieldNote, SentJob } from "../core/job/sent.ts";
 import { checkMetadata, isDnsLabel } from "./check-metadata.ts";
+import { checkResources } from "./check-resources.ts";
 import { checkSpec, ignoredSpec } from "./check-spec.ts";
 import { checkTemplates } from "./check-templates.ts";
 import type { IntakeFacts, IntakeRules } from "./ports.ts";
@@ -16,6 +17,7 @@ export type JobFindings = { readonly violations: readonly FieldNote[]; readonly 
 export async function validate(sent: SentJob, facts: IntakeFacts | null, rules: IntakeRules): Promise<JobFindings> {
   const templates = checkTemplates(sent, rules);
   const queue = facts === null ? [] : await checkQueue(sent, facts);
+  const resources = facts === null ? [] : await checkResources(sent, facts);
   return {
     violations: [
       ...checkMetadata(sent, rules.isReserved),
@@ -23,7 +25,7 @@ export async function validate(sent: SentJob, facts: IntakeFacts | null, rules: 
       ...templates.violations,
       ...queue,
     ],
-    warnings: [...templates.warnings, ...ignoredSpec(sent, rules.kinds)],
+    warnings: [...templates.warnings, ...resources, ...ignoredSpec(sent, rules.kinds)],
   };
 }
 

@@ -42,6 +42,8 @@ export class MemoryStore {
   readonly #watchers = new Set<(entry: Entry) => void>();
   readonly #log: Entry[] = [];
   open = true;
+  /** The resources of the clusters' nodes. Null: not known. */
+  nodeResources: ReadonlySet<string> | null = null;
 
   constructor() {
     this.queues.set("default", queueRecord("default"));
@@ -98,6 +100,7 @@ export class MemoryStore {
     facts: async (name) => ({
       namespace: this.namespaces.get(name) ?? (this.open ? "open" : null),
       queueExists: async (queue) => this.queues.has(queue),
+      nodeResources: async () => this.nodeResources,
     }),
     earlierRequest: async (request) => this.#earlier(request),
     createJob: async (created) => this.#create(created),

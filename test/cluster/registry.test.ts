@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { after, before, test } from "node:test";
 import { checkCluster } from "../../src/adapters/cluster/check-cluster.ts";
+import { flavorFindings } from "../../src/adapters/cluster/check-flavors.ts";
 import { connectCluster } from "../../src/adapters/cluster/cluster.ts";
 import { openCredentials, sealKubeconfig } from "../../src/adapters/cluster/credentials.ts";
 import { PERMISSIONS } from "../../src/adapters/cluster/permissions.ts";
@@ -223,6 +224,49 @@ test("if access cannot be checked, each permission is reported as unknown", asyn
   const { findings } = await checkCluster(proxy.kubeconfig, { clock, namespaces: [] });
   assert.equal(findings.length, PERMISSIONS.filter(({ scheduler }) => scheduler === undefined).length);
   assert.ok(findings.every(({ message }) => message.startsWith("cannot check whether Gangway may ")));
+});
+
+const flavor = (nodeLabels: Readonly<Record<string, string>>, resource = "nvidia.com/gpu") => {
+  return { name: "gpu/x", resource, nodeLabels };
+};
+
+test("a flavor that no node belongs to is a warning", async () => {
+  const flavors = [flavor({ "nvidia.com/gpu.product": "h100" }), flavor({ zone: "a" }), flavor({}, "nvidia.co/gpu")];
+  const { findings } = await checkCluster(sim.kubeconfig(), { clock, namespaces: [], flavors });
+  const warning = { severity: "WARNING", code: "FlavorWithoutNodes" };
+  assert.deepEqual(findings, [
+    { ...warning, message: "flavor gpu/x: no node carries label zone=a" },
+    { ...warning, message: "flavor gpu/x: no node has nvidia.co/gpu; did you mean nvidia.com/gpu?" },
+  ]);
+});
+
+test("flavors are not judged if the nodes cannot be listed, or their list has no end", async (t) => {
+  const refusing = await startProxy(sim.url, ({ path }) => (path === "/api/v1/nodes" ? { status: 403 } : "pass"));
+  t.after(() => refusing.close());
+  const of = { clock, namespaces: [], flavors: [flavor({ zone: "a" })] };
+  assert.deepEqual((await checkCluster(refusing.kubeconfig, of)).findings, []);
+  const page = { metadata: { continue: "more" }, items: [{ metadata: { labels: { zone: "b" } } }, null, "x"] };
+  let pages = 0;
+  const endless = await flavorFindings(
+    {
+      request: async () => {
+        pages += 1;
+        return { kind: "ok", object: page };
+      },
+    },
+    of.flavors,
+  );
+  assert.deepEqual([endless, pages], [[], 40]);
+});
+
+test("a finding about flavors repeats no text of the server but names of Kubernetes", async () => {
+  const hostile = { gpu: "<script>", zone: "b", "gpu\u001b": "x" };
+  const items = [{ metadata: { labels: hostile }, status: { allocatable: { "nvidia.com/gpu": "8" } } }];
+  const client = { request: async () => ({ kind: "ok" as const, object: { items } }) };
+  const messages = async (nodeLabels: Readonly<Record<string, string>>) =>
+    (await flavorFindings(client, [flavor(nodeLabels)])).map(({ message }) => message);
+  assert.deepEqual(await messages({ gpu: "h100" }), ["flavor gpu/x: no node carries label gpu=h100"]);
+  assert.deepEqual(await messages({ zone: "a" }), ["flavor gpu/x: no node carries label zone=a; there is zone=b"]);
 });
 
 const webhooks: Record<string, { namespaceSelector?: object; name?: string; resources?: string[]; warns: boolean }> = {

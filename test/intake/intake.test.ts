@@ -54,6 +54,7 @@ function startIntake(
       return {
         namespace: namespace === "nowhere" ? null : namespace === "fresh" ? "open" : known,
         queueExists: async (queue) => ["team-a", "team-b", "default"].includes(queue),
+        nodeResources: async () => null,
       };
     },
     earlierRequest: async ({ requestId }) => {

@@ -48,7 +48,7 @@ async function findings(spec: SentJob["spec"], given: Given) {
   const { policy, config = PLAIN_POD_CONFIG, rules, namespace = "team", isNew = false } = given;
   const sent = { namespace, name: "j", generateName: "", labels: {}, annotations: {}, spec };
   const known = { project: "default", defaultQueue: "default", podPolicy: policy ?? null };
-  const facts = { namespace: known, queueExists: async () => true };
+  const facts = { namespace: known, queueExists: async () => true, nodeResources: async () => null };
   const { podPolicyDefault, isReserved } = rules ?? NAMESPACE_RULES;
   const podPolicy = policyInForce(policy ?? null, podPolicyDefault);
   const found = await validate(sent, facts, { kinds: KINDS, podConfig: config, podPolicy, isNew, isReserved });

@@ -1,10 +1,12 @@
 /** Serves admins who register a cluster: finds what the service could not do there, before a job fails on it. */
 import type { ClusterCheck, ClusterFinding } from "../../core/admin/cluster.ts";
+import type { ClusterFlavor } from "../../core/plan/snapshot.ts";
 import { GANG_SCHEDULERS, type GangScheduler } from "../../core/pods/pod-group.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { Json, JsonObject } from "../../runtime/json.ts";
 import { arrayAt, isJsonObject, objectAt, stringAt } from "../../runtime/json.ts";
 import { type AllowedHosts, DEFAULT_CLUSTER_HOSTS, parseAllowedHosts } from "./allowed-hosts.ts";
+import { flavorFindings } from "./check-flavors.ts";
 import { createKubeClient, type KubeClient } from "./client.ts";
 import { HOST_REFUSED } from "./guarded-connector.ts";
 import { readUid } from "./identity.ts";
@@ -38,6 +40,8 @@ export async function checkCluster(
     readonly namespaces: readonly string[];
     /** The gang scheduler that the cluster is registered with. Null or omitted: none. */
     readonly gangScheduler?: GangScheduler | null;
+    /** The flavors that the cluster is registered with. Omitted: none. */
+    readonly flavors?: readonly ClusterFlavor[];
     /** The addresses that connections may lead to. Omitted: all but link-local ones and their like. */
     readonly hosts?: AllowedHosts | undefined;
   },
@@ -71,6 +75,7 @@ async function examine(client: Asked, of: Parameters<typeof checkCluster>[1]): P
     ...(await missingPermissions(client, of.gangScheduler ?? null)),
     ...(await missingScheduler(client, of.gangScheduler ?? null)),
     ...skewFindings(clockSkewMs),
+    ...(await flavorFindings(client, of.flavors ?? [])),
     ...(await foreignWebhooks(client, of.namespaces)),
   ];
   const order = { ERROR: 0, WARNING: 1 };

@@ -16,6 +16,7 @@ import * as capacity from "./admin/cluster-capacity.ts";
 import { claimUid, type TellsUid, uidRefusal } from "./admin/cluster-uids.ts";
 import * as clusters from "./admin/clusters.ts";
 import * as namespaces from "./admin/namespaces.ts";
+import { rememberedResources } from "./admin/node-resources.ts";
 import type { PoolBounds } from "./admin/pools.ts";
 import * as queues from "./admin/queues.ts";
 import * as registered from "./admin/registered-clusters.ts";
@@ -91,6 +92,7 @@ async function hinted<T>(options: StoreOptions, work: Promise<T>): Promise<T> {
 
 function intakeStore(db: Db, options: StoreOptions) {
   const { kinds, defaultQueue, namespacesMax = NAMESPACES_MAX } = options;
+  const nodeResources = rememberedResources(db, options.clock);
   const opening = options.openNamespaces
     ? { project: OPEN_PROJECT, defaultQueue, podPolicy: null, namespacesMax }
     : null;
@@ -105,6 +107,7 @@ function intakeStore(db: Db, options: StoreOptions) {
       return {
         namespace: known ?? (options.openNamespaces ? ("open" as const) : null),
         queueExists: (queue: string) => queues.queueExists(db, queue),
+        nodeResources,
       };
     },
     earlierRequest: (request: Parameters<typeof earlierRequest>[1]) => earlierRequest(db, request),

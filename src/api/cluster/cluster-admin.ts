@@ -10,6 +10,7 @@ import {
   type SentCredentials,
   type UidRefusal,
 } from "../../core/admin/cluster.ts";
+import type { ClusterFlavor } from "../../core/plan/snapshot.ts";
 import { type GangScheduler, gangSchedulerOf } from "../../core/pods/pod-group.ts";
 import type { JsonObject } from "../../runtime/json.ts";
 import type { ClusterAdmin } from "../ports.ts";
@@ -52,7 +53,10 @@ export type ClusterAdminPorts = {
   /** The kubeconfig behind stored credentials. Throws if they do not open; the message holds no credential. */
   readonly open: (cluster: string, stored: JsonObject) => Promise<string>;
   /** Asks a cluster whether it can serve Gangway. Does not throw if the cluster does not answer. */
-  readonly check: (kubeconfig: string, gangScheduler: GangScheduler | null) => Promise<ClusterCheck>;
+  readonly check: (
+    kubeconfig: string,
+    registered: { readonly gangScheduler: GangScheduler | null; readonly flavors: readonly ClusterFlavor[] },
+  ) => Promise<ClusterCheck>;
   /** The kubeconfig of a cluster that this process simulates; null for any other cluster. */
   readonly simulated: (name: string) => string | null;
 };
@@ -62,12 +66,15 @@ export type PickedKubeconfig =
   | { readonly kind: "ok"; readonly kubeconfig: string; readonly usable?: string }
   | { readonly kind: "refused"; readonly problems: readonly string[] };
 
+/** The settings of a cluster that a check depends on. Omitted: none. */
+type CheckedSettings = { readonly gangScheduler?: string | undefined; readonly flavors?: readonly ClusterFlavor[] };
+
 type Prepared = { readonly kind: "ready"; readonly stored: JsonObject; readonly kubeconfig: string };
 
 export function createClusterAdmin(ports: ClusterAdminPorts): ClusterAdmin {
   const { table, refresh } = ports;
-  const check = (kubeconfig: string, gangScheduler?: string) =>
-    ports.check(kubeconfig, gangSchedulerOf(gangScheduler)).catch(badCredentials);
+  const check = (kubeconfig: string, { gangScheduler, flavors = [] }: CheckedSettings) =>
+    ports.check(kubeconfig, { gangScheduler: gangSchedulerOf(gangScheduler), flavors }).catch(badCredentials);
   /** The same, with a finding if the uid is that of another cluster. */
   const checkAs = async (name: string, ...of: Parameters<typeof check>) => {
     const checked = await check(...of);
@@ -80,7 +87,7 @@ export function createClusterAdmin(ports: ClusterAdminPorts): ClusterAdmin {
       const prepared = await prepare(ports, cluster.name, sent);
       if (prepared.kind !== "ready") return prepared;
       // The check comes first: it tells which cluster this is, which decides whether it may be registered.
-      const checked = await check(prepared.kubeconfig, cluster.gangScheduler);
+      const checked = await check(prepared.kubeconfig, cluster);
       const outcome = await table.register({ ...cluster, credentials: prepared.stored, ...uidOf(checked) });
       if (outcome.kind !== "done") return outcome;
       await refresh();
@@ -88,13 +95,14 @@ export function createClusterAdmin(ports: ClusterAdminPorts): ClusterAdmin {
     },
     async tryOut(cluster, sent) {
       const prepared = await prepare(ports, cluster.name, sent);
-      return prepared.kind === "ready" ? checkAs(cluster.name, prepared.kubeconfig, cluster.gangScheduler) : prepared;
+      return prepared.kind === "ready" ? checkAs(cluster.name, prepared.kubeconfig, cluster) : prepared;
     },
     async update(cluster, sent) {
       const prepared = sent === null ? null : await prepare(ports, cluster.name, sent);
       if (prepared !== null && prepared.kind !== "ready") return prepared;
       const gangScheduler = cluster.gangScheduler ?? (await table.getCluster(cluster.name))?.gangScheduler;
-      const checked = prepared && (await check(prepared.kubeconfig, gangScheduler));
+      const { flavors } = cluster;
+      const checked = prepared && (await check(prepared.kubeconfig, { gangScheduler, flavors }));
       const credentials = prepared?.stored ?? null;
       const outcome = await table.update({ ...cluster, credentials, ...uidOf(checked) });
       if (outcome.kind !== "done") return outcome;
@@ -103,12 +111,12 @@ export function createClusterAdmin(ports: ClusterAdminPorts): ClusterAdmin {
     },
     async check(name) {
       const simulated = ports.simulated(name);
-      if (simulated !== null) return check(simulated);
+      if (simulated !== null) return check(simulated, (await table.getCluster(name)) ?? {});
       const stored = await table.credentialsOf(name);
       if (stored === null) return "notFound";
       try {
         const registered = await table.getCluster(name);
-        return await checkAs(name, await ports.open(name, stored), registered?.gangScheduler);
+        return await checkAs(name, await ports.open(name, stored), registered ?? {});
       } catch (error) {
         return badCredentials(error);
       }

@@ -1,7 +1,8 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { durationFromMs, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { ClusterCheck, ClusterRecord } from "../../core/admin/cluster.ts";
-import type { NodeCapacity } from "../../core/plan/snapshot.ts";
+import { flavorNodes, flavorProblem } from "../../core/admin/flavor-nodes.ts";
+import type { ClusterCapacity, ClusterFlavor, NodeCapacity } from "../../core/plan/snapshot.ts";
 import { addResources, isBytes, type Resources } from "../../core/pods/resources.ts";
 import {
   type ClusterCheckSchema,
@@ -42,11 +43,7 @@ export function toProtoCluster(record: ClusterRecord): MessageInitShape<typeof C
   return {
     name: record.name,
     labels: { ...record.labels },
-    flavors: record.flavors.map(({ name, resource, nodeLabels }) => ({
-      name,
-      resource,
-      nodeLabels: { ...nodeLabels },
-    })),
+    flavors: record.flavors.map((flavor) => toProtoFlavor(flavor, record.capacity)),
     cordoned: record.cordoned,
     reachable: record.reachable,
     simulated: record.simulated,
@@ -58,6 +55,20 @@ export function toProtoCluster(record: ClusterRecord): MessageInitShape<typeof C
     nodes: nodes.length,
     gangScheduler: GANG_SCHEDULER[record.gangScheduler],
     uid: record.uid ?? "",
+  };
+}
+
+function toProtoFlavor(flavor: ClusterFlavor, capacity: ClusterCapacity | null) {
+  const { name, resource, nodeLabels } = flavor;
+  const settings = { name, resource, nodeLabels: { ...nodeLabels } };
+  if (capacity === null) return settings;
+  const { nodes, allocatable, free } = flavorNodes(flavor, capacity.nodes);
+  return {
+    ...settings,
+    nodes,
+    allocatable: toQuantity(resource, allocatable),
+    free: toQuantity(resource, free),
+    problem: flavorProblem(flavor, capacity.nodes) ?? "",
   };
 }
 

@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import {
   type Cluster,
+  type ClusterFlavor,
   ClusterSchema,
   ClusterService,
   ListClustersResponseSchema,
@@ -11,8 +12,9 @@ import { printLines } from "../output/print.ts";
 import type { Column } from "../output/table.ts";
 import { examples, onRun, type Registrar, type Run } from "../run-command.ts";
 import { registerAddCluster } from "./cluster/add.ts";
-import { freeCell, registerClusterCapacity } from "./cluster/capacity.ts";
+import { registerClusterCapacity } from "./cluster/capacity.ts";
 import { registerCheckCluster } from "./cluster/check.ts";
+import { warnOfFlavors } from "./cluster/flags.ts";
 import { registerUpdateCluster } from "./cluster/update.ts";
 import { registerGetObject, registerListObjects, registerObjectVerb } from "./named-object-commands.ts";
 
@@ -81,14 +83,21 @@ const COLUMNS: readonly Column[] = [
   { title: "FLAVORS (FREE/TOTAL)" },
 ];
 
+/** `gpu/h100 3/8`: the free and the total amount on the flavor's nodes. */
+function flavorCell({ name, nodes, allocatable, free }: ClusterFlavor): string {
+  if (allocatable === "") return name;
+  return nodes === 0 ? `${name} no nodes` : `${name} ${free}/${allocatable}`;
+}
+
 function clustersTable(run: Run, clusters: readonly Cluster[]) {
+  for (const cluster of clusters) warnOfFlavors(run, cluster);
   const nowMs = run.deps.clock.nowMs();
   const rows = clusters.map((cluster) => [
     cluster.name,
     stateOf(cluster),
     String(cluster.nodes),
     ageCell(cluster.observeTime, nowMs),
-    cluster.flavors.map((flavor) => `${flavor.name} ${freeCell(cluster, flavor.resource)}`).join(", "),
+    cluster.flavors.map(flavorCell).join(", "),
   ]);
   return { columns: COLUMNS, rows, names: clusters.map((cluster) => `cluster/${cluster.name}`) };
 }

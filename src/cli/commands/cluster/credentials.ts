@@ -1,7 +1,7 @@
 /** The options that say how to reach a cluster, and what a command says after it has registered or changed one. */
 import type { Command } from "commander";
 import { KUBECONFIG_BYTES_MAX } from "../../../core/admin/cluster.ts";
-import type { ClusterCheck } from "../../../gen/gangway/v1/cluster_service_pb.ts";
+import type { Cluster, ClusterCheck } from "../../../gen/gangway/v1/cluster_service_pb.ts";
 import { CommandFailure, EXIT, usageFailure } from "../../exit.ts";
 import { readSources, type SourceIo } from "../../manifest/sources.ts";
 import { printLines } from "../../output/print.ts";
@@ -9,6 +9,7 @@ import { CallError } from "../../rpc/call-error.ts";
 import { rpcFailure } from "../../rpc/rpc-failure.ts";
 import type { Run } from "../../run-command.ts";
 import { checkLines, hasErrors } from "./check.ts";
+import { warnOfFlavors } from "./flags.ts";
 
 export type CredentialOptions = {
   readonly kubeconfig?: string;
@@ -41,8 +42,17 @@ export function printChecked(
     name,
     done,
     check,
-  }: { readonly name: string; readonly done: "registered" | "updated"; readonly check: ClusterCheck | undefined },
+    cluster,
+  }: {
+    readonly name: string;
+    readonly done: "registered" | "updated";
+    readonly check: ClusterCheck | undefined;
+    /** The cluster afterwards, with its nodes as they were observed. */
+    readonly cluster?: Cluster | undefined;
+  },
 ): number {
+  // A check has asked the cluster for its nodes itself.
+  if (check === undefined && cluster !== undefined) warnOfFlavors(run, cluster);
   const isUsable = !hasErrors(check);
   printLines(run, [`cluster/${name} ${done}${isUsable ? "" : ", but it cannot run gangs yet"}`, ...checkLines(check)]);
   if (isUsable) return EXIT.ok;

@@ -1,6 +1,7 @@
 import { InvalidArgumentError, Option } from "commander";
-import { GangScheduler } from "../../../gen/gangway/v1/cluster_service_pb.ts";
+import { type Cluster, GangScheduler } from "../../../gen/gangway/v1/cluster_service_pb.ts";
 import { usageFailure } from "../../exit.ts";
+import type { Run } from "../../run-command.ts";
 
 /** A flavor of a cluster's nodes, as `--flavor` gives it. */
 export type FlavorFlag = {
@@ -16,6 +17,13 @@ export function parseFlavor(text: string, before: readonly FlavorFlag[] | undefi
     throw new InvalidArgumentError("It must be POOL=RESOURCE:LABEL=VALUE, e.g. gpu/h100=nvidia.com/gpu:zone=a.");
   }
   return [...(before ?? []), { name, resource, nodeLabels: labelsOf(labels === "" ? [] : labels.split(",")) }];
+}
+
+/** Prints a warning for each flavor that no node of its cluster belongs to. */
+export function warnOfFlavors({ deps }: Run, { name, flavors }: Cluster): void {
+  for (const flavor of flavors.filter(({ problem }) => problem !== "")) {
+    deps.stderr(`warning: flavor ${flavor.name} of cluster ${name}: ${flavor.problem}\n`);
+  }
 }
 
 /** Reads labels that are written KEY=VALUE. */

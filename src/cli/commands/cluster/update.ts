@@ -68,7 +68,7 @@ export function registerUpdateCluster(registrar: Registrar): void {
       },
       ...sent,
     });
-    const { check } = await callOrUnknown(run, name, call);
-    return printChecked(run, { name, done: "updated", check });
+    const { check, cluster: updated } = await callOrUnknown(run, name, call);
+    return printChecked(run, { name, done: "updated", check, cluster: updated });
   });
 }
