@@ -6,8 +6,8 @@ create table asks (
 
 alter table jobs
   add column ask_hash text,
-  -- Facts of the specification and the status for which a gang waits whatever others do.
-  add column own_reasons json,
+  -- The other facts of the specification and the status that a plan depends on.
+  add column gang json,
   -- Rises with every change that a plan depends on.
   add column generation bigint not null default 0 check (generation >= 0),
   -- The version of the job for which the three columns above hold. A program of the version before writes none of them,

@@ -5,12 +5,11 @@ import type { PlannerQuota } from "../planner/ports.ts";
 import { type Base, runLoops } from "./base.ts";
 
 export function startPlanner(base: Base, quota: PlannerQuota): void {
-  const { clock, kinds, store, telemetry, instrumentation, tell, heard, member, parts } = base;
+  const { clock, store, telemetry, instrumentation, tell, heard, member, parts } = base;
   const lease = member.lease(PLANNER_LEASE, () => planner.wake());
   const planner = createPlanner(
     {
       clock,
-      kinds,
       store: instrumentation.plannerStore(store.planner),
       quota,
       lease,

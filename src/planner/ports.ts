@@ -1,4 +1,3 @@
-import type { Registry } from "../core/kinds/registry.ts";
 import type { AdmissionRecord, AdmitOutcome, Refusal } from "../core/plan/plan-types.ts";
 import type { PlanSnapshot } from "../core/plan/snapshot.ts";
 import type { AllocationRef, Counters } from "../core/quota/counters.ts";
@@ -39,7 +38,6 @@ export type PlannerQuota = {
 
 export type PlannerPorts = {
   readonly clock: Clock;
-  readonly kinds: Registry;
   readonly store: PlannerStore;
   readonly quota: PlannerQuota;
   /** Called with the time that a plan took. */

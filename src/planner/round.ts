@@ -2,9 +2,9 @@
  * One round of the planner, which turns a plan into recorded admissions. Gangs start as soon as tokens and nodes are
  * free, and a gang that fails to be recorded delays no gang but those behind it in a strict queue.
  */
-import type { Job } from "../core/job/job.ts";
 import { MissedAdmissions, planSteps } from "../core/plan/missed-admissions.ts";
 import { plan } from "../core/plan/plan.ts";
+import type { PlanGang } from "../core/plan/plan-gang.ts";
 import type { AdmitOutcome, Plan, PlannedAdmission, Refusal } from "../core/plan/plan-types.ts";
 import { refuseForTokens } from "../core/plan/refuse.ts";
 import type { PlanSnapshot } from "../core/plan/snapshot.ts";
@@ -49,7 +49,7 @@ export async function runRound(context: RoundContext, signal: AbortSignal): Prom
   if (snapshot.quotaEpoch > opened) quota.lost(opened, "the ledger's epoch has moved on");
   const quotaEpoch = await quota.open();
   const startedMs = context.clock.monotonicMs();
-  const decided = plan(snapshot, { kinds: context.kinds, nowMs: context.clock.nowMs() });
+  const decided = plan(snapshot, { nowMs: context.clock.nowMs() });
   context.onPlanned?.({ planMs: context.clock.monotonicMs() - startedMs });
   const results = await carryOut(context, { snapshot, quotaEpoch, decided }, signal);
   const { recorded, refusals, exhausted, failures } = results;
@@ -94,9 +94,9 @@ type RoundResults = {
  */
 async function carryOut(context: RoundContext, round: RoundPlan, signal: AbortSignal): Promise<RoundResults> {
   const { snapshot, quotaEpoch, decided } = round;
-  const jobs = new Map([...snapshot.waiting, ...snapshot.admitted].map((job) => [job.uid, job]));
+  const gangs = new Map([...snapshot.waiting, ...snapshot.admitted].map((gang) => [gang.uid, gang]));
   const requestFor = (planned: PlannedAdmission) =>
-    tokenRequest(planned, { plannerEpoch: context.plannerEpoch, epoch: quotaEpoch, job: jobs.get(planned.jobUid) });
+    tokenRequest(planned, { plannerEpoch: context.plannerEpoch, epoch: quotaEpoch, gang: gangs.get(planned.jobUid) });
   const missed = new MissedAdmissions(snapshot);
   const results: RoundResults = { recorded: [], refusals: [], exhausted: 0, failures: [] };
   const fails = (error: unknown) => void results.failures.push(error);
@@ -109,8 +109,8 @@ async function carryOut(context: RoundContext, round: RoundPlan, signal: AbortSi
     missed.add(planned);
     if (typeof outcome !== "object") return;
     results.exhausted += 1;
-    const job = jobs.get(planned.jobUid);
-    if (job !== undefined && planned.kind === "admit") results.refusals.push(refuseForTokens(job, outcome));
+    const gang = gangs.get(planned.jobUid);
+    if (gang !== undefined && planned.kind === "admit") results.refusals.push(refuseForTokens(gang, outcome));
   };
   await context.place.begin(decided, quotaEpoch).catch(fails);
   for (const { planned, step } of planSteps(decided)) {
@@ -143,7 +143,7 @@ async function admit(context: RoundContext, request: GangTokenRequest): Promise<
 
 function tokenRequest(
   planned: PlannedAdmission,
-  of: { readonly plannerEpoch: number; readonly epoch: number; readonly job: Job | undefined },
+  of: { readonly plannerEpoch: number; readonly epoch: number; readonly gang: PlanGang | undefined },
 ): GangTokenRequest {
   const token = grantToken(planned, of.plannerEpoch);
   return {
@@ -151,8 +151,8 @@ function tokenRequest(
     epoch: of.epoch,
     holder: { kind: "admission", jobUid: planned.jobUid, admission: planned.admission },
     allocations: planned.allocations.map((allocation) => ({ ...allocation, token, caps: NO_CAPS, leaseMs: null })),
-    priority: of.job?.spec.priority ?? 0,
-    sinceMs: of.job?.createTimeMs ?? 0,
+    priority: of.gang?.priority ?? 0,
+    sinceMs: of.gang?.createTimeMs ?? 0,
   };
 }
 

@@ -1,6 +1,5 @@
 import type { Job } from "../core/job/job.ts";
 import type { Registry } from "../core/kinds/registry.ts";
-import { queueOf } from "../core/plan/quota-book.ts";
 import { type Simulation, simulate } from "../core/plan/simulate.ts";
 import type { PlanSnapshot } from "../core/plan/snapshot.ts";
 import type { Clock } from "../runtime/clock.ts";
@@ -29,7 +28,7 @@ export type Simulator = (job: Job, signal: AbortSignal) => Promise<Simulation | 
 export function createSimulator({ clock, kinds, snapshotOfQueue }: SimulatorPorts): Simulator {
   const reads = new SharedCalls(1);
   return async (job, signal) => {
-    const queue = queueOf(job);
+    const { queue } = job.spec.runPolicy.schedulingPolicy;
     const snapshot = await reads.run(queue, () => snapshotOfQueue({ queue, max: WAITING_BEFORE_MAX }), signal);
     return snapshot === null ? null : simulate(snapshot, job, { kinds, nowMs: clock.nowMs() });
   };

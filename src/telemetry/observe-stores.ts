@@ -1,6 +1,7 @@
 /** Serves on-call engineers: measures and traces the calls of the stages to the store. */
 import { isDraining, type Job } from "../core/job/job.ts";
 import type { Registry } from "../core/kinds/registry.ts";
+import type { PlanGang } from "../core/plan/plan-gang.ts";
 import type { PlannedAdmission } from "../core/plan/plan-types.ts";
 import type { PlanSnapshot } from "../core/plan/snapshot.ts";
 import type { Decision } from "../core/reconcile/decision.ts";
@@ -26,14 +27,14 @@ type PlannerStoreLike = {
 /** Reports the depth of queues, admissions with their waiting times, and transactions on the ledger. */
 export function observePlannerStore<Store>(store: Store & PlannerStoreLike, ports: ObservePorts): Store {
   const { clock, telemetry, tracing } = ports;
-  let waiting: ReadonlyMap<string, Job> = new Map();
+  let gangs: ReadonlyMap<string, PlanGang> = new Map();
   const recordAdmission = async (record: { readonly planned: PlannedAdmission }) => {
     const { planned } = record;
-    const job = waiting.get(planned.jobUid);
+    const gang = gangs.get(planned.jobUid);
     const run = () => commit(ports, "grant", () => store.recordAdmission(record));
-    const outcome = await (tracing === null ? run() : admissionSpan(tracing, { planned, job }, run));
-    if (outcome === "recorded" && planned.kind === "admit" && job !== undefined) {
-      telemetry.gangAdmitted({ queue: queueOf(job), waitedMs: clock.nowMs() - waitsSinceMs(job) });
+    const outcome = await (tracing === null ? run() : admissionSpan(tracing, { planned, gang }, run));
+    if (outcome === "recorded" && planned.kind === "admit" && gang !== undefined) {
+      telemetry.gangAdmitted({ queue: gang.queue, waitedMs: clock.nowMs() - gang.waitsSinceMs });
     }
     return outcome;
   };
@@ -41,7 +42,7 @@ export function observePlannerStore<Store>(store: Store & PlannerStoreLike, port
     recordAdmission,
     snapshot: async () => {
       const snapshot = await store.snapshot();
-      waiting = new Map([...snapshot.admitted, ...snapshot.waiting].map((job) => [job.uid, job]));
+      gangs = new Map([...snapshot.admitted, ...snapshot.waiting].map((gang) => [gang.uid, gang]));
       telemetry.queuesRead(depths(snapshot));
       return snapshot;
     },
@@ -124,7 +125,7 @@ async function commit<T>(
 
 function admissionSpan(
   tracing: Tracing,
-  { planned, job }: { readonly planned: PlannedAdmission; readonly job: Job | undefined },
+  { planned, gang }: { readonly planned: PlannedAdmission; readonly gang: PlanGang | undefined },
   run: () => Promise<string>,
 ): Promise<string> {
   const attributes = {
@@ -133,7 +134,7 @@ function admissionSpan(
     "gangway.admission": planned.admission,
   };
   return tracing.span(
-    { name: `planner ${planned.kind}`, attributes, parent: { traceParent: job?.traceParent } },
+    { name: `planner ${planned.kind}`, attributes, parent: { traceParent: gang?.traceParent } },
     async (span) => {
       const outcome = await run();
       span.setAttribute("gangway.outcome", outcome);
@@ -142,19 +143,9 @@ function admissionSpan(
   );
 }
 
-function queueOf(job: Job): string {
-  return job.spec.runPolicy.schedulingPolicy.queue;
-}
-
-/** The time of its creation, or of the end of its last admission. */
-function waitsSinceMs(job: Job): number {
-  const admitted = job.status.conditions.find(({ type }) => type === "Admitted");
-  return admitted?.lastTransitionMs ?? job.createTimeMs;
-}
-
 function depths({ queues, waiting }: PlanSnapshot): ReadonlyMap<string, number> {
   const depth = new Map(queues.map(({ name }) => [name, 0]));
-  for (const job of waiting) depth.set(queueOf(job), (depth.get(queueOf(job)) ?? 0) + 1);
+  for (const { queue } of waiting) depth.set(queue, (depth.get(queue) ?? 0) + 1);
   return depth;
 }
 

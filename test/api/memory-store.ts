@@ -14,6 +14,7 @@ import type { PlanSnapshot } from "../../src/core/plan/snapshot.ts";
 import { treeProblem } from "../../src/core/quota/check-tree.ts";
 import type { IntakeStore } from "../../src/intake/ports.ts";
 import { canonicalJson } from "../../src/runtime/json.ts";
+import { planGang } from "../core/plan-world.ts";
 
 type Entry = { readonly type: "ADDED" | "MODIFIED" | "DELETED"; readonly job: Job; readonly cursor: string };
 const BUFFER_MAX = 100;
@@ -85,8 +86,7 @@ export class MemoryStore {
     const pools = new Set(queues.flatMap(({ quotas }) => quotas.map(({ flavor }) => flavor)));
     return {
       quotaEpoch: 1,
-      waiting: [...this.jobs.values()].map(({ job }) => job).filter(waits),
-      lastAdmissions: {},
+      waiting: [...this.jobs.values()].filter(({ job }) => waits(job)).map(({ job }) => planGang(job)),
       admitted: [],
       queues,
       pools: [...pools].map((pool) => ({ pool, quota: null, projectDefault: null, namespaceDefault: null })),

@@ -77,7 +77,7 @@ export async function startScheduling(of: {
   });
   const sole = await soleMember({ clock, store, onError });
   const planner = createPlanner(
-    { clock, kinds: OWN_KINDS, store: store.planner, quota, lease: sole.plannerLease, wakeJob: (uid) => wakeJob(uid) },
+    { clock, store: store.planner, quota, lease: sole.plannerLease, wakeJob: (uid) => wakeJob(uid) },
     { onError },
   );
   const worker = createWorker(

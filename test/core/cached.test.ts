@@ -6,7 +6,6 @@ import { isTerminal } from "../../src/core/job/status.ts";
 import { plan } from "../../src/core/plan/plan.ts";
 import { applyCacheLookup, lookUpCache } from "../../src/core/reconcile/cached-result.ts";
 import type { JsonObject } from "../../src/runtime/json.ts";
-import { OWN_KINDS } from "../support/kinds.ts";
 import { queue, snapshot } from "./plan-world.ts";
 import { admit, CONFIG, jobOf, recorded, START_MS, template } from "./world.ts";
 
@@ -125,18 +124,12 @@ test("the planner passes a job that may reuse a result, also in a strict queue",
     createTimeMs: START_MS + 1,
   };
   const queues = [queue("default", {}, { strategy: "STRICT_FIFO" })];
-  const decided = plan(snapshot({ waiting: [waiting, other], queues, clusters: [] }), {
-    kinds: OWN_KINDS,
-    nowMs: START_MS,
-  });
+  const decided = plan(snapshot({ waiting: [waiting, other], queues, clusters: [] }), { nowMs: START_MS });
   assert.deepEqual(decided.refusals.map(({ jobUid, reason }) => [jobUid, reason]).toSorted(), [
     ["other", "NoCluster"],
     ["uid-job", "WaitingForCache"],
   ]);
-  const alone = plan(snapshot({ waiting: [look(asking("job", "k"), [])], queues, clusters: [] }), {
-    kinds: OWN_KINDS,
-    nowMs: START_MS,
-  });
+  const alone = plan(snapshot({ waiting: [look(asking("job", "k"), [])], queues, clusters: [] }), { nowMs: START_MS });
   assert.deepEqual(
     alone.refusals.map(({ reason }) => reason),
     ["NoCluster"],

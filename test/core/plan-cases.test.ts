@@ -3,9 +3,22 @@ import { test } from "node:test";
 import type { Job } from "../../src/core/job/job.ts";
 import { plan } from "../../src/core/plan/plan.ts";
 import type { Plan } from "../../src/core/plan/plan-types.ts";
-import type { PlanSnapshot } from "../../src/core/plan/snapshot.ts";
 import type { JsonObject } from "../../src/runtime/json.ts";
-import { AT, admission, amounts, cluster, flavor, job, NOW, node, nodes, queue, snapshot } from "./plan-world.ts";
+import {
+  AT,
+  admission,
+  amounts,
+  cluster,
+  flavor,
+  job,
+  NOW,
+  node,
+  nodes,
+  planGang,
+  queue,
+  type SnapshotParts,
+  snapshot,
+} from "./plan-world.ts";
 
 const undone = (facts: Omit<Parameters<typeof admission>[0], "cluster">) =>
   admission({ cluster: "east", state: "undone", number: 2, ...facts });
@@ -62,7 +75,7 @@ const zoned = nodes(4, "h100").map((one, at) => ({ ...one, labels: { gpu: "h100"
 /** Four nodes of eight GPUs. */
 const wide = [cluster("east", { nodes: nodes(4, "h100") })];
 
-const cases: Readonly<Record<string, { readonly from: Partial<PlanSnapshot>; readonly made: readonly string[] }>> = {
+const cases: Readonly<Record<string, { readonly from: SnapshotParts; readonly made: readonly string[] }>> = {
   "an empty snapshot gives an empty plan": { from: {}, made: [] },
   "a gang that fits is admitted with all its members": {
     from: { waiting: [job({ name: "a", roles: gang(2, 8) })] },
@@ -308,8 +321,11 @@ const cases: Readonly<Record<string, { readonly from: Partial<PlanSnapshot>; rea
   },
   "the cluster where the gang did not start is chosen if it is the only one": {
     from: {
-      waiting: [job({ name: "a", roles: gang(1, 4), backoff: { undone: 3, notBeforeMs: NOW, lastCluster: "east" } })],
-      lastAdmissions: { "uid-a": 3 },
+      waiting: [
+        planGang(job({ name: "a", roles: gang(1, 4), backoff: { undone: 3, notBeforeMs: NOW, lastCluster: "east" } }), {
+          lastAdmission: 3,
+        }),
+      ],
     },
     made: ["a -> east Worker=1 gpu/h100 #4"],
   },

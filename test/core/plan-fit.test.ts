@@ -7,14 +7,14 @@ import { fullness } from "../../src/core/plan/rooms.ts";
 import { type Shape, selectorKeys, shapesOf } from "../../src/core/plan/shapes.ts";
 import type { NodeCapacity } from "../../src/core/plan/snapshot.ts";
 import type { Resources } from "../../src/core/pods/resources.ts";
-import { amounts, type JobParts, job, node } from "./plan-world.ts";
+import { amounts, type JobParts, job, node, planGang } from "./plan-world.ts";
 
 /** How many pods of these roles are placed on these nodes together. */
 function placed(roles: JobParts["roles"], nodes: readonly NodeCapacity[]): number {
-  const { spec } = job({ name: "a", roles });
-  const groups = memberGroups(spec, allMembers(spec));
+  const { ask } = planGang(job({ name: "a", roles }));
+  const groups = memberGroups(ask, allMembers(ask));
   const keys = selectorKeys(
-    groups.map((group) => group.podSpec),
+    groups.map((group) => group.scheduling),
     [],
   );
   return placeAll(shapesOf(nodes, keys), groups, {}).placed;
@@ -70,7 +70,7 @@ function shape(name: string, free: Resources, parts: { readonly count?: number; 
 }
 
 const group = (requests: Resources, parts: Partial<MemberGroup> = {}): MemberGroup => {
-  return { role: "Worker", podSpec: {}, requests, count: 1, ...parts };
+  return { role: "Worker", scheduling: {}, requests, count: 1, ...parts };
 };
 
 /** The nodes of some shapes with what they have free of processors, fullest first: `2 x 4`. */

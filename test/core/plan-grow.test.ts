@@ -4,8 +4,7 @@ import fc from "fast-check";
 import type { Job } from "../../src/core/job/job.ts";
 import { firstMembers, memberCount } from "../../src/core/job/roles.ts";
 import { plan } from "../../src/core/plan/plan.ts";
-import type { PlanSnapshot } from "../../src/core/plan/snapshot.ts";
-import { AT, admission, cluster, job, NOW, nodes, queue, snapshot } from "./plan-world.ts";
+import { AT, admission, cluster, job, NOW, nodes, queue, type SnapshotParts, snapshot } from "./plan-world.ts";
 
 type Parts = { readonly has: number; readonly of: number; readonly queue?: string; readonly cluster?: string };
 
@@ -22,7 +21,7 @@ function running(name: string, { has, of, queue: inQueue = "q", cluster: at = "e
 const elastic = (one: Job): Job => ({ ...one, spec: { ...one.spec, kindSpec: { enableDynamicWorker: true } } });
 
 /** `name members` of each growth, in the plan's order. */
-function grown(parts: Partial<PlanSnapshot>): readonly string[] {
+function grown(parts: SnapshotParts): readonly string[] {
   const made = plan(snapshot({ clusters: [cluster("east", { nodes: nodes(4, "h100") })], ...parts }), AT);
   const growths = made.admissions.filter(({ kind }) => kind === "grow");
   return growths.map(({ jobUid, members }) => `${jobUid.slice(4)} ${memberCount(members)}`);
@@ -50,7 +49,7 @@ const small = running("a", { has: 1, of: 2 });
 const [live] = small.admissions;
 const { spec } = small;
 
-const stays: Record<string, Partial<PlanSnapshot>> = {
+const stays: Record<string, SnapshotParts> = {
   "it has all its members": { admitted: [running("a", { has: 2, of: 2 })] },
   "its cancellation was requested": { admitted: [{ ...small, cancel: { reason: "", atMs: NOW } }] },
   "its deletion was requested": { admitted: [{ ...small, deleteTimeMs: NOW }] },

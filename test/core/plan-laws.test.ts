@@ -1,16 +1,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import type { Job } from "../../src/core/job/job.ts";
 import { memberCount } from "../../src/core/job/roles.ts";
-import { totalReplicas } from "../../src/core/job/spec.ts";
+import type { PodClass } from "../../src/core/plan/ask.ts";
+import { allMembers, fewestMembers } from "../../src/core/plan/gang.ts";
 import { plan } from "../../src/core/plan/plan.ts";
+import type { PlanGang } from "../../src/core/plan/plan-gang.ts";
 import type { Plan, PlannedAdmission } from "../../src/core/plan/plan-types.ts";
 import type { NodeCapacity, PlanSnapshot } from "../../src/core/plan/snapshot.ts";
 import { nodeAllows } from "../../src/core/pods/node-match.ts";
 import { fitsIn, podRequests, type Resources, subtractResources } from "../../src/core/pods/resources.ts";
-import { objectAt } from "../../src/runtime/json.ts";
-import { AT, admission, amounts, cluster, job, NOW, node, queue, snapshot } from "./plan-world.ts";
+import { type JsonObject, objectAt } from "../../src/runtime/json.ts";
+import { AT, admission, amounts, cluster, job, NOW, node, planGang, queue, snapshot } from "./plan-world.ts";
 
 const MODELS = ["h100", "a100"];
 
@@ -95,8 +96,13 @@ const someSnapshot = fc
     }),
   );
 
-function jobOf(from: PlanSnapshot, planned: PlannedAdmission): Job {
+function gangOf(from: PlanSnapshot, planned: PlannedAdmission): PlanGang {
   return [...from.waiting, ...from.admitted].find((one) => one.uid === planned.jobUid)!;
+}
+
+/** The class of the pods of a replica type. */
+function classOf({ ask }: PlanGang, role: string): PodClass {
+  return ask.podClasses[ask.roles.find((one) => one.role === role)!.podClass]!;
 }
 
 /** The use of a pool by a queue's own allocations. */
@@ -108,7 +114,8 @@ function usedBy(from: PlanSnapshot, queueName: string, pool: string): number {
 }
 
 type Pod = {
-  readonly spec: ReturnType<typeof objectAt>;
+  readonly jobUid: string;
+  readonly spec: JsonObject;
   readonly requests: Resources;
   readonly nodeLabels: Readonly<Record<string, string>>;
 };
@@ -119,12 +126,9 @@ function podsFor(from: PlanSnapshot, made: Plan, clusterName: string): readonly 
     .filter((planned) => planned.cluster === clusterName)
     .flatMap((planned) =>
       Object.entries(planned.members).flatMap(([role, count]) => {
-        const spec = objectAt(jobOf(from, planned).spec.replicaSpecs[role]?.template, "spec");
-        return Array.from({ length: count }, () => ({
-          spec,
-          requests: podRequests(spec),
-          nodeLabels: planned.nodeLabels,
-        }));
+        const { jobUid, nodeLabels } = planned;
+        const { scheduling: spec, requests } = classOf(gangOf(from, planned), role);
+        return Array.from({ length: count }, () => ({ jobUid, spec, requests, nodeLabels }));
       }),
     );
 }
@@ -168,8 +172,8 @@ test("a gang is admitted with all its members or with its minimum, never with fe
   fc.assert(
     fc.property(someSnapshot, (from) => {
       for (const planned of plan(from, AT).admissions) {
-        const { spec } = jobOf(from, planned);
-        const allowed = [totalReplicas(spec), spec.runPolicy.schedulingPolicy.minAvailable];
+        const { ask } = gangOf(from, planned);
+        const allowed = [allMembers(ask), fewestMembers(ask)].map(memberCount);
         assert.ok(allowed.includes(memberCount(planned.members)));
       }
     }),
@@ -207,9 +211,9 @@ test("every admitted GPU is in an allocation, under the flavor of its nodes", ()
   fc.assert(
     fc.property(someSnapshot, (from) => {
       for (const planned of plan(from, AT).admissions) {
-        const { spec } = jobOf(from, planned);
+        const gang = gangOf(from, planned);
         const gpus = Object.entries(planned.members).reduce((sum, [role, count]) => {
-          const requests = podRequests(objectAt(spec.replicaSpecs[role]?.template, "spec"));
+          const { requests } = classOf(gang, role);
           return sum + (count * (requests["nvidia.com/gpu"] ?? 0)) / 1000;
         }, 0);
         assert.equal(
@@ -276,7 +280,7 @@ test("more room never refuses a gang that would be admitted alone", () => {
 test("a gang that fits a cluster alone, by trying every way, is not refused for lack of room", () => {
   fc.assert(
     fc.property(someSnapshot, (from) => {
-      const one = { ...from.waiting[0]!, status: { ...from.waiting[0]!.status, backoff: null } };
+      const one = { ...from.waiting[0]!, backoff: null };
       const alone = {
         ...from,
         waiting: [one],
@@ -286,9 +290,7 @@ test("a gang that fits a cluster alone, by trying every way, is not refused for 
       fc.pre(["NoCapacity", "TooLarge"].includes(made.refusals[0]?.reason ?? ""));
       const least = { ...one, admissions: [] };
       const minimum = plan({ ...alone, clusters: alone.clusters.map(roomy), waiting: [least] }, AT).admissions[0];
-      fc.pre(
-        minimum !== undefined && memberCount(minimum.members) === one.spec.runPolicy.schedulingPolicy.minAvailable,
-      );
+      fc.pre(minimum !== undefined && memberCount(minimum.members) === memberCount(fewestMembers(one.ask)));
       for (const each of alone.clusters.filter((c) => c.reachable && !c.cordoned)) {
         const pods = podsFor(
           alone,
@@ -320,6 +322,7 @@ test("members that no node shows yet keep their room", () => {
       const empty = { ...snapshot({ admitted: [running], clusters: [cluster("east", { nodes: all })] }) };
       const pod = objectAt(running.spec.replicaSpecs["Worker"]?.template, "spec");
       const held = Array.from({ length: Math.max(0, role.replicas - shown) }, () => ({
+        jobUid: running.uid,
         spec: pod,
         requests: podRequests(pod),
         nodeLabels: {},
@@ -333,7 +336,7 @@ test("members that no node shows yet keep their room", () => {
       }));
       const from = {
         ...empty,
-        waiting,
+        waiting: waiting.map((one) => planGang(one)),
         clusters: empty.clusters.map((c) => ({ ...c, capacity: { ...c.capacity!, seen } })),
       };
       const made = plan(from, AT);
@@ -363,18 +366,23 @@ test("a gang grows to its full size where it runs, is charged for new members, a
           admissions: [admission({ cluster: "east", members, flavors, nodeLabels })],
         });
       });
-      const from = { ...base, admitted };
+      const from = { ...base, admitted: admitted.map((one) => planGang(one)) };
       const all = base.clusters[0]!.capacity!.nodes;
       const held = admitted.flatMap((one) => {
         const spec = objectAt(one.spec.replicaSpecs["Worker"]?.template, "spec");
         const { members, nodeLabels } = one.admissions[0]!;
-        return Array.from({ length: members["Worker"]! }, () => ({ spec, requests: podRequests(spec), nodeLabels }));
+        return Array.from({ length: members["Worker"]! }, () => ({
+          jobUid: one.uid,
+          spec,
+          requests: podRequests(spec),
+          nodeLabels,
+        }));
       });
       fc.pre(canPlace(held, all));
       const made = plan(from, AT);
       const grown = made.admissions.filter((planned) => planned.kind === "grow");
       for (const planned of grown) {
-        const one = jobOf(from, planned);
+        const one = admitted.find(({ uid }) => uid === planned.jobUid)!;
         const { replicas } = one.spec.replicaSpecs["Worker"]!;
         assert.deepEqual([planned.cluster, planned.admission, planned.members], ["east", 1, { Worker: replicas }]);
         const requests = podRequests(objectAt(one.spec.replicaSpecs["Worker"]?.template, "spec"));
@@ -389,12 +397,7 @@ test("a gang grows to its full size where it runs, is charged for new members, a
           assert.ok(l.amount <= nominal - usedBy(from, limits.name, l.pool));
         }
       }
-      const still = held.filter(
-        (pod) =>
-          !grown.some(
-            (planned) => objectAt(jobOf(from, planned).spec.replicaSpecs["Worker"]?.template, "spec") === pod.spec,
-          ),
-      );
+      const still = held.filter((pod) => !grown.some(({ jobUid }) => jobUid === pod.jobUid));
       assert.ok(canPlace([...still, ...podsFor(from, made, "east")], all));
     }),
   );

@@ -4,7 +4,7 @@ import { flavorChoices } from "../../src/core/plan/flavors.ts";
 import { plan } from "../../src/core/plan/plan.ts";
 import type { Plan } from "../../src/core/plan/plan-types.ts";
 import { QuotaBook } from "../../src/core/plan/quota-book.ts";
-import { AT, admission, cluster, job, nodes, pool, queue, snapshot } from "./plan-world.ts";
+import { AT, admission, cluster, job, nodes, planGang, pool, queue, snapshot } from "./plan-world.ts";
 
 const POOL = "gpu/h100";
 
@@ -291,6 +291,6 @@ test("of very many combinations of flavors, a bounded number is tried", () => {
   const limits = queue("q", {}, { quotas: names.map((each) => ({ ...each, nominal: 99 })) });
   const book = new QuotaBook(snapshot({ queues: [limits], pools: names.map(({ flavor }) => pool(flavor)) }));
   const amounts = Object.fromEntries(resources.map((resource) => [resource, 1]));
-  const { choices, inLine } = flavorChoices(gang("a", 1), limits, { amounts, book });
+  const { choices, inLine } = flavorChoices(planGang(gang("a", 1)), limits, { amounts, book });
   assert.deepEqual([choices.length, inLine.length], [64, 64]);
 });

@@ -3,8 +3,9 @@ import { test } from "node:test";
 import fc from "fast-check";
 import type { Job } from "../../src/core/job/job.ts";
 import { plan } from "../../src/core/plan/plan.ts";
+import type { PlanGang } from "../../src/core/plan/plan-gang.ts";
 import type { PlannedAdmission } from "../../src/core/plan/plan-types.ts";
-import { QuotaBook, queueOf, treeQueue } from "../../src/core/plan/quota-book.ts";
+import { QuotaBook, treeQueue } from "../../src/core/plan/quota-book.ts";
 import type { PlanQueue, PlanSnapshot } from "../../src/core/plan/snapshot.ts";
 import { CounterState } from "../../src/core/quota/counter-state.ts";
 import type { Allocation, LedgerRow, Violation } from "../../src/core/quota/counters.ts";
@@ -119,21 +120,21 @@ function countersOf({ from, rows }: World): CounterState {
 }
 
 function linesOf(
-  one: Job,
+  one: PlanGang,
   asked: readonly { readonly pool: string; readonly amount: number }[],
 ): readonly Allocation[] {
   const { project, namespace } = one;
   return asked.map(({ pool: of, amount }) => {
-    return { pool: of, token: one.uid, amount, project, namespace, queue: queueOf(one), caps: NO_CAPS, leaseMs: null };
+    return { pool: of, token: one.uid, amount, project, namespace, queue: one.queue, caps: NO_CAPS, leaseMs: null };
   });
 }
 
-function requestOf(one: Job, allocations: readonly Allocation[]) {
+function requestOf(one: PlanGang, allocations: readonly Allocation[]) {
   const holder = { kind: "admission" as const, jobUid: one.uid, admission: 1 };
-  return { epoch: EPOCH, holder, allocations, priority: one.spec.priority };
+  return { epoch: EPOCH, holder, allocations, priority: one.priority };
 }
 
-const standOf = (one: Job, allocations: readonly Allocation[]) => ({
+const standOf = (one: PlanGang, allocations: readonly Allocation[]) => ({
   ...requestOf(one, allocations),
   waiter: `gang/${one.uid}/1`,
   sinceMs: one.createTimeMs,
@@ -161,7 +162,7 @@ test("the planner's book refuses what the counters refuse, at the same level and
           const allocations = linesOf(head, [{ pool: name, amount: most }]);
           assert.equal(state.stand(standOf(head, allocations)).kind, "waiting");
           book.reserve(head, [
-            { pool: name, amount: most, project: head.project, namespace: head.namespace, queue: queueOf(head) },
+            { pool: name, amount: most, project: head.project, namespace: head.namespace, queue: head.queue },
           ]);
         }
         const refusals = book.refusals(one, name, need);

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { openRooms } from "../../src/core/plan/rooms.ts";
 import { selectorKeys, shapesOf } from "../../src/core/plan/shapes.ts";
-import type { NodeCapacity, PlanSnapshot } from "../../src/core/plan/snapshot.ts";
+import type { NodeCapacity } from "../../src/core/plan/snapshot.ts";
 import type { JsonObject } from "../../src/runtime/json.ts";
-import { admission, amounts, cluster, job, node, nodes, snapshot } from "./plan-world.ts";
+import { admission, amounts, cluster, job, node, nodes, type SnapshotParts, snapshot } from "./plan-world.ts";
 
 const affinity = (term: JsonObject) => ({
   affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [term] } } },
@@ -63,7 +63,7 @@ const selects = (key: string, name = "a") =>
   job({ name, roles: { Worker: { replicas: 1, pod: { nodeSelector: { [key]: "x" } } } } });
 const live = (nodeLabels: Readonly<Record<string, string>>) => admission({ cluster: "west", nodeLabels });
 
-const splits: Record<string, (key: string) => Partial<PlanSnapshot>> = {
+const splits: Record<string, (key: string) => SnapshotParts> = {
   "a waiting job": (key) => ({ waiting: [selects(key)] }),
   "an admitted job": (key) => ({ admitted: [selects(key)] }),
   "an admission": (key) => ({ admitted: [job({ name: "a", roles: {}, admissions: [live({ [key]: "x" })] })] }),

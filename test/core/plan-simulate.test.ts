@@ -5,7 +5,20 @@ import type { Job } from "../../src/core/job/job.ts";
 import { plan } from "../../src/core/plan/plan.ts";
 import { type Simulation, simulate } from "../../src/core/plan/simulate.ts";
 import type { PlanSnapshot } from "../../src/core/plan/snapshot.ts";
-import { AT, admission, amounts, cluster, flavor, job, NOW, node, nodes, queue, snapshot } from "./plan-world.ts";
+import {
+  AT,
+  admission,
+  amounts,
+  cluster,
+  flavor,
+  job,
+  NOW,
+  node,
+  nodes,
+  planGang,
+  queue,
+  snapshot,
+} from "./plan-world.ts";
 
 const workers = (replicas: number, gpus = 8) => job({ name: "new", roles: { Worker: { replicas, gpus } } });
 const full = { free: amounts(0) };
@@ -205,7 +218,7 @@ test("a simulation equals the next plan: it fits now if, and only if, the plan w
       const one = make("new");
       const { verdict, admission: would } = simulate(from, one, AT);
       verdicts.add(verdict);
-      const next = plan({ ...from, waiting: [...from.waiting, one] }, AT);
+      const next = plan({ ...from, waiting: [...from.waiting, planGang(one)] }, AT);
       assert.deepEqual(would, next.admissions.find(({ jobUid }) => jobUid === one.uid) ?? null);
       assert.equal(verdict === "FITS_NOW", would !== null);
     }),
@@ -220,10 +233,10 @@ test("never means that not even an empty world admits the job, and anything else
       const one = make("new");
       const { verdict, clusters } = simulate(from, one, AT);
       const world = emptied(from);
-      assert.equal(verdict !== "NEVER", admits({ ...world, waiting: [one] }, one));
+      assert.equal(verdict !== "NEVER", admits({ ...world, waiting: [planGang(one)] }, one));
       for (const { cluster: name, verdict: own } of clusters) {
         const alone = world.clusters.map((each) => ({ ...each, cordoned: each.name !== name }));
-        assert.equal(own !== "NEVER", admits({ ...world, waiting: [one], clusters: alone }, one), name);
+        assert.equal(own !== "NEVER", admits({ ...world, waiting: [planGang(one)], clusters: alone }, one), name);
       }
     }),
     { numRuns: 500 },

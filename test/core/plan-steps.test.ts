@@ -4,7 +4,7 @@ import { MissedAdmissions, planSteps } from "../../src/core/plan/missed-admissio
 import type { Plan, PlannedAdmission } from "../../src/core/plan/plan-types.ts";
 import { refuseForTokens } from "../../src/core/plan/refuse.ts";
 import type { Violation } from "../../src/core/quota/counters.ts";
-import { job, queue, snapshot } from "./plan-world.ts";
+import { job, planGang, queue, snapshot } from "./plan-world.ts";
 
 const gang = (name: string, of: string) => job({ name, queue: of, roles: { Worker: { replicas: 1, gpus: 8 } } });
 
@@ -93,7 +93,7 @@ for (const [name, { of, inLine, reason, message }] of Object.entries(tokens)) {
     const { scope, used, limit, reservedForHead: reserved } = violation;
     const quota = { queue: "strict", flavor: "gpu/h100", scope, reason, need: 8, used, limit, reserved, heldBy: [] };
     const whose = { jobUid: one.uid, jobVersion: one.version };
-    assert.deepEqual(refuseForTokens(one, { violation, inLine }), {
+    assert.deepEqual(refuseForTokens(planGang(one), { violation, inLine }), {
       ...whose,
       reason,
       message,

@@ -3,12 +3,12 @@ import { test } from "node:test";
 import { memberGroups } from "../../src/core/plan/gang.ts";
 import { describeNeed } from "../../src/core/plan/words.ts";
 import type { Resources } from "../../src/core/pods/resources.ts";
-import { job } from "./plan-world.ts";
+import { job, planGang } from "./plan-world.ts";
 
 const GPU = "nvidia.com/gpu";
 const H100 = { [GPU]: "gpu/h100" };
 /** Amounts are in thousandths. */
-const of = (requests: Resources, count = 1) => ({ role: "Worker", podSpec: {}, requests, count });
+const of = (requests: Resources, count = 1) => ({ role: "Worker", scheduling: {}, requests, count });
 const memory = (bytes: number) => [of({ memory: bytes * 1000 })];
 
 const needs: Record<string, { groups: Parameters<typeof describeNeed>[0]; choice?: typeof H100; words: string }> = {
@@ -47,8 +47,8 @@ for (const [name, { groups, choice = {}, words }] of Object.entries(needs)) {
 }
 
 test("a replica type without a member is no group", () => {
-  const { spec } = job({ name: "a", roles: { Master: { replicas: 1 }, PS: { replicas: 1 }, Worker: { replicas: 2 } } });
-  const groups = memberGroups(spec, { Master: 0, Worker: 2 });
+  const roles = { Master: { replicas: 1 }, PS: { replicas: 1 }, Worker: { replicas: 2 } };
+  const groups = memberGroups(planGang(job({ name: "a", roles })).ask, { Master: 0, Worker: 2 });
   assert.deepEqual(
     groups.map(({ role, count }) => [role, count]),
     [["Worker", 2]],

@@ -2,6 +2,8 @@ import { recordedScopes } from "../../src/adapters/store/ledger/sums.ts";
 import type { Job } from "../../src/core/job/job.ts";
 import type { ReplicaSpec } from "../../src/core/job/spec.ts";
 import type { Admission } from "../../src/core/job/status.ts";
+import type { Registry } from "../../src/core/kinds/registry.ts";
+import { gangOf, type PlanGang } from "../../src/core/plan/plan-gang.ts";
 import type { NodeCapacity, PlanCluster, PlanQueue, PlanSnapshot } from "../../src/core/plan/snapshot.ts";
 import type { Resources } from "../../src/core/pods/resources.ts";
 import type { LedgerRow, PoolLimit } from "../../src/core/quota/counters.ts";
@@ -11,7 +13,7 @@ import type { JsonObject } from "../../src/runtime/json.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 
 export const NOW = 1_000_000;
-/** The kinds and the time for plans of these snapshots. */
+/** The time for plans of these snapshots, and the kinds for simulations. */
 export const AT = { kinds: OWN_KINDS, nowMs: NOW };
 
 export type JobParts = {
@@ -184,10 +186,25 @@ export function sumsOf(
   return [...sums.values()];
 }
 
+/** The gang of a job that has had `lastAdmission` admissions. Omitted: those of its record. */
+export function planGang(
+  of: Job,
+  { kinds = OWN_KINDS, lastAdmission = 0 }: { readonly kinds?: Registry; readonly lastAdmission?: number } = {},
+): PlanGang {
+  const last = Math.max(lastAdmission, ...of.admissions.map(({ number }) => number));
+  return gangOf(of, kinds, { generation: 1, lastAdmission: last });
+}
+
+/** Parts of a snapshot, with jobs in the place of gangs. */
+export type SnapshotParts = Partial<Omit<PlanSnapshot, "queues" | "waiting" | "admitted">> & {
+  readonly queues?: readonly (PlanQueue & Partial<Used>)[];
+  readonly waiting?: readonly (Job | PlanGang)[];
+  readonly admitted?: readonly (Job | PlanGang)[];
+};
+
 /** A snapshot in which pools have no limits or uses but those of queues, unless `parts` says so. */
-export function snapshot(
-  parts: Partial<Omit<PlanSnapshot, "queues">> & { readonly queues?: readonly (PlanQueue & Partial<Used>)[] },
-): PlanSnapshot {
+export function snapshot({ waiting = [], admitted = [], ...parts }: SnapshotParts): PlanSnapshot {
+  const gang = (one: Job | PlanGang) => ("spec" in one ? planGang(one) : one);
   const allocations = (parts.queues ?? []).flatMap(({ name, used = {} }) =>
     Object.entries(used).map(([of, amount]) => ({
       pool: of,
@@ -201,9 +218,8 @@ export function snapshot(
   for (const { quotas } of parts.queues ?? []) for (const { flavor: of } of quotas) flavors.add(of);
   return {
     quotaEpoch: 1,
-    waiting: [],
-    lastAdmissions: {},
-    admitted: [],
+    waiting: waiting.map(gang),
+    admitted: admitted.map(gang),
     queues: [queue("q", { h100: 1000, a100: 1000 })],
     pools: [...flavors].map((of) => pool(of)),
     sums: sumsOf(allocations),

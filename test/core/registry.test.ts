@@ -11,7 +11,7 @@ import { plan } from "../../src/core/plan/plan.ts";
 import { reconcile, reconcileGuarded } from "../../src/core/reconcile/reconcile.ts";
 import type { Json, JsonObject } from "../../src/runtime/json.ts";
 import { kindsWith } from "../support/kinds.ts";
-import { queue, snapshot } from "./plan-world.ts";
+import { planGang, queue, snapshot } from "./plan-world.ts";
 import { etlEntry } from "./plugin-world.ts";
 import { admit, CONFIG, jobOf, recorded, START_MS, TinyCluster, template } from "./world.ts";
 
@@ -319,8 +319,8 @@ test("a job without pods is admitted in its queue's order, without a cluster, an
   };
   const queues = [queue("default", {}, { strategy: "STRICT_FIFO" })];
   const decided = plan(
-    snapshot({ waiting: [job, suspended], lastAdmissions: { [job.uid]: 4 }, queues, clusters: [] }),
-    { kinds, nowMs: START_MS },
+    snapshot({ waiting: [planGang(job, { kinds, lastAdmission: 4 }), suspended], queues, clusters: [] }),
+    { nowMs: START_MS },
   );
   assert.deepEqual(
     decided.admissions.map(({ kind, jobUid, cluster, admission, allocations }) => ({

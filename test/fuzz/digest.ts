@@ -43,7 +43,7 @@ const MOVING: Readonly<Record<string, { readonly columns: readonly string[]; rea
       "completion_ms",
       "gang_version",
       "generation",
-      "own_reasons",
+      "gang",
       "phase",
       "recheck_at_ms",
       "status",

@@ -89,7 +89,6 @@ export async function startService(
   const planner = createPlanner(
     {
       clock,
-      kinds: OWN_KINDS,
       store: store.planner,
       quota: soleQuota({ clock, ledger: store.ledger }),
       lease: sole.plannerLease,

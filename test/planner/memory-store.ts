@@ -8,7 +8,7 @@ import { TOKENS_MAX, WAITERS_MAX } from "../../src/core/quota/limits.ts";
 import { queueLimitsOf } from "../../src/core/quota/tree.ts";
 import type { PlannerStore } from "../../src/planner/ports.ts";
 import type { DomainLedger } from "../../src/tokens/ports.ts";
-import { pool, sumsOf } from "../core/plan-world.ts";
+import { planGang, pool, sumsOf } from "../core/plan-world.ts";
 import { MemoryLedger, type MemoryRow } from "../tokens/memory-ledger.ts";
 
 /** The functions of the store that the planner needs, and its domain of the ledger. */
@@ -51,12 +51,12 @@ export class MemoryStore implements PlannerStore {
   snapshot: PlannerStore["snapshot"] = async () => {
     this.before("snapshot");
     const all = [...this.jobs.values()];
+    const gang = (job: Job) => planGang(job, { lastAdmission: this.numbers.get(job.uid) ?? 0 });
     const live = (job: Job) => job.admissions.at(-1)?.state === "live";
     const snapshot: PlanSnapshot = {
       quotaEpoch: this.tokens.epoch,
-      waiting: all.filter((job) => job.status.phase === "WAITING"),
-      lastAdmissions: Object.fromEntries(this.numbers),
-      admitted: all.filter(live),
+      waiting: all.filter((job) => job.status.phase === "WAITING").map(gang),
+      admitted: all.filter(live).map(gang),
       queues: this.queues,
       pools: this.#limits().pools,
       sums: sumsOf(this.tokens.live),

@@ -12,7 +12,6 @@ import { plannerQuota } from "../../src/tokens/planner-quota.ts";
 import { reap } from "../../src/tokens/reaper/reap.ts";
 import { admission, cluster, job, nodes, queue } from "../core/plan-world.ts";
 import { waitUntil } from "../support/bounded.ts";
-import { OWN_KINDS } from "../support/kinds.ts";
 import { soleDomain } from "../support/sole-quota.ts";
 import { MemoryStore, type Operation } from "./memory-store.ts";
 
@@ -63,7 +62,6 @@ function start(world: World) {
   const lease = { epoch: () => lead.epoch };
   const ports = {
     clock,
-    kinds: OWN_KINDS,
     store,
     quota: plannerQuota(domain),
     lease,

@@ -344,7 +344,6 @@ export class World {
     const planner = createPlanner(
       {
         clock: this.clock,
-        kinds: KINDS,
         store: this.store.planner,
         quota: plannerQuota(domain),
         lease: member.lease("planner"),

@@ -201,7 +201,7 @@ onEachDatabase((openDb) => {
     const jobs = Array.from({ length: 1_203 }, () => newJob());
     const requests = jobs.map((job) => ({ job, sent: { ...SENT, name: job.name }, requestId: "" }));
     await planner.store.intake.createJobs(requests);
-    await db.query("update jobs set ask_hash = null, own_reasons = null, generation = 0, gang_version = null");
+    await db.query("update jobs set ask_hash = null, gang = null, generation = 0, gang_version = null");
     await db.query("update jobs set phase = 'FAILED', completion_ms = 5 where uid = $1", [jobs[0]!.uid]);
     await db.query("delete from asks");
     assert.equal(await planner.refresh(), 1_202);

@@ -3,12 +3,14 @@ import { after, before, beforeEach, test } from "node:test";
 import type { Db } from "../../src/adapters/store/db/db.ts";
 import type { Admin, JobReads } from "../../src/api/ports.ts";
 import type { Job } from "../../src/core/job/job.ts";
+import { gangOf } from "../../src/core/plan/plan-gang.ts";
 import type { Decision } from "../../src/core/reconcile/decision.ts";
 import type { IntakeStore } from "../../src/intake/ports.ts";
 import type { PlannerStore } from "../../src/planner/ports.ts";
 import type { WatchStore } from "../../src/watch/ports.ts";
 import type { WorkerStore } from "../../src/worker/ports.ts";
 import { onEachDatabase } from "../support/databases.ts";
+import { OWN_KINDS } from "../support/kinds.ts";
 import { freshStore, raiseQuotaEpoch, type TestStore, takePlannerLease } from "./db.ts";
 import { NO_LIMIT, NOW, newJob, plannedFor, sentOf } from "./jobs.ts";
 
@@ -60,7 +62,7 @@ onEachDatabase((openDb) => {
     const plannerEpoch = await takePlannerLease(store, "p1");
     const { epoch } = await raiseQuotaEpoch(store);
     const snapshot = await planner.snapshot();
-    assert.deepEqual(snapshot.waiting, [job]);
+    assert.deepEqual(snapshot.waiting, [gangOf(job, OWN_KINDS, { generation: 1, lastAdmission: 0 })]);
     assert.equal(snapshot.quotaEpoch, epoch);
     const planned = plannedFor(job);
     const allocations = planned.allocations.map((allocation) => ({

@@ -1,9 +1,13 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import type { Db } from "../../src/adapters/store/db/db.ts";
+import { loadJob } from "../../src/adapters/store/jobs/load-job.ts";
+import { planSnapshot } from "../../src/adapters/store/planning/plan-snapshot.ts";
+import { refreshGangs } from "../../src/adapters/store/planning/refresh-gangs.ts";
 import { plan } from "../../src/core/plan/plan.ts";
 import { treeQueue } from "../../src/core/plan/quota-book.ts";
 import { queueLimitsOf } from "../../src/core/quota/tree.ts";
+import { CountingDb } from "../support/counting-db.ts";
 import { onEachDatabase } from "../support/databases.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 import { FLAVOR, NOW, newJob, sentOf } from "./jobs.ts";
@@ -90,6 +94,27 @@ onEachDatabase((openDb) => {
     assert.deepEqual(ofQueue, every);
   });
 
+  test("a snapshot reads no template of a job", async () => {
+    const { store } = ledger;
+    const secret = "3c1d-only-in-templates";
+    const plain = newJob();
+    const container = { name: "pytorch", env: [{ name: "A", value: secret }] };
+    const Worker = { replicas: 2, restartPolicy: "Never" as const, template: { spec: { containers: [container] } } };
+    const job = { ...plain, spec: { ...plain.spec, replicaSpecs: { Worker } } };
+    await store.intake.createJob({ job, sent: sentOf(job), requestId: "" });
+    const reading = new CountingDb(db);
+    assert.equal(await refreshGangs(reading, OWN_KINDS), 0);
+    const { waiting } = await planSnapshot(reading, { kinds: OWN_KINDS, asks: new Map() });
+    assert.deepEqual(
+      waiting.map(({ uid, ask }) => [uid, ask.roles[0]?.replicas]),
+      [[job.uid, 2]],
+    );
+    const withTemplates = () => reading.reads.filter((text) => text.includes(secret)).length;
+    assert.equal(withTemplates(), 0);
+    await loadJob(reading, job.uid);
+    assert.equal(withTemplates(), 1, "a read of a template is seen");
+  });
+
   test("a tree of queues means the same to the planner as to the ledger", async () => {
     const { store } = ledger;
     const strategy = "BEST_EFFORT_FIFO" as const;
@@ -113,7 +138,7 @@ onEachDatabase((openDb) => {
     const replicaSpecs = { Worker: { replicas: 4, restartPolicy: "OnFailure" as const, template } };
     const job = { ...plain, spec: { ...plain.spec, replicaSpecs } };
     await store.intake.createJob({ job, sent: sentOf(job), requestId: "" });
-    const made = plan(await store.planner.snapshot(), { kinds: OWN_KINDS, nowMs: NOW });
+    const made = plan(await store.planner.snapshot(), { nowMs: NOW });
     const [refusal] = made.refusals;
     assert.equal(refusal?.quotas[0]?.scope.kind, "pool");
     assert.deepEqual(refusal?.quotas[0]?.heldBy, ["caller flyte"]);

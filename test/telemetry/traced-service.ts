@@ -70,7 +70,6 @@ export async function startObserved(observing: { readonly tracing: Tracing | nul
   const planner = createPlanner(
     {
       clock,
-      kinds: OWN_KINDS,
       lease: sole.plannerLease,
       store: instrumentation.plannerStore(store.planner),
       quota: soleQuota({ clock, ledger: store.ledger }),

@@ -130,10 +130,11 @@ function plannerStore(db: Db, options: StoreOptions) {
   return {
     snapshot: async () => {
       await refreshGangs(db, kinds);
-      return planSnapshot(db);
+      return planSnapshot(db, { kinds, asks: new Map() });
     },
     gangs: (uids: readonly string[]) => gangsByUid(db, uids, { kinds, asks: new Map() }),
-    snapshotOfQueue: (only: { readonly queue: string; readonly max: number }) => planSnapshot(db, only),
+    snapshotOfQueue: (only: { readonly queue: string; readonly max: number }) =>
+      planSnapshot(db, { kinds, asks: new Map() }, only),
     recordAdmission: (record: Parameters<typeof recordAdmission>[1]) =>
       hinted(options, recordAdmission(db, record, { bounds, kinds })),
     recordRefusals: (refusals: Parameters<typeof recordRefusals>[1], plannerEpoch: number, nowMs: number) =>

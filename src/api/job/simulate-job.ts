@@ -1,7 +1,6 @@
 /** Answers before a job is submitted: could it run, on which clusters, and if not, what is in the way? */
 import type { Job } from "../../core/job/job.ts";
 import type { PlannedAdmission } from "../../core/plan/plan-types.ts";
-import { queueOf } from "../../core/plan/quota-book.ts";
 import type { SimulatedVerdict, Simulation } from "../../core/plan/simulate.ts";
 import { type SimulateJobRequest, Verdict } from "../../gen/gangway/v1/job_service_pb.ts";
 import { invariant } from "../../runtime/assert.ts";
@@ -58,7 +57,7 @@ function summaryOf(job: Job, { verdict, admission, message }: Simulation): strin
     case "FITS_NOW":
       return `${name} can run now${admission?.cluster == null ? "" : ` on cluster ${admission.cluster}`}`;
     case "WAITS":
-      return `${name} can run, but would wait in queue ${queueOf(job)}: ${message}`;
+      return `${name} can run, but would wait in queue ${job.spec.runPolicy.schedulingPolicy.queue}: ${message}`;
     case "NEVER":
       return `${name} can never run: ${message}`;
   }

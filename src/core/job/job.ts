@@ -31,6 +31,9 @@ export type Job = {
   readonly admissions: readonly Admission[];
 };
 
+/** A record with some facts of each admission. */
+type Having<A> = { readonly admissions: readonly A[] };
+
 /** The admission that the job runs under or ended under. Null while it waits. */
 export function currentAdmission(job: Job): Admission | null {
   const last = job.admissions.at(-1);
@@ -38,7 +41,7 @@ export function currentAdmission(job: Job): Admission | null {
 }
 
 /** The admission under which the job's pods run now. Null: it has none. */
-export function liveAdmission({ admissions }: Pick<Job, "admissions">): Admission | null {
+export function liveAdmission<A extends Pick<Admission, "state">>({ admissions }: Having<A>): A | null {
   return admissions.find(({ state }) => state === "live") ?? null;
 }
 
@@ -48,7 +51,9 @@ export function isHistory(admission: Admission): boolean {
 }
 
 /** The first ended or undone admission whose pods may still hold its tokens. Null: there is none. */
-export function drainingAdmission({ admissions }: Pick<Job, "admissions">): Admission | null {
+export function drainingAdmission<A extends Pick<Admission, "state" | "tokensReleasedMs">>({
+  admissions,
+}: Having<A>): A | null {
   return admissions.find(({ state, tokensReleasedMs }) => state !== "live" && tokensReleasedMs === null) ?? null;
 }
 

@@ -15,6 +15,7 @@ import {
 import { specNow } from "../job/interruptible.ts";
 import type { Job } from "../job/job.ts";
 import { firstMembers, memberOrder } from "../job/roles.ts";
+import type { JobSpec } from "../job/spec.ts";
 import { isService } from "../kinds/kind.ts";
 import type { Registry } from "../kinds/registry.ts";
 import { podRequests, type Resources } from "../pods/resources.ts";
@@ -54,6 +55,9 @@ export type Ask = {
   readonly service: boolean;
 };
 
+/** The members of a gang and their pods. */
+export type AskMembers = Pick<Ask, "roles" | "podClasses">;
+
 /**
  * The ask of a job as it is now. It changes with the numbers of replicas, and once an interruptible job stops being
  * interruptible. Jobs that a plan cannot tell apart have asks with equal canonical JSON.
@@ -62,6 +66,16 @@ export function askOf(job: Pick<Job, "spec" | "status">, kinds: Registry): Ask {
   const spec = specNow(job);
   const { clusters, clusterSelector, gpuModels } = spec.placement;
   const kind = kinds.kindOf(spec.kind);
+  return {
+    ...askMembers(spec),
+    placement: { clusters, clusterSelector: sorted(clusterSelector), gpuModels },
+    elastic: (kind?.elasticRoles?.(spec) ?? []).length > 0,
+    service: isService(kind),
+  };
+}
+
+/** The members of a gang from the templates of its job's spec. */
+export function askMembers(spec: JobSpec): AskMembers {
   const first = firstMembers(spec, spec.runPolicy.schedulingPolicy.minAvailable);
   const podClasses: PodClass[] = [];
   const places = new Map<string, number>();
@@ -72,13 +86,7 @@ export function askOf(job: Pick<Job, "spec" | "status">, kinds: Registry): Ask {
     places.set(key, place);
     return { role, replicas: spec.replicaSpecs[role]?.replicas ?? 0, first: first[role] ?? 0, podClass: place };
   });
-  return {
-    roles,
-    podClasses,
-    placement: { clusters, clusterSelector: sorted(clusterSelector), gpuModels },
-    elastic: (kind?.elasticRoles?.(spec) ?? []).length > 0,
-    service: isService(kind),
-  };
+  return { roles, podClasses };
 }
 
 /** The class of the pods with this spec. */

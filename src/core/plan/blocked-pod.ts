@@ -6,7 +6,7 @@ import { invariant } from "../../runtime/assert.ts";
 import { canonicalJson } from "../../runtime/json.ts";
 import { missingLabels, type NodeObstacle, nodeAllows, nodeObstacles, readyNode } from "../pods/node-match.ts";
 import type { Resources } from "../pods/resources.ts";
-import { compareDemand, type NodeLabels, placeGroup, takesPod } from "./fit.ts";
+import { compareDemand, compareResources, type NodeLabels, placeGroup, takesPod } from "./fit.ts";
 import { mergeAlike } from "./fit-all.ts";
 import type { MemberGroup } from "./gang.ts";
 import type { Shape } from "./shapes.ts";
@@ -106,23 +106,28 @@ function nearest(
 }
 
 /** Everything that keeps one more pod of the group off a node of this shape. */
-function obstaclesOf(shape: Shape, { podSpec, requests }: MemberGroup, flavors: FlavorLabels): readonly PodObstacle[] {
+function obstaclesOf(
+  shape: Shape,
+  { scheduling, requests }: MemberGroup,
+  flavors: FlavorLabels,
+): readonly PodObstacle[] {
   // A label that the pod selects and a flavor requires is named once.
   const isOwn = (rule: NodeObstacle) => rule.kind !== "label" || flavors.nodeLabels[rule.key] !== rule.value;
   // Most nodes have no obstacle but resources.
-  const ofPod = nodeAllows(podSpec, shape.node) ? [] : nodeObstacles(podSpec, shape.node).filter(isOwn);
+  const ofPod = nodeAllows(scheduling, shape.node) ? [] : nodeObstacles(scheduling, shape.node).filter(isOwn);
   return [...lackingResources(shape, requests), ...missingFlavorLabels(shape, flavors), ...ofPod];
 }
 
+/** The scarcest resource first. */
 function lackingResources({ free, allocatable }: Shape, requests: Resources): readonly PodObstacle[] {
-  const lacking: PodObstacle[] = [];
+  const lacking: Extract<PodObstacle, { readonly kind: "resource" }>[] = [];
   for (const resource in requests) {
     const need = requests[resource] ?? 0;
     const available = Math.max(0, free[resource] ?? 0);
     if (need <= available) continue;
     lacking.push({ kind: "resource", resource, need, available, allocatable: allocatable[resource] ?? 0 });
   }
-  return lacking;
+  return lacking.sort((a, b) => compareResources(a.resource, b.resource));
 }
 
 function missingFlavorLabels({ node }: Shape, { nodeLabels, flavorOf }: FlavorLabels): readonly PodObstacle[] {

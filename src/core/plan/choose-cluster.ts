@@ -1,11 +1,11 @@
 import { canonicalJson } from "../../runtime/json.ts";
-import type { Job } from "../job/job.ts";
 import { blockedPod, type FlavorLabels } from "./blocked-pod.ts";
 import { describeBlocked } from "./blocked-words.ts";
 import type { NodeLabels } from "./fit.ts";
-import { placeAll } from "./fit-all.ts";
+import { fitKeyOf, placeAll } from "./fit-all.ts";
 import type { FlavorChoice } from "./flavors.ts";
-import { fitKeyOf, type MemberGroup, podCount } from "./gang.ts";
+import { type MemberGroup, podCount } from "./gang.ts";
+import type { PlanGang } from "./plan-gang.ts";
 import type { ClusterRefusal } from "./plan-types.ts";
 import { fullness, type Room } from "./rooms.ts";
 import type { Shape } from "./shapes.ts";
@@ -20,7 +20,7 @@ export type ClusterPlacement = {
 };
 
 /** Refuses a cluster that the gang may not use, even if it has room. Null: the gang may use it. */
-export function refuseCluster(job: Job, cluster: PlanCluster): ClusterRefusal | null {
+export function refuseCluster(gang: PlanGang, cluster: PlanCluster): ClusterRefusal | null {
   const refusal = (reason: string, message: string) => ({
     cluster: cluster.name,
     reason,
@@ -30,7 +30,7 @@ export function refuseCluster(job: Job, cluster: PlanCluster): ClusterRefusal | 
     have: 0,
     blocked: null,
   });
-  const { clusters, clusterSelector } = job.spec.placement;
+  const { clusters, clusterSelector } = gang.ask.placement;
   if (clusters.length > 0 && !clusters.includes(cluster.name)) {
     return refusal("NotSelected", `the job asks for ${clusters.join(", ")}`);
   }
@@ -39,7 +39,7 @@ export function refuseCluster(job: Job, cluster: PlanCluster): ClusterRefusal | 
   if (cluster.cordoned) return refusal("Cordoned", "it is cordoned");
   if (cluster.capacity === null) return refusal("CapacityUnknown", "its capacity has not been observed yet");
   if (!cluster.reachable) return refusal("Unreachable", "it cannot be reached");
-  const draining = job.admissions.find((old) => old.cluster === cluster.name && old.goneMs === null);
+  const draining = gang.admissions.find((old) => old.cluster === cluster.name && old.goneMs === null);
   if (draining !== undefined)
     return refusal("Draining", `admission ${draining.number} of this job has not left it yet`);
   return null;
@@ -63,7 +63,7 @@ function labelsOf(cluster: PlanCluster, choice: FlavorChoice): FlavorLabels | { 
  * cluster has no room. Best is the fullest cluster, but last comes the one where the gang's last admission was undone.
  */
 export function chooseCluster(
-  job: Job,
+  gang: PlanGang,
   groups: readonly MemberGroup[],
   within: { readonly rooms: readonly Room[]; readonly choice: FlavorChoice },
 ): { readonly placement: ClusterPlacement | null; readonly refusals: readonly ClusterRefusal[] } {
@@ -77,7 +77,7 @@ export function chooseCluster(
       refusals.push(tried);
     } else placements.push(tried);
   }
-  const last = job.status.backoff?.lastCluster;
+  const last = gang.backoff?.lastCluster;
   const resource = Object.keys(within.choice)[0] ?? "cpu";
   const ranked = placements.map((placement) => ({
     placement,

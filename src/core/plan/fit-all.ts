@@ -1,6 +1,6 @@
-import { canonicalJson } from "../../runtime/json.ts";
+import { canonicalJson, type Json } from "../../runtime/json.ts";
 import { compareDemand, fill, type NodeLabels, nodesFor, type PlacedPods, place } from "./fit.ts";
-import { fitKeyOf, type MemberGroup, podCount } from "./gang.ts";
+import { type MemberGroup, podCount } from "./gang.ts";
 import type { Shape } from "./shapes.ts";
 
 /**
@@ -30,6 +30,11 @@ export function placeAll(shapes: readonly Shape[], gang: readonly MemberGroup[],
   }
   const found = need > SEARCHED_PODS_MAX ? null : search(shapes, groups, nodeLabels);
   return found === null ? first : { placed: need, left: found };
+}
+
+/** Everything of a group's pods that a fit depends on. Groups with equal values are interchangeable. */
+export function fitKeyOf({ scheduling, requests }: MemberGroup): Json {
+  return [scheduling, requests];
 }
 
 /** Merges the groups of roles whose pods request the same resources and may run on the same nodes. */

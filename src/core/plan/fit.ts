@@ -34,7 +34,7 @@ export function takesPod(shape: Shape, group: MemberGroup, nodeLabels: NodeLabel
   return (
     carries(shape.node.labels, nodeLabels) &&
     podsPerNode(group.requests, shape.free, 1) === 1 &&
-    nodeAllows(group.podSpec, shape.node)
+    nodeAllows(group.scheduling, shape.node)
   );
 }
 
@@ -98,7 +98,7 @@ function isExtended(resource: string): boolean {
 }
 
 /** Scarce resources first: extended resources, processors, memory, then the others by name. */
-function compareResources(a: string, b: string): number {
+export function compareResources(a: string, b: string): number {
   const rank = (name: string) => (isExtended(name) ? 0 : name === "cpu" ? 1 : name === "memory" ? 2 : 3);
   return rank(a) - rank(b) || compareText(a, b);
 }

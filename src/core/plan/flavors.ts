@@ -1,5 +1,5 @@
-import type { Job } from "../job/job.ts";
 import { type MemberGroup, wholeUnits } from "./gang.ts";
+import type { PlanGang } from "./plan-gang.ts";
 import type { QuotaRefusal } from "./plan-types.ts";
 import type { QuotaBook } from "./quota-book.ts";
 import type { FlavorQuota, PlanQueue, PlanSnapshot } from "./snapshot.ts";
@@ -37,12 +37,12 @@ type FlavorChoices = {
 
 /** Tries the flavors of a gang. A resource of amount 0, which only later members request, still gets its flavor. */
 export function flavorChoices(
-  job: Job,
+  gang: PlanGang,
   queue: PlanQueue,
   request: { readonly amounts: Readonly<Record<string, number>>; readonly book: QuotaBook },
 ): FlavorChoices {
   const refusals: QuotaRefusal[] = [];
-  const models = job.spec.placement.gpuModels;
+  const models = gang.ask.placement.gpuModels;
   const restricted = restrictedResources(queue, Object.keys(request.amounts), models);
   let choices: readonly FlavorChoice[] = [{}];
   let inLine: readonly FlavorChoice[] = [{}];
@@ -51,7 +51,7 @@ export function flavorChoices(
       (quota) => quota.resource === resource && (!restricted.has(resource) || isModel(quota.flavor, models)),
     );
     if (options.length === 0) refusals.push(noQuota(queue, models[0] ?? resource, need));
-    const tried = options.map((quota) => ({ quota, refused: request.book.refusals(job, quota.flavor, need) }));
+    const tried = options.map((quota) => ({ quota, refused: request.book.refusals(gang, quota.flavor, need) }));
     refusals.push(...tried.flatMap(({ refused }) => refused));
     const open = tried.filter(({ refused }) => refused.length === 0);
     const soon = tried.filter(({ refused }) => refused.every(isForTokens));

@@ -1,39 +1,33 @@
-import type { Json, JsonObject } from "../../runtime/json.ts";
-import { objectAt } from "../../runtime/json.ts";
-import { rolesOf } from "../job/roles.ts";
-import type { JobSpec } from "../job/spec.ts";
-import { podRequests, type Resources } from "../pods/resources.ts";
+import { compareRoles } from "../job/roles.ts";
+import type { Ask, AskMembers, PodClass } from "./ask.ts";
 
-/** Some members of one replica type. Their pods request the same resources and may run on the same nodes. */
-export type MemberGroup = {
-  readonly role: string;
-  readonly podSpec: JsonObject;
-  readonly requests: Resources;
-  readonly count: number;
-};
+/** Some members of one replica type. */
+export type MemberGroup = PodClass & { readonly role: string; readonly count: number };
 
 /** Numbers of members by replica type. */
 export type MemberCounts = Readonly<Record<string, number>>;
 
-/** The members of a gang as groups, in the order of the roles. Omits replica types without a member. */
-export function memberGroups(spec: JobSpec, members: MemberCounts): readonly MemberGroup[] {
-  return rolesOf(spec).flatMap((role) => {
+/** The members of a gang as groups, in the order of `compareRoles`. Omits replica types without a member. */
+export function memberGroups({ roles, podClasses }: AskMembers, members: MemberCounts): readonly MemberGroup[] {
+  return inOrder(roles).flatMap(({ role, podClass: place }) => {
     const count = members[role] ?? 0;
-    if (count <= 0) return [];
-    const podSpec = objectAt(spec.replicaSpecs[role]?.template, "spec");
-    return [{ role, podSpec, requests: podRequests(podSpec), count }];
+    const podClass = podClasses[place];
+    return count <= 0 || podClass === undefined ? [] : [{ ...podClass, role, count }];
   });
 }
 
-/** Everything of a group's pods that a fit depends on. Groups with equal values are interchangeable. */
-export function fitKeyOf({ podSpec, requests }: MemberGroup): Json {
-  const { nodeSelector = null, affinity = null, tolerations = null } = podSpec;
-  return [nodeSelector, affinity, tolerations, requests];
+/** All members of a gang, by replica type. */
+export function allMembers({ roles }: Pick<Ask, "roles">): MemberCounts {
+  return Object.fromEntries(inOrder(roles).map(({ role, replicas }) => [role, replicas]));
 }
 
-/** All members of a job, by replica type. */
-export function allMembers(spec: JobSpec): MemberCounts {
-  return Object.fromEntries(rolesOf(spec).map((role) => [role, spec.replicaSpecs[role]?.replicas ?? 0]));
+/** The fewest members that a gang accepts, by replica type. */
+export function fewestMembers({ roles }: Pick<Ask, "roles">): MemberCounts {
+  return Object.fromEntries(roles.map(({ role, first }) => [role, first]));
+}
+
+function inOrder(roles: Ask["roles"]): Ask["roles"] {
+  return [...roles].sort((a, b) => compareRoles(a.role, b.role));
 }
 
 /** The members that `after` has more than `before`. A replica type that has fewer counts as 0. */

@@ -1,10 +1,10 @@
 import { compareText } from "../../runtime/compare-text.ts";
-import type { Job } from "../job/job.ts";
 import type { Scope } from "../quota/counters.ts";
 import { type ChargedAllocation, scopesToRead } from "../quota/decide.ts";
 import type { LimitBook } from "../quota/limits.ts";
 import { scopeKey } from "../quota/scopes.ts";
 import { memberGroups, wholeUnits } from "./gang.ts";
+import type { PlanGang } from "./plan-gang.ts";
 import type { PlanSnapshot } from "./snapshot.ts";
 
 /** An amount of a pool and its holder: a job as `namespace/name`, a caller as `caller name`. */
@@ -66,13 +66,12 @@ export class Holdings {
   }
 }
 
-function heldBy(job: Job): readonly Holding[] {
-  const { project, namespace } = job;
-  const { queue } = job.spec.runPolicy.schedulingPolicy;
-  const holder = `${namespace}/${job.name}`;
-  return job.admissions.flatMap((admission) => {
+function heldBy(gang: PlanGang): readonly Holding[] {
+  const { project, namespace, queue } = gang;
+  const holder = `${namespace}/${gang.name}`;
+  return gang.admissions.flatMap((admission) => {
     if (admission.tokensReleasedMs !== null) return [];
-    const groups = memberGroups(job.spec, admission.members);
+    const groups = memberGroups(gang.ask, admission.members);
     return Object.entries(admission.flavors)
       .map(([resource, pool]) => ({ pool, project, namespace, queue, holder, amount: wholeUnits(groups, resource) }))
       .filter(({ amount }) => amount > 0);

@@ -43,7 +43,7 @@ function strictQueues(snapshot: PlanSnapshot): (jobUid: string) => string | null
   const strict = new Set(
     snapshot.queues.filter((queue) => queue.strategy === "STRICT_FIFO").map((queue) => queue.name),
   );
-  const queues = new Map(snapshot.waiting.map((job) => [job.uid, job.spec.runPolicy.schedulingPolicy.queue]));
+  const queues = new Map(snapshot.waiting.map(({ uid, queue }) => [uid, queue]));
   return (jobUid) => {
     const queue = queues.get(jobUid);
     return queue !== undefined && strict.has(queue) ? queue : null;

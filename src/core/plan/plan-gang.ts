@@ -2,17 +2,19 @@ import { contentHash } from "../../runtime/content-hash.ts";
 import { canonicalJson } from "../../runtime/json.ts";
 import { isInterruptible } from "../job/interruptible.ts";
 import { awaitsResult, isHistory, isSuspended, type Job } from "../job/job.ts";
-import type { Admission } from "../job/status.ts";
+import type { Admission, JobStatus } from "../job/status.ts";
 import type { Registry } from "../kinds/registry.ts";
 import { type Ask, askOf } from "./ask.ts";
 
-/** Facts for which a gang waits although others can take nothing from it. */
-export type OwnReasons = {
+/** The facts of a gang that documents of its job's record have: of its spec and its status. */
+export type DocumentedFacts = {
   readonly suspended: boolean;
   /** Why the job waits for another job's result. Null: it does not. */
   readonly awaitsResult: string | null;
   /** After an undone admission. Null: none was undone lately. */
-  readonly backoff: { readonly notBeforeMs: number; readonly lastCluster: string } | null;
+  readonly backoff: JobStatus["backoff"];
+  /** When it was created, or when its last admission ended. */
+  readonly waitsSinceMs: number;
 };
 
 /** The part of an admission that a plan reads. */
@@ -22,7 +24,7 @@ export type PlannedFrom = Pick<
 >;
 
 /** A job as the planner sees it, without its templates. */
-export type PlanGang = OwnReasons & {
+export type PlanGang = DocumentedFacts & {
   readonly uid: string;
   readonly namespace: string;
   readonly name: string;
@@ -41,6 +43,8 @@ export type PlanGang = OwnReasons & {
   readonly waits: boolean;
   /** True if the job's cancellation or deletion was requested. */
   readonly ends: boolean;
+  /** The trace context of the call that created the job. Omitted: not traced. */
+  readonly traceParent?: string;
   /** The admissions that are not history, oldest first. */
   readonly admissions: readonly PlannedFrom[];
   /** The highest number of an admission that the job ever had, also of one that is history. 0: it had none. */
@@ -78,13 +82,14 @@ function newAsk(before: Job, after: Job, kinds: Registry): Ask | null {
   return canonicalJson(ask) === canonicalJson(askOf(before, kinds)) ? null : ask;
 }
 
-export function ownReasonsOf(job: Job): OwnReasons {
-  const { waiting, backoff } = job.status;
+export function documentedFacts(job: Job): DocumentedFacts {
+  const { waiting, backoff, conditions } = job.status;
   const looked = waiting?.reason === "WaitingForCache" ? waiting.message : "earlier results are looked for";
   return {
     suspended: isSuspended(job),
     awaitsResult: awaitsResult(job) ? looked : null,
-    backoff: backoff === null ? null : { notBeforeMs: backoff.notBeforeMs, lastCluster: backoff.lastCluster },
+    backoff,
+    waitsSinceMs: conditions.find(({ type }) => type === "Admitted")?.lastTransitionMs ?? job.createTimeMs,
   };
 }
 
@@ -102,7 +107,8 @@ function recordFacts(job: Job) {
     waits: status.phase === "WAITING" && !ends,
     ends,
     admissions: job.admissions.filter((admission) => !isHistory(admission)).map(plannedFrom),
-    ...ownReasonsOf(job),
+    ...documentedFacts(job),
+    ...(job.traceParent === undefined ? {} : { traceParent: job.traceParent }),
   };
 }
 

@@ -1,10 +1,9 @@
-import type { Job } from "../job/job.ts";
-import type { Registry } from "../kinds/registry.ts";
 import type { ClusterPlacement } from "./choose-cluster.ts";
 import type { FlavorChoice } from "./flavors.ts";
 import type { MemberCounts } from "./gang.ts";
+import type { PlanGang } from "./plan-gang.ts";
 import type { PlannedAdmission } from "./plan-types.ts";
-import { type QuotaBook, queueOf } from "./quota-book.ts";
+import type { QuotaBook } from "./quota-book.ts";
 import type { Room } from "./rooms.ts";
 
 /** The room and the quota that a plan has left. A decision about a gang changes them only if it admits the gang. */
@@ -13,8 +12,6 @@ export type PlanState = {
   readonly rooms: Map<string, Room>;
   /** The resources that some cluster counts by flavor. */
   readonly resources: readonly string[];
-  readonly lastAdmissions: Readonly<Record<string, number>>;
-  readonly kinds: Registry;
   readonly nowMs: number;
 };
 
@@ -28,21 +25,21 @@ export type AdmissionDraft = {
   readonly placement: ClusterPlacement;
 };
 
-/** The number of a job's next admission. Numbers are never used twice: objects of an older one are never adopted. */
-export function nextNumber(job: Job, state: PlanState): number {
-  return Math.max(state.lastAdmissions[job.uid] ?? 0, ...job.admissions.map((admission) => admission.number)) + 1;
+/** The number of a gang's next admission. Numbers are never used twice: objects of an older one are never adopted. */
+export function nextNumber({ lastAdmission }: PlanGang): number {
+  return lastAdmission + 1;
 }
 
 /** Books the room and the quota of a gang that is admitted or grows. */
-export function takeRoom(job: Job, draft: AdmissionDraft, state: PlanState): PlannedAdmission {
+export function takeRoom(gang: PlanGang, draft: AdmissionDraft, state: PlanState): PlannedAdmission {
   const { room, left } = draft.placement;
-  const planned = plannedOf(job, draft);
-  for (const { pool, amount } of planned.allocations) state.book.charge(job, pool, amount);
+  const planned = plannedOf(gang, draft);
+  for (const { pool, amount } of planned.allocations) state.book.charge(gang, pool, amount);
   state.rooms.set(room.cluster.name, { ...room, shapes: left, planned: room.planned + 1, refused: new Map() });
   return planned;
 }
 
-export function plannedOf(job: Job, draft: AdmissionDraft): PlannedAdmission {
+export function plannedOf(gang: PlanGang, draft: AdmissionDraft): PlannedAdmission {
   const { kind, number, members, choice, amounts, placement } = draft;
   const { room, nodeLabels } = placement;
   const byPool = new Map<string, number>();
@@ -50,17 +47,17 @@ export function plannedOf(job: Job, draft: AdmissionDraft): PlannedAdmission {
     const pool = choice[resource] ?? "";
     byPool.set(pool, (byPool.get(pool) ?? 0) + amount);
   }
-  const { namespace, project } = job;
+  const { namespace, project, queue } = gang;
   return {
     kind,
-    jobUid: job.uid,
-    jobVersion: job.version,
+    jobUid: gang.uid,
+    jobVersion: gang.version,
     admission: number,
     cluster: room.cluster.name,
     admissionCounter: room.cluster.admissionCounter + room.planned,
     members,
     flavors: choice,
     nodeLabels,
-    allocations: [...byPool].map(([pool, amount]) => ({ pool, amount, project, namespace, queue: queueOf(job) })),
+    allocations: [...byPool].map(([pool, amount]) => ({ pool, amount, project, namespace, queue })),
   };
 }

@@ -1,10 +1,10 @@
-import type { Job } from "../job/job.ts";
 import type { Caps, Scope } from "../quota/counters.ts";
 import { type ChargedAllocation, chargesOf, limitOf } from "../quota/decide.ts";
 import { GrantBook } from "../quota/grant-book.ts";
 import { scopeKey } from "../quota/scopes.ts";
 import { queueLimitsOf, type TreeQueue } from "../quota/tree.ts";
 import { Holdings } from "./holdings.ts";
+import type { PlanGang } from "./plan-gang.ts";
 import type { PlannedAllocation, QuotaRefusal } from "./plan-types.ts";
 import type { PlanQueue, PlanSnapshot } from "./snapshot.ts";
 
@@ -37,28 +37,28 @@ export class QuotaBook {
     return this.#queues.get(name);
   }
 
-  /** Every level that keeps the job from taking `need` more of a pool now; empty if it may take them. */
-  refusals(job: Job, pool: string, need: number): readonly QuotaRefusal[] {
+  /** Every level that keeps the gang from taking `need` more of a pool now; empty if it may take them. */
+  refusals(gang: PlanGang, pool: string, need: number): readonly QuotaRefusal[] {
     if (need === 0) return [];
-    const allocation = allocationOf(job, pool, need);
+    const allocation = allocationOf(gang, pool, need);
     const { limits } = this.#grants;
     return this.#grants.charges(allocation).flatMap(({ scope, used, amount }) => {
       const limit = limitOf(scope, NO_CAPS, limits);
-      const reserved = scope.kind === "pool" ? this.#reservedIn(pool, job) : 0;
+      const reserved = scope.kind === "pool" ? this.#reservedIn(pool, gang) : 0;
       if (amount <= limit - used - reserved) return [];
       const exhausted = amount <= limit - used ? "Reserved" : "QuotaExhausted";
       const reason = this.#isNever(allocation, scope) ? "AboveQuota" : exhausted;
       const heldBy = reason === "Reserved" ? [this.#reserved?.job ?? ""] : this.#holdings.largest(scope);
-      return [{ queue: queueOf(job), flavor: pool, scope, reason, need: amount, used, limit, reserved, heldBy }];
+      return [{ queue: gang.queue, flavor: pool, scope, reason, need: amount, used, limit, reserved, heldBy }];
     });
   }
 
-  charge(job: Job, pool: string, amount: number): void {
-    const allocation = allocationOf(job, pool, amount);
+  charge(gang: PlanGang, pool: string, amount: number): void {
+    const allocation = allocationOf(gang, pool, amount);
     this.#grants.charge(allocation);
     const key = scopeKey({ kind: "queue", pool, queue: allocation.queue });
     this.#own.set(key, (this.#own.get(key) ?? 0) + amount);
-    this.#holdings.add({ ...allocation, holder: `${job.namespace}/${job.name}` });
+    this.#holdings.add({ ...allocation, holder: `${gang.namespace}/${gang.name}` });
   }
 
   /** True once room is kept for a gang. Only one gang at a time has the place in the waiting line. */
@@ -67,9 +67,9 @@ export class QuotaBook {
   }
 
   /** Keeps room in its pools for the gang in their waiting lines. Only gangs of a higher priority may take it. */
-  reserve(job: Job, allocations: readonly PlannedAllocation[]): void {
+  reserve(gang: PlanGang, allocations: readonly PlannedAllocation[]): void {
     const amounts = new Map(allocations.map(({ pool, amount }) => [pool, amount]));
-    this.#reserved = { job: `${job.namespace}/${job.name}`, priority: job.spec.priority, amounts };
+    this.#reserved = { job: `${gang.namespace}/${gang.name}`, priority: gang.priority, amounts };
   }
 
   /** The part of its quota that a queue's own allocations use, in the flavor with the largest part; 1 is all of it. */
@@ -81,8 +81,8 @@ export class QuotaBook {
     }, 0);
   }
 
-  #reservedIn(pool: string, job: Job): number {
-    if (this.#reserved === null || job.spec.priority > this.#reserved.priority) return 0;
+  #reservedIn(pool: string, gang: PlanGang): number {
+    if (this.#reserved === null || gang.priority > this.#reserved.priority) return 0;
     return this.#reserved.amounts.get(pool) ?? 0;
   }
 
@@ -94,14 +94,8 @@ export class QuotaBook {
   }
 }
 
-/** The queue that a job is charged to. */
-export function queueOf(job: Job): string {
-  return job.spec.runPolicy.schedulingPolicy.queue;
-}
-
-function allocationOf(job: Job, pool: string, amount: number) {
-  const { project, namespace } = job;
-  return { pool, amount, project, namespace, queue: queueOf(job) };
+function allocationOf({ project, namespace, queue }: PlanGang, pool: string, amount: number) {
+  return { pool, amount, project, namespace, queue };
 }
 
 /** A queue as the tree of limits takes it. */

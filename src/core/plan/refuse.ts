@@ -1,5 +1,5 @@
-import type { Job } from "../job/job.ts";
 import type { Scope, Violation } from "../quota/counters.ts";
+import type { PlanGang } from "./plan-gang.ts";
 import type { ClusterRefusal, QuotaRefusal, Refusal } from "./plan-types.ts";
 
 /** Everything that keeps a gang from being admitted. */
@@ -14,20 +14,23 @@ export type GangObstacles = {
 const REASON_RANK: Readonly<Record<string, number>> = { NoCapacity: 0, Draining: 1, TooLarge: 2 };
 
 /** A refusal without quotas and clusters. */
-export function refuse(job: Job, why: { reason: string; message: string; retryAtMs?: number }): Refusal {
+export function refuse(
+  gang: Pick<PlanGang, "uid" | "version">,
+  why: { reason: string; message: string; retryAtMs?: number },
+): Refusal {
   const { reason, message, retryAtMs = null } = why;
-  return { jobUid: job.uid, jobVersion: job.version, reason, message, clusters: [], quotas: [], retryAtMs };
+  return { jobUid: gang.uid, jobVersion: gang.version, reason, message, clusters: [], quotas: [], retryAtMs };
 }
 
 /**
  * The refusal for these obstacles. Its reason comes from quotas if they stopped every flavor that a cluster could take,
  * else from clusters.
  */
-export function refuseFor(job: Job, obstacles: GangObstacles): Refusal {
+export function refuseFor(gang: PlanGang, obstacles: GangObstacles): Refusal {
   const { clusters, quotas, stoppedByQuota } = obstacles;
   const waitsForQuota = stoppedByQuota || (hopefulOf(quotas).length > 0 && areHopeless(clusters));
   const why = waitsForQuota ? quotaReason(quotas) : clusterReason(clusters);
-  return { ...refuse(job, why), clusters, quotas };
+  return { ...refuse(gang, why), clusters, quotas };
 }
 
 /** True if no cluster could ever take the flavors that were tried. Other flavors, without quota now, may do better. */
@@ -41,17 +44,17 @@ function areHopeless(clusters: readonly ClusterRefusal[]): boolean {
  * waiting lines that no snapshot shows.
  */
 export function refuseForTokens(
-  job: Job,
+  gang: PlanGang,
   { violation, inLine }: { readonly violation: Violation; readonly inLine: boolean },
 ): Refusal {
   const { scope, used, limit, requested, reservedForHead } = violation;
   const { pool } = scope;
-  const { queue } = job.spec.runPolicy.schedulingPolicy;
+  const { queue } = gang;
   const reason = requested <= limit - used ? "Reserved" : "QuotaExhausted";
   const amounts = { need: requested, used, limit, reserved: reservedForHead };
   const quota: QuotaRefusal = { queue, flavor: pool, scope, reason, ...amounts, heldBy: [] };
   const message = `${quotaWords(quota)}${inLine ? lineWords([pool]) : ""}`;
-  return { ...refuse(job, { reason, message }), quotas: [quota] };
+  return { ...refuse(gang, { reason, message }), quotas: [quota] };
 }
 
 /** The end of the message for the gang that has the planner's place in the waiting line. */

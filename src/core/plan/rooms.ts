@@ -1,11 +1,10 @@
 import { compareText } from "../../runtime/compare-text.ts";
 import { stringMapAt } from "../../runtime/json.ts";
-import { specNow } from "../job/interruptible.ts";
-import type { Job } from "../job/job.ts";
 import { liveAdmission } from "../job/job.ts";
 import { carries, type NodeLabels, place } from "./fit.ts";
 import { mergeAlike, placeAll } from "./fit-all.ts";
 import { allMembers, type MemberGroup, memberGroups } from "./gang.ts";
+import type { PlanGang } from "./plan-gang.ts";
 import type { ClusterRefusal } from "./plan-types.ts";
 import { emptied, type SelectorKeys, type Shape, selectorKeys, shapesOf } from "./shapes.ts";
 import type { BoundMember, ClusterCapacity, PlanCluster, PlanSnapshot, UnboundPod } from "./snapshot.ts";
@@ -45,9 +44,9 @@ export function fullness(shapes: readonly Shape[], of: { resource: string; nodeL
   return allocatable === 0 ? 1 : 1 - free / allocatable;
 }
 
-function openRoom(cluster: PlanCluster, admitted: readonly Job[], keys: SelectorKeys): Room {
+function openRoom(cluster: PlanCluster, admitted: readonly PlanGang[], keys: SelectorKeys): Room {
   const { nodes, seen, unbound } = cluster.capacity ?? UNKNOWN;
-  const unseen = admitted.flatMap((job) => unseenGroups(job, cluster.name, seen));
+  const unseen = admitted.flatMap((gang) => unseenGroups(gang, cluster.name, seen));
   const left = placeUnseen(shapesOf(nodes, keys), unseen);
   const shapes = place(left, unboundGroups(unbound), {}).left;
   return { cluster, shapes, empty: shapesOf(emptied(nodes), keys), planned: 0, refused: new Map() };
@@ -64,18 +63,18 @@ function placeUnseen(shapes: readonly Shape[], unseen: readonly MemberGroup[]): 
 }
 
 /** The members of a live admission whose pods no node shows yet. */
-function unseenGroups(job: Job, cluster: string, seen: readonly BoundMember[]): readonly MemberGroup[] {
-  const admission = liveAdmission(job);
+function unseenGroups(gang: PlanGang, cluster: string, seen: readonly BoundMember[]): readonly MemberGroup[] {
+  const admission = liveAdmission(gang);
   if (admission?.cluster !== cluster) return [];
-  const own = seen.filter((member) => member.jobUid === job.uid && member.admission === admission.number);
+  const own = seen.filter((member) => member.jobUid === gang.uid && member.admission === admission.number);
   const unseen = Object.entries(admission.members).map(([role, count]) => [role, count - countSeen(own, role, count)]);
-  return memberGroups(specNow(job), Object.fromEntries(unseen)).map((group) => onNodes(group, admission.nodeLabels));
+  return memberGroups(gang.ask, Object.fromEntries(unseen)).map((group) => onNodes(group, admission.nodeLabels));
 }
 
 /** The same pods, on nodes with these labels only, as they will be created. */
 function onNodes(group: MemberGroup, nodeLabels: NodeLabels): MemberGroup {
-  const nodeSelector = { ...stringMapAt(group.podSpec, "nodeSelector"), ...nodeLabels };
-  return { ...group, podSpec: { ...group.podSpec, nodeSelector } };
+  const nodeSelector = { ...stringMapAt(group.scheduling, "nodeSelector"), ...nodeLabels };
+  return { ...group, scheduling: { ...group.scheduling, nodeSelector } };
 }
 
 /** Counts each index once, and only indexes of members. Pods have their replica type in lower case. */
@@ -85,18 +84,23 @@ function countSeen(seen: readonly BoundMember[], role: string, count: number): n
 }
 
 function unboundGroups(unbound: readonly UnboundPod[]): readonly MemberGroup[] {
-  return unbound.map(({ podSpec, requests }, at) => ({ role: `unbound-${at}`, podSpec, requests, count: 1 }));
+  return unbound.map(({ podSpec, requests }, at) => ({
+    role: `unbound-${at}`,
+    scheduling: podSpec,
+    requests,
+    count: 1,
+  }));
 }
 
 function keysInPlay(snapshot: PlanSnapshot): SelectorKeys {
-  const jobs = [...snapshot.waiting, ...snapshot.admitted];
+  const asks = new Set([...snapshot.waiting, ...snapshot.admitted].map((gang) => gang.ask));
   const podSpecs = [
-    ...jobs.flatMap((job) => memberGroups(specNow(job), allMembers(job.spec)).map((group) => group.podSpec)),
+    ...[...asks].flatMap((ask) => memberGroups(ask, allMembers(ask)).map((group) => group.scheduling)),
     ...snapshot.clusters.flatMap((cluster) => (cluster.capacity ?? UNKNOWN).unbound.map((pod) => pod.podSpec)),
   ];
   const demanded = [
     ...snapshot.clusters.flatMap((cluster) => cluster.flavors.flatMap((flavor) => Object.keys(flavor.nodeLabels))),
-    ...snapshot.admitted.flatMap((job) => job.admissions.flatMap((admission) => Object.keys(admission.nodeLabels))),
+    ...snapshot.admitted.flatMap((gang) => gang.admissions.flatMap((admission) => Object.keys(admission.nodeLabels))),
   ];
   return selectorKeys(podSpecs, demanded);
 }

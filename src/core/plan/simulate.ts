@@ -8,6 +8,7 @@ import type { Job } from "../job/job.ts";
 import type { Registry } from "../kinds/registry.ts";
 import { refuseCluster } from "./choose-cluster.ts";
 import { plan } from "./plan.ts";
+import { gangOf, type PlanGang } from "./plan-gang.ts";
 import type { ClusterRefusal, PlannedAdmission, QuotaRefusal, Refusal } from "./plan-types.ts";
 import { nearestRefusal } from "./refuse.ts";
 import type { PlanCluster, PlanSnapshot } from "./snapshot.ts";
@@ -46,16 +47,16 @@ type At = { readonly kinds: Registry; readonly nowMs: number };
  * one of its name: the user asks about that one.
  */
 export function simulate(snapshot: PlanSnapshot, submitted: Job, at: At): Simulation {
-  const job = asWaiting(submitted);
-  const others = snapshot.waiting.filter(({ namespace, name }) => namespace !== job.namespace || name !== job.name);
-  const now = judge({ ...snapshot, waiting: [...others, job] }, job, at);
+  const gang = gangOf(asWaiting(submitted), at.kinds, { generation: 0, lastAdmission: 0 });
+  const others = snapshot.waiting.filter(({ namespace, name }) => namespace !== gang.namespace || name !== gang.name);
+  const now = judge({ ...snapshot, waiting: [...others, gang] }, gang, at);
   // The limits stay, nothing is used of them, and every cluster can be used.
   const named = [...snapshot.clusters].sort((a, b) => compareText(a.name, b.name));
   const usable = named.map((cluster) => ({ ...cluster, cordoned: false, reachable: true }));
-  const best = { ...snapshot, waiting: [job], sums: [], callers: [], clusters: usable };
-  const ever = judge(best, job, at);
+  const best = { ...snapshot, waiting: [gang], sums: [], callers: [], clusters: usable };
+  const ever = judge(best, gang, at);
   const hasNoPods = "kind" in ever && ever.cluster === null;
-  const clusters = hasNoPods ? [] : named.map((cluster) => judgeCluster(cluster, best, { job, at }));
+  const clusters = hasNoPods ? [] : named.map((cluster) => judgeCluster(cluster, best, { gang, at }));
   if ("kind" in now) return { verdict: "FITS_NOW", admission: now, reason: "", message: "", clusters, quotas: [] };
   const isNever = "reason" in ever && clusters.every(({ verdict }) => verdict === "NEVER");
   const { reason, message, quotas } = isNever ? ever : now;
@@ -68,9 +69,9 @@ function asWaiting(job: Job): Job {
   return { ...job, spec: { ...job.spec, runPolicy }, status: { ...job.status, phase: "WAITING" }, admissions: [] };
 }
 
-function judge(snapshot: PlanSnapshot, job: Job, at: At): PlannedAdmission | Refusal {
+function judge(snapshot: PlanSnapshot, gang: PlanGang, at: At): PlannedAdmission | Refusal {
   const { admissions, refusals } = plan(snapshot, at);
-  const isOurs = ({ jobUid }: { readonly jobUid: string }) => jobUid === job.uid;
+  const isOurs = ({ jobUid }: { readonly jobUid: string }) => jobUid === gang.uid;
   const decided = admissions.find(isOurs) ?? refusals.find(isOurs);
   invariant(decided !== undefined, "a plan admits or refuses every waiting job");
   return decided;
@@ -80,14 +81,14 @@ function judge(snapshot: PlanSnapshot, job: Job, at: At): PlannedAdmission | Ref
 function judgeCluster(
   cluster: PlanCluster,
   best: PlanSnapshot,
-  { job, at }: { readonly job: Job; readonly at: At },
+  { gang, at }: { readonly gang: PlanGang; readonly at: At },
 ): ClusterVerdict {
   const { name } = cluster;
   const clusters = best.clusters.map((one) => (one.name === name ? one : { ...one, cordoned: true, capacity: null }));
-  const alone = judge({ ...best, clusters }, job, at);
+  const alone = judge({ ...best, clusters }, gang, at);
   const refusal = "kind" in alone ? null : refusalOf(name, alone);
   if (refusal !== null && !WAITS_FOR.includes(refusal.reason)) return { cluster: name, verdict: "NEVER", refusal };
-  const barred = refuseCluster(job, cluster) ?? refusal;
+  const barred = refuseCluster(gang, cluster) ?? refusal;
   return { cluster: name, verdict: barred === null ? "FITS_NOW" : "WAITS", refusal: barred };
 }
 

@@ -1,9 +1,9 @@
 import type { JsonObject } from "../../runtime/json.ts";
-import type { Job } from "../job/job.ts";
 import type { NodeFacts } from "../pods/node-match.ts";
 import type { Resources } from "../pods/resources.ts";
 import type { PoolLimit } from "../quota/counters.ts";
 import type { RecordedSum } from "../quota/grant-book.ts";
+import type { PlanGang } from "./plan-gang.ts";
 
 /** A node of a cluster. Free is allocatable less the requests of all non-terminal pods on it, of Gangway or others. */
 export type NodeCapacity = NodeFacts & { readonly allocatable: Resources; readonly free: Resources };
@@ -85,14 +85,9 @@ export type HeldByCaller = {
 export type PlanSnapshot = {
   readonly quotaEpoch: number;
   /** Jobs in phase WAITING whose cancellation or deletion was not requested. */
-  readonly waiting: readonly Job[];
-  /**
-   * The highest number of an admission that each waiting job ever had, by uid, even if the job's record no longer
-   * names that admission. Omitted: 0.
-   */
-  readonly lastAdmissions: Readonly<Record<string, number>>;
+  readonly waiting: readonly PlanGang[];
   /** Jobs with a live admission. They may grow, and their members take room also while no node shows them. */
-  readonly admitted: readonly Job[];
+  readonly admitted: readonly PlanGang[];
   readonly queues: readonly PlanQueue[];
   /** The pools of the domain that gangs are charged in. A pool that is not listed allows nothing. */
   readonly pools: readonly PoolLimit[];

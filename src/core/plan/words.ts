@@ -1,4 +1,5 @@
 import { isBytes, type Resources } from "../pods/resources.ts";
+import { compareResources } from "./fit.ts";
 import type { FlavorChoice } from "./flavors.ts";
 import { type MemberGroup, podCount } from "./gang.ts";
 
@@ -27,6 +28,7 @@ function describePod(requests: Resources, choice: FlavorChoice): string {
   if (flavored.length > 0) return ` of ${flavored.join(" and ")}`;
   const plain = Object.entries(requests)
     .filter(([name, amount]) => name !== "pods" && amount > 0)
+    .sort(([a], [b]) => compareResources(a, b))
     .map(([name, amount]) => (name === "cpu" ? `${units(amount)} cpu` : `${bytes(amount)} ${name}`));
   return plain.length > 0 ? ` of ${plain.join(" and ")}` : "";
 }

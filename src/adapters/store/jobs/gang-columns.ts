@@ -1,7 +1,7 @@
 import type { Job } from "../../../core/job/job.ts";
 import type { Registry } from "../../../core/kinds/registry.ts";
 import { type Ask, askOf } from "../../../core/plan/ask.ts";
-import { gangChange, ownReasonsOf } from "../../../core/plan/plan-gang.ts";
+import { documentedFacts, gangChange } from "../../../core/plan/plan-gang.ts";
 import { contentHash } from "../../../runtime/content-hash.ts";
 import { canonicalJson } from "../../../runtime/json.ts";
 import { json } from "../db/db.ts";
@@ -10,16 +10,16 @@ import { json } from "../db/db.ts";
 export type HashedAsk = { readonly hash: string; readonly ask: Ask };
 
 /** The columns of a job that the planner reads instead of its spec and status. */
-export type GangColumns = { readonly asked: HashedAsk; readonly ownReasons: string };
+export type GangColumns = { readonly asked: HashedAsk; readonly documented: string };
 
 export function gangColumns(job: Job, kinds: Registry): GangColumns {
-  return { asked: hashed(askOf(job, kinds)), ownReasons: json(ownReasonsOf(job)) };
+  return { asked: hashed(askOf(job, kinds)), documented: json(documentedFacts(job)) };
 }
 
 /** The columns of a job after a change. `asked` null: the ask stays. `raises`: the change begins a new generation. */
 export function changedGangColumns(before: Job, after: Job, kinds: Registry) {
   const { changed, ask } = gangChange(before, after, kinds);
-  return { asked: ask && hashed(ask), ownReasons: json(ownReasonsOf(after)), raises: changed };
+  return { asked: ask && hashed(ask), documented: json(documentedFacts(after)), raises: changed };
 }
 
 /** Each ask once, in the order of the hashes, as parameters of `WRITE_ASKS`: hashes and documents. */

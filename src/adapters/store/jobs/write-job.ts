@@ -49,7 +49,7 @@ export async function insertJobs(
     jobs.map(({ job }) => job.traceParent ?? null),
     jobs.map(({ job }) => storable(job.spec.runPolicy.cacheKey ?? "") || null),
     gangs.map(({ asked }) => asked.hash),
-    gangs.map(({ ownReasons }) => ownReasons),
+    gangs.map(({ documented }) => documented),
     ...askParameters(gangs.map(({ asked }) => asked)),
   ]);
   return new Set(inserted.map((row) => row.uid));
@@ -61,12 +61,12 @@ with asked as (${writeAsks("$27", "$28")}
 insert into jobs (
   uid, namespace, name, project, kind, queue, priority, phase, completion_ms, cluster, labels, annotations, created_by,
   create_ms, delete_ms, cancel, version, bucket, recheck_at_ms, sent, spec, outline, spec_bytes, status, trace_parent,
-  cache_key, ask_hash, own_reasons, generation, gang_version
+  cache_key, ask_hash, gang, generation, gang_version
 )
 select uid, namespace, name, project, kind, queue, priority, phase, completion_ms, cluster, labels::jsonb,
        annotations::json, created_by, create_ms, delete_ms, cancel::json, version, bucket, create_ms, sent::json,
        spec::json, outline::json, octet_length(spec), status::json, trace_parent, cache_key, ask_hash,
-       own_reasons::json, 1, version
+       gang::json, 1, version
   from unnest(
     $1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::int[], $8::text[], $9::bigint[],
     $10::text[], $11::text[], $12::text[], $13::text[], $14::bigint[], $15::bigint[], $16::text[], $17::bigint[],
@@ -75,7 +75,7 @@ select uid, namespace, name, project, kind, queue, priority, phase, completion_m
   ) as j (
     uid, namespace, name, project, kind, queue, priority, phase, completion_ms, cluster, labels, annotations,
     created_by, create_ms, delete_ms, cancel, version, bucket, sent, spec, outline, status, trace_parent, cache_key,
-    ask_hash, own_reasons
+    ask_hash, gang
   )
 on conflict (namespace, name) do nothing
 returning uid`;
@@ -119,7 +119,7 @@ export async function updateJobs(
     updates.map(({ after }) => (after.cancel === null ? null : json(after.cancel))),
     updates.map(({ recheckAtMs }) => recheckAtMs !== undefined),
     updates.map(({ recheckAtMs }) => recheckAtMs ?? null),
-    gangs.map(({ ownReasons }) => ownReasons),
+    gangs.map(({ documented }) => documented),
     gangs.map(({ raises }) => raises),
     gangs.map(({ asked }) => asked?.hash ?? null),
     ...askParameters(gangs.map(({ asked }) => asked)),
@@ -137,7 +137,7 @@ with asked as (${writeAsks("$15", "$16")}
       $9::text[], $10::boolean[], $11::bigint[], $12::text[], $13::boolean[], $14::text[]
     ) as c (
       uid, version_before, version, phase, completion_ms, cluster, status, delete_ms, cancel, rechecks, recheck_at_ms,
-      own_reasons, raises, ask_hash
+      gang, raises, ask_hash
     ) on c.uid = j.uid and c.version_before = j.version
    order by j.uid
      for no key update of j
@@ -146,7 +146,7 @@ update jobs j
    set version = c.version, phase = c.phase, completion_ms = c.completion_ms, cluster = c.cluster,
        status = c.status::json, delete_ms = c.delete_ms, cancel = c.cancel::json,
        recheck_at_ms = case when c.rechecks then c.recheck_at_ms else j.recheck_at_ms end,
-       own_reasons = c.own_reasons::json, generation = j.generation + c.raises::int,
+       gang = c.gang::json, generation = j.generation + c.raises::int,
        ask_hash = coalesce(c.ask_hash, j.ask_hash),
        gang_version =
          case when c.ask_hash is not null or j.gang_version = j.version then c.version else j.gang_version end

@@ -1,5 +1,6 @@
 import type { JobSpec } from "../../../core/job/spec.ts";
 import type { Admission } from "../../../core/job/status.ts";
+import { askMembers } from "../../../core/plan/ask.ts";
 import { flavoredAmounts } from "../../../core/plan/flavors.ts";
 import { memberGroups } from "../../../core/plan/gang.ts";
 import type { LedgerRow } from "../../../core/quota/counters.ts";
@@ -58,7 +59,8 @@ function sharesOf(
 /** Returns the amounts that the members of an admission need from each of its pools. */
 function keptAmounts(spec: JobSpec, { members, flavors }: Admission): Readonly<Record<string, number>> {
   const amounts: Record<string, number> = {};
-  for (const [resource, amount] of Object.entries(flavoredAmounts(memberGroups(spec, members), Object.keys(flavors)))) {
+  const groups = memberGroups(askMembers(spec), members);
+  for (const [resource, amount] of Object.entries(flavoredAmounts(groups, Object.keys(flavors)))) {
     const pool = flavors[resource] ?? "";
     amounts[pool] = (amounts[pool] ?? 0) + amount;
   }

@@ -4,27 +4,26 @@ import type { PoolLimit } from "../../../core/quota/counters.ts";
 import { CAPACITY_ENTRIES, type CapacityColumns, withCapacity } from "../admin/cluster-capacity.ts";
 import { FLAVOR_QUOTA } from "../admin/queues.ts";
 import { type Db, type Executor, onlyRow, readSnapshot } from "../db/db.ts";
-import { JOB_COLUMNS, type JobRow, jobOf } from "../jobs/job-row.ts";
 import { type SumKey, scopeOfSum } from "../ledger/sums.ts";
+import { type GangReading, readGangs } from "./read-gangs.ts";
 
 /** The first waiting jobs of one queue, at most `max`. */
 type FirstOfQueue = { readonly queue: string; readonly max: number };
 
 /** Reads everything that a plan depends on, as of one commit. `only`: reads no other waiting jobs than these. */
-export function planSnapshot(db: Db, only: FirstOfQueue | null = null): Promise<PlanSnapshot> {
+export function planSnapshot(db: Db, reading: GangReading, only: FirstOfQueue | null = null): Promise<PlanSnapshot> {
   return readSnapshot(db, async (tx) => {
     const domains = await tx.query<{ epoch: number }>("select epoch from quota_domains where name = 'default'");
-    const rows =
+    const select =
       only === null
-        ? await tx.query<JobRow>(PLANNED_JOBS)
-        : await tx.query<JobRow>(PLANNED_OF_QUEUE, [only.queue, only.max]);
-    const jobs = rows.map(jobOf);
-    const waiting = jobs.filter((job) => liveAdmission(job) === null);
+        ? { condition: `${WAITS} or ${RUNS}`, params: [] }
+        : { condition: `${FIRST_OF_QUEUE} or ${RUNS}`, params: [only.queue, only.max] };
+    const gangs = await readGangs(tx, select, reading);
+    const waiting = gangs.filter((gang) => liveAdmission(gang) === null);
     return {
       quotaEpoch: onlyRow(domains).epoch,
       waiting,
-      lastAdmissions: onlyRow(await tx.query<{ numbers: Record<string, number> }>(LAST_ADMISSIONS)).numbers,
-      admitted: jobs.filter((job) => liveAdmission(job) !== null),
+      admitted: gangs.filter((gang) => liveAdmission(gang) !== null),
       queues: await tx.query<PlanQueue>(PLAN_QUEUES),
       pools: await tx.query<PoolLimit>(PLAN_POOLS),
       sums: (await tx.query<SumKey & { used: number }>(PLAN_SUMS)).map(({ used, ...key }) => {
@@ -36,28 +35,16 @@ export function planSnapshot(db: Db, only: FirstOfQueue | null = null): Promise<
   });
 }
 
-const PLANNED_JOBS = `
-select ${JOB_COLUMNS} from jobs j
- where (j.phase = 'WAITING' and j.cancel is null and j.delete_ms is null)
-    or j.uid in (select job_uid from admissions where state = 'live')
- order by j.create_ms, j.uid`;
+const WAITS = "(j.phase = 'WAITING' and j.cancel is null and j.delete_ms is null)";
 
-const PLANNED_OF_QUEUE = `
-select ${JOB_COLUMNS} from jobs j
- where j.uid in (
-         select uid from jobs
-          where queue = $1 and phase = 'WAITING' and cancel is null and delete_ms is null
-          order by priority desc, create_ms, uid limit $2
-       )
-    or j.uid in (select job_uid from admissions where state = 'live')
- order by j.create_ms, j.uid`;
+const RUNS = "j.uid in (select job_uid from admissions where state = 'live')";
 
-const LAST_ADMISSIONS = `
-select coalesce(json_object_agg(job_uid, number), '{}') as numbers
-  from (
-    select job_uid, max(number) as number from admissions
-     where job_uid in (select uid from jobs where phase = 'WAITING') group by job_uid
-  ) last`;
+const FIRST_OF_QUEUE = `
+j.uid in (
+  select uid from jobs
+   where queue = $1 and phase = 'WAITING' and cancel is null and delete_ms is null
+   order by priority desc, create_ms, uid limit $2
+)`;
 
 const PLAN_QUEUES = `
 select q.name, q.parent, q.strategy,

@@ -1,6 +1,6 @@
 import type { Registry } from "../../../core/kinds/registry.ts";
 import type { Ask } from "../../../core/plan/ask.ts";
-import { gangOf, type OwnReasons, type PlanGang, type PlannedFrom } from "../../../core/plan/plan-gang.ts";
+import { type DocumentedFacts, gangOf, type PlanGang, type PlannedFrom } from "../../../core/plan/plan-gang.ts";
 import { type Db, type Executor, readSnapshot } from "../db/db.ts";
 import { loadJobs } from "../jobs/load-job.ts";
 
@@ -36,8 +36,8 @@ export async function readGangs(
     const job = jobs.get(row.uid);
     if (job !== undefined) return gangOf(job, reading.kinds, countersOf(row));
     const ask = reading.asks.get(row.ask_hash ?? "");
-    if (ask === undefined || row.own_reasons === null) throw new Error(`the gang of job ${row.uid} cannot be read`);
-    return gangOfRow(row, ask, row.own_reasons);
+    if (ask === undefined || row.gang === null) throw new Error(`the gang of job ${row.uid} cannot be read`);
+    return gangOfRow(row, ask, row.gang);
   });
 }
 
@@ -49,10 +49,11 @@ type GangRow = {
   readonly queue: string;
   readonly priority: number;
   readonly create_ms: number;
+  readonly trace_parent: string | null;
   readonly version: number;
   readonly generation: number;
   readonly ask_hash: string | null;
-  readonly own_reasons: OwnReasons | null;
+  readonly gang: DocumentedFacts | null;
   readonly waits: boolean;
   readonly ends: boolean;
   /** False: the columns of the gang are those of an older version of the job. */
@@ -62,8 +63,8 @@ type GangRow = {
 };
 
 const GANGS = `
-select j.uid, j.namespace, j.name, j.project, j.queue, j.priority, j.create_ms, j.version, j.generation, j.ask_hash,
-       j.own_reasons, j.phase = 'WAITING' and j.cancel is null and j.delete_ms is null as waits,
+select j.uid, j.namespace, j.name, j.project, j.queue, j.priority, j.create_ms, j.trace_parent, j.version,
+       j.generation, j.ask_hash, j.gang, j.phase = 'WAITING' and j.cancel is null and j.delete_ms is null as waits,
        j.cancel is not null or j.delete_ms is not null as ends, coalesce(j.gang_version = j.version, false) as current,
        a.last_admission, a.admissions
   from jobs j cross join lateral (
@@ -90,7 +91,7 @@ function countersOf(row: GangRow) {
   return { generation: row.generation, lastAdmission: row.last_admission };
 }
 
-function gangOfRow(row: GangRow, ask: Ask, ownReasons: OwnReasons): PlanGang {
+function gangOfRow(row: GangRow, ask: Ask, documented: DocumentedFacts): PlanGang {
   const { uid, namespace, name, project, queue, priority, version, waits, ends } = row;
   return {
     uid,
@@ -107,6 +108,7 @@ function gangOfRow(row: GangRow, ask: Ask, ownReasons: OwnReasons): PlanGang {
     waits,
     ends,
     admissions: row.admissions.map((admission) => ({ ...admission, cluster: admission.cluster || null })),
-    ...ownReasons,
+    ...documented,
+    ...(row.trace_parent === null ? {} : { traceParent: row.trace_parent }),
   };
 }

@@ -38,7 +38,7 @@ async function refreshBatch(tx: Executor, after: string, kinds: Registry): Promi
     await tx.query(WRITE_GANGS, [
       gangs.map(({ uid }) => uid),
       gangs.map(({ asked }) => asked.hash),
-      gangs.map(({ ownReasons }) => ownReasons),
+      gangs.map(({ documented }) => documented),
       ...askParameters(gangs.map(({ asked }) => asked)),
     ]);
   }
@@ -62,7 +62,7 @@ const WRITE_GANGS = `
 with asked as (${writeAsks("$4", "$5")}
 )
 update jobs j
-   set ask_hash = g.ask_hash, own_reasons = g.own_reasons::json, generation = j.generation + 1,
+   set ask_hash = g.ask_hash, gang = g.gang::json, generation = j.generation + 1,
        gang_version = j.version
-  from unnest($1::uuid[], $2::text[], $3::text[]) as g (uid, ask_hash, own_reasons)
+  from unnest($1::uuid[], $2::text[], $3::text[]) as g (uid, ask_hash, gang)
  where j.uid = g.uid`;
