@@ -4,6 +4,7 @@ import { after, before, describe, test } from "node:test";
 import { inProcessCounters } from "../../src/adapters/counters/in-process/in-process-counters.ts";
 import { RedisRefusedError } from "../../src/adapters/counters/redis/connection.ts";
 import { type RedisCounters, redisCounters } from "../../src/adapters/counters/redis/redis-counters.ts";
+import { GRANTS_MAX } from "../../src/core/quota/allocations.ts";
 import type { Allocation, Counters, Holder, LedgerRow } from "../../src/core/quota/counters.ts";
 import { SERVED_MAX } from "../../src/core/quota/domain-state.ts";
 import { UnavailableError } from "../../src/runtime/unavailable-error.ts";
@@ -212,6 +213,25 @@ describe("counters in Redis", { skip: !hasRedisServer() }, () => {
     await counters.open(1, { rows: [], limits: LIMITS });
     await server.admin.script("FLUSH");
     assert.equal((await grant(counters, 1)).kind, "granted");
+  });
+
+  test("one call grants as many requests as it may, with many allocations each, as the specification does", async () => {
+    const limits = ceilings([{ queue: "q", pool: "gpu/h100", limit: 1_000 }]);
+    const counters = await connected();
+    const spec = inProcessCounters();
+    for (const each of [counters, spec]) await each.open(1, { rows: [], limits });
+    const requests = Array.from({ length: GRANTS_MAX }, (_, at) => ({
+      holder: BY,
+      allocations: Array.from({ length: 40 }, (_, part) => ({ ...ALLOCATION, token: `t${at}/${part}`, amount: 1 })),
+      priority: 0,
+      waiter: null,
+      chain: at % 2 === 0 ? "even" : null,
+      stops: false,
+    }));
+    const outcomes = await counters.grantAll(1, requests);
+    assert.deepEqual(outcomes, await spec.grantAll(1, requests));
+    assert.equal(outcomes.filter(({ kind }) => kind === "granted").length, 25);
+    assert.deepEqual(canonicalSums(await counters.used()), canonicalSums(await spec.used()));
   });
 
   test("many grants at once never exceed a limit", async () => {

@@ -191,6 +191,22 @@ const grants = verb("grant", asking, {
   redis: (counters, request) => counters.grant(request),
 });
 
+/** Grants several requests in one call. Some are in chains, and some stop the call if a pool refuses them. */
+const batches = verb(
+  "grantAll",
+  fc.array(fc.tuple(asking, fc.constantFrom(null, null, "q", "r"), fc.constantFrom(false, false, true)), {
+    maxLength: 6,
+  }),
+  {
+    request: (asked, epoch) => ({
+      epoch,
+      requests: asked.map(([request, chain, stops]) => ({ ...request, chain, stops })),
+    }),
+    spec: (spec, { epoch, requests }) => spec.grantAll(epoch, requests),
+    redis: (counters, { epoch, requests }) => counters.grantAll(epoch, requests),
+  },
+);
+
 /** Repeats the request of a held grant, unchanged or with one change. */
 const repeats = verb(
   "repeat",
@@ -315,7 +331,23 @@ const disasters = fc.tuple(fc.constantFrom("flush", ...KEYS), fc.constantFrom(tr
 
 /** Most steps run while no key is lost. */
 const often = [
-  ...[grants, grants, grants, grants, repeats, frees, frees, frees, shrinks, shrinks, stands, stands, stands, stands],
+  ...[
+    grants,
+    grants,
+    grants,
+    batches,
+    batches,
+    repeats,
+    frees,
+    frees,
+    frees,
+    shrinks,
+    shrinks,
+    stands,
+    stands,
+    stands,
+    stands,
+  ],
   ...[confirms, renewals, leaves, ticks, ticks, ticks, reports, reports, limitChanges, limitChanges, opens],
 ];
 const usual = [...often, ...often];

@@ -7,6 +7,7 @@ export class LosableCounters {
   readonly port: Counters = {
     open: (...given) => this.#counters.open(...given),
     grant: (...given) => this.#counters.grant(...given),
+    grantAll: (...given) => this.#counters.grantAll(...given),
     free: (...given) => this.#counters.free(...given),
     shrink: (...given) => this.#counters.shrink(...given),
     confirm: (...given) => this.#counters.confirm(...given),

@@ -1,11 +1,14 @@
 import { invariant } from "../../runtime/assert.ts";
-import type { Allocation, Holder, Rest } from "./counters.ts";
+import type { Allocation, GrantRequest, Holder, Rest } from "./counters.ts";
 
 /** The highest amount and the highest sum. Numbers above it are not exact. */
 export const AMOUNT_MAX = Number.MAX_SAFE_INTEGER;
 
 /** A fence is epoch × this + a counter below this. */
 export const FENCES_PER_EPOCH = 2n ** 32n;
+
+/** The highest number of requests that one call grants. It is bounded because all other calls wait for it. */
+export const GRANTS_MAX = 256;
 
 /** The sum of any clock and the longest lease is still an exact number. */
 const LEASE_MS_MAX = 2 ** 52;
@@ -69,6 +72,18 @@ export function checkAllocations(allocations: readonly Allocation[]): void {
   }
   const tokens = new Set(allocations.map(tokenKey));
   invariant(tokens.size === allocations.length, "a request must not name a token twice");
+}
+
+/** Throws if there are too many requests, or if one of them is malformed. A failure is a bug of the caller. */
+export function checkGrants(requests: readonly Pick<GrantRequest, "allocations" | "priority">[]): void {
+  invariant(
+    requests.length <= GRANTS_MAX,
+    `one call grants at most ${GRANTS_MAX} requests, but got ${requests.length}`,
+  );
+  for (const { allocations, priority } of requests) {
+    checkAllocations(allocations);
+    checkPriority(priority);
+  }
 }
 
 /**

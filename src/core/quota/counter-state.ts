@@ -1,16 +1,10 @@
 /** Serves teams that share pools: the rules by which counters grant, renew, queue and free tokens within the quotas. */
 
-import {
-  checkAllocations,
-  checkLease,
-  checkPriority,
-  checkRests,
-  checkStand,
-  FENCES_PER_EPOCH,
-  holderKey,
-} from "./allocations.ts";
+import { checkGrants, checkLease, checkRests, checkStand, FENCES_PER_EPOCH, holderKey } from "./allocations.ts";
 import type {
   AllocationRef,
+  BatchedGrant,
+  BatchedOutcome,
   CountersMoment,
   FoundToken,
   Grant,
@@ -63,8 +57,7 @@ export class CounterState {
 
   /** Throws if an allocation or the priority is malformed: a bug of the caller. */
   grant(request: GrantRequest): GrantOutcome {
-    checkAllocations(request.allocations);
-    checkPriority(request.priority);
+    checkGrants([request]);
     const domain = this.#at(request.epoch);
     if (domain === null) return { kind: "closed" };
     const known = domain.known(request);
@@ -77,6 +70,21 @@ export class CounterState {
     if (granted === null) return { kind: "closed" };
     domain.leave(request.waiter);
     return granted;
+  }
+
+  /** Throws if a request is malformed: a bug of the caller. It has then granted none of them. */
+  grantAll(epoch: number, requests: readonly BatchedGrant[]): readonly BatchedOutcome[] {
+    checkGrants(requests);
+    if (this.#at(epoch) === null) return requests.map(() => ({ kind: "closed" }));
+    const ended = new Set<string | null>();
+    let stopped = false;
+    return requests.map(({ chain, stops, ...request }) => {
+      if (stopped || ended.has(chain)) return { kind: "notTried" };
+      const outcome = this.grant({ ...request, epoch });
+      if (outcome.kind !== "granted" && chain !== null) ended.add(chain);
+      stopped = stops && outcome.kind === "exhausted" && outcome.violation.scope.kind === "pool";
+      return outcome;
+    });
   }
 
   free(epoch: number, allocations: readonly AllocationRef[]): "closed" | readonly ("freed" | "notHeld")[] {

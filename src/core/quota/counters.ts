@@ -170,6 +170,20 @@ export type GrantRequest = {
   readonly waiter: string | null;
 };
 
+/** One request of a call that grants many. */
+export type BatchedGrant = Omit<GrantRequest, "epoch"> & {
+  /**
+   * Requests of one chain keep their order: once one of them is not granted, the later ones are not tried. Null: the
+   * request is in no chain.
+   */
+  readonly chain: string | null;
+  /** True: if a pool refuses this request, the call tries none of the later ones. */
+  readonly stops: boolean;
+};
+
+/** `notTried`: an earlier request of the same call was not granted, so this one was not looked at. */
+export type BatchedOutcome = GrantOutcome | { readonly kind: "notTried" };
+
 export type StandRequest = {
   readonly epoch: number;
   /** A unique name, never used for another waiter. */
@@ -245,6 +259,11 @@ export type Counters = {
   readonly open: (epoch: number, of: { readonly rows: readonly LedgerRow[]; readonly limits: Limits }) => Promise<void>;
   /** Grants all allocations or none. A repeated request for a held grant returns the same fence and charges nothing. */
   readonly grant: (request: GrantRequest) => Promise<GrantOutcome>;
+  /**
+   * Grants up to GRANTS_MAX requests one after the other, each as `grant` does, in one atomic call. Returns the outcomes
+   * in the order of the requests.
+   */
+  readonly grantAll: (epoch: number, requests: readonly BatchedGrant[]) => Promise<readonly BatchedOutcome[]>;
   /** Frees the allocations whose fence matches, then serves the waiting lines of their pools. */
   readonly free: (
     epoch: number,

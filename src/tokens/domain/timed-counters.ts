@@ -24,6 +24,7 @@ export function timedCounters<C extends Counters>(
     ...counters,
     open: timed("open", counters.open),
     grant: timed("grant", counters.grant),
+    grantAll: timed("grantAll", counters.grantAll),
     free: timed("free", counters.free),
     shrink: timed("shrink", counters.shrink),
     confirm: timed("confirm", counters.confirm),

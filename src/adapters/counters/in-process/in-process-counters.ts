@@ -16,6 +16,7 @@ export function inProcessCounters(): Counters {
   return {
     open: async (epoch, of) => state.open(epoch, of),
     grant: async (request) => state.grant(request),
+    grantAll: async (epoch, requests) => state.grantAll(epoch, requests),
     free: async (epoch, allocations) => state.free(epoch, allocations),
     shrink: async (epoch, allocations) => state.shrink(epoch, allocations),
     confirm: async (epoch, allocations) => state.confirm(epoch, allocations),

@@ -43,6 +43,10 @@ local function poolScope(pool)
   return '["pool",' .. pool .. ']'
 end
 
+local function isPoolScope(scope)
+  return string.sub(scope, 1, 8) == '["pool",'
+end
+
 local function queueScope(pool, queue)
   return '["queue",' .. pool .. ',' .. queue .. ']'
 end

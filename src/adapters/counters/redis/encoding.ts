@@ -1,5 +1,13 @@
 import { FENCES_PER_EPOCH, holderKey, tokenKey } from "../../../core/quota/allocations.ts";
-import type { Allocation, AllocationRef, LedgerRow, Limits, Rest, StandRequest } from "../../../core/quota/counters.ts";
+import type {
+  Allocation,
+  AllocationRef,
+  BatchedGrant,
+  LedgerRow,
+  Limits,
+  Rest,
+  StandRequest,
+} from "../../../core/quota/counters.ts";
 import { limitBook } from "../../../core/quota/limits.ts";
 import { scopeKey } from "../../../core/quota/scopes.ts";
 import { Sums } from "../../../core/quota/sums.ts";
@@ -39,6 +47,20 @@ export function allocationArguments(allocation: Allocation): readonly string[] {
     numberText(caps.project),
     numberText(caps.namespace),
     numberText(leaseMs),
+  ];
+}
+
+/** The arguments of one request, as `grant.lua` takes them. */
+export function grantArguments(request: BatchedGrant): readonly string[] {
+  const { chain, stops, holder, priority, waiter, allocations } = request;
+  return [
+    chain === null ? "" : nameText(chain),
+    stops ? "1" : "0",
+    holderKey(holder),
+    numberText(priority),
+    waiter === null ? "" : nameText(waiter),
+    numberText(allocations.length),
+    ...allocations.flatMap(allocationArguments),
   ];
 }
 

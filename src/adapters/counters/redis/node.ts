@@ -126,15 +126,17 @@ export class RedisNode {
 
   async #evaluate(script: Script, keys: readonly string[], parameters: readonly string[]): Promise<unknown> {
     const connection = this.#connection;
+    // One list, since a hundred thousand parameters that are arguments of their own would overflow the stack.
+    const evaluate = () => this.#redis.call("EVALSHA", [script.sha, keys.length, ...keys, ...parameters]);
     try {
-      return await this.#redis.evalsha(script.sha, keys.length, ...keys, ...parameters);
+      return await evaluate();
     } catch (error) {
       if (!(error instanceof Error && error.message.startsWith("NOSCRIPT"))) throw error;
       // The server did not know the script, so it did not run it.
       await this.#redis.script("LOAD", script.text);
       // The parameters contain the run id of the earlier connection.
       if (connection !== this.#connection) throw this.#unavailable("the connection was lost");
-      return await this.#redis.evalsha(script.sha, keys.length, ...keys, ...parameters);
+      return await evaluate();
     }
   }
 

@@ -1,17 +1,16 @@
 import {
-  checkAllocations,
+  checkGrants,
   checkLease,
-  checkPriority,
   checkRests,
   checkStand,
   holderKey,
   tokenKey,
 } from "../../../core/quota/allocations.ts";
-import type { Counters } from "../../../core/quota/counters.ts";
+import type { BatchedGrant, BatchedOutcome, Counters } from "../../../core/quota/counters.ts";
 import { advanceMs, SILENT_TICKS_MAX, STAND_LEASE_MS } from "../../../core/quota/lease-clock.ts";
 import { type ConnectionOptions, RedisConnection } from "./connection.ts";
 import {
-  allocationArguments,
+  grantArguments,
   limitPairs,
   nameText,
   numberText,
@@ -23,7 +22,7 @@ import { load } from "./load.ts";
 import type { Secrets } from "./options.ts";
 import {
   foundTokens,
-  grantOutcome,
+  grantOutcomes,
   momentOf,
   nameOf,
   renewOutcomes,
@@ -93,17 +92,18 @@ export async function redisCounters(given: RedisCountersOptions): Promise<RedisC
   };
 }
 
-function grants(ask: Ask): Pick<Counters, "grant" | "free" | "shrink" | "confirm"> {
+function grants(ask: Ask): Pick<Counters, "grant" | "grantAll" | "free" | "shrink" | "confirm"> {
+  const grantAll = async (epoch: number, requests: readonly BatchedGrant[]): Promise<readonly BatchedOutcome[]> => {
+    checkGrants(requests);
+    return grantOutcomes(await ask("grant", epoch, requests.flatMap(grantArguments)), requests);
+  };
   return {
-    grant: async ({ epoch, holder, allocations, priority, waiter }) => {
-      checkAllocations(allocations);
-      checkPriority(priority);
-      const asking = [holderKey(holder), numberText(priority), waiter === null ? "" : nameText(waiter)];
-      return grantOutcome(
-        await ask("grant", epoch, [...asking, ...allocations.flatMap(allocationArguments)]),
-        allocations,
-      );
+    grant: async ({ epoch, ...request }) => {
+      const [outcome] = await grantAll(epoch, [{ ...request, chain: null, stops: false }]);
+      if (outcome === undefined || outcome.kind === "notTried") throw new Error("Redis did not try to grant a request");
+      return outcome;
     },
+    grantAll,
     free: async (epoch, allocations) =>
       (await ask("free", epoch, refArguments(allocations))) as "closed" | readonly ("freed" | "notHeld")[],
     shrink: async (epoch, allocations) => {

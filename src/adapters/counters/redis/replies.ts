@@ -3,6 +3,7 @@
 import { holderOfKey, tokenKey } from "../../../core/quota/allocations.ts";
 import type {
   AllocationRef,
+  BatchedOutcome,
   Conflict,
   CountersMoment,
   FoundToken,
@@ -24,7 +25,19 @@ export type Texts = readonly string[];
 
 type Named = { readonly pool: string; readonly token: string };
 
-export function grantOutcome(reply: unknown, allocations: readonly Named[]): GrantOutcome {
+export function grantOutcomes(
+  reply: unknown,
+  requests: readonly { readonly allocations: readonly Named[] }[],
+): readonly BatchedOutcome[] {
+  if (reply === "closed") return requests.map(() => ({ kind: reply }));
+  const replies = reply as readonly Texts[];
+  return requests.map(({ allocations }, at) => {
+    const [kind] = replies[at] ?? unexpected("grant", reply);
+    return kind === "notTried" ? { kind } : grantOutcome(replies[at], allocations);
+  });
+}
+
+function grantOutcome(reply: unknown, allocations: readonly Named[]): GrantOutcome {
   const [kind, ...rest] = reply as Texts;
   if (kind === "exhausted") return { kind, violation: violationOf(rest), index: Number(rest[5]) - 1 };
   return known(reply, allocations) ?? unexpected("grant", reply);

@@ -51,7 +51,7 @@ for _, pool in ipairs(poolsOf(entry.allocations)) do redis.call('ZADD', LINE, 0,
 
 local violation = violationFor(entry)
 if entry.grants and not violation then
-  local granted = grantAll(entry.holder, entry.allocations)
+  local granted = grantAllocations(entry.holder, entry.allocations)
   if not granted then return {'closed'} end
   removeWaiter(entry)
   local allocations = {}

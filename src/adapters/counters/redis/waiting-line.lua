@@ -10,10 +10,10 @@ local SERVED_MAX = 256
 local PAGE = 16
 
 -- Reads allocations from a list of texts: pool, token, amount, project, namespace, queue, project cap, namespace cap,
--- lease.
-local function allocationsFrom(list, first)
+-- lease. Without `last`, reads up to the end.
+local function allocationsFrom(list, first, last)
   local allocations = {}
-  for at = first, #list, FIELDS_PER_ALLOCATION do
+  for at = first, last or #list, FIELDS_PER_ALLOCATION do
     allocations[#allocations + 1] = {
       pool = list[at], key = '[' .. list[at] .. ',' .. list[at + 1] .. ']',
       amount = tonumber(list[at + 2]), amountText = list[at + 2],
@@ -77,7 +77,7 @@ local function fenceOf(counter)
 end
 
 -- Holds the allocations under a new fence and returns the reply; nil if no fence is left.
-local function grantAll(holder, allocations)
+local function grantAllocations(holder, allocations)
   if state.grants + 1 >= FENCES_PER_EPOCH then return nil end
   state.grants = state.grants + 1
   redis.call('HSET', META, 'grants', plain(state.grants))
@@ -165,7 +165,7 @@ local function serveHead(entry)
     offer(entry.id)
     return false
   end
-  return hasRoomFor(#entry.allocations) and grantAll(entry.holder, entry.allocations) ~= nil
+  return hasRoomFor(#entry.allocations) and grantAllocations(entry.holder, entry.allocations) ~= nil
 end
 
 -- Serves the waiting lines of these pools: grants to their heads while requests fit. A head that asks for the grant
