@@ -1,17 +1,17 @@
 /** Serves users and callers who were granted tokens: records each grant once, and only within the limits in force. */
 
 import { FENCES_PER_EPOCH, sameHolder, tokenKey } from "../../../core/quota/allocations.ts";
-import type { Allocation, LedgerRow, Limits } from "../../../core/quota/counters.ts";
-import { GrantBook, type RecordedSum } from "../../../core/quota/grant-book.ts";
+import type { LedgerRow } from "../../../core/quota/counters.ts";
+import { GrantBook } from "../../../core/quota/grant-book.ts";
 import type { CommitOutcome, LedgerGrant, Tombstone } from "../../../core/quota/ledger.ts";
 import { type Db, type Executor, json } from "../db/db.ts";
-import { holderColumns, LEDGER_COLUMNS, type LedgerColumns, ledgerRow, refText } from "./ledger-row.ts";
+import { NEW_ROW, NEW_ROW_TYPES, newRow } from "./ledger-row.ts";
 import { type TakenDomain, takeDomain } from "./quota-domains.ts";
-import { type LimitBounds, readLimits } from "./quota-limits.ts";
-import { recordedScopes, type SumKey, scopeOfSum, sharesOf, sumKey, takePools } from "./sums.ts";
+import type { LimitBounds } from "./quota-limits.ts";
+import { type KnownRow, readGrantFacts } from "./read-grants.ts";
+import { sharesOf, takePools } from "./sums.ts";
 import { takeLeases } from "./take-leases.ts";
-import { forgetTombstonesIn, tombstonesFor, tombstonesOn } from "./tombstones.ts";
-import { writeVoided } from "./void-grants.ts";
+import { forgetTombstonesIn, tombstonesOn } from "./tombstones.ts";
 
 export type CommitRequest = {
   readonly domain: string;
@@ -30,7 +30,7 @@ export function commitGrants(db: Db, request: CommitRequest, bounds: LimitBounds
 
 /**
  * Locks leases, then the domain, then pools. Writes nothing for a grant that the limits in force refuse, or that is
- * already recorded.
+ * already recorded. After the lock of the domain, for which all other grants wait, at most four statements follow.
  */
 export async function commitGrantsIn(
   tx: Executor,
@@ -40,14 +40,13 @@ export async function commitGrantsIn(
   const counts = await takeLeases(tx, grants);
   const taken = await takeDomain(tx, domain);
   if (taken.epoch !== epoch) return grants.map(() => ({ kind: "epochMoved" }));
-  const allocations = grants.flatMap((grant) => grant.allocations);
-  const pools = [...new Set(allocations.map(({ pool }) => pool))];
+  const pools = [...new Set(grants.flatMap(({ allocations }) => allocations.map(({ pool }) => pool)))];
   await takePools(tx, pools);
-  const rows = new RowBook(await readRows(tx, grants));
-  const limits = await readLimits(tx, domain, bounds, pools);
-  const book = new GrantBook(limits, await readSums(tx, allocations, limits));
-  const graves = new Graves(taken.buried ? await tombstonesFor(tx, domain, grants) : []);
-  const written: LedgerGrant[] = [];
+  const facts = await readGrantFacts(tx, { domain, grants, pools }, taken, bounds);
+  const rows = new RowBook(facts.rows);
+  const book = new GrantBook(facts.limits, facts.sums);
+  const graves = new Graves(facts.tombstones);
+  const granted: LedgerGrant[] = [];
   const outcomes = grants.map((grant) => {
     const known = rows.outcomeOf(grant, taken);
     if (known !== null) return known;
@@ -59,13 +58,17 @@ export async function commitGrantsIn(
     const violation = book.take(grant.allocations);
     if (violation !== null) return { kind: "over" as const, violation };
     rows.add(grant, true);
-    written.push(grant);
+    granted.push(grant);
     return { kind: "committed" as const };
   });
-  await writeAllocations(tx, written, nowMs);
-  await writeVoided(tx, graves.voided, nowMs);
+  await writeAllocations(tx, { granted, voided: graves.voided }, nowMs);
   await forgetTombstonesIn(tx, domain, graves.used);
   return outcomes;
+}
+
+/** The rows that a grant has in the ledger. */
+function rowsOf({ allocations, holder, fence }: LedgerGrant): readonly LedgerRow[] {
+  return allocations.map(({ caps: _caps, ...allocation }) => ({ ...allocation, holder, fence }));
 }
 
 /** The tombstones of the grants' tokens. Each refuses one grant. */
@@ -80,17 +83,14 @@ class Graves {
 
   /** Returns true if the grant was released before it arrived. Its allocations are then voided. */
   take(grant: LedgerGrant): boolean {
-    const { allocations, holder, fence } = grant;
     const found = tombstonesOn(grant, this.#left);
     if (found.length === 0) return false;
     this.#left = this.#left.filter((one) => !found.includes(one));
     this.used.push(...found);
-    this.voided.push(...allocations.map(({ caps: _caps, ...allocation }) => ({ ...allocation, holder, fence })));
+    this.voided.push(...rowsOf(grant));
     return true;
   }
 }
-
-type KnownRow = LedgerRow & { readonly live: boolean };
 
 /** The ledger's rows of the grants' tokens, plus the rows that these grants add. */
 class RowBook {
@@ -100,8 +100,8 @@ class RowBook {
     for (const row of rows) this.#rowsOf(row).push(row);
   }
 
-  add({ allocations, holder, fence }: LedgerGrant, live: boolean): void {
-    for (const allocation of allocations) this.#rowsOf(allocation).push({ ...allocation, holder, fence, live });
+  add(grant: LedgerGrant, live: boolean): void {
+    for (const row of rowsOf(grant)) this.#rowsOf(row).push({ ...row, live });
   }
 
   /** Returns the outcome of a grant that is recorded, in conflict or too old. Null: a new grant. */
@@ -139,56 +139,22 @@ function takenBy({ pool, token, holder, amount, fence }: LedgerRow): CommitOutco
   return { kind: "taken", pool, token, holder, amount, fence };
 }
 
-/** Reads the rows of these tokens that are live or have the grants' fences. */
-async function readRows(tx: Executor, grants: readonly LedgerGrant[]): Promise<readonly KnownRow[]> {
-  const refs = grants.flatMap(({ allocations, fence }) =>
-    allocations.map(({ pool, token }) => refText({ pool, token, fence })),
-  );
-  const rows = await tx.query<LedgerColumns & { live: boolean }>(READ_ROWS, [json(refs)]);
-  return rows.map((row) => ({ ...ledgerRow(row), live: row.live }));
-}
-
-const READ_ROWS = `
-select distinct ${LEDGER_COLUMNS}, a.released_ms is null as live
-  from json_to_recordset($1::json) as w (pool text, token text, fence bigint)
- cross join lateral (
-         select * from allocations where pool = w.pool and token = w.token and released_ms is null
-         union
-         select * from allocations where pool = w.pool and token = w.token and fence = w.fence
-       ) a`;
-
-/**
- * Reads the sums that limit these allocations. It reads all queues of their pools, since a queue's use also counts in
- * the queues above it.
- */
-async function readSums(
+/** Writes new grants with their sums, and voided allocations. */
+async function writeAllocations(
   tx: Executor,
-  allocations: readonly Allocation[],
-  limits: Limits,
-): Promise<readonly RecordedSum[]> {
-  const wanted = [
-    ...allocations.flatMap(recordedScopes),
-    ...limits.queues.map((queue) => ({ kind: "queue" as const, ...queue })),
-  ];
-  const rows = await tx.query<SumKey & { used: number }>(READ_SUMS, [json(wanted.map(sumKey))]);
-  return rows.map(({ used, ...key }) => ({ scope: scopeOfSum(key), used }));
+  { granted, voided }: { readonly granted: readonly LedgerGrant[]; readonly voided: readonly LedgerRow[] },
+  nowMs: number,
+): Promise<void> {
+  const rows = granted.flatMap(rowsOf);
+  if (rows.length + voided.length === 0) return;
+  await tx.query(WRITE_ALLOCATIONS, [
+    json([...rows.map(newRow), ...voided.map((row) => ({ ...newRow(row), voided: true }))]),
+    json(sharesOf(rows)),
+    nowMs,
+  ]);
 }
 
-const READ_SUMS = `
-select pool, scope, name, used
-  from allocation_sums
- where used > 0 and (pool, scope, name) in (
-   select pool, scope, name from json_to_recordset($1::json) as w (pool text, scope text, name text)
- )`;
-
-async function writeAllocations(tx: Executor, grants: readonly LedgerGrant[], nowMs: number): Promise<void> {
-  if (grants.length === 0) return;
-  const allocations = grants.flatMap(({ allocations, holder, fence }) =>
-    allocations.map((allocation) => ({ ...allocation, ...holderColumns(holder), fence: fence.toString() })),
-  );
-  await tx.query(WRITE_ALLOCATIONS, [json(allocations), json(sharesOf(allocations)), nowMs]);
-}
-
+/** Voided rows start unconfirmed, so that the counters free them like released ones. */
 const WRITE_ALLOCATIONS = `
 with charged as (
   insert into allocation_sums as s (pool, scope, name, used)
@@ -197,11 +163,6 @@ with charged as (
    order by pool, scope, name
   on conflict (pool, scope, name) do update set used = s.used + excluded.used
 )
-insert into allocations (
-  pool, token, queue, project, namespace, amount, fence, job_uid, admission, caller, lease_ms, granted_ms
-)
-select pool, token, queue, project, namespace, amount, fence, job_uid, admission, caller, "leaseMs", $3
-  from json_to_recordset($1::json) as l (
-    pool text, token text, queue text, project text, namespace text, amount bigint, fence bigint,
-    job_uid uuid, admission int, caller text, "leaseMs" bigint
-  )`;
+insert into allocations (${NEW_ROW}, granted_ms, released_ms, release_reason)
+select ${NEW_ROW}, $3::bigint, case when voided then $3::bigint end, case when voided then 'voided' end
+  from json_to_recordset($1::json) as l (${NEW_ROW_TYPES}, voided boolean)`;

@@ -35,7 +35,7 @@ export function holderOf({ job_uid, admission, caller }: HolderColumns): Holder 
   throw new Error("a row of allocations has neither a job's admission nor a caller as its holder");
 }
 
-export function holderColumns(holder: Holder): HolderColumns {
+function holderColumns(holder: Holder): HolderColumns {
   return holder.kind === "admission"
     ? { job_uid: holder.jobUid, admission: holder.admission, caller: null }
     : { job_uid: null, admission: null, caller: holder.name };
@@ -44,4 +44,18 @@ export function holderColumns(holder: Holder): HolderColumns {
 /** Encodes a reference as a parameter. The fence is text, since JSON numbers are exact only up to 2^53. */
 export function refText({ pool, token, fence }: AllocationRef) {
   return { pool, token, fence: fence.toString() };
+}
+
+/** The columns that every new row gets from its `newRow`. */
+export const NEW_ROW = `
+pool, token, queue, project, namespace, amount, fence, job_uid, admission, caller, lease_ms`;
+
+/** The types of those columns, in a parameter that is a list of `newRow`s. */
+export const NEW_ROW_TYPES = `
+pool text, token text, queue text, project text, namespace text, amount bigint, fence bigint, job_uid uuid,
+admission int, caller text, lease_ms bigint`;
+
+export function newRow(row: LedgerRow) {
+  const { queue, project, namespace, amount, leaseMs } = row;
+  return { ...refText(row), queue, project, namespace, amount, ...holderColumns(row.holder), lease_ms: leaseMs };
 }

@@ -16,8 +16,16 @@ export async function readLimits(
   bounds: LimitBounds,
   pools: readonly string[] | null = null,
 ): Promise<Limits> {
+  return limitsOf(onlyRow(await executor.query<LimitsRow>(READ_LIMITS, limitsParams(name, pools))), bounds);
+}
+
+/** The first parameters of every statement that contains READ_LIMITS. Null: all pools of the domain. */
+export function limitsParams(name: string, pools: readonly string[] | null): readonly unknown[] {
   const { domain, durability } = registeredDomain(name);
-  const row = onlyRow(await executor.query<LimitsRow>(READ_LIMITS, [domain, durability, pools]));
+  return [domain, durability, pools];
+}
+
+export function limitsOf(row: LimitsRow, bounds: LimitBounds): Limits {
   return {
     version: row.version,
     pools: row.pools,
@@ -27,14 +35,14 @@ export async function readLimits(
   };
 }
 
-type LimitsRow = {
+export type LimitsRow = {
   readonly version: number;
   readonly pools: readonly PoolLimit[];
   readonly queues: readonly TreeQueue[];
 };
 
 /** Returns version 0 and no limits for a domain without pools. Returns all queues, since any queue may lend. */
-const READ_LIMITS = `
+export const READ_LIMITS = `
 with counted as (
   select name, quota, project_default, namespace_default from pools
    where domain = $1 and durability = $2 and ($3::text[] is null or name = any($3))

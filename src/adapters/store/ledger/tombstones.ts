@@ -49,7 +49,7 @@ update quota_domains set buried = exists (select from token_tombstones where dom
 
 /** Reads tombstones of a domain, oldest first. */
 export async function tombstonesOf(executor: Executor, domain: string, limit: number): Promise<readonly Tombstone[]> {
-  return (await executor.query<Row>(READ, [domain, limit])).map(tombstone);
+  return (await executor.query<TombstoneRow>(READ, [domain, limit])).map(tombstone);
 }
 
 const READ = `
@@ -66,35 +66,32 @@ export function forgetTombstones(db: Db, domain: string, of: readonly Tombstone[
       });
 }
 
-/** Deletes tombstones of a domain that the caller has locked. */
+/** Deletes tombstones of a domain that the caller has locked, and notes whether it has others. */
 export async function forgetTombstonesIn(tx: Executor, domain: string, of: readonly Tombstone[]): Promise<void> {
   if (of.length === 0) return;
-  await tx.query(FORGET, [
-    json(of.flatMap((one) => columnsOf(one).map((columns) => ({ ...columns, at_ms: one.atMs })))),
-  ]);
-  await tx.query(NOTE_BURIED, [domain]);
+  const rows = of.flatMap((one) => columnsOf(one).map((columns) => ({ ...columns, at_ms: one.atMs })));
+  await tx.query(FORGET, [domain, json(rows)]);
 }
 
+/** The statement does not see its own deletions, so it counts without them. */
 const FORGET = `
-delete from token_tombstones t
- using json_to_recordset($1::json) as f (pool text, token text, holder text, project text, namespace text, at_ms bigint)
- where t.pool = f.pool and t.token = f.token and t.holder = f.holder
-   and t.project = f.project and t.namespace = f.namespace and t.at_ms = f.at_ms`;
-
-/** Reads the tombstones of the grants' tokens. */
-export async function tombstonesFor(
-  tx: Executor,
-  domain: string,
-  grants: readonly LedgerGrant[],
-): Promise<readonly Tombstone[]> {
-  const tokens = grants.flatMap(({ allocations }) => allocations.map(({ pool, token }) => ({ pool, token })));
-  return (await tx.query<Row>(READ_FOR, [domain, json(tokens)])).map(tombstone);
-}
-
-const READ_FOR = `
-select distinct t.pool, t.token, t.holder, t.project, t.namespace, t.at_ms as "atMs"
-  from json_to_recordset($2::json) as w (pool text, token text)
-  join token_tombstones t on t.domain = $1 and t.pool = w.pool and t.token = w.token`;
+with forgotten as (
+  delete from token_tombstones t
+   using json_to_recordset($2::json)
+     as f (pool text, token text, holder text, project text, namespace text, at_ms bigint)
+   where t.pool = f.pool and t.token = f.token and t.holder = f.holder
+     and t.project = f.project and t.namespace = f.namespace and t.at_ms = f.at_ms
+  returning t.pool, t.token, t.holder, t.project, t.namespace
+)
+update quota_domains set buried = exists (
+         select from token_tombstones t
+          where t.domain = $1 and not exists (
+                  select from forgotten f
+                   where (f.pool, f.token, f.holder, f.project, f.namespace)
+                       = (t.pool, t.token, t.holder, t.project, t.namespace)
+                )
+       )
+ where name = $1`;
 
 /** Returns the tombstones that match an allocation of the grant. */
 export function tombstonesOn({ allocations, holder }: LedgerGrant, all: readonly Tombstone[]): readonly Tombstone[] {
@@ -109,7 +106,7 @@ export function tombstonesOn({ allocations, holder }: LedgerGrant, all: readonly
   );
 }
 
-type Row = {
+export type TombstoneRow = {
   readonly pool: string;
   readonly token: string;
   readonly holder: string;
@@ -118,7 +115,7 @@ type Row = {
   readonly atMs: number;
 };
 
-function tombstone({ pool, token, holder, project, namespace, atMs }: Row): Tombstone {
+export function tombstone({ pool, token, holder, project, namespace, atMs }: TombstoneRow): Tombstone {
   const named = (name: string) => (name === "" ? null : name);
   return { pool, token, holder: holderOfKey(holder), project: named(project), namespace: named(namespace), atMs };
 }

@@ -1,7 +1,7 @@
 import type { HeldToken } from "../../../core/quota/counters.ts";
 import type { VoidOutcome } from "../../../core/quota/ledger.ts";
-import { type Db, type Executor, json } from "../db/db.ts";
-import { holderColumns, refText } from "./ledger-row.ts";
+import { type Db, json } from "../db/db.ts";
+import { NEW_ROW, NEW_ROW_TYPES, newRow, refText } from "./ledger-row.ts";
 import { takeDomainsOf } from "./quota-domains.ts";
 
 /**
@@ -15,34 +15,17 @@ export function voidGrants(db: Db, tokens: readonly HeldToken[], nowMs: number):
       tx,
       tokens.map(({ pool }) => pool),
     );
-    await writeVoided(tx, tokens, nowMs);
+    await tx.query(WRITE_VOIDED, [json(tokens.map(newRow)), nowMs]);
     const rows = await tx.query<{ outcome: VoidOutcome }>(READ_BACK, [json(tokens.map(refText))]);
     return rows.map(({ outcome }) => outcome);
   });
 }
 
-/** Writes voided rows. The caller has locked their domains. */
-export async function writeVoided(
-  tx: Executor,
-  tokens: readonly Omit<HeldToken, "confirmed">[],
-  nowMs: number,
-): Promise<void> {
-  if (tokens.length === 0) return;
-  const rows = tokens.map((held) => ({ ...held, ...refText(held), ...holderColumns(held.holder) }));
-  await tx.query(WRITE_VOIDED, [json(rows), nowMs]);
-}
-
 /** The rows start unconfirmed, so that the counters free them like released ones. */
 const WRITE_VOIDED = `
-insert into allocations (
-  pool, token, queue, project, namespace, amount, fence, job_uid, admission, caller, lease_ms,
-  granted_ms, released_ms, release_reason
-)
-select pool, token, queue, project, namespace, amount, fence, job_uid, admission, caller, "leaseMs", $2, $2, 'voided'
-  from json_to_recordset($1::json) as l (
-    pool text, token text, queue text, project text, namespace text, amount bigint, fence bigint,
-    job_uid uuid, admission int, caller text, "leaseMs" bigint
-  )
+insert into allocations (${NEW_ROW}, granted_ms, released_ms, release_reason)
+select ${NEW_ROW}, $2, $2, 'voided'
+  from json_to_recordset($1::json) as l (${NEW_ROW_TYPES})
 on conflict (pool, token, fence) do nothing`;
 
 const READ_BACK = `

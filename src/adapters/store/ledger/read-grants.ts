@@ -1,0 +1,89 @@
+import type { LedgerRow, Limits } from "../../../core/quota/counters.ts";
+import type { RecordedSum } from "../../../core/quota/grant-book.ts";
+import type { LedgerGrant, Tombstone } from "../../../core/quota/ledger.ts";
+import { type Executor, json, onlyRow } from "../db/db.ts";
+import { LEDGER_COLUMNS, type LedgerColumns, ledgerRow, refText } from "./ledger-row.ts";
+import type { TakenDomain } from "./quota-domains.ts";
+import { type LimitBounds, type LimitsRow, limitsOf, limitsParams, READ_LIMITS } from "./quota-limits.ts";
+import { recordedScopes, type SumKey, scopeOfSum, sumKey } from "./sums.ts";
+import { type TombstoneRow, tombstone } from "./tombstones.ts";
+
+/** A row of the ledger that is live, or that was live once. */
+export type KnownRow = LedgerRow & { readonly live: boolean };
+
+/** Everything in the ledger that decides whether grants are recorded. */
+export type GrantFacts = {
+  /** The rows of the grants' tokens that are live or have the grants' fences. */
+  readonly rows: readonly KnownRow[];
+  readonly limits: Limits;
+  /** The sums that limit the grants. They include all queues of the pools: a queue's use counts in those above it. */
+  readonly sums: readonly RecordedSum[];
+  /** The tombstones of the grants' tokens. */
+  readonly tombstones: readonly Tombstone[];
+};
+
+/**
+ * Reads the facts in one statement, since other grants wait meanwhile. The caller has locked the domain and the pools.
+ */
+export async function readGrantFacts(
+  tx: Executor,
+  of: { readonly domain: string; readonly grants: readonly LedgerGrant[]; readonly pools: readonly string[] },
+  taken: TakenDomain,
+  bounds: LimitBounds,
+): Promise<GrantFacts> {
+  const { domain, grants, pools } = of;
+  const allocations = grants.flatMap((grant) => grant.allocations.map((one) => ({ ...one, fence: grant.fence })));
+  const refs = allocations.map(refText);
+  const scopes = allocations.flatMap(recordedScopes).map(sumKey);
+  const found = onlyRow(
+    await tx.query<FactsRow>(READ_FACTS, [
+      ...limitsParams(domain, pools),
+      json(refs),
+      json(scopes.filter(({ scope }) => scope === "project" || scope === "namespace")),
+      json(taken.buried ? refs : []),
+    ]),
+  );
+  return {
+    rows: found.rows.map((row) => ({ ...ledgerRow(row), live: row.live })),
+    limits: limitsOf(found.limits, bounds),
+    sums: found.sums.map(({ used, ...key }) => ({ scope: scopeOfSum(key), used })),
+    tombstones: found.tombstones.map(tombstone),
+  };
+}
+
+type FactsRow = {
+  readonly rows: readonly (LedgerColumns & { readonly live: boolean })[];
+  readonly limits: LimitsRow;
+  readonly sums: readonly (SumKey & { readonly used: number })[];
+  readonly tombstones: readonly TombstoneRow[];
+};
+
+const READ_FACTS = `
+with asked as (
+  select pool, token, fence from json_to_recordset($4::json) as w (pool text, token text, fence bigint)
+), known as (
+  select distinct ${LEDGER_COLUMNS}, a.released_ms is null as live
+    from asked w
+   cross join lateral (
+           select * from allocations where pool = w.pool and token = w.token and released_ms is null
+           union
+           select * from allocations where pool = w.pool and token = w.token and fence = w.fence
+         ) a
+), counted as (
+  select pool, scope, name, used from allocation_sums
+   where used > 0 and pool = any($3::text[]) and scope in ('pool', 'queue')
+  union all
+  select s.pool, s.scope, s.name, s.used
+    from (select distinct pool, scope, name
+            from json_to_recordset($5::json) as w (pool text, scope text, name text)) w
+    join allocation_sums s using (pool, scope, name)
+   where s.used > 0
+), buried as (
+  select distinct t.pool, t.token, t.holder, t.project, t.namespace, t.at_ms as "atMs"
+    from json_to_recordset($6::json) as w (pool text, token text)
+    join token_tombstones t on t.domain = $1 and t.pool = w.pool and t.token = w.token
+)
+select (select row_to_json(limits) from (${READ_LIMITS}) limits) as limits,
+       coalesce((select json_agg(known) from known), '[]') as rows,
+       coalesce((select json_agg(counted) from counted), '[]') as sums,
+       coalesce((select json_agg(buried) from buried), '[]') as tombstones`;
