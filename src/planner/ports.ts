@@ -1,4 +1,4 @@
-import type { AdmissionRecord, AdmitOutcome, Refusal } from "../core/plan/plan-types.ts";
+import type { AdmissionBatch, AdmitOutcome, Refusal } from "../core/plan/plan-types.ts";
 import type { PlanSnapshot } from "../core/plan/snapshot.ts";
 import type { AllocationRef, Counters } from "../core/quota/counters.ts";
 import type { Clock } from "../runtime/clock.ts";
@@ -6,8 +6,12 @@ import type { Clock } from "../runtime/clock.ts";
 /** The functions of the store that the planner needs. */
 export type PlannerStore = {
   readonly snapshot: () => Promise<PlanSnapshot>;
-  /** Records the admission, its allocations and sums, the job's new status and the event in one transaction. */
-  readonly recordAdmission: (record: AdmissionRecord) => Promise<AdmitOutcome>;
+  /**
+   * Records a batch in one transaction: for each gang its admission, its allocations and sums, the job's new status and
+   * the event, or nothing. Returns the outcomes in the order of the records. If it throws `UnavailableError`, the batch
+   * may have been recorded; if it throws anything else, nothing of it was.
+   */
+  readonly recordAdmissions: (batch: AdmissionBatch) => Promise<readonly AdmitOutcome[]>;
   /** Keeps the refusals for ExplainJob. A job's own record and version change only if the dominant reason did. */
   readonly recordRefusals: (refusals: readonly Refusal[], plannerEpoch: number, nowMs: number) => Promise<void>;
 };
@@ -26,7 +30,7 @@ export type PlannerQuota = {
   readonly notOpened: (epoch: number) => void;
   /** Passes the ledger's releases and limits on to the counters. */
   readonly catchUp: (epoch: number) => Promise<void>;
-  readonly counters: Pick<Counters, "grant" | "stand" | "leave" | "onOffer">;
+  readonly counters: Pick<Counters, "grant" | "grantAll" | "stand" | "leave" | "onOffer">;
   /** Tells the counters, some time later, that the ledger has these grants. */
   readonly confirm: (epoch: number, allocations: readonly AllocationRef[]) => void;
   /** Frees those tokens that the ledger does not have, and makes sure that it never takes them. */

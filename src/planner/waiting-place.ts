@@ -8,6 +8,8 @@ export type GangTokenRequest = {
   readonly epoch: number;
   readonly holder: Holder;
   readonly allocations: readonly Allocation[];
+  /** The strict queue in which no gang may pass this one. Null: it is in none. */
+  readonly chain: string | null;
   /** The priority and the age of the job. */
   readonly priority: number;
   readonly sinceMs: number;
@@ -53,6 +55,14 @@ export class WaitingPlace {
   isBehind(planned: PlannedAdmission): boolean {
     const place = this.#order.get(this.#waiter ?? "");
     return place !== undefined && place > (this.#order.get(waiterOf(planned)) ?? 0);
+  }
+
+  /**
+   * True if a gang for which a pool lacks tokens may get the place, or may use that of a later gang. Gangs after it
+   * must then not ask before that is settled.
+   */
+  mayServe(planned: PlannedAdmission): boolean {
+    return (planned.kind === "admit" && !this.#takenInRound) || this.isBehind(planned);
   }
 
   /** A grant that named the waiter has used up its place. */

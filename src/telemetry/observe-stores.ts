@@ -21,28 +21,31 @@ export type ObservePorts = {
 // Methods, so that parameters of the real stores may be wider. Every other method passes through unchanged.
 type PlannerStoreLike = {
   snapshot(): Promise<PlanSnapshot>;
-  recordAdmission(record: { readonly planned: PlannedAdmission }): Promise<string>;
+  recordAdmissions(batch: Batch): Promise<readonly string[]>;
 };
+
+type Batch = { readonly records: readonly { readonly planned: PlannedAdmission }[] };
 
 /** Reports the depth of queues, admissions with their waiting times, and transactions on the ledger. */
 export function observePlannerStore<Store>(store: Store & PlannerStoreLike, ports: ObservePorts): Store {
   const { clock, telemetry, tracing } = ports;
-  let gangs: ReadonlyMap<string, PlanGang> = new Map();
-  const recordAdmission = async (record: { readonly planned: PlannedAdmission }) => {
-    const { planned } = record;
-    const gang = gangs.get(planned.jobUid);
-    const run = () => commit(ports, "grant", () => store.recordAdmission(record));
-    const outcome = await (tracing === null ? run() : admissionSpan(tracing, { planned, gang }, run));
-    if (outcome === "recorded" && planned.kind === "admit" && gang !== undefined) {
+  let known: ReadonlyMap<string, PlanGang> = new Map();
+  const recordAdmissions = async (batch: Batch) => {
+    const gangs = batch.records.map(({ planned }) => ({ planned, gang: known.get(planned.jobUid) }));
+    const recording = commit(ports, "grant", () => store.recordAdmissions(batch), outcomeOfBatch);
+    if (tracing !== null) await Promise.all(gangs.map((one, at) => admissionSpan(tracing, one, recording, at)));
+    const outcomes = await recording;
+    for (const [at, { planned, gang }] of gangs.entries()) {
+      if (outcomes[at] !== "recorded" || planned.kind !== "admit" || gang === undefined) continue;
       telemetry.gangAdmitted({ queue: gang.queue, waitedMs: clock.nowMs() - gang.waitsSinceMs });
     }
-    return outcome;
+    return outcomes;
   };
   const observed: PlannerStoreLike = {
-    recordAdmission,
+    recordAdmissions,
     snapshot: async () => {
       const snapshot = await store.snapshot();
-      gangs = new Map([...snapshot.admitted, ...snapshot.waiting].map((gang) => [gang.uid, gang]));
+      known = new Map([...snapshot.admitted, ...snapshot.waiting].map((gang) => [gang.uid, gang]));
       telemetry.queuesRead(depths(snapshot));
       return snapshot;
     },
@@ -123,11 +126,18 @@ async function commit<T>(
   }
 }
 
+/** A batch counts as recorded if one of its gangs was. */
+function outcomeOfBatch(outcomes: readonly string[]): string {
+  return outcomes.includes("recorded") ? "recorded" : (outcomes[0] ?? "stale");
+}
+
+/** The span of one gang of a batch, which lasts as long as the record of the batch. */
 function admissionSpan(
   tracing: Tracing,
   { planned, gang }: { readonly planned: PlannedAdmission; readonly gang: PlanGang | undefined },
-  run: () => Promise<string>,
-): Promise<string> {
+  recording: Promise<readonly string[]>,
+  at: number,
+): Promise<void> {
   const attributes = {
     "gangway.job.uid": planned.jobUid,
     "gangway.cluster": planned.cluster ?? "",
@@ -136,9 +146,8 @@ function admissionSpan(
   return tracing.span(
     { name: `planner ${planned.kind}`, attributes, parent: { traceParent: gang?.traceParent } },
     async (span) => {
-      const outcome = await run();
-      span.setAttribute("gangway.outcome", outcome);
-      return outcome;
+      const outcomes = await recording;
+      span.setAttribute("gangway.outcome", outcomes[at] ?? "");
     },
   );
 }

@@ -28,7 +28,7 @@ export function plannerQuota(domain: QuotaDomain) {
       }
       await settleReleases(domain, epoch);
     },
-    counters: counters as Pick<Counters, "grant" | "stand" | "leave" | "onOffer">,
+    counters: counters as Pick<Counters, "grant" | "grantAll" | "stand" | "leave" | "onOffer">,
     confirm: (epoch: number, refs: readonly AllocationRef[]) => domain.confirm(epoch, refs),
     giveBack: async (epoch: number, tokens: readonly TokenName[]) => {
       const found = await counters.find(tokens);

@@ -215,7 +215,7 @@ describe("counters in Redis", { skip: !hasRedisServer() }, () => {
     assert.equal((await grant(counters, 1)).kind, "granted");
   });
 
-  test("one call grants as many requests as it may, with many allocations each, as the specification does", async () => {
+  test("one call grants many requests with many allocations each, as the specification does", async () => {
     const limits = ceilings([{ queue: "q", pool: "gpu/h100", limit: 1_000 }]);
     const counters = await connected();
     const spec = inProcessCounters();

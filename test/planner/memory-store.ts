@@ -1,6 +1,6 @@
 import type { Job } from "../../src/core/job/job.ts";
 import { applyAdmission, applyRefusal } from "../../src/core/plan/apply-plan.ts";
-import type { Refusal } from "../../src/core/plan/plan-types.ts";
+import type { AdmissionBatch, AdmissionRecord, AdmitOutcome, Refusal } from "../../src/core/plan/plan-types.ts";
 import { treeQueue } from "../../src/core/plan/quota-book.ts";
 import type { PlanCluster, PlanQueue, PlanSnapshot } from "../../src/core/plan/snapshot.ts";
 import type { Holder, Limits, PoolLimit } from "../../src/core/quota/counters.ts";
@@ -31,8 +31,8 @@ export class MemoryStore implements PlannerStore {
   #limitsText = "";
   /** The epoch of the planner's lease in the database. */
   plannerEpoch = 1;
-  /** Called before each operation. A test changes records here, or throws. */
-  before: (operation: Operation) => void = () => undefined;
+  /** Called before each operation, of a record with its jobs. A test changes records here, or throws. */
+  before: (operation: Operation, jobUids: readonly string[]) => void = () => undefined;
   /** Called after an operation has taken effect. If it throws, the answer is lost. */
   after: (operation: Operation) => void = () => undefined;
 
@@ -49,7 +49,7 @@ export class MemoryStore implements PlannerStore {
   }
 
   snapshot: PlannerStore["snapshot"] = async () => {
-    this.before("snapshot");
+    this.before("snapshot", []);
     const all = [...this.jobs.values()];
     const gang = (job: Job) => planGang(job, { lastAdmission: this.numbers.get(job.uid) ?? 0 });
     const live = (job: Job) => job.admissions.at(-1)?.state === "live";
@@ -68,25 +68,37 @@ export class MemoryStore implements PlannerStore {
     return structuredClone(snapshot);
   };
 
-  recordAdmission: PlannerStore["recordAdmission"] = async ({
-    planned,
-    allocations,
-    fence,
-    quotaEpoch,
-    plannerEpoch,
-    nowMs,
-  }) => {
-    this.before("recordAdmission");
+  recordAdmissions: PlannerStore["recordAdmissions"] = async (batch) => {
+    this.before(
+      "recordAdmissions",
+      batch.records.map(({ planned }) => planned.jobUid),
+    );
+    const ended = new Set<string | null>();
+    const open = this.clusters.filter(({ name, cordoned, admissionCounter }) => {
+      return !cordoned && batch.counters.get(name) === admissionCounter;
+    });
+    const names = new Set<string | null>([null, ...open.map(({ name }) => name)]);
+    const outcomes = batch.records.map((record) => {
+      const outcome = ended.has(record.chain) ? "heldUp" : this.#recordOne(record, batch, names);
+      if (outcome !== "recorded" && record.chain !== null) ended.add(record.chain);
+      return outcome;
+    });
+    this.after("recordAdmissions");
+    return outcomes;
+  };
+
+  #recordOne(
+    { planned, allocations, fence }: AdmissionRecord,
+    { quotaEpoch, plannerEpoch, nowMs }: AdmissionBatch,
+    open: ReadonlySet<string | null>,
+  ): AdmitOutcome {
     const job = this.jobs.get(planned.jobUid);
-    const cluster = this.clusters.find((one) => one.name === planned.cluster);
     const moved =
       job === undefined ||
-      cluster === undefined ||
+      !open.has(planned.cluster) ||
       job.version !== planned.jobVersion ||
       plannerEpoch !== this.plannerEpoch ||
-      quotaEpoch !== this.tokens.epoch ||
-      cluster.cordoned ||
-      cluster.admissionCounter !== planned.admissionCounter;
+      quotaEpoch !== this.tokens.epoch;
     const applied = moved ? null : applyAdmission(job, planned, nowMs);
     if (moved || applied === null) return "stale";
     const holder: Holder = { kind: "admission", jobUid: job.uid, admission: planned.admission };
@@ -95,16 +107,15 @@ export class MemoryStore implements PlannerStore {
       if (outcome.kind !== "committed") return "refusedByLedger";
     }
     this.clusters = this.clusters.map((one) =>
-      one === cluster ? { ...one, admissionCounter: one.admissionCounter + 1 } : one,
+      one.name === planned.cluster ? { ...one, admissionCounter: one.admissionCounter + 1 } : one,
     );
     this.numbers.set(job.uid, planned.admission);
     this.jobs.set(job.uid, applied.after);
-    this.after("recordAdmission");
     return "recorded";
-  };
+  }
 
   recordRefusals: PlannerStore["recordRefusals"] = async (refusals, plannerEpoch, nowMs) => {
-    this.before("recordRefusals");
+    this.before("recordRefusals", []);
     if (plannerEpoch !== this.plannerEpoch) return;
     for (const refusal of refusals) {
       const job = this.jobs.get(refusal.jobUid);
@@ -120,15 +131,15 @@ export class MemoryStore implements PlannerStore {
   readonly ledger: DomainLedger = {
     ...this.tokens,
     raiseEpoch: async (expected) => {
-      this.before("raiseEpoch");
+      this.before("raiseEpoch", []);
       return this.tokens.raiseEpoch(expected);
     },
     unconfirmedReleases: async (limit) => {
-      this.before("unconfirmedReleases");
+      this.before("unconfirmedReleases", []);
       return this.tokens.unconfirmedReleases(limit);
     },
     confirmReleases: async (refs) => {
-      this.before("confirmReleases");
+      this.before("confirmReleases", []);
       return this.tokens.confirmReleases(refs);
     },
   };

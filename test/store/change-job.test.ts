@@ -5,7 +5,7 @@ import type { Job } from "../../src/core/job/job.ts";
 import { changeJob, type WantedChange } from "../../src/core/kinds/change-job.ts";
 import { onEachDatabase } from "../support/databases.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
-import { freshStore, raiseQuotaEpoch, type TestStore, takePlannerLease } from "./db.ts";
+import { freshStore, raiseQuotaEpoch, recordOne, type TestStore, takePlannerLease } from "./db.ts";
 import { FLAVOR, NOW, newJob, plannedFor, sentOf } from "./jobs.ts";
 
 /** Four elastic workers of one GPU each. */
@@ -51,7 +51,7 @@ onEachDatabase((openDb) => {
     }));
     const fence = (BigInt(epoch) << 32n) + 1n;
     const record = { planned, allocations, fence, quotaEpoch: epoch, plannerEpoch, nowMs: NOW + 1 };
-    assert.equal(await store.planner.recordAdmission(record), "recorded");
+    assert.equal(await recordOne(store, record), "recorded");
     return { epoch, fence };
   }
 

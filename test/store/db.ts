@@ -1,5 +1,6 @@
 import type { Db } from "../../src/adapters/store/db/db.ts";
 import { createStore } from "../../src/adapters/store/store.ts";
+import type { AdmissionBatch, AdmissionRecord, AdmitOutcome } from "../../src/core/plan/plan-types.ts";
 import { emptyDatabase } from "../support/database.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 import { FLAVOR, NOW } from "./jobs.ts";
@@ -37,6 +38,19 @@ export async function takePlannerLease(store: TestStore, holder: string): Promis
   const epoch = await store.members.takeLease("planner", holder);
   if (epoch === null) throw new Error("somebody who lives holds the planner's lease");
   return epoch;
+}
+
+type OneRecord = Omit<AdmissionRecord, "chain"> & Pick<AdmissionBatch, "quotaEpoch" | "plannerEpoch" | "nowMs">;
+
+/** Records an admission as a batch of its own. */
+export async function recordOne(
+  store: TestStore,
+  { planned, allocations, fence, ...of }: OneRecord,
+): Promise<AdmitOutcome> {
+  const counters = new Map(planned.cluster === null ? [] : [[planned.cluster, planned.admissionCounter]]);
+  const records = [{ planned, allocations, fence, chain: null }];
+  const [outcome = "stale"] = await store.planner.recordAdmissions({ ...of, records, counters });
+  return outcome;
 }
 
 /** Raises the epoch of the queues' domain from any value. */

@@ -6,7 +6,7 @@ import type { Admission } from "../../src/core/job/status.ts";
 import type { PlannedAdmission } from "../../src/core/plan/plan-types.ts";
 import type { Decision } from "../../src/core/reconcile/decision.ts";
 import { onEachDatabase } from "../support/databases.ts";
-import { raiseQuotaEpoch, takePlannerLease } from "./db.ts";
+import { raiseQuotaEpoch, recordOne, takePlannerLease } from "./db.ts";
 import { FLAVOR, NO_LIMIT, NOW, newJob, plannedFor } from "./jobs.ts";
 import { freshPlanner, type TestPlanner } from "./planner-fixture.ts";
 
@@ -150,7 +150,7 @@ onEachDatabase((openDb) => {
     const job = await submit();
     const planned = plannedFor(job, { allocations: [], flavors: {} });
     const record = { planned, allocations: [], fence: null, quotaEpoch, plannerEpoch, nowMs: NOW };
-    assert.equal(await store.planner.recordAdmission(record), "recorded");
+    assert.equal(await recordOne(store, record), "recorded");
     assert.equal(await used(), 0);
   });
 
@@ -328,7 +328,7 @@ onEachDatabase((openDb) => {
     const { epoch } = await raiseQuotaEpoch(store);
     const fence = (BigInt(epoch) << 32n) + 4_000_000_001n;
     const allocations = planned.allocations.map((allocation) => ({ ...allocation, ...NO_LIMIT, token: "t" }));
-    await store.planner.recordAdmission({ planned, allocations, fence, quotaEpoch: epoch, plannerEpoch, nowMs: NOW });
+    await recordOne(store, { planned, allocations, fence, quotaEpoch: epoch, plannerEpoch, nowMs: NOW });
     assert.equal((await raiseQuotaEpoch(store)).rows[0]?.fence, fence);
   });
 

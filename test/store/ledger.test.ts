@@ -4,7 +4,7 @@ import type { Db } from "../../src/adapters/store/db/db.ts";
 import type { Allocation, HeldToken, Scope } from "../../src/core/quota/counters.ts";
 import type { LedgerGrant } from "../../src/core/quota/ledger.ts";
 import { onEachDatabase } from "../support/databases.ts";
-import { type TestStore, takePlannerLease } from "./db.ts";
+import { recordOne, type TestStore, takePlannerLease } from "./db.ts";
 import { FLAVOR, NOW, newJob, plannedFor, sentOf } from "./jobs.ts";
 import { agrees, allocation, caller, freshLedger, POOL, poolChange, releaseOf } from "./ledger-fixture.ts";
 
@@ -345,7 +345,7 @@ onEachDatabase((openDb) => {
       const { allocations, fence } = grant([
         allocation({ pool: FLAVOR, token: job.uid, amount, queue: "research", leaseMs: null }),
       ]);
-      return store.planner.recordAdmission({
+      return recordOne(store, {
         planned,
         allocations,
         fence,
@@ -366,7 +366,7 @@ onEachDatabase((openDb) => {
       allocation({ pool: FLAVOR, token: job.uid, amount: 4, queue: "research", leaseMs: null }),
     ]);
     const record = { planned: plannedFor(job), allocations, fence, quotaEpoch: epoch, plannerEpoch, nowMs: NOW };
-    assert.equal(await store.planner.recordAdmission(record), "recorded");
+    assert.equal(await recordOne(store, record), "recorded");
     return job;
   }
 

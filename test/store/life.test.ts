@@ -11,7 +11,7 @@ import type { WatchStore } from "../../src/watch/ports.ts";
 import type { WorkerStore } from "../../src/worker/ports.ts";
 import { onEachDatabase } from "../support/databases.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
-import { freshStore, raiseQuotaEpoch, type TestStore, takePlannerLease } from "./db.ts";
+import { freshStore, raiseQuotaEpoch, recordOne, type TestStore, takePlannerLease } from "./db.ts";
 import { NO_LIMIT, NOW, newJob, plannedFor, sentOf } from "./jobs.ts";
 
 onEachDatabase((openDb) => {
@@ -43,7 +43,7 @@ onEachDatabase((openDb) => {
     const plannerEpoch = await takePlannerLease(store, "p1");
     const { epoch } = await raiseQuotaEpoch(store);
     const record = { planned, allocations: [], fence: null, quotaEpoch: epoch, plannerEpoch, nowMs: NOW + 1 };
-    assert.equal(await store.planner.recordAdmission(record), "recorded");
+    assert.equal(await recordOne(store, record), "recorded");
     const stored = await db.query(STORED_CLUSTERS, [job.uid]);
     assert.deepEqual(stored, [{ of_job: "", of_admission: "", in_log: "", previous: "" }]);
     assert.equal((await store.worker.loadJob(job.uid))?.job.admissions[0]?.cluster, null);
@@ -72,7 +72,7 @@ onEachDatabase((openDb) => {
     }));
     const fence = (BigInt(epoch) << 32n) + 1n;
     const record = { planned, allocations, fence, quotaEpoch: epoch, plannerEpoch, nowMs: NOW + 1 };
-    assert.equal(await planner.recordAdmission(record), "recorded");
+    assert.equal(await recordOne(store, record), "recorded");
 
     const buckets = await worker.takeBuckets("w1");
     assert.equal(buckets.length, 1024);

@@ -4,7 +4,7 @@ import { refreshGangs } from "../../src/adapters/store/planning/refresh-gangs.ts
 import type { Job } from "../../src/core/job/job.ts";
 import type { PlannedAdmission } from "../../src/core/plan/plan-types.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
-import { freshStore, raiseQuotaEpoch, takePlannerLease } from "./db.ts";
+import { freshStore, raiseQuotaEpoch, recordOne, takePlannerLease } from "./db.ts";
 import { NO_LIMIT, NOW, newJob, sentOf } from "./jobs.ts";
 
 /** A store whose planner's lease is taken and whose quota epoch is raised, and what is done there with jobs. */
@@ -31,7 +31,7 @@ export async function freshPlanner(db: Db) {
       const token = `job/${planned.jobUid}/admission/${planned.admission}/${fences}`;
       const allocations = planned.allocations.map((allocation) => ({ ...allocation, ...NO_LIMIT, token, ...of }));
       const record = { planned, allocations, fence: fences, quotaEpoch, plannerEpoch, nowMs: NOW + 1 };
-      return store.planner.recordAdmission(record);
+      return recordOne(store, record);
     },
     /** Computes the gangs of jobs that a program of the version before has written; returns how many there were. */
     refresh: () => refreshGangs(db, OWN_KINDS),

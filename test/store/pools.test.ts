@@ -3,7 +3,7 @@ import { after, before, beforeEach, test } from "node:test";
 import type { Db } from "../../src/adapters/store/db/db.ts";
 import type { PoolChange } from "../../src/core/quota/pools.ts";
 import { onEachDatabase } from "../support/databases.ts";
-import { freshStore, raiseQuotaEpoch, type TestStore, takePlannerLease } from "./db.ts";
+import { freshStore, raiseQuotaEpoch, recordOne, type TestStore, takePlannerLease } from "./db.ts";
 import { FLAVOR, NOW, newJob, plannedFor, sentOf } from "./jobs.ts";
 import { allocation, caller, POOL, poolChange, releaseOf } from "./ledger-fixture.ts";
 
@@ -244,7 +244,7 @@ onEachDatabase((openDb) => {
     const allocations = [allocation({ pool: FLAVOR, token: "job", amount: 4, queue: "research", leaseMs: null })];
     const fence = (BigInt(epoch) << 32n) + 99n;
     const record = { planned: plannedFor(job), allocations, fence, quotaEpoch: epoch, plannerEpoch, nowMs: NOW + 9 };
-    assert.equal(await store.planner.recordAdmission(record), "recorded");
+    assert.equal(await recordOne(store, record), "recorded");
     return job;
   }
 

@@ -3,7 +3,7 @@ import { after, before, beforeEach, test } from "node:test";
 import type { Db } from "../../src/adapters/store/db/db.ts";
 import { completeCapacity } from "../support/complete-capacity.ts";
 import { onEachDatabase } from "../support/databases.ts";
-import { freshStore, raiseQuotaEpoch, type TestStore, takePlannerLease } from "./db.ts";
+import { freshStore, raiseQuotaEpoch, recordOne, type TestStore, takePlannerLease } from "./db.ts";
 import { FLAVOR, NOW, newJob, plannedFor, sentOf } from "./jobs.ts";
 
 onEachDatabase((openDb) => {
@@ -73,7 +73,7 @@ onEachDatabase((openDb) => {
   test("a cluster with a gang can only be forgotten: no planner sees it, and the gang's job is due", async () => {
     await store.clusters.register(SOUTH);
     const { job, ...record } = await planOne();
-    assert.equal(await store.planner.recordAdmission(record), "recorded");
+    assert.equal(await recordOne(store, record), "recorded");
     assert.deepEqual(await store.clusters.remove("south", false), {
       kind: "inUse",
       by: "1 gang that is placed there; wait for their end, or forget it if it is gone for good",
@@ -100,7 +100,7 @@ onEachDatabase((openDb) => {
 
   test("a forgotten cluster can be neither cordoned nor uncordoned: its row does not change", async () => {
     await store.clusters.register(SOUTH);
-    await store.planner.recordAdmission(await planOne());
+    await recordOne(store, await planOne());
     await store.clusters.remove("south", true);
     const row = () => db.query("select * from clusters where name = 'south'");
     const before = await row();
@@ -115,7 +115,7 @@ onEachDatabase((openDb) => {
       await store.clusters.register(SOUTH);
       const { job, ...record } = await planOne();
       await store.clusters.remove("south", forget);
-      assert.equal(await store.planner.recordAdmission(record), "stale", job.name);
+      assert.equal(await recordOne(store, record), "stale", job.name);
     }
   });
 

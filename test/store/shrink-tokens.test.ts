@@ -4,7 +4,7 @@ import type { Db } from "../../src/adapters/store/db/db.ts";
 import type { Job } from "../../src/core/job/job.ts";
 import type { Decision } from "../../src/core/reconcile/decision.ts";
 import { onEachDatabase } from "../support/databases.ts";
-import { freshStore, raiseQuotaEpoch, type TestStore, takePlannerLease } from "./db.ts";
+import { freshStore, raiseQuotaEpoch, recordOne, type TestStore, takePlannerLease } from "./db.ts";
 import { FLAVOR, NO_LIMIT, NOW, newJob, plannedFor, sentOf } from "./jobs.ts";
 
 /** A gang with one GPU for each worker. One worker is enough to run. */
@@ -65,7 +65,7 @@ onEachDatabase((openDb) => {
       amount: workers - held,
     }));
     const record = { planned, allocations, fence: fences, quotaEpoch, plannerEpoch, nowMs: NOW };
-    assert.equal(await store.planner.recordAdmission(record), "recorded");
+    assert.equal(await recordOne(store, record), "recorded");
   }
 
   /** Records that the gang has this many workers left. */

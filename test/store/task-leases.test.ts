@@ -8,7 +8,7 @@ import type { Allocation } from "../../src/core/quota/counters.ts";
 import type { LedgerGrant } from "../../src/core/quota/ledger.ts";
 import type { Decision } from "../../src/core/reconcile/decision.ts";
 import { onEachDatabase, onPostgres } from "../support/databases.ts";
-import { type TestStore, takePlannerLease } from "./db.ts";
+import { recordOne, type TestStore, takePlannerLease } from "./db.ts";
 import { NOW, newJob, plannedFor, sentOf } from "./jobs.ts";
 import { allocation, freshLedger, POOL, releaseOf } from "./ledger-fixture.ts";
 
@@ -21,7 +21,7 @@ async function jobAtWork(db: Db) {
   const planned = { ...plannedFor(job), allocations: [] };
   const fence = BigInt(epoch) << 32n;
   const record = { planned, allocations: [], fence, quotaEpoch: epoch, plannerEpoch, nowMs: NOW };
-  assert.equal(await store.planner.recordAdmission(record), "recorded");
+  assert.equal(await recordOne(store, record), "recorded");
   const bucket = bucketOf(job.uid);
   const [lease] = await store.worker.takeBuckets("w1", [bucket]);
   assert.ok(lease);

@@ -41,7 +41,7 @@ import { quotaAdmin, quotaLedger } from "./ledger/quota-ledger.ts";
 import type { QuotaBounds } from "./ledger/quota-limits.ts";
 import { planSnapshot } from "./planning/plan-snapshot.ts";
 import { gangsByUid } from "./planning/read-gangs.ts";
-import { recordAdmission } from "./planning/record-admission.ts";
+import { recordAdmissions } from "./planning/record-admissions.ts";
 import { recordRefusals } from "./planning/record-refusals.ts";
 import { refreshGangs } from "./planning/refresh-gangs.ts";
 
@@ -135,8 +135,8 @@ function plannerStore(db: Db, options: StoreOptions) {
     gangs: (uids: readonly string[]) => gangsByUid(db, uids, { kinds, asks: new Map() }),
     snapshotOfQueue: (only: { readonly queue: string; readonly max: number }) =>
       planSnapshot(db, { kinds, asks: new Map() }, only),
-    recordAdmission: (record: Parameters<typeof recordAdmission>[1]) =>
-      hinted(options, recordAdmission(db, record, { bounds, kinds })),
+    recordAdmissions: (batch: Parameters<typeof recordAdmissions>[1]) =>
+      hinted(options, recordAdmissions(db, batch, { bounds, kinds })),
     recordRefusals: (refusals: Parameters<typeof recordRefusals>[1], plannerEpoch: number, nowMs: number) =>
       hinted(options, recordRefusals(db, refusals, plannerEpoch, { nowMs, kinds })),
   };

@@ -8,15 +8,13 @@ import type { PlannedAdmission, Refusal } from "./plan-types.ts";
 /** A job before and after a part of a plan was applied to it, and the event that says so. */
 type AppliedPlan = { readonly before: Job; readonly after: Job; readonly event: JobEvent };
 
+export type AppliedAdmission = AppliedPlan & { readonly admission: Admission };
+
 /**
  * Applies a planned admission, or growth, to the job as it is now. Null if it is too late: for an admission, if the job
  * no longer waits or an older admission still holds tokens; for a growth, if that admission is no longer live.
  */
-export function applyAdmission(
-  job: Job,
-  planned: PlannedAdmission,
-  nowMs: number,
-): (AppliedPlan & { readonly admission: Admission }) | null {
+export function applyAdmission(job: Job, planned: PlannedAdmission, nowMs: number): AppliedAdmission | null {
   return planned.kind === "admit" ? admit(job, planned, nowMs) : grow(job, planned);
 }
 

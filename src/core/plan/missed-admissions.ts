@@ -1,40 +1,55 @@
 import type { Plan, PlannedAdmission } from "./plan-types.ts";
 import type { PlanSnapshot } from "./snapshot.ts";
 
-/** One step of carrying out a plan: to admit or grow a gang, or to take the place in the waiting line for it. */
-type PlanStep = { readonly planned: PlannedAdmission; readonly step: "admit" | "takePlace" };
+/**
+ * One step of carrying out a plan: to admit or grow some gangs, or to take the place in the waiting line for one. Steps
+ * follow the plan's order.
+ */
+type PlanStep =
+  | { readonly step: "admit"; readonly planned: readonly PlannedAdmission[] }
+  | { readonly step: "takePlace"; readonly planned: PlannedAdmission };
 
-/** The steps of a plan in its order: the admissions, and the gang of the waiting line at its place among them. */
-export function planSteps({ admissions, inLine }: Plan): readonly PlanStep[] {
-  const steps = admissions.map((planned): PlanStep => ({ planned, step: "admit" }));
-  return inLine === null ? steps : steps.toSpliced(inLine.after, 0, { planned: inLine.planned, step: "takePlace" });
+/** The steps of a plan: batches of at most `batchMax` admissions, and the gang of the waiting line between them. */
+export function planSteps({ admissions, inLine }: Plan, batchMax: number): readonly PlanStep[] {
+  if (inLine === null) return batches(admissions, batchMax);
+  const { after, planned } = inLine;
+  return [
+    ...batches(admissions.slice(0, after), batchMax),
+    { step: "takePlace", planned },
+    ...batches(admissions.slice(after), batchMax),
+  ];
+}
+
+function batches(admissions: readonly PlannedAdmission[], max: number): readonly PlanStep[] {
+  const count = Math.ceil(admissions.length / max);
+  return Array.from({ length: count }, (_, at) => ({
+    step: "admit",
+    planned: admissions.slice(at * max, (at + 1) * max),
+  }));
 }
 
 /** The planned admissions of a round that were not recorded, and their effects on later ones of the plan. */
 export class MissedAdmissions {
   readonly #strictQueueOf: (jobUid: string) => string | null;
   readonly #strictQueues = new Set<string>();
-  readonly #byCluster = new Map<string | null, number>();
 
   constructor(snapshot: PlanSnapshot) {
     this.#strictQueueOf = strictQueues(snapshot);
   }
 
   add(planned: PlannedAdmission): void {
-    this.#byCluster.set(planned.cluster, (this.#byCluster.get(planned.cluster) ?? 0) + 1);
-    const queue = this.#strictQueueOf(planned.jobUid);
+    const queue = this.chainOf(planned);
     if (queue !== null) this.#strictQueues.add(queue);
+  }
+
+  /** The strict queue in which no gang may pass this one. Null: its queue is not strict, or the gang grows. */
+  chainOf({ jobUid }: PlannedAdmission): string | null {
+    return this.#strictQueueOf(jobUid);
   }
 
   /** True if a gang is behind one of them in a strict queue. */
   holdsUp(planned: PlannedAdmission): boolean {
-    return this.#strictQueues.has(this.#strictQueueOf(planned.jobUid) ?? "");
-  }
-
-  /** The admission with the counter that its cluster has now: the plan expected each missed one to raise it. */
-  renumber(planned: PlannedAdmission): PlannedAdmission {
-    const fewer = this.#byCluster.get(planned.cluster) ?? 0;
-    return { ...planned, admissionCounter: planned.admissionCounter - fewer };
+    return this.#strictQueues.has(this.chainOf(planned) ?? "");
   }
 }
 

@@ -117,15 +117,26 @@ export type AdmissionRecord = {
   readonly allocations: readonly Allocation[];
   /** Null: there are no allocations. */
   readonly fence: bigint | null;
+  /** The strict queue in which no gang may pass this one. Null: it is in none. */
+  readonly chain: string | null;
+};
+
+/** Admissions and growths in the plan's order, at most one for each job. One transaction records them. */
+export type AdmissionBatch = {
+  readonly records: readonly AdmissionRecord[];
+  /** The counter of each of their clusters. Every recorded admission or growth raises it by one. */
+  readonly counters: ReadonlyMap<string, number>;
   readonly quotaEpoch: number;
   readonly plannerEpoch: number;
   readonly nowMs: number;
 };
 
-/** How the record of an admission ended. */
+/** How the record of one admission of a batch ended. */
 export type AdmitOutcome =
   | "recorded"
   /** The job, the planner's lease, the cluster's counter or the quota epoch has moved on: plan again. */
   | "stale"
+  /** An earlier gang of its chain was not recorded. */
+  | "heldUp"
   /** The ledger's own limits refused the allocations, so they were never granted. */
   | "refusedByLedger";

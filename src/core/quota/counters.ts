@@ -260,8 +260,8 @@ export type Counters = {
   /** Grants all allocations or none. A repeated request for a held grant returns the same fence and charges nothing. */
   readonly grant: (request: GrantRequest) => Promise<GrantOutcome>;
   /**
-   * Grants up to GRANTS_MAX requests one after the other, each as `grant` does, in one atomic call. Returns the outcomes
-   * in the order of the requests.
+   * Grants up to GRANTS_MAX requests one after the other, each as `grant` does, in one atomic call. Returns the
+   * outcomes in the order of the requests.
    */
   readonly grantAll: (epoch: number, requests: readonly BatchedGrant[]) => Promise<readonly BatchedOutcome[]>;
   /** Frees the allocations whose fence matches, then serves the waiting lines of their pools. */

@@ -1,0 +1,75 @@
+import type { Job } from "../../../core/job/job.ts";
+import type { PlannedAdmission } from "../../../core/plan/plan-types.ts";
+import type { Executor } from "../db/db.ts";
+import { JOB_READING, type JobRow } from "../jobs/job-row.ts";
+
+/** A job that is locked until the transaction ends, and the facts that guard its admission. */
+export type LockedGang = {
+  /** Without templates. */
+  readonly job: Job;
+  /** The highest number of an admission that the job ever had. 0: none. */
+  readonly lastAdmission: number;
+  /** The clusters where objects of its admissions may be. */
+  readonly entered: readonly string[];
+};
+
+/**
+ * Locks the jobs of these admissions that are as they were planned, and reads them, by uid. Skips jobs that another
+ * transaction has locked: it is about to change them, and no gang may hold up the others of its batch.
+ */
+export async function lockGangs(
+  tx: Executor,
+  planned: readonly PlannedAdmission[],
+): Promise<ReadonlyMap<string, LockedGang>> {
+  const locked = await tx.query<{ uid: string }>(LOCK_JOBS, [
+    planned.map(({ jobUid }) => jobUid),
+    planned.map(({ jobVersion }) => jobVersion),
+  ]);
+  if (locked.length === 0) return new Map();
+  // A second statement: the first one has read the admissions as they were before it locked the jobs.
+  const rows = await tx.query<GangRow>(READ_GANGS, [locked.map(({ uid }) => uid)]);
+  return new Map(
+    rows.map((row) => [
+      row.uid,
+      { job: JOB_READING.BASIC.jobOf(row), lastAdmission: row.last_admission, entered: row.entered },
+    ]),
+  );
+}
+
+/** The guard of each gang: nothing of its job that the plan has read has changed. */
+const LOCK_JOBS = `
+select j.uid
+  from jobs j
+  join unnest($1::uuid[], $2::bigint[]) as g (uid, version) on g.uid = j.uid and g.version = j.version
+ where j.cancel is null and j.delete_ms is null
+ order by j.uid
+   for no key update of j skip locked`;
+
+type GangRow = JobRow & { readonly last_admission: number; readonly entered: readonly string[] };
+
+const READ_GANGS = `
+select ${JOB_READING.BASIC.columns},
+       coalesce((select max(number) from admissions where job_uid = j.uid), 0) as last_admission,
+       coalesce((select json_agg(cluster) from admission_clusters where job_uid = j.uid), '[]') as entered
+  from jobs j where j.uid = any($1::uuid[])`;
+
+/**
+ * Locks the clusters that still have these counters, and returns their names. A cluster is left out if it is cordoned
+ * by now, or if an admission that the plan did not know came first.
+ */
+export async function lockClusters(
+  tx: Executor,
+  counters: ReadonlyMap<string, number>,
+): Promise<ReadonlySet<string | null>> {
+  const rows = await tx.query<{ name: string }>(LOCK_CLUSTERS, [[...counters.keys()], [...counters.values()]]);
+  // A job without pods enters no cluster.
+  return new Set([null, ...rows.map(({ name }) => name)]);
+}
+
+const LOCK_CLUSTERS = `
+select c.name
+  from clusters c
+  join unnest($1::text[], $2::bigint[]) as g (name, counter) on g.name = c.name and g.counter = c.admission_counter
+ where not c.cordoned
+ order by c.name
+   for no key update of c`;

@@ -1,0 +1,171 @@
+import type { Registry } from "../../../core/kinds/registry.ts";
+import { type AppliedAdmission, applyAdmission } from "../../../core/plan/apply-plan.ts";
+import type { AdmissionBatch, AdmissionRecord, AdmitOutcome } from "../../../core/plan/plan-types.ts";
+import type { LedgerGrant } from "../../../core/quota/ledger.ts";
+import { type Db, type Executor, undoable } from "../db/db.ts";
+import { holdsLease, PLANNER_LEASE } from "../fleet/leases.ts";
+import { appendChanges } from "../jobs/append.ts";
+import { updateJobs, writeAdmissions } from "../jobs/write-job.ts";
+import { commitGrantsIn } from "../ledger/commit-grants.ts";
+import { QUEUES_DOMAIN } from "../ledger/quota-domains.ts";
+import type { LimitBounds } from "../ledger/quota-limits.ts";
+import { type LockedGang, lockClusters, lockGangs } from "./lock-gangs.ts";
+
+/** How often a batch is tried, each time without the gangs that the ledger has refused before. */
+const ATTEMPTS_MAX = 3;
+
+/**
+ * Records admissions and growths of gangs: of each one its admission, ledger, status, log and event, or nothing. The
+ * number of statements does not grow with the batch. Each gang has its own guards; one that has moved on is left out,
+ * and so are those behind it in its chain. Returns the outcomes in the order of the records.
+ */
+export async function recordAdmissions(
+  db: Db,
+  batch: AdmissionBatch,
+  given: { readonly bounds: LimitBounds; readonly kinds: Registry },
+): Promise<readonly AdmitOutcome[]> {
+  const refused = new Map<AdmissionRecord, AdmitOutcome>();
+  for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
+    const tried = await undoable<Attempt>(db, async (tx, undo) => {
+      const attempt = await recordBut(tx, batch, refused, given);
+      return attempt.kind === "refused" ? undo(attempt) : attempt;
+    });
+    if (tried.kind === "recorded") return tried.outcomes;
+    for (const [record, outcome] of tried.refused) refused.set(record, outcome);
+  }
+  return batch.records.map((record) => refused.get(record) ?? "stale");
+}
+
+type Attempt =
+  | { readonly kind: "recorded"; readonly outcomes: readonly AdmitOutcome[] }
+  /** The ledger has refused some gangs, so that nothing of the batch may be committed. */
+  | { readonly kind: "refused"; readonly refused: ReadonlyMap<AdmissionRecord, AdmitOutcome> };
+
+/** Records a batch without the gangs that the ledger has refused. The ledger comes last, since other grants wait. */
+async function recordBut(
+  tx: Executor,
+  batch: AdmissionBatch,
+  refused: ReadonlyMap<AdmissionRecord, AdmitOutcome>,
+  { bounds, kinds }: { readonly bounds: LimitBounds; readonly kinds: Registry },
+): Promise<Attempt> {
+  const { records, plannerEpoch, nowMs } = batch;
+  const planned = records.map((record) => record.planned);
+  const isLeading = await holdsLease(tx, { name: PLANNER_LEASE, epoch: plannerEpoch });
+  const gangs = isLeading ? await lockGangs(tx, planned) : new Map<string, LockedGang>();
+  const clusters = gangs.size > 0 ? await lockClusters(tx, batch.counters) : new Set<string>();
+  const { outcomes, applied } = decide(batch, refused, { gangs, clusters });
+  if (applied.length === 0) return { kind: "recorded", outcomes };
+  await writeAdmissions(
+    tx,
+    applied.map(({ after, admission }) => ({ jobUid: after.uid, admission })),
+  );
+  await updateJobs(
+    tx,
+    applied.map(({ before, after }) => ({ before, after, recheckAtMs: nowMs })),
+    kinds,
+  );
+  await enterClusters(
+    tx,
+    applied.map(({ record }) => record),
+  );
+  await appendChanges(
+    tx,
+    applied.map(({ before, after, event }) => ({ before, after, events: [event] })),
+    nowMs,
+  );
+  const failed = await commit(tx, { ...batch, records: applied.map(({ record }) => record) }, bounds);
+  return failed.size > 0 ? { kind: "refused", refused: failed } : { kind: "recorded", outcomes };
+}
+
+type AppliedRecord = AppliedAdmission & { readonly record: AdmissionRecord };
+
+/** Decides in the order of the batch which gangs are recorded, and applies their admissions to their jobs. */
+function decide(
+  { records, nowMs }: AdmissionBatch,
+  refused: ReadonlyMap<AdmissionRecord, AdmitOutcome>,
+  locked: { readonly gangs: ReadonlyMap<string, LockedGang>; readonly clusters: ReadonlySet<string | null> },
+): { readonly outcomes: readonly AdmitOutcome[]; readonly applied: readonly AppliedRecord[] } {
+  const applied: AppliedRecord[] = [];
+  const ended = new Set<string | null>();
+  const outcomeOf = (record: AdmissionRecord): AdmitOutcome => {
+    if (ended.has(record.chain)) return "heldUp";
+    const known = refused.get(record);
+    if (known !== undefined) return known;
+    const { planned } = record;
+    const gang = locked.clusters.has(planned.cluster) ? locked.gangs.get(planned.jobUid) : undefined;
+    const admitted = gang === undefined || isTooLate(record, gang) ? null : applyAdmission(gang.job, planned, nowMs);
+    if (admitted === null) return "stale";
+    applied.push({ ...admitted, record });
+    return "recorded";
+  };
+  const outcomes = records.map((record) => {
+    const outcome = outcomeOf(record);
+    if (outcome !== "recorded" && record.chain !== null) ended.add(record.chain);
+    return outcome;
+  });
+  return { outcomes, applied };
+}
+
+/**
+ * True while objects of an older admission may be in the cluster. True also if the job ever had an admission of that
+ * number: objects of an older number are never adopted.
+ */
+function isTooLate({ planned }: AdmissionRecord, { lastAdmission, entered }: LockedGang): boolean {
+  if (planned.kind === "grow") return false;
+  return lastAdmission >= planned.admission || entered.includes(planned.cluster ?? "");
+}
+
+/**
+ * Counts the admissions to their clusters, and notes that objects of them may be there from now on. Clears the
+ * refusals of their jobs.
+ */
+async function enterClusters(tx: Executor, records: readonly AdmissionRecord[]): Promise<void> {
+  const planned = records.map((record) => record.planned);
+  const raised = new Map<string, number>();
+  for (const { cluster } of planned) if (cluster !== null) raised.set(cluster, (raised.get(cluster) ?? 0) + 1);
+  const entering = planned.filter(({ kind }) => kind === "admit");
+  await tx.query(ENTER_CLUSTERS, [
+    planned.map(({ jobUid }) => jobUid),
+    [...raised.keys()],
+    [...raised.values()],
+    entering.map(({ jobUid }) => jobUid),
+    entering.map(({ admission }) => admission),
+    entering.map(({ cluster }) => cluster ?? ""),
+  ]);
+}
+
+const ENTER_CLUSTERS = `
+with cleared as (
+  delete from refusals where job_uid = any($1::uuid[])
+), raised as (
+  update clusters c set admission_counter = c.admission_counter + r.raised
+    from unnest($2::text[], $3::int[]) as r (name, raised)
+   where c.name = r.name
+)
+insert into admission_clusters (job_uid, admission, cluster)
+select job_uid, admission, cluster
+  from unnest($4::uuid[], $5::int[], $6::text[]) as e (job_uid, admission, cluster)`;
+
+/** Records the grants of these gangs. Returns those that the ledger refuses, with their outcomes. */
+async function commit(
+  tx: Executor,
+  { records, quotaEpoch, nowMs }: AdmissionBatch,
+  bounds: LimitBounds,
+): Promise<ReadonlyMap<AdmissionRecord, AdmitOutcome>> {
+  const granted = records.filter(({ allocations }) => allocations.length > 0);
+  if (granted.length === 0) return new Map();
+  const request = { domain: QUEUES_DOMAIN, epoch: quotaEpoch, grants: granted.map(grantOf), nowMs };
+  const outcomes = await commitGrantsIn(tx, request, bounds);
+  const failed = new Map<AdmissionRecord, AdmitOutcome>();
+  for (const [at, record] of granted.entries()) {
+    const kind = outcomes[at]?.kind;
+    if (kind !== "committed") failed.set(record, kind === "epochMoved" ? "stale" : "refusedByLedger");
+  }
+  return failed;
+}
+
+function grantOf({ planned, allocations, fence }: AdmissionRecord): LedgerGrant {
+  const { jobUid, admission } = planned;
+  if (fence === null) throw new Error(`the planner sent allocations of job ${jobUid} without the fence of their grant`);
+  return { allocations, holder: { kind: "admission", jobUid, admission }, fence };
+}
