@@ -13,6 +13,8 @@ export type ClientConfig = {
   readonly namespace: string | null;
   /** The file of the command line's contexts. */
   readonly contextsFile: string;
+  /** The command of the editor that the user prefers, as a shell reads it. */
+  readonly editor: string;
   /** The command line prints no colours. */
   readonly plain: boolean;
   /** Modules whose kinds of jobs are also served. */
@@ -36,6 +38,7 @@ export function readClientConfig(workingDirectory: string, env: Environment = pr
     address: given(env, "GANGWAY_ADDRESS"),
     namespace: given(env, "GANGWAY_NAMESPACE"),
     contextsFile: resolve(workingDirectory, given(env, "GANGWAY_CONFIG") ?? join(folder, "config.yaml")),
+    editor: given(env, "KUBE_EDITOR") ?? given(env, "EDITOR") ?? "vi",
     plain: given(env, "NO_COLOR") !== null,
     plugins: namesOf(given(env, "GANGWAY_PLUGINS") ?? ""),
   };

@@ -33,6 +33,14 @@ async function main(): Promise<number> {
     signal,
     takeSignals,
     startProgram: (argv, variables, onFailure) => startProgram(argv, programEnvironment(variables), onFailure),
+    openEditor: async (name) => {
+      const { openTextEditor } = await import("./cli/text-editor.ts");
+      return openTextEditor(name, {
+        command: client.editor,
+        startProgram: (argv, onFailure) => startProgram(argv, programEnvironment({}), onFailure),
+        takeSignals,
+      });
+    },
     up: async (options) => {
       const config = await serviceConfig(process.cwd());
       const { runUp } = await import("./cli/up.ts");

@@ -30,6 +30,8 @@ export const VARIABLES = {
     meaning: "The file of the command line's contexts, instead of `~/.config/gangway/config.yaml`.",
   },
   XDG_CONFIG_HOME: { meaning: "The folder of `gangway/config.yaml`, instead of `~/.config`." },
+  KUBE_EDITOR: { meaning: "The command of the editor for `gangway edit`, before `EDITOR`." },
+  EDITOR: { meaning: "The command of the editor for `gangway edit`. Unset: `vi`." },
   GANGWAY_LISTEN: { default: DEFAULT_ADDRESS, meaning: "The address at which the service serves its API." },
   GANGWAY_DATA: {
     default: ".gangway",

@@ -22,6 +22,7 @@ const COMMAND_GROUPS: Readonly<Record<string, Readonly<Record<string, LoadComman
     "can-run": async () => (await import("./commands/can-run.ts")).registerCanRun,
     rerun: async () => (await import("./commands/rerun.ts")).registerRerun,
     update: async () => (await import("./commands/update.ts")).registerUpdate,
+    edit: async () => (await import("./commands/edit.ts")).registerEdit,
     scale: async () => (await import("./commands/scale.ts")).registerScale,
     "suspend resume": async () => (await import("./commands/suspend.ts")).registerSuspendAndResume,
     cancel: async () => (await import("./commands/cancel.ts")).registerCancel,

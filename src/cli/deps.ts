@@ -45,6 +45,17 @@ export type ChildProgram = {
   readonly signal: (name: NodeJS.Signals) => void;
 };
 
+/** A file that the user changes in an editor. */
+export type TextEditor = {
+  readonly path: string;
+  /** Opens the editor on this text, and returns the text that was saved when it has ended. */
+  readonly edit: (
+    text: string,
+  ) => Promise<{ readonly kind: "text"; readonly text: string } | { readonly kind: "failed"; readonly reason: string }>;
+  /** Removes the file. */
+  readonly remove: () => Promise<void>;
+};
+
 /** A signal that this process received. */
 export type TakenSignal = {
   readonly name: NodeJS.Signals;
@@ -99,6 +110,8 @@ export type CliDeps = CliIo & {
     variables: Readonly<Record<string, string>>,
     onFailure: (reason: string) => void,
   ) => ChildProgram;
+  /** Makes a file with this name for the user's editor. */
+  readonly openEditor: (name: string) => Promise<TextEditor>;
   /**
    * Sends signals to `listener` instead of interrupting this process. Call the returned function to stop that.
    */

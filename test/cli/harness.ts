@@ -38,6 +38,7 @@ export async function run(argv: readonly string[], world: World = {}): Promise<R
     configFile: { path: "config.yaml", read: async () => files["config.yaml"] ?? null, write: async () => {} },
     signal: new AbortController().signal,
     startProgram: () => Promise.reject(new Error("no program is started here")) as never,
+    openEditor: () => Promise.reject(new Error("no editor is opened here")),
     takeSignals: () => () => {},
     up: async (_options: UpOptions) => 0,
     serve: async () => 0,

@@ -7,11 +7,11 @@ import type { Run } from "../run-command.ts";
 
 type JobSpecInit = Exclude<NonNullable<MessageInitShape<typeof JobSchema>["spec"]>, { $typeName: string }>;
 
-type JobUpdate = {
+export type MaskedUpdate = {
   readonly spec?: JobSpecInit;
   readonly labels?: Record<string, string>;
   readonly resourceVersion?: string;
-  /** The update mask: the service reads only these fields. */
+  /** The update mask: the service reads only these fields. Others may be set too. */
   readonly paths: readonly string[];
 };
 
@@ -20,7 +20,7 @@ export async function updateJob(
   run: Run,
   job: { readonly namespace: string; readonly name: string },
   verb: string,
-  { spec, labels, resourceVersion, paths }: JobUpdate,
+  { spec, labels, resourceVersion, paths }: MaskedUpdate,
 ): Promise<void> {
   const metadata = { ...job, ...(labels && { labels }), ...(resourceVersion && { resourceVersion }) };
   const updated = await run.client.call(JobService.method.updateJob, {

@@ -1,0 +1,41 @@
+/** Lets the user change text in their editor, in a file that only they can read. */
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { ChildProgram, CliDeps, TextEditor } from "./deps.ts";
+
+export type EditorPorts = {
+  /** The command of the editor, as a shell reads it. */
+  readonly command: string;
+  readonly startProgram: (argv: readonly string[], onFailure: (reason: string) => void) => ChildProgram;
+  readonly takeSignals: CliDeps["takeSignals"];
+};
+
+/** Opens an editor for a file of this name. */
+export async function openTextEditor(
+  name: string,
+  { command, startProgram, takeSignals }: EditorPorts,
+): Promise<TextEditor> {
+  const folder = await mkdtemp(join(tmpdir(), "gangway-edit-"));
+  const path = join(folder, name);
+  return {
+    path,
+    async edit(text) {
+      await writeFile(path, text, { mode: 0o600 });
+      let reason = "";
+      // The shell splits the words of the command, such as `code --wait`.
+      const program = startProgram(["sh", "-c", `${command} "$1"`, "sh", path], (why) => {
+        reason = `: ${why}`;
+      });
+      // Ctrl-C is a key of many editors, and must not end this process.
+      const stopTaking = takeSignals(({ name, fromTerminal }) => {
+        if (!fromTerminal) program.signal(name);
+      });
+      const status = await program.ended.finally(stopTaking);
+      if (status !== 0)
+        return { kind: "failed", reason: `the editor "${command}" ended with status ${status}${reason}` };
+      return { kind: "text", text: await readFile(path, "utf8") };
+    },
+    remove: () => rm(folder, { recursive: true, force: true }),
+  };
+}
