@@ -14,6 +14,7 @@ alter table jobs
   -- so that they are of an older version, or null. Then the planner's process computes them again.
   add column gang_version bigint;
 create index jobs_by_ask on jobs (ask_hash);
+create index jobs_open on jobs (uid) where completion_ms is null;
 create index jobs_outdated on jobs (uid) where completion_ms is null and gang_version is distinct from version;
 
 comment on table migrations is 'schema version 5';

@@ -50,7 +50,7 @@ onEachDatabase((openDb) => {
   });
 
   const gangNow = async (job: Job): Promise<PlanGang> => {
-    const [gang] = await planner.store.planner.gangs([job.uid]);
+    const [gang] = await planner.gangs([job.uid]);
     assert.ok(gang);
     return gang;
   };
@@ -147,7 +147,7 @@ onEachDatabase((openDb) => {
     const other = await planner.submit(gangJob(1, { name: "other" }));
     const third = await planner.submit(gangJob(2));
     assert.deepEqual(await hashes(), [hashOf(one), hashOf(third)].sort());
-    const gangs = await planner.store.planner.gangs([one.uid, other.uid]);
+    const gangs = await planner.gangs([one.uid, other.uid]);
     assert.equal(gangs[0]?.ask, gangs[1]?.ask);
     assert.deepEqual(gangs[0]?.ask, askOf(one, OWN_KINDS));
     await change(third, { replicas: { Worker: 3 } });
@@ -162,7 +162,7 @@ onEachDatabase((openDb) => {
     const requests = jobs.map((job) => ({ job, sent: { ...SENT, name: job.name }, requestId: "" }));
     await planner.store.intake.createJobs(requests);
     assert.deepEqual(await hashes(), [hashOf(jobs[0]!), hashOf(jobs[1]!)].sort());
-    const gangs = await planner.store.planner.gangs(jobs.map(({ uid }) => uid));
+    const gangs = await planner.gangs(jobs.map(({ uid }) => uid));
     assert.deepEqual(
       gangs.map(({ askHash }) => askHash),
       jobs.map(hashOf),
@@ -205,7 +205,7 @@ onEachDatabase((openDb) => {
     await db.query("update jobs set phase = 'FAILED', completion_ms = 5 where uid = $1", [jobs[0]!.uid]);
     await db.query("delete from asks");
     assert.equal(await planner.refresh(), 1_202);
-    const gangs = await planner.store.planner.gangs(jobs.slice(1).map(({ uid }) => uid));
+    const gangs = await planner.gangs(jobs.slice(1).map(({ uid }) => uid));
     assert.deepEqual(
       gangs,
       jobs.slice(1).map((job) => gangOf(job, OWN_KINDS, { generation: 1, lastAdmission: 0 })),

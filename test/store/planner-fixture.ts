@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import type { Db } from "../../src/adapters/store/db/db.ts";
+import { readGangs } from "../../src/adapters/store/planning/read-gangs.ts";
 import { refreshGangs } from "../../src/adapters/store/planning/refresh-gangs.ts";
 import type { Job } from "../../src/core/job/job.ts";
 import type { PlannedAdmission } from "../../src/core/plan/plan-types.ts";
@@ -32,6 +33,10 @@ export async function freshPlanner(db: Db) {
       const allocations = planned.allocations.map((allocation) => ({ ...allocation, ...NO_LIMIT, token, ...of }));
       const record = { planned, allocations, fence: fences, quotaEpoch, plannerEpoch, nowMs: NOW + 1 };
       return recordOne(store, record);
+    },
+    gangs: (uids: readonly string[]) => {
+      const select = { condition: "j.uid = any($1::uuid[])", params: [uids] };
+      return readGangs(db, select, { kinds: OWN_KINDS, asks: new Map() });
     },
     /** Computes the gangs of jobs that a program of the version before has written; returns how many there were. */
     refresh: () => refreshGangs(db, OWN_KINDS),

@@ -13,6 +13,7 @@ import { openPglite } from "../../src/adapters/store/db/pglite.ts";
 import { openPostgres } from "../../src/adapters/store/db/postgres.ts";
 import { requireSchema } from "../../src/adapters/store/db/schema.ts";
 import { SCHEMA_VERSIONS } from "../../src/adapters/store/db/schema-versions.ts";
+import { readGangs } from "../../src/adapters/store/planning/read-gangs.ts";
 import { createStore } from "../../src/adapters/store/store.ts";
 import { connect, type GangwayClient } from "../../src/cli/rpc/client.ts";
 import { startEmbedded } from "../../src/compose/embedded.ts";
@@ -105,9 +106,10 @@ async function outdated(db: Db): Promise<readonly string[]> {
 
 /** The gang of each job that goes on has the ask of the job's templates. */
 async function assertGangs(db: Db): Promise<void> {
-  const { planner, worker } = createStore(db, storeOptions);
+  const { worker } = createStore(db, storeOptions);
   const going = await db.query<{ uid: string }>("select uid from jobs where completion_ms is null");
-  const gangs = await planner.gangs(going.map(({ uid }) => uid));
+  const select = { condition: "j.completion_ms is null", params: [] };
+  const gangs = await readGangs(db, select, { kinds: OWN_KINDS, asks: new Map() });
   assert.equal(gangs.length, going.length);
   for (const gang of gangs) {
     const { job } = (await worker.loadJob(gang.uid)) ?? assert.fail();

@@ -39,8 +39,8 @@ import { stepGroups } from "./jobs/step-groups.ts";
 import { entriesAfter, prune, watchSnapshot } from "./jobs/watch-log.ts";
 import { quotaAdmin, quotaLedger } from "./ledger/quota-ledger.ts";
 import type { QuotaBounds } from "./ledger/quota-limits.ts";
+import { gangPage, gangsSince, gangUpdates } from "./planning/gang-updates.ts";
 import { planSnapshot } from "./planning/plan-snapshot.ts";
-import { gangsByUid } from "./planning/read-gangs.ts";
 import { recordAdmissions } from "./planning/record-admissions.ts";
 import { recordRefusals } from "./planning/record-refusals.ts";
 import { refreshGangs } from "./planning/refresh-gangs.ts";
@@ -125,6 +125,8 @@ function intakeStore(db: Db, options: StoreOptions) {
   };
 }
 
+type Asks = Parameters<typeof gangPage>[2]["asks"];
+
 function plannerStore(db: Db, options: StoreOptions) {
   const { kinds, quotaBounds: bounds = QUOTA_BOUNDS } = options;
   return {
@@ -132,7 +134,10 @@ function plannerStore(db: Db, options: StoreOptions) {
       await refreshGangs(db, kinds);
       return planSnapshot(db, { kinds, asks: new Map() });
     },
-    gangs: (uids: readonly string[]) => gangsByUid(db, uids, { kinds, asks: new Map() }),
+    logHead: () => logHead(db),
+    gangPage: (after: string | null, asks: Asks) => gangPage(db, after, { kinds, asks }),
+    gangUpdates: (uids: readonly string[], asks: Asks) => gangUpdates(db, uids, { kinds, asks }),
+    gangsSince: (position: number, asks: Asks) => gangsSince(db, position, { kinds, asks }),
     snapshotOfQueue: (only: { readonly queue: string; readonly max: number }) =>
       planSnapshot(db, { kinds, asks: new Map() }, only),
     recordAdmissions: (batch: Parameters<typeof recordAdmissions>[1]) =>

@@ -1,7 +1,7 @@
 import { contentHash } from "../../runtime/content-hash.ts";
 import { canonicalJson } from "../../runtime/json.ts";
 import { isInterruptible } from "../job/interruptible.ts";
-import { awaitsResult, isHistory, isSuspended, type Job } from "../job/job.ts";
+import { awaitsResult, isHistory, isSuspended, type Job, liveAdmission } from "../job/job.ts";
 import type { Admission, JobStatus } from "../job/status.ts";
 import type { Registry } from "../kinds/registry.ts";
 import { type Ask, askOf } from "./ask.ts";
@@ -50,6 +50,20 @@ export type PlanGang = DocumentedFacts & {
   /** The highest number of an admission that the job ever had, also of one that is history. 0: it had none. */
   readonly lastAdmission: number;
 };
+
+/** The gang of a job after a change. */
+export type GangUpdate = {
+  readonly uid: string;
+  /** The version of the job's record; above all others once it is gone. An update older than a known one is late. */
+  readonly version: number;
+  /** Null: the planner has nothing to do with the job any more, or its record is gone. */
+  readonly gang: PlanGang | null;
+};
+
+/** True for a gang that waits or runs. */
+export function isPlanned(gang: Pick<PlanGang, "waits" | "admissions">): boolean {
+  return gang.waits || liveAdmission(gang) !== null;
+}
 
 /** The facts of a gang that its job's record does not have. */
 export type GangCounters = Pick<PlanGang, "generation" | "lastAdmission">;

@@ -5,7 +5,7 @@ import { CAPACITY_ENTRIES, type CapacityColumns, withCapacity } from "../admin/c
 import { FLAVOR_QUOTA } from "../admin/queues.ts";
 import { type Db, type Executor, onlyRow, readSnapshot } from "../db/db.ts";
 import { type SumKey, scopeOfSum } from "../ledger/sums.ts";
-import { type GangReading, readGangs } from "./read-gangs.ts";
+import { type GangReading, RUNS, readGangs, WAITS } from "./read-gangs.ts";
 
 /** The first waiting jobs of one queue, at most `max`. */
 type FirstOfQueue = { readonly queue: string; readonly max: number };
@@ -34,10 +34,6 @@ export function planSnapshot(db: Db, reading: GangReading, only: FirstOfQueue | 
     };
   });
 }
-
-const WAITS = "(j.phase = 'WAITING' and j.cancel is null and j.delete_ms is null)";
-
-const RUNS = "j.uid in (select job_uid from admissions where state = 'live')";
 
 const FIRST_OF_QUEUE = `
 j.uid in (

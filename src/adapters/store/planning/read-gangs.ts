@@ -1,7 +1,7 @@
 import type { Registry } from "../../../core/kinds/registry.ts";
 import type { Ask } from "../../../core/plan/ask.ts";
 import { type DocumentedFacts, gangOf, type PlanGang, type PlannedFrom } from "../../../core/plan/plan-gang.ts";
-import { type Db, type Executor, readSnapshot } from "../db/db.ts";
+import type { Executor } from "../db/db.ts";
 import { loadJobs } from "../jobs/load-job.ts";
 
 /** What reading gangs needs beside the database. */
@@ -11,21 +11,27 @@ export type GangReading = {
   readonly asks: Map<string, Ask>;
 };
 
-/** The gangs of these jobs that still exist. */
-export function gangsByUid(db: Db, uids: readonly string[], reading: GangReading): Promise<readonly PlanGang[]> {
-  return readSnapshot(db, (tx) => readGangs(tx, { condition: "j.uid = any($1::uuid[])", params: [uids] }, reading));
-}
+/** A condition on rows of `jobs j`, with the values of its parameters. */
+export type GangSelect = {
+  readonly condition: string;
+  readonly params: readonly unknown[];
+  /** Omitted: the oldest first, without a limit. */
+  readonly order?: string;
+};
+
+/** Waiting jobs, as a condition. */
+export const WAITS = "(j.phase = 'WAITING' and j.cancel is null and j.delete_ms is null)";
+
+/** Jobs with a live admission, as a condition. */
+export const RUNS = "j.uid in (select job_uid from admissions where state = 'live')";
 
 /**
- * Reads the gangs of the rows of `jobs j` that a condition selects, the oldest first. Reads no spec and no template,
+ * Reads the gangs of the rows of `jobs j` that a condition selects. Reads no spec and no template,
  * except of jobs whose gang's columns a program of the version before has left behind.
  */
-export async function readGangs(
-  tx: Executor,
-  select: { readonly condition: string; readonly params: readonly unknown[] },
-  reading: GangReading,
-): Promise<readonly PlanGang[]> {
-  const rows = await tx.query<GangRow>(`${GANGS} where ${select.condition} ${IN_ORDER}`, select.params);
+export async function readGangs(tx: Executor, select: GangSelect, reading: GangReading): Promise<readonly PlanGang[]> {
+  const { condition, params, order = OLDEST_FIRST } = select;
+  const rows = await tx.query<GangRow>(`${GANGS} where ${condition} ${order}`, params);
   await readAsks(tx, rows, reading.asks);
   const outdated = rows.filter((row) => !row.current || !reading.asks.has(row.ask_hash ?? ""));
   const jobs = await loadJobs(
@@ -76,7 +82,7 @@ select j.uid, j.namespace, j.name, j.project, j.queue, j.priority, j.create_ms, 
       from admissions where job_uid = j.uid
   ) a`;
 
-const IN_ORDER = "order by j.create_ms, j.uid";
+const OLDEST_FIRST = "order by j.create_ms, j.uid";
 
 async function readAsks(tx: Executor, rows: readonly GangRow[], asks: Map<string, Ask>): Promise<void> {
   const hashes = new Set(rows.flatMap(({ ask_hash: hash }) => (hash === null || asks.has(hash) ? [] : [hash])));

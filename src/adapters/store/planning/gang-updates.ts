@@ -1,0 +1,95 @@
+import { type GangUpdate, isPlanned, type PlanGang } from "../../../core/plan/plan-gang.ts";
+import { type Db, type Executor, onlyRow, readSnapshot } from "../db/db.ts";
+import { type GangReading, readGangs, WAITS } from "./read-gangs.ts";
+import { refreshGangs } from "./refresh-gangs.ts";
+
+/**
+ * How many changes or gangs one read returns at most. The embedded database answers nobody else during a read, so it is
+ * bounded.
+ */
+export const GANG_PAGE = 500;
+
+/** Sorts before every uid. */
+const FIRST = "00000000-0000-0000-0000-000000000000";
+
+/**
+ * A page of the gangs that wait or run, in the order of their uids. `after` null: the first page. Each page is of its
+ * own commit. So a planner that loads all gangs reads the log's head before, and the updates since that head after.
+ */
+export function gangPage(
+  db: Db,
+  after: string | null,
+  reading: GangReading,
+): Promise<{ readonly gangs: readonly PlanGang[]; readonly next: string | null }> {
+  return readSnapshot(db, async (tx) => {
+    const params = [after ?? FIRST, GANG_PAGE];
+    const gangs = await readGangs(tx, { condition: IS_PLANNED, params, order: "order by j.uid limit $2" }, reading);
+    return { gangs, next: gangs.length < GANG_PAGE ? null : (gangs.at(-1)?.uid ?? null) };
+  });
+}
+
+/** Written so that the index of jobs that have not ended gives the order. */
+const IS_PLANNED = `
+j.completion_ms is null and j.uid > $1
+  and (${WAITS} or exists (select from admissions where job_uid = j.uid and state = 'live'))`;
+
+/** The gangs of these jobs as they are now. */
+export async function gangUpdates(
+  db: Db,
+  uids: readonly string[],
+  reading: GangReading,
+): Promise<readonly GangUpdate[]> {
+  await refreshGangs(db, reading.kinds);
+  return readSnapshot(db, (tx) => updatesOf(tx, new Set(uids), reading));
+}
+
+/** The updates since a position of the log. `gap`: entries after it were pruned, so that all gangs must be loaded. */
+export type GangsSince =
+  | { readonly gap: true }
+  | {
+      readonly gap: false;
+      /** The position up to which the updates are complete. */
+      readonly position: number;
+      readonly updates: readonly GangUpdate[];
+      /** True: more updates follow. */
+      readonly more: boolean;
+    };
+
+/**
+ * The gangs of jobs that changed after a position of the log, each as it is now. Includes changes that have no position
+ * yet, at least the newest: they come again with their positions.
+ */
+export async function gangsSince(db: Db, position: number, reading: GangReading): Promise<GangsSince> {
+  await refreshGangs(db, reading.kinds);
+  return readSnapshot(db, async (tx) => {
+    const log = onlyRow(await tx.query<{ head: number; pruned_to: number }>("select head, pruned_to from job_log"));
+    if (position < log.pruned_to || position > log.head) return { gap: true };
+    const changes = await tx.query<ChangeRow>(CHANGES, [position, GANG_PAGE]);
+    const positions = changes.flatMap((change) => change.position ?? []);
+    const more = positions.length === GANG_PAGE;
+    const updates = await updatesOf(tx, new Set(changes.map((change) => change.job_uid)), reading);
+    return { gap: false, position: more ? Math.max(...positions) : log.head, updates, more };
+  });
+}
+
+type ChangeRow = { readonly job_uid: string; readonly position: number | null };
+
+const CHANGES = `
+(select job_uid, position from job_changes where position > $1 order by position limit $2)
+union all
+(select job_uid, position from job_changes where position is null order by id desc limit $2)`;
+
+async function updatesOf(
+  tx: Executor,
+  uids: ReadonlySet<string>,
+  reading: GangReading,
+): Promise<readonly GangUpdate[]> {
+  if (uids.size === 0) return [];
+  const gangs = await readGangs(tx, { condition: "j.uid = any($1::uuid[])", params: [[...uids]] }, reading);
+  const byUid = new Map(gangs.map((gang) => [gang.uid, gang]));
+  return [...uids].map((uid) => {
+    const gang = byUid.get(uid);
+    if (gang === undefined) return { uid, version: Number.MAX_SAFE_INTEGER, gang: null };
+    return { uid, version: gang.version, gang: isPlanned(gang) ? gang : null };
+  });
+}
