@@ -3,7 +3,7 @@ import type { ClusterFinding } from "../../core/admin/cluster.ts";
 import { flavorProblem } from "../../core/admin/flavor-nodes.ts";
 import type { ClusterFlavor, NodeCapacity } from "../../core/plan/snapshot.ts";
 import { readResources } from "../../core/pods/resources.ts";
-import type { JsonObject } from "../../runtime/json.ts";
+import type { Json } from "../../runtime/json.ts";
 import { arrayAt, objectAt, stringAt, stringMapAt } from "../../runtime/json.ts";
 import type { KubeClient } from "./client.ts";
 
@@ -37,14 +37,14 @@ async function listNodes(client: Pick<KubeClient, "request">): Promise<readonly 
     const query = { limit: String(PAGE_SIZE), ...(next === "" ? {} : { continue: next }) };
     const listed = await client.request({ method: "GET", path: "/api/v1/nodes", query });
     if (listed.kind === "failed") return null;
-    for (const node of arrayAt(listed.object, "items")) nodes.push(readNode(node as JsonObject));
+    for (const node of arrayAt(listed.object, "items")) nodes.push(readNode(node));
     next = stringAt(objectAt(listed.object, "metadata"), "continue") ?? "";
     if (next === "") return nodes;
   }
   return null;
 }
 
-function readNode(node: JsonObject): ListedNode {
+function readNode(node: Json): ListedNode {
   const labels = Object.entries(stringMapAt(objectAt(node, "metadata"), "labels"));
   const allocatable = Object.entries(readResources(objectAt(objectAt(node, "status"), "allocatable")));
   return {
