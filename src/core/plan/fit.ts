@@ -93,7 +93,7 @@ function shrunk(shape: Shape, requests: Resources, by: { readonly nodes: number;
 }
 
 /** Devices and the like have a domain in their name: `nvidia.com/gpu`. */
-function isExtended(resource: string): boolean {
+export function isExtended(resource: string): boolean {
   return resource.includes("/");
 }
 
@@ -103,8 +103,10 @@ export function compareResources(a: string, b: string): number {
   return rank(a) - rank(b) || compareText(a, b);
 }
 
+type Demand = Pick<MemberGroup, "requests" | "role">;
+
 /** Larger requests first, by the scarcest resource in which two groups differ. */
-export function compareDemand(a: MemberGroup, b: MemberGroup): number {
+export function compareDemand(a: Demand, b: Demand): number {
   const names = new Set([...Object.keys(a.requests), ...Object.keys(b.requests)]);
   for (const name of [...names].sort(compareResources)) {
     const difference = (b.requests[name] ?? 0) - (a.requests[name] ?? 0);

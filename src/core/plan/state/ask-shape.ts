@@ -1,0 +1,87 @@
+import { compareRoles } from "../../job/roles.ts";
+import type { Ask, PodClass } from "../ask.ts";
+import { compareDemand } from "../fit.ts";
+import type { MemberCounts } from "../gang.ts";
+
+/** Members of a gang whose pods a fit cannot tell apart. */
+export type AskGroup = { readonly podClass: PodClass; readonly role: string; readonly count: number };
+
+/** A number of members of an ask, prepared for fits: pods in classes, those of the largest requests first. */
+export type SizedAsk = {
+  readonly ask: Ask;
+  readonly members: MemberCounts;
+  readonly groups: readonly AskGroup[];
+  readonly podCount: number;
+  /** The whole units that were asked for last, and of which resources. Null: none were. */
+  units: { readonly of: readonly string[]; readonly units: Readonly<Record<string, number>> } | null;
+};
+
+/** An ask with all members, and with the fewest that its gang accepts. */
+export type AskShape = {
+  readonly hash: string;
+  readonly ask: Ask;
+  readonly all: SizedAsk;
+  /** Null: no fewer than all. */
+  readonly fewest: SizedAsk | null;
+};
+
+export function shapeOf(hash: string, ask: Ask): AskShape {
+  const all = sizedAsk(
+    ask,
+    membersOf(ask, (role) => role.replicas),
+  );
+  const fewest = sizedAsk(
+    ask,
+    membersOf(ask, (role) => role.first),
+  );
+  return { hash, ask, all, fewest: countOf(fewest.members) < countOf(all.members) ? fewest : null };
+}
+
+export function sizedAsk(ask: Ask, members: MemberCounts): SizedAsk {
+  const merged = new Map<number, AskGroup>();
+  const roles = [...ask.roles].sort((a, b) => compareRoles(a.role, b.role));
+  for (const { role, podClass: at } of roles) {
+    const count = members[role] ?? 0;
+    const podClass = ask.podClasses[at];
+    if (count <= 0 || podClass === undefined) continue;
+    const known = merged.get(at);
+    merged.set(at, known === undefined ? { podClass, role, count } : { ...known, count: known.count + count });
+  }
+  const groups = [...merged.values()].sort((a, b) => compareDemand(demandOf(a), demandOf(b)));
+  return { ask, members, groups, podCount: groups.reduce((sum, { count }) => sum + count, 0), units: null };
+}
+
+/** Whole units of a resource that the members request together. Rounds up for each pod: a pod gets whole devices. */
+export function wholeUnitsOf({ groups }: SizedAsk, resource: string): number {
+  return groups.reduce((sum, { podClass, count }) => {
+    return sum + count * Math.ceil((podClass.requests[resource] ?? 0) / 1000);
+  }, 0);
+}
+
+type Units = Readonly<Record<string, number>>;
+
+/** The whole units of these resources that the members request. Omits resources that they do not request. */
+export function unitsOf(sized: SizedAsk, resources: readonly string[]): Units {
+  if (sized.units?.of === resources) return sized.units.units;
+  const all = resources.map((resource) => [resource, wholeUnitsOf(sized, resource)] as const);
+  const units = Object.fromEntries(all.filter(([, amount]) => amount > 0));
+  sized.units = { of: resources, units };
+  return units;
+}
+
+/** The amount of a resource that the members request, in thousandths of its unit. */
+export function demandFor({ groups }: SizedAsk, resource: string): number {
+  return groups.reduce((sum, { podClass, count }) => sum + count * (podClass.requests[resource] ?? 0), 0);
+}
+
+function membersOf(ask: Ask, countOfRole: (role: Ask["roles"][number]) => number): MemberCounts {
+  return Object.fromEntries(ask.roles.map((role) => [role.role, countOfRole(role)]));
+}
+
+function countOf(members: MemberCounts): number {
+  return Object.values(members).reduce((sum, count) => sum + count, 0);
+}
+
+function demandOf({ podClass, role }: AskGroup) {
+  return { requests: podClass.requests, role };
+}

@@ -1,0 +1,34 @@
+import type { PoolLimit, Scope } from "../../quota/counters.ts";
+import type { EntryChange } from "../capacity-entry.ts";
+import type { PlanGang } from "../plan-gang.ts";
+import type { PlanQueue } from "../snapshot.ts";
+import type { ClusterFacts } from "./cluster-state.ts";
+
+/**
+ * One change of the state's facts, as the store has it. A record's version rises with each change of it, so that a late
+ * or repeated one is known. Null in place of a record: it is gone.
+ */
+export type Change =
+  | { readonly kind: "gang"; readonly uid: string; readonly version: number; readonly gang: PlanGang | null }
+  | { readonly kind: "sum"; readonly scope: Scope; readonly version: number; readonly used: number }
+  | { readonly kind: "queue"; readonly name: string; readonly version: number; readonly queue: PlanQueue | null }
+  | { readonly kind: "pool"; readonly name: string; readonly version: number; readonly pool: PoolLimit | null }
+  | { readonly kind: "cluster"; readonly name: string; readonly version: number; readonly facts: ClusterFacts | null }
+  /** Entries of a cluster's capacity after a place in the numbering of its observers. */
+  | {
+      readonly kind: "capacity";
+      readonly cluster: string;
+      /** Rises with each new observer of the cluster, which begins with a full list. */
+      readonly epoch: number;
+      /** The sequence after which the changes come. Null: they are the full list. */
+      readonly since: number | null;
+      /** The sequence up to which the changes are complete. */
+      readonly sequence: number;
+      readonly changes: readonly EntryChange[];
+    };
+
+/**
+ * `applied`: the state has moved. `stale`: the state knows this, or something newer. `gap`: entries before these are
+ * missing, so that the cluster's full list must be read.
+ */
+export type ApplyOutcome = "applied" | "stale" | "gap";

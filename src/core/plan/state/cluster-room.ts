@@ -1,0 +1,400 @@
+import { compareText } from "../../../runtime/compare-text.ts";
+import type { Resources } from "../../pods/resources.ts";
+import { carries } from "../fit.ts";
+import type { NodeCapacity } from "../snapshot.ts";
+import {
+  allows,
+  type FitClass,
+  type FitClasses,
+  type KeySet,
+  NO_NODE,
+  nodeClassOf,
+  type Rules,
+} from "./fit-classes.ts";
+import { type Fullness, type LabelSum, LabelSums } from "./label-sums.ts";
+
+/** Amounts by column, then by slot of a node. A column that is missing is 0 everywhere. */
+type Amounts = Float64Array[];
+
+const SLOTS_MIN = 8;
+const UNBOUNDED = Number.POSITIVE_INFINITY;
+
+/**
+ * The nodes of one cluster and the room that is left on each. Resources are columns; the amounts of all nodes in a
+ * column are one array. A node's place in these arrays is its slot. Placements are kept in a trail, so that they can be
+ * undone.
+ */
+export class ClusterRoom {
+  readonly fits: FitClasses;
+  /** By slot. Null: the slot is not in use. */
+  readonly #nodes: (NodeCapacity | null)[] = [];
+  readonly #unused: number[] = [];
+  readonly #slots = new Map<string, number>();
+  readonly #classes = new Map<KeySet, Int32Array>();
+  readonly #sums = new LabelSums();
+  #capacity = 0;
+  /** The free amounts that the observer saw, and those that are left after placements. */
+  readonly #seen: Amounts = [];
+  readonly #free: Amounts = [];
+  readonly #allocatable: Amounts = [];
+  /** The free amounts and the classes when the room was remembered, and the slots that placements have used since. */
+  readonly #before: Amounts = [];
+  readonly #classesBefore = new Map<KeySet, Int32Array>();
+  readonly #touched: number[] = [];
+  #isTouched = new Uint8Array(0);
+  /** The place of each slot's node by its name. Null: nodes came or went since it was made. */
+  #rank: Int32Array | null = null;
+  #open = new Int32Array(0);
+  #waste = new Float64Array(0);
+  readonly #trailSlots: number[] = [];
+  readonly #trailFits: FitClass[] = [];
+  readonly #trailPods: number[] = [];
+
+  constructor(fits: FitClasses) {
+    this.fits = fits;
+  }
+
+  /** The number of slots, those that are not in use included. */
+  get slotCount(): number {
+    return this.#nodes.length;
+  }
+
+  /** The nodes with the amounts that are left on them, by name. */
+  nodesNow(): readonly NodeCapacity[] {
+    const nodes = this.#nodes.flatMap((node, slot) => {
+      return node === null ? [] : [{ ...node, free: this.#freeOf(node, slot) }];
+    });
+    return nodes.sort((a, b) => compareText(a.name, b.name));
+  }
+
+  node(name: string): NodeCapacity | undefined {
+    const slot = this.#slots.get(name);
+    return slot === undefined ? undefined : (this.#nodes[slot] ?? undefined);
+  }
+
+  /** Sets what the observer saw of a node. Null removes it. Call `reset` before the next placement. */
+  setNode(name: string, node: NodeCapacity | null): void {
+    const slot = this.#slots.get(name);
+    if (node !== null) this.#put(slot ?? this.#add(name), node);
+    else if (slot !== undefined) this.#remove(name, slot);
+    this.#sums.clear();
+  }
+
+  /** Takes all placements off the nodes: the room is what the observer saw. */
+  reset(): void {
+    for (const [column, seen] of this.#seen.entries()) this.#free[column]?.set(seen);
+    this.#trailSlots.length = 0;
+    this.#trailFits.length = 0;
+    this.#trailPods.length = 0;
+    this.#sums.clear();
+  }
+
+  /** Remembers the room as it is, for `gained`. */
+  remember(): void {
+    for (const [column, free] of this.#free.entries()) this.#column(this.#before, column).set(free);
+    for (const [keys, classes] of this.#classes) this.#classesBefore.set(keys, classes.slice());
+    for (const slot of this.#touched) this.#isTouched[slot] = 0;
+    this.#touched.length = 0;
+  }
+
+  /** The slots whose nodes have other amounts left, or are of another class, than when the room was remembered. */
+  changed(): readonly number[] {
+    const changed: number[] = [];
+    for (let slot = 0; slot < this.#nodes.length; slot++) if (this.#hasChanged(slot)) changed.push(slot);
+    return changed;
+  }
+
+  #hasChanged(slot: number): boolean {
+    for (let column = 0; column < this.#free.length; column++) {
+      if (this.#free[column]?.[slot] !== (this.#before[column]?.[slot] ?? 0)) return true;
+    }
+    for (const [keys, classes] of this.#classes) {
+      if (classes[slot] !== (this.#classesBefore.get(keys)?.[slot] ?? NO_NODE)) return true;
+    }
+    return false;
+  }
+
+  /** The slots on which pods were placed since the room was remembered. */
+  get touched(): readonly number[] {
+    return this.#touched;
+  }
+
+  /** How many more pods of a class fit on a slot than when the room was remembered. */
+  gained(fit: FitClass, slot: number): number {
+    const now = this.allowedNow(fit.rules, slot) ? this.fittingNow(fit, slot) : 0;
+    return now - (this.allowedBefore(fit.rules, slot) ? this.fittingBefore(fit, slot) : 0);
+  }
+
+  /** True if rules allow a slot's node now, or did when the room was remembered. */
+  allowedNow(rules: Rules, slot: number): boolean {
+    return allows(rules, this.#classesOf(rules.keys)[slot] as number);
+  }
+
+  allowedBefore(rules: Rules, slot: number): boolean {
+    return allows(rules, this.#classesBefore.get(rules.keys)?.[slot] ?? NO_NODE);
+  }
+
+  /** How many pods fit on a slot's node if rules allow it, now and when the room was remembered. */
+  fittingNow(fit: FitClass, slot: number): number {
+    return podsIn(this.#free, fit, slot, UNBOUNDED);
+  }
+
+  fittingBefore(fit: FitClass, slot: number): number {
+    return podsIn(this.#before, fit, slot, UNBOUNDED);
+  }
+
+  /** The larger of what a slot has left of a column, and of what it had when the room was remembered. */
+  mostOf(column: number, slot: number): number {
+    return Math.max(this.#free[column]?.[slot] ?? 0, this.#before[column]?.[slot] ?? 0);
+  }
+
+  /** How many more pods of a class fit now, at most `max`. */
+  fitting(fit: FitClass, max: number): number {
+    const classes = this.#classesOf(fit.rules.keys);
+    const [first = -1] = fit.columns;
+    const scarce = first < 0 ? null : this.#column(this.#free, first);
+    const least = fit.amounts[0] ?? 0;
+    let sum = 0;
+    for (let slot = 0; slot < this.#nodes.length && sum < max; slot++) {
+      if (scarce !== null && (scarce[slot] as number) < least) continue;
+      if (allows(fit.rules, classes[slot] as number)) sum += podsIn(this.#free, fit, slot, max - sum);
+    }
+    return sum;
+  }
+
+  /** Places pods, each on the node that then has least room left, and returns how many it has placed. */
+  place(fit: FitClass, count: number): number {
+    let waiting = count;
+    let open = this.#openFor(fit);
+    const queue = this.#open;
+    for (let at = (open >> 1) - 1; at >= 0; at--) this.#sink(queue, { at, size: open }, fit);
+    while (open > 0 && waiting > 0) {
+      const slot = queue[0] as number;
+      open -= 1;
+      queue[0] = queue[open] as number;
+      if (open > 1) this.#sink(queue, { at: 0, size: open }, fit);
+      const pods = podsIn(this.#free, fit, slot, waiting);
+      this.put(fit, slot, pods);
+      waiting -= pods;
+    }
+    return count - waiting;
+  }
+
+  /** The slots that take one more pod of a class, tightest first. */
+  tightest(fit: FitClass): readonly number[] {
+    const open = this.#openFor(fit);
+    return [...this.#open.subarray(0, open)].sort((a, b) => (this.#tighter(fit, a, b) ? -1 : 1));
+  }
+
+  /** Puts pods on one node, which must take them. */
+  put(fit: FitClass, slot: number, pods: number): void {
+    this.#trailSlots.push(slot);
+    this.#trailFits.push(fit);
+    this.#trailPods.push(pods);
+    this.#move(fit, slot, -pods);
+  }
+
+  /** A point to which `undo` can go back. It is void after `reset`. */
+  get mark(): number {
+    return this.#trailSlots.length;
+  }
+
+  undo(mark: number): void {
+    while (this.#trailSlots.length > mark) {
+      const slot = this.#trailSlots.pop() as number;
+      this.#move(this.#trailFits.pop() as FitClass, slot, this.#trailPods.pop() as number);
+    }
+  }
+
+  /** The slots that placements after a mark have used. */
+  placedOn(mark: number): readonly number[] {
+    return this.#trailSlots.slice(mark);
+  }
+
+  /** Names everything about a slot that pods of these classes can tell apart. */
+  describe(fits: readonly FitClass[], slot: number): string {
+    const classes = fits.map(({ rules }) => this.#classesOf(rules.keys)[slot]);
+    return `${classes.join()} ${this.#free.map((amounts) => amounts[slot]).join()}`;
+  }
+
+  /**
+   * The part of a resource that would be in use on the nodes with these labels once `more` of it is placed there, 0 to
+   * 1. It is 1 if the nodes have none of it.
+   */
+  fullness(of: Fullness, more: number): number {
+    const { free, allocatable } = this.#sums.get(of, () => this.#sumOf(of));
+    return allocatable === 0 ? 1 : 1 - (free - more) / allocatable;
+  }
+
+  #freeOf(node: NodeCapacity, slot: number): Resources {
+    const free: Record<string, number> = { ...node.free };
+    for (const [column, amounts] of this.#free.entries()) {
+      const name = this.fits.columns.nameOf(column);
+      if (name in free || amounts[slot] !== 0) free[name] = amounts[slot] as number;
+    }
+    return free;
+  }
+
+  #add(name: string): number {
+    const slot = this.#unused.pop() ?? this.#nodes.length;
+    if (slot >= this.#capacity) this.#grow();
+    this.#slots.set(name, slot);
+    this.#rank = null;
+    return slot;
+  }
+
+  #put(slot: number, node: NodeCapacity): void {
+    this.#nodes[slot] = node;
+    this.#setAmounts(this.#seen, slot, node.free);
+    this.#setAmounts(this.#allocatable, slot, node.allocatable);
+    for (const column of this.#seen.keys()) this.#column(this.#free, column);
+    for (const [keys, classes] of this.#classes) classes[slot] = nodeClassOf(keys, node);
+  }
+
+  #setAmounts(amounts: Amounts, slot: number, resources: Resources): void {
+    for (const column of amounts) if (column !== undefined) column[slot] = 0;
+    for (const [name, amount] of Object.entries(resources)) {
+      this.#column(amounts, this.fits.columns.of(name))[slot] = amount;
+    }
+  }
+
+  #remove(name: string, slot: number): void {
+    this.#nodes[slot] = null;
+    this.#setAmounts(this.#seen, slot, {});
+    this.#setAmounts(this.#allocatable, slot, {});
+    for (const classes of this.#classes.values()) classes[slot] = NO_NODE;
+    this.#slots.delete(name);
+    this.#unused.push(slot);
+    this.#rank = null;
+  }
+
+  #grow(): void {
+    this.#capacity = Math.max(SLOTS_MIN, this.#capacity * 2);
+    for (const amounts of [this.#seen, this.#free, this.#allocatable, this.#before]) {
+      for (const [column, old] of amounts.entries()) {
+        if (old === undefined) continue;
+        amounts[column] = new Float64Array(this.#capacity);
+        amounts[column].set(old);
+      }
+    }
+    for (const [keys, old] of this.#classes) {
+      const classes = new Int32Array(this.#capacity);
+      classes.set(old);
+      this.#classes.set(keys, classes);
+    }
+    const touched = new Uint8Array(this.#capacity);
+    touched.set(this.#isTouched);
+    this.#isTouched = touched;
+    this.#open = new Int32Array(this.#capacity);
+    this.#waste = new Float64Array(this.#capacity);
+  }
+
+  #column(amounts: Amounts, column: number): Float64Array {
+    while (amounts.length <= column) amounts.push(new Float64Array(this.#capacity));
+    return amounts[column] as Float64Array;
+  }
+
+  #classesOf(keys: KeySet): Int32Array {
+    const known = this.#classes.get(keys);
+    if (known !== undefined) return known;
+    const classes = new Int32Array(this.#capacity);
+    for (const [slot, node] of this.#nodes.entries()) classes[slot] = node === null ? NO_NODE : nodeClassOf(keys, node);
+    this.#classes.set(keys, classes);
+    // No rules with these keys have looked at the room before.
+    this.#classesBefore.set(keys, classes.slice());
+    return classes;
+  }
+
+  /** Collects the slots that take one more pod of a class, and what each would waste; returns their number. */
+  #openFor(fit: FitClass): number {
+    const classes = this.#classesOf(fit.rules.keys);
+    const wastes = this.fits.wastesOf(fit);
+    let open = 0;
+    for (let slot = 0; slot < this.#nodes.length; slot++) {
+      if (podsIn(this.#free, fit, slot, 1) === 0 || !allows(fit.rules, classes[slot] as number)) continue;
+      this.#open[open] = slot;
+      open += 1;
+      let waste = 0;
+      for (const column of wastes) waste += Math.max(0, this.#free[column]?.[slot] ?? 0);
+      this.#waste[slot] = waste;
+    }
+    return open;
+  }
+
+  #sink(queue: Int32Array, from: { readonly at: number; readonly size: number }, fit: FitClass): void {
+    let { at } = from;
+    const slot = queue[at] as number;
+    for (;;) {
+      let below = 2 * at + 1;
+      if (below >= from.size) break;
+      if (below + 1 < from.size && this.#tighter(fit, queue[below + 1] as number, queue[below] as number)) below += 1;
+      if (!this.#tighter(fit, queue[below] as number, slot)) break;
+      queue[at] = queue[below] as number;
+      at = below;
+    }
+    queue[at] = slot;
+  }
+
+  /** True if slot `a` comes before `b`: it wastes fewer devices, then it has less free of the pod's resources. */
+  #tighter(fit: FitClass, a: number, b: number): boolean {
+    const wasted = (this.#waste[a] as number) - (this.#waste[b] as number);
+    if (wasted !== 0) return wasted < 0;
+    for (const column of fit.columns) {
+      const free = this.#free[column] as Float64Array;
+      const difference = (free[a] as number) - (free[b] as number);
+      if (difference !== 0) return difference < 0;
+    }
+    const rank = this.#ranks();
+    return (rank[a] as number) < (rank[b] as number);
+  }
+
+  #ranks(): Int32Array {
+    if (this.#rank !== null) return this.#rank;
+    const rank = new Int32Array(this.#capacity);
+    const byName = [...this.#nodes.keys()].sort((a, b) =>
+      compareText(this.#nodes[a]?.name ?? "", this.#nodes[b]?.name ?? ""),
+    );
+    for (const [place, slot] of byName.entries()) rank[slot] = place;
+    this.#rank = rank;
+    return rank;
+  }
+
+  /** Adds the amounts of `pods` pods to a node; below 0 takes them. */
+  #move(fit: FitClass, slot: number, pods: number): void {
+    if (this.#isTouched[slot] === 0) {
+      this.#isTouched[slot] = 1;
+      this.#touched.push(slot);
+    }
+    for (let at = 0; at < fit.columns.length; at++) {
+      const column = fit.columns[at] as number;
+      const amount = pods * (fit.amounts[at] as number);
+      const free = this.#column(this.#free, column);
+      free[slot] = (free[slot] as number) + amount;
+      this.#sums.add(column, slot, amount);
+    }
+  }
+
+  #sumOf({ resource, labels }: Fullness): LabelSum {
+    const column = this.fits.columns.of(resource);
+    const sum: LabelSum = { column, free: 0, allocatable: 0, carried: new Uint8Array(this.#nodes.length) };
+    const free = this.#column(this.#free, column);
+    const allocatable = this.#column(this.#allocatable, column);
+    for (const [slot, node] of this.#nodes.entries()) {
+      if (node === null || !carries(node.labels, labels)) continue;
+      sum.carried[slot] = 1;
+      sum.free += free[slot] as number;
+      sum.allocatable += allocatable[slot] as number;
+    }
+    return sum;
+  }
+}
+
+function podsIn(free: readonly Float64Array[], { columns, amounts }: FitClass, slot: number, max: number): number {
+  let least = max;
+  for (let at = 0; at < columns.length; at++) {
+    const fitting = Math.floor((free[columns[at] as number]?.[slot] ?? 0) / (amounts[at] as number));
+    if (fitting < least) least = fitting;
+    if (least <= 0) return 0;
+  }
+  return least;
+}

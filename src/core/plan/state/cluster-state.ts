@@ -1,0 +1,197 @@
+import { compareText } from "../../../runtime/compare-text.ts";
+import type { PodClass } from "../ask.ts";
+import { podClassOf } from "../ask.ts";
+import { compareDemand, type NodeLabels } from "../fit.ts";
+import { emptied } from "../shapes.ts";
+import type { BoundMember, NodeCapacity, PlanCluster, UnboundPod } from "../snapshot.ts";
+import { ClusterRoom } from "./cluster-room.ts";
+import type { FitClass, FitClasses } from "./fit-classes.ts";
+import { type FitGroup, placeAll, placeInOrder } from "./place-all.ts";
+import type { Request } from "./requests.ts";
+import { RoomWatch } from "./room-watch.ts";
+
+/** A cluster's record, without its capacity. */
+export type ClusterFacts = Omit<PlanCluster, "capacity">;
+
+/** Members of a live admission, or pods of others, that no node shows. */
+type Expected = { readonly podClass: PodClass; readonly role: string; readonly count: number };
+
+type UnseenGroup = FitGroup & { readonly role: string };
+
+/** The members that one gang has in a cluster. */
+export type LiveMembers = {
+  readonly jobUid: string;
+  readonly admission: number;
+  readonly nodeLabels: NodeLabels;
+  readonly labelsKey: string;
+  readonly groups: readonly Expected[];
+};
+
+/** One cluster: its record, its nodes, and the pods that no node shows yet but that will take room. */
+export class ClusterState {
+  readonly name: string;
+  /** The nodes with the room that is left on them. */
+  readonly room: ClusterRoom;
+  /** How many pods of each class fit the room. */
+  readonly watch: RoomWatch;
+  /** The nodes as if nothing ran on them and all could be scheduled. */
+  readonly empty: ClusterRoom;
+  /** Null: the cluster is not registered. */
+  facts: ClusterFacts | null = null;
+  /** The same, but for the counter of admissions: another object only if something else has changed. */
+  gates: ClusterFacts | null = null;
+  /** False until its capacity was recorded. */
+  observed = false;
+  /** Rises when the empty nodes change. */
+  emptyVersion = 0;
+  /** The admissions that the round has planned here so far. */
+  planned = 0;
+  readonly #members = new Map<string, readonly BoundMember[]>();
+  /** How many nodes show each member, by admission, role and index. */
+  readonly #shown = new Map<string, Map<string, number>>();
+  readonly #live = new Map<string, LiveMembers>();
+  readonly #unseen = new Map<string, readonly UnseenGroup[]>();
+  readonly #unbound = new Map<string, UnboundPod>();
+  #stale = false;
+
+  constructor(name: string, fits: FitClasses) {
+    this.name = name;
+    this.room = new ClusterRoom(fits);
+    this.watch = new RoomWatch(this.room);
+    this.empty = new ClusterRoom(fits);
+  }
+
+  /** Sets what the observer saw of a node and of our pods on it. Null: the node does not exist. */
+  setNode(name: string, node: NodeCapacity | null, members: readonly BoundMember[]): void {
+    const before = this.room.node(name);
+    this.room.setNode(name, node);
+    if (node === null || before === undefined || emptyFacts(before) !== emptyFacts(node)) {
+      this.empty.setNode(name, node === null ? null : (emptied([node])[0] ?? null));
+      this.emptyVersion += 1;
+    }
+    this.#setMembers(name, members);
+    this.#stale = true;
+  }
+
+  /** Sets a pod of others that is not bound to a node. Null: it is bound, or gone. */
+  setUnbound(name: string, pod: UnboundPod | null): void {
+    if (pod === null) this.#unbound.delete(name);
+    else this.#unbound.set(name, pod);
+    this.#stale = true;
+  }
+
+  /** Sets the members that a gang has in this cluster. Null: none. */
+  setLive(jobUid: string, live: LiveMembers | null): void {
+    if (live === null) this.#live.delete(jobUid);
+    else this.#live.set(jobUid, live);
+    this.#countUnseen(jobUid);
+  }
+
+  /**
+   * Brings the room up to date: the observed nodes, less the pods that they do not show yet. Returns the requests that
+   * may fit now.
+   */
+  sync(): ReadonlySet<Request> {
+    const isStale = this.#stale;
+    if (isStale) this.#makeRoom();
+    return this.watch.sync(isStale);
+  }
+
+  #makeRoom(): void {
+    this.#stale = false;
+    this.room.reset();
+    this.empty.reset();
+    this.#placeUnseen();
+    placeInOrder(this.room, this.#unboundGroups());
+  }
+
+  /** Places the unseen members of all gangs together, except those for which there is no room at all. */
+  #placeUnseen(): void {
+    const merged = new Map<FitClass, UnseenGroup>();
+    // The gangs' order decides between equal requests, so it must not depend on the order of the changes.
+    const gangs = [...this.#unseen].sort(([a], [b]) => compareText(a, b));
+    for (const group of gangs.flatMap(([, groups]) => groups)) {
+      const known = merged.get(group.fit);
+      merged.set(group.fit, known === undefined ? group : { ...known, count: known.count + group.count });
+    }
+    const possible = [...merged.values()].map((group) => {
+      return { ...group, requests: group.fit.podClass.requests, count: this.room.fitting(group.fit, group.count) };
+    });
+    const groups = possible.filter(({ count }) => count > 0).sort(compareDemand);
+    if (groups.length > 0 && !placeAll(this.room, groups).all) placeInOrder(this.room, groups);
+  }
+
+  #unboundGroups(): readonly FitGroup[] {
+    const byName = [...this.#unbound].sort(([a], [b]) => compareText(a, b));
+    const pods = byName.map(([, { podSpec, requests }], at) => {
+      const podClass = { requests, scheduling: podClassOf(podSpec).scheduling };
+      return { requests, role: `unbound-${at}`, fit: this.room.fits.of(podClass, {}, "{}") };
+    });
+    return pods.sort(compareDemand).map(({ fit }) => ({ fit, count: 1 }));
+  }
+
+  #setMembers(node: string, members: readonly BoundMember[]): void {
+    const before = this.#members.get(node) ?? [];
+    for (const member of before) this.#show(member, -1);
+    for (const member of members) this.#show(member, 1);
+    if (members.length > 0) this.#members.set(node, members);
+    else this.#members.delete(node);
+    for (const uid of new Set([...before, ...members].map(({ jobUid }) => jobUid))) this.#countUnseen(uid);
+  }
+
+  #show(member: BoundMember, by: number): void {
+    const key = admissionKey(member.jobUid, member.admission);
+    const shown = this.#shown.get(key) ?? new Map<string, number>();
+    this.#shown.set(key, shown);
+    const place = `${member.role} ${member.index}`;
+    const count = (shown.get(place) ?? 0) + by;
+    if (count > 0) shown.set(place, count);
+    else shown.delete(place);
+    if (shown.size === 0) this.#shown.delete(key);
+  }
+
+  #countUnseen(jobUid: string): void {
+    const live = this.#live.get(jobUid);
+    const groups = live === undefined ? [] : this.#unseenOf(live);
+    const before = this.#unseen.get(jobUid) ?? [];
+    if (isSame(before, groups)) return;
+    if (groups.length > 0) this.#unseen.set(jobUid, groups);
+    else this.#unseen.delete(jobUid);
+    this.#stale = true;
+  }
+
+  #unseenOf({ jobUid, admission, nodeLabels, labelsKey, groups }: LiveMembers): readonly UnseenGroup[] {
+    const shown = this.#shown.get(admissionKey(jobUid, admission));
+    return groups.flatMap(({ podClass, role, count }) => {
+      const missing = count - countShown(shown, role.toLowerCase(), count);
+      if (missing <= 0) return [];
+      const fit = this.room.fits.of(podClass, nodeLabels, labelsKey);
+      return [{ fit, role, count: missing }];
+    });
+  }
+}
+
+function isSame(before: readonly UnseenGroup[], after: readonly UnseenGroup[]): boolean {
+  if (before.length !== after.length) return false;
+  return before.every(({ fit, count }, at) => after[at]?.fit === fit && after[at]?.count === count);
+}
+
+/** Counts each index once, and only indexes of members. Pods have their replica type in lower case. */
+function countShown(shown: ReadonlyMap<string, number> | undefined, role: string, count: number): number {
+  if (shown === undefined) return 0;
+  let sum = 0;
+  for (const place of shown.keys()) {
+    const space = place.lastIndexOf(" ");
+    if (place.slice(0, space) === role && Number(place.slice(space + 1)) < count) sum += 1;
+  }
+  return sum;
+}
+
+function admissionKey(jobUid: string, admission: number): string {
+  return `${jobUid} ${admission}`;
+}
+
+/** Everything of a node that does not change with the pods on it. */
+function emptyFacts({ labels, taints, allocatable }: NodeCapacity): string {
+  return JSON.stringify([labels, taints, allocatable]);
+}

@@ -1,0 +1,142 @@
+import type { PlanGang } from "../plan-gang.ts";
+import type { AskShape } from "./ask-shape.ts";
+import type { FitClass } from "./fit-classes.ts";
+import type { Lane } from "./gang-lines.ts";
+import { type ClusterBlock, type ClusterBlocks, clusterBlocks } from "./refused.ts";
+import { fitsEmpty, placeTry, type Request, type RoomTry, shortOf, tryIn } from "./requests.ts";
+import type { Parts } from "./state-parts.ts";
+
+/** A request that was placed, and the point to which its cluster goes back if it is not admitted. */
+export type Placed = { readonly room: RoomTry; readonly mark: number };
+
+/** Finds room for requests during one round. It remembers refusals: room only shrinks during a round. */
+export class FindRoom {
+  readonly #parts: Parts;
+  readonly #round: number;
+
+  constructor(parts: Parts, round: number) {
+    this.#parts = parts;
+    this.#round = round;
+  }
+
+  /** Places a request in the fullest cluster that takes it; null if none does. */
+  place(lane: Lane, gang: PlanGang, request: Request): Placed | null {
+    for (const room of this.#ranked(lane, gang, request)) {
+      const { mark } = room.cluster.room;
+      const { placed, short } = placeTry(room);
+      if (placed) return { room, mark };
+      this.#note(room, short);
+    }
+    return null;
+  }
+
+  /** The clusters that may take a request, the fullest first; last comes the one where the gang was undone last. */
+  #ranked(lane: Lane, gang: PlanGang, request: Request): readonly RoomTry[] {
+    if (this.isClosed(request)) return [];
+    const rooms = this.#roomsOf(lane, request).filter((room) => room.lacks === null && !this.#isRefused(room));
+    if (rooms.length < 2) return rooms;
+    const ranked = rooms.map((room) => {
+      const { labels, labelsKey, cluster } = room;
+      const late = gang.backoff?.lastCluster === cluster.name ? 1 : 0;
+      const full = cluster.room.fullness({ resource: request.resource, labels, labelsKey }, request.demand);
+      return { room, late, full };
+    });
+    return ranked.sort((a, b) => a.late - b.late || b.full - a.full).map(({ room }) => room);
+  }
+
+  /** True if no cluster has room for a request, whatever other pods of its gang take. */
+  isClosed({ closedFor }: Request): boolean {
+    return closedFor === this.#parts.clustersVersion;
+  }
+
+  /** Looks whether a request of an ask is closed, and closes it then. */
+  closes(shape: AskShape, request: Request): boolean {
+    if (this.isClosed(request)) return true;
+    let isExact = true;
+    for (const { cluster, facts, block } of this.#parts.clustersFor(shape)) {
+      if (block !== null) continue;
+      const room = tryIn(request, cluster, facts);
+      if (room.lacks !== null) continue;
+      if (!this.#isRefused(room)) {
+        const short = shortOf(room);
+        if (short === null) return false;
+        this.#note(room, short);
+      }
+      isExact &&= room.short !== null;
+    }
+    if (isExact) this.#close(request);
+    return isExact;
+  }
+
+  /**
+   * Lets a lane wait for room for a request that was refused. False if its refusal holds for this very room only: every
+   * class of the request alone would fit.
+   */
+  wait(lane: Lane, request: Request): boolean {
+    let isExact = true;
+    if (!this.isClosed(request)) {
+      const rooms = this.#roomsOf(lane, request);
+      for (const room of rooms) room.cluster.watch.add(room);
+      isExact = rooms.every(({ lacks, short }) => lacks !== null || short !== null);
+      if (lane.barred.length === 0 && isExact) this.#close(request);
+    }
+    if (!request.waiting.has(lane)) {
+      request.waiting.add(lane);
+      lane.waitsIn.push(request.waiting);
+    }
+    return isExact;
+  }
+
+  /** Why each cluster refuses a lane: some whatever the flavors, the others for each choice of them. */
+  blocks(lane: Lane, requests: readonly Request[]): ClusterBlocks {
+    return lane.barred.length === 0
+      ? this.#parts.shared(lane.shape, requests, () => this.#newBlocks(lane, requests))
+      : this.#newBlocks(lane, requests);
+  }
+
+  #newBlocks(lane: Lane, requests: readonly Request[]): ClusterBlocks {
+    const blocks: ClusterBlock[] = [];
+    for (const { cluster, block } of this.#parts.clustersFor(lane.shape)) {
+      const barred = lane.barred.includes(cluster.name) ? "Draining" : null;
+      const reason = block ?? barred;
+      if (reason !== null) blocks.push({ cluster: cluster.name, reason, choice: {} });
+    }
+    for (const request of requests) {
+      for (const room of this.#roomsOf(lane, request)) blocks.push(blockOf(room));
+    }
+    return clusterBlocks(blocks);
+  }
+
+  #roomsOf(lane: Lane, request: Request): readonly RoomTry[] {
+    const rooms: RoomTry[] = [];
+    for (const { cluster, facts, block } of this.#parts.clustersFor(lane.shape)) {
+      if (block === null && !lane.barred.includes(cluster.name)) rooms.push(tryIn(request, cluster, facts));
+    }
+    return rooms;
+  }
+
+  /** True if the round has refused it already, and the room has not changed in a way that could matter. */
+  #isRefused(room: RoomTry): boolean {
+    if (room.watched) return true;
+    if (room.refusedIn !== this.#round) return false;
+    return room.short !== null || room.refusedAfter === room.cluster.planned;
+  }
+
+  #note(room: RoomTry, short: FitClass | null): void {
+    room.refusedIn = this.#round;
+    room.refusedAfter = room.cluster.planned;
+    room.short = short;
+  }
+
+  #close(request: Request): void {
+    for (const room of request.tries.values()) room.cluster.watch.add(room);
+    request.closedFor = this.#parts.clustersVersion;
+  }
+}
+
+function blockOf(room: RoomTry): ClusterBlock {
+  const { cluster, request, lacks } = room;
+  const reason = lacks !== null ? "NoSuchFlavor" : fitsEmpty(room) ? "NoCapacity" : "TooLarge";
+  if (room.block?.reason !== reason) room.block = { cluster: cluster.name, reason, choice: request.choice };
+  return room.block;
+}

@@ -1,0 +1,161 @@
+import { compareText } from "../../../runtime/compare-text.ts";
+import { canonicalJson, type JsonObject } from "../../../runtime/json.ts";
+import { type NodeFacts, nodeAllows } from "../../pods/node-match.ts";
+import type { Resources } from "../../pods/resources.ts";
+import type { PodClass } from "../ask.ts";
+import { carries, compareResources, isExtended, type NodeLabels } from "../fit.ts";
+import { selectorKeys } from "../shapes.ts";
+
+/** Numbers the names of resources: each is a column of the nodes' amounts. */
+export class Columns {
+  readonly #byName = new Map<string, number>();
+  readonly #names: string[] = [];
+  /** The columns of devices and the like, in the order of their numbers. */
+  readonly extended: number[] = [];
+
+  get size(): number {
+    return this.#names.length;
+  }
+
+  of(name: string): number {
+    const known = this.#byName.get(name);
+    if (known !== undefined) return known;
+    const column = this.#names.push(name) - 1;
+    this.#byName.set(name, column);
+    if (isExtended(name)) this.extended.push(column);
+    return column;
+  }
+
+  nameOf(column: number): string {
+    return this.#names[column] ?? "";
+  }
+}
+
+/** Node labels and facts that some pods' rules read. Rules with equal keys share the classes of nodes. */
+export type KeySet = {
+  readonly labels: readonly string[];
+  readonly byName: boolean;
+  /** The number of each class of nodes, by the facts that the rules read. */
+  readonly classes: Map<string, number>;
+  /** A node of each class. */
+  readonly examples: NodeFacts[];
+};
+
+/** The rules of pods about nodes. */
+export type Rules = {
+  readonly scheduling: JsonObject;
+  readonly nodeLabels: NodeLabels;
+  readonly keys: KeySet;
+  /** By the number of a node's class: 0 unknown, 1 the rules refuse it, 2 they allow it. */
+  readonly allowed: number[];
+};
+
+/** Pods that a fit cannot tell apart, on nodes with labels that their flavors demand. */
+export type FitClass = {
+  readonly key: string;
+  readonly podClass: PodClass;
+  readonly rules: Rules;
+  /** The columns of which the pod requests an amount above 0, the scarcest first, and the amounts. */
+  readonly columns: readonly number[];
+  readonly amounts: readonly number[];
+  /** Extended columns that it does not request, of the first `wasteOf` ones. */
+  wastes: readonly number[];
+  wasteOf: number;
+};
+
+/** Makes each class of pods and each set of rules once, so that equal ones are one object. */
+export class FitClasses {
+  readonly columns = new Columns();
+  readonly #keySets = new Map<string, KeySet>();
+  readonly #rules = new Map<string, Rules>();
+  readonly #classes = new Map<string, FitClass>();
+  readonly #podKeys = new WeakMap<PodClass, string>();
+
+  of(podClass: PodClass, nodeLabels: NodeLabels, labelsKey: string): FitClass {
+    const key = `${this.#podKey(podClass)} ${labelsKey}`;
+    const known = this.#classes.get(key);
+    if (known !== undefined) return known;
+    const requested = requestedIn(podClass.requests);
+    const made: FitClass = {
+      key,
+      podClass,
+      rules: this.#rulesOf(podClass.scheduling, nodeLabels),
+      columns: requested.map(([name]) => this.columns.of(name)),
+      amounts: requested.map(([, amount]) => amount),
+      wastes: [],
+      wasteOf: -1,
+    };
+    this.#classes.set(key, made);
+    return made;
+  }
+
+  /** The extended columns that a pod does not request: free devices there are wasted on it. */
+  wastesOf(fit: FitClass): readonly number[] {
+    const { extended } = this.columns;
+    if (fit.wasteOf !== extended.length) {
+      fit.wastes = extended.filter((column) => !fit.columns.includes(column));
+      fit.wasteOf = extended.length;
+    }
+    return fit.wastes;
+  }
+
+  #podKey(podClass: PodClass): string {
+    const known = this.#podKeys.get(podClass);
+    if (known !== undefined) return known;
+    const key = canonicalJson(podClass);
+    this.#podKeys.set(podClass, key);
+    return key;
+  }
+
+  #rulesOf(scheduling: JsonObject, nodeLabels: NodeLabels): Rules {
+    const key = canonicalJson([scheduling, nodeLabels]);
+    const known = this.#rules.get(key);
+    if (known !== undefined) return known;
+    const { labels, byName } = selectorKeys([scheduling], Object.keys(nodeLabels));
+    const made = { scheduling, nodeLabels, keys: this.#keysOf([...labels].sort(compareText), byName), allowed: [] };
+    this.#rules.set(key, made);
+    return made;
+  }
+
+  #keysOf(labels: readonly string[], byName: boolean): KeySet {
+    const key = JSON.stringify([byName, labels]);
+    const made = this.#keySets.get(key) ?? { labels, byName, classes: new Map(), examples: [] };
+    this.#keySets.set(key, made);
+    return made;
+  }
+}
+
+/** The number of a node's class among those that rules with these keys tell apart. */
+export function nodeClassOf(keys: KeySet, node: NodeFacts): number {
+  const values = keys.labels.map((label) => node.labels[label] ?? null);
+  const key = JSON.stringify([keys.byName ? node.name : null, values, node.taints, node.unschedulable]);
+  const known = keys.classes.get(key);
+  if (known !== undefined) return known;
+  const made = keys.examples.push(node) - 1;
+  keys.classes.set(key, made);
+  return made;
+}
+
+/** The class of a slot without a node. */
+export const NO_NODE = -1;
+
+/** True if the rules allow the nodes of a class. */
+export function allows(rules: Rules, nodeClass: number): boolean {
+  if (nodeClass < 0) return false;
+  const known = rules.allowed[nodeClass] ?? 0;
+  if (known !== 0) return known === 2;
+  const node = rules.keys.examples[nodeClass];
+  const allowed = node !== undefined && allowsNode(rules, node);
+  rules.allowed[nodeClass] = allowed ? 2 : 1;
+  return allowed;
+}
+
+export function allowsNode({ scheduling, nodeLabels }: Rules, node: NodeFacts): boolean {
+  return carries(node.labels, nodeLabels) && nodeAllows(scheduling, node);
+}
+
+function requestedIn(requests: Resources): readonly (readonly [string, number])[] {
+  return Object.entries(requests)
+    .filter(([, amount]) => amount > 0)
+    .sort(([a], [b]) => compareResources(a, b));
+}

@@ -1,0 +1,185 @@
+/**
+ * The state that the planner keeps in memory between rounds. Changes move it, and a round decides from it. Its
+ * decisions depend on its facts alone, not on the order or the number of the changes that led there.
+ */
+import type { EntryChange } from "../capacity-entry.ts";
+import type { ApplyOutcome, Change } from "./changes.ts";
+import { type EntityHash, HashSum, hashText } from "./fact-hash.ts";
+import { type Cursor, type Fact, factKey, factText, isNothing, noFact } from "./facts.ts";
+import { FleetParts } from "./fleet-parts.ts";
+import type { RoundBounds } from "./queue-turns.ts";
+import { type FleetPlan, type ReadRound, runRound } from "./run-round.ts";
+
+/** A fact with the version of its record. */
+type FactRecord = { readonly fact: Fact; readonly version: number; hash: EntityHash | null };
+
+/** A record that a change has replaced. Undefined: there was none; `goneAt` is the version at which it went. */
+type Replaced = {
+  readonly key: string;
+  readonly before: FactRecord | undefined;
+  readonly goneAt: number | undefined;
+  readonly fact: Fact;
+};
+
+/** So many records that are gone are remembered, the latest ones, so that a late change does not bring one back. */
+const GONE_MAX = 100_000;
+
+type CapacityChange = Extract<Change, { readonly kind: "capacity" }>;
+
+export class FleetState {
+  readonly parts = new FleetParts();
+  readonly #records = new Map<string, FactRecord>();
+  readonly #gone = new Map<string, number>();
+  /** The entries of each cluster's capacity, by key. */
+  readonly #entries = new Map<string, Map<string, Fact>>();
+  /** The records that changes after the oldest mark replaced, by key. */
+  readonly #journal: Replaced[] = [];
+  #marks = 0;
+  #rounds = 0;
+
+  /** Applies a change if it is newer than the state's record of the same entity. */
+  apply(change: Change): ApplyOutcome {
+    if (change.kind === "capacity") return this.#applyCapacity(change);
+    const { version, ...fact } = change;
+    return this.#put(fact, version) ? "applied" : "stale";
+  }
+
+  /** Marks a point to which `rollback` returns. Marks nest. */
+  mark(): number {
+    this.#marks += 1;
+    return this.#journal.length;
+  }
+
+  /** Undoes every change since a mark, and the marks after it. */
+  rollback(mark: number): void {
+    while (this.#journal.length > mark) {
+      const { key, before, goneAt, fact } = this.#journal.pop() as Replaced;
+      this.#store(key, before ?? { fact: noFact(fact), version: 0, hash: null });
+      this.#gone.delete(key);
+      if (goneAt !== undefined) this.#gone.set(key, goneAt);
+    }
+    this.#marks -= 1;
+  }
+
+  /** Keeps every change since a mark. */
+  release(): void {
+    this.#marks -= 1;
+    if (this.#marks === 0) this.#journal.length = 0;
+  }
+
+  /**
+   * Decides about every gang for which something may have changed since the last round. Leaves the facts as they are.
+   * `read` sees the room that the round has left, before the round gives back what it took.
+   */
+  round(nowMs: number, bounds: RoundBounds, read?: ReadRound): FleetPlan {
+    this.#rounds += 1;
+    return runRound(this.parts, { nowMs, number: this.#rounds, bounds }, read);
+  }
+
+  /** 16 digits, equal for states with equal facts of equal versions. */
+  hash(): string {
+    const sum = new HashSum();
+    for (const [key, record] of this.#records) sum.add(this.#hashOf(key, record), 1);
+    return sum.text;
+  }
+
+  /** Calls back with every entity that there is, its version and its hash. */
+  forEach(visit: (key: string, of: { readonly version: number; readonly hash: EntityHash }) => void): void {
+    for (const [key, record] of this.#records) {
+      const hash = this.#hashOf(key, record);
+      if (hash !== NOTHING) visit(key, { version: record.version, hash });
+    }
+  }
+
+  /** The place in the numbering of a cluster's observer up to which its capacity is known. Null: none. */
+  cursorOf(cluster: string): Cursor | null {
+    const record = this.#records.get(`cursor ${cluster}`);
+    return record?.fact.kind === "cursor" ? record.fact.at : null;
+  }
+
+  #applyCapacity({ cluster, epoch, since, sequence, changes }: CapacityChange): ApplyOutcome {
+    const at = this.cursorOf(cluster);
+    if (at !== null && (epoch < at.epoch || (epoch === at.epoch && sequence <= at.sequence))) return "stale";
+    if (since === null) this.#removeOthers(cluster, changes);
+    else if (at === null || epoch > at.epoch || since > at.sequence) return "gap";
+    for (const change of changes) this.#replaceFact(entryFact(cluster, change), 0);
+    this.#replaceFact({ kind: "cursor", cluster, at: { epoch, sequence } }, 0);
+    return "applied";
+  }
+
+  /** Removes the entries that a full list does not name. */
+  #removeOthers(cluster: string, changes: readonly EntryChange[]): void {
+    const named = new Set(changes.map((change) => factKey(entryFact(cluster, change))));
+    for (const [key, fact] of [...(this.#entries.get(cluster) ?? [])]) {
+      if (!named.has(key)) this.#replaceFact(noFact(fact), 0);
+    }
+  }
+
+  #put(fact: Fact, version: number): boolean {
+    const key = factKey(fact);
+    const known = this.#records.get(key)?.version ?? this.#gone.get(key) ?? Number.NEGATIVE_INFINITY;
+    if (version <= known) return false;
+    this.#replace(key, { fact, version, hash: null });
+    return true;
+  }
+
+  #replaceFact(fact: Fact, version: number): void {
+    this.#replace(factKey(fact), { fact, version, hash: null });
+  }
+
+  #replace(key: string, record: FactRecord): void {
+    if (this.#marks > 0) {
+      const before = this.#records.get(key);
+      this.#journal.push({ key, before, goneAt: this.#gone.get(key), fact: record.fact });
+    }
+    this.#store(key, record);
+  }
+
+  #store(key: string, record: FactRecord): void {
+    const { fact, version } = record;
+    this.parts.set(fact);
+    if (fact.kind === "node" || fact.kind === "unbound") this.#noteEntry(key, fact);
+    if (isNothing(fact)) {
+      this.#records.delete(key);
+      this.#remember(key, version);
+    } else {
+      this.#gone.delete(key);
+      this.#records.set(key, record);
+    }
+  }
+
+  #remember(key: string, version: number): void {
+    this.#gone.delete(key);
+    this.#gone.set(key, version);
+    if (this.#gone.size <= GONE_MAX) return;
+    for (const oldest of this.#gone.keys()) {
+      this.#gone.delete(oldest);
+      break;
+    }
+  }
+
+  #noteEntry(key: string, fact: Fact & { readonly cluster: string }): void {
+    const entries = this.#entries.get(fact.cluster) ?? new Map<string, Fact>();
+    this.#entries.set(fact.cluster, entries);
+    if (isNothing(fact)) entries.delete(key);
+    else entries.set(key, fact);
+  }
+
+  #hashOf(key: string, record: FactRecord): EntityHash {
+    if (record.hash !== null) return record.hash;
+    // Another place in an observer's numbering, with the same nodes, is the same state.
+    const counts = record.fact.kind !== "cursor";
+    record.hash = counts ? hashText(`${key} ${record.version} ${factText(record.fact)}`) : NOTHING;
+    return record.hash;
+  }
+}
+
+const NOTHING: EntityHash = { low: 0, high: 0 };
+
+function entryFact(cluster: string, { key, entry }: EntryChange): Fact {
+  const { name } = key;
+  if (key.kind === "unbound")
+    return { kind: "unbound", cluster, name, pod: entry?.kind === "unbound" ? entry.pod : null };
+  if (entry?.kind !== "node") return { kind: "node", cluster, name, node: null, members: [] };
+  return { kind: "node", cluster, name, node: entry.node, members: entry.members };
+}

@@ -1,0 +1,292 @@
+import { compareText } from "../../../runtime/compare-text.ts";
+import type { PlanGang } from "../plan-gang.ts";
+import { type AskShape, shapeOf } from "./ask-shape.ts";
+import type { Account, QuotaBlock, QuotaState } from "./quota-state.ts";
+import type { LaneRefusal } from "./refused.ts";
+import type { Request } from "./requests.ts";
+
+/** A gang, and the place that it has in its queue. */
+export type Entry = {
+  gang: PlanGang;
+  readonly line: Line;
+  readonly shape: AskShape;
+  readonly account: Account;
+  /** Null: the gang does not wait, or waits for itself. */
+  lane: Lane | null;
+  /** Names the cause that was last told of why the gang waits. Empty: none was told. */
+  said: string;
+};
+
+/**
+ * Waiting gangs that a plan cannot tell apart but by their age. They have one queue, project, namespace, ask and
+ * priority, and older admissions of theirs have not left the same clusters. If the first does not fit, none does.
+ */
+export type Lane = {
+  readonly key: string;
+  readonly line: Line;
+  readonly shape: AskShape;
+  readonly account: Account;
+  readonly priority: number;
+  readonly barred: readonly string[];
+  /** The oldest first. */
+  readonly entries: Entry[];
+  /** The place of the first entry that the round has not admitted. */
+  at: number;
+  /** True: the next round looks at its first gang. */
+  awake: boolean;
+  /**
+   * Why each round looks at it: its lists do not hold everything that can change its refusal. `tokens`: it may become
+   * the gang in the pools' waiting lines, or leaves room for that one. Null: its lists hold everything.
+   */
+  restless: "tokens" | "always" | null;
+  refusal: LaneRefusal | null;
+  /** Names the cause that its gangs were last told of. */
+  said: string;
+  /** The requests for room and the quotas that keep it refused, and the lists of those that wait for them too. */
+  requests: readonly Request[];
+  closedBy: readonly QuotaBlock[];
+  readonly waitsIn: Set<Lane>[];
+  /** The alternatives for its one flavored resource. Null: it has not just one. Undefined: not looked up yet. */
+  options: readonly LaneOption[] | null | undefined;
+};
+
+/** A flavor for the fewest members of a lane's gang, and what keeps it shut. */
+export type LaneOption = {
+  readonly flavor: string;
+  readonly need: number;
+  readonly request: Request;
+  /** True: the lane waits for room for the request. */
+  waits: boolean;
+  /** The level of a quota for which the lane waits. Null: none. */
+  block: QuotaBlock | null;
+};
+
+/** The gangs of one queue. */
+export type Line = {
+  readonly name: string;
+  readonly lanes: Map<string, Lane>;
+  /** Those that are awake, and some that have fallen asleep. */
+  readonly awake: Lane[];
+  /** Gangs that wait for themselves. */
+  readonly held: Set<Entry>;
+  /** Gangs that run with fewer members than their jobs have, in their order; and elastic ones. */
+  readonly growing: Entry[];
+  readonly stretching: Entry[];
+  /** The first lane, if the queue is strict and the lane was refused. Null: not known, or it was not. */
+  head: Lane | null;
+  /** The gang behind which the others were last told that they wait. */
+  saidHead: string;
+};
+
+/** Every gang by uid, sorted into the lines of queues. */
+export class GangLines {
+  readonly entries = new Map<string, Entry>();
+  readonly lines = new Map<string, Line>();
+  /** Gangs whose cause was not told yet, or may have changed. */
+  readonly fresh = new Set<Entry>();
+  /** Gangs that wait for a time. */
+  readonly timed = new Set<Entry>();
+  readonly restless = new Set<Lane>();
+  readonly #quota: QuotaState;
+  readonly #shapes = new Map<string, AskShape>();
+
+  constructor(quota: QuotaState) {
+    this.#quota = quota;
+  }
+
+  set(uid: string, gang: PlanGang | null): void {
+    const before = this.entries.get(uid);
+    if (before !== undefined && gang !== null && staysInLane(before, gang)) {
+      before.gang = gang;
+      return;
+    }
+    if (before !== undefined) this.#remove(before);
+    if (gang !== null) this.#add(gang, before);
+  }
+
+  /** Lets gangs whose time has come enter their lanes. */
+  passTime(nowMs: number): void {
+    for (const entry of [...this.timed]) {
+      if ((entry.gang.backoff?.notBeforeMs ?? 0) > nowMs) continue;
+      this.timed.delete(entry);
+      if (isHeld(entry.gang, nowMs)) continue;
+      entry.line.held.delete(entry);
+      this.#enterLane(entry);
+    }
+  }
+
+  wake(lane: Lane): void {
+    if (lane.awake) return;
+    lane.awake = true;
+    lane.line.awake.push(lane);
+  }
+
+  #add(gang: PlanGang, before: Entry | undefined): void {
+    const { project, namespace, queue } = gang;
+    const line = this.#lineOf(queue);
+    const account = this.#quota.account(queue, project, namespace);
+    const said = before?.said ?? "";
+    const entry: Entry = { gang, line, account, shape: this.#shapeOf(gang), lane: null, said };
+    this.entries.set(gang.uid, entry);
+    if (isWaiting(gang)) this.#enter(entry);
+    else {
+      const list = growthList(entry);
+      if (list !== null) insert(list, entry);
+    }
+  }
+
+  #enter(entry: Entry): void {
+    this.fresh.add(entry);
+    entry.line.head = null;
+    if (!isHeld(entry.gang, Number.NEGATIVE_INFINITY)) {
+      this.#enterLane(entry);
+      return;
+    }
+    entry.line.held.add(entry);
+    if (entry.gang.backoff !== null) this.timed.add(entry);
+  }
+
+  #enterLane(entry: Entry): void {
+    const { line } = entry;
+    const key = laneKey(entry.gang);
+    let lane = line.lanes.get(key);
+    if (lane === undefined) {
+      lane = newLane(key, entry);
+      line.lanes.set(key, lane);
+      this.wake(lane);
+    }
+    entry.lane = lane;
+    insert(lane.entries, entry);
+    line.head = null;
+    this.fresh.add(entry);
+  }
+
+  #remove(entry: Entry): void {
+    const { gang, line, lane } = entry;
+    this.entries.delete(gang.uid);
+    this.fresh.delete(entry);
+    this.timed.delete(entry);
+    line.held.delete(entry);
+    const list = growthList(entry);
+    if (list !== null) remove(list, entry);
+    if (lane === null) return;
+    line.head = null;
+    remove(lane.entries, entry);
+    if (lane.entries.length > 0) return;
+    line.lanes.delete(lane.key);
+    lane.awake = false;
+    this.restless.delete(lane);
+    leaveLists(lane);
+  }
+
+  #lineOf(name: string): Line {
+    const line = this.lines.get(name) ?? newLine(name);
+    this.lines.set(name, line);
+    return line;
+  }
+
+  #shapeOf({ askHash, ask }: PlanGang): AskShape {
+    const shape = this.#shapes.get(askHash) ?? shapeOf(askHash, ask);
+    this.#shapes.set(askHash, shape);
+    return shape;
+  }
+}
+
+/** The order within a queue: higher priority first, then age, then uid. */
+export function compareEntries({ gang: a }: Entry, { gang: b }: Entry): number {
+  return b.priority - a.priority || a.createTimeMs - b.createTimeMs || compareText(a.uid, b.uid);
+}
+
+/** The first gang of a lane that the round has not admitted. */
+export function headOf(lane: Lane): Entry | undefined {
+  return lane.entries[lane.at];
+}
+
+/** The admission under which a gang's pods run now. Null: it has none. */
+export function liveOf({ admissions }: PlanGang) {
+  return admissions.find(({ state }) => state === "live") ?? null;
+}
+
+export function drainingOf({ admissions }: PlanGang) {
+  return admissions.find(({ state, tokensReleasedMs }) => state !== "live" && tokensReleasedMs === null) ?? null;
+}
+
+function isWaiting(gang: PlanGang): boolean {
+  return gang.waits && liveOf(gang) === null;
+}
+
+/** True while a gang waits for something that no other gang could take from it. */
+function isHeld(gang: PlanGang, nowMs: number): boolean {
+  const backsOff = gang.backoff !== null && gang.backoff.notBeforeMs > nowMs;
+  return gang.suspended || gang.awaitsResult !== null || backsOff || drainingOf(gang) !== null;
+}
+
+function growthList({ gang, shape, line }: Entry): Entry[] | null {
+  const live = liveOf(gang);
+  if (live === null || gang.ends || gang.suspended) return null;
+  if (!shape.ask.roles.some(({ role, replicas }) => replicas > (live.members[role] ?? 0))) return null;
+  return shape.ask.elastic ? line.stretching : line.growing;
+}
+
+/** True if a gang has the same place in the same lane as before. */
+function staysInLane({ gang: before, lane }: Entry, gang: PlanGang): boolean {
+  if (lane === null || !isWaiting(gang) || isHeld(gang, Number.NEGATIVE_INFINITY)) return false;
+  return gang.queue === before.queue && gang.createTimeMs === before.createTimeMs && laneKey(gang) === lane.key;
+}
+
+/** Takes a lane out of the lists of those that wait. */
+export function leaveLists(lane: Lane): void {
+  for (const list of lane.waitsIn.splice(0)) list.delete(lane);
+}
+
+function laneKey(gang: PlanGang): string {
+  const barred = barredOf(gang).join();
+  return `${gang.project}\n${gang.namespace}\n${gang.askHash}\n${gang.priority}\n${barred}`;
+}
+
+/** The clusters that older admissions of a gang have not left. */
+function barredOf({ admissions }: PlanGang): readonly string[] {
+  const left = admissions.flatMap(({ cluster, goneMs }) => (goneMs === null && cluster !== null ? [cluster] : []));
+  return left.length < 2 ? left : [...new Set(left)].sort(compareText);
+}
+
+function newLane(key: string, { gang, line, shape, account }: Entry): Lane {
+  const barred = barredOf(gang);
+  const at = {
+    at: 0,
+    awake: false,
+    restless: null,
+    refusal: null,
+    said: "",
+    requests: [],
+    closedBy: [],
+    waitsIn: [],
+    options: undefined,
+  };
+  return { key, line, shape, account, priority: gang.priority, barred, entries: [], ...at };
+}
+
+function newLine(name: string): Line {
+  const lists = { growing: [], stretching: [], held: new Set<Entry>() };
+  return { name, lanes: new Map(), awake: [], ...lists, head: null, saidHead: "" };
+}
+
+function insert(sorted: Entry[], entry: Entry): void {
+  sorted.splice(placeOf(sorted, entry), 0, entry);
+}
+
+function remove(sorted: Entry[], entry: Entry): void {
+  const at = placeOf(sorted, entry);
+  if (sorted[at] === entry) sorted.splice(at, 1);
+}
+
+/** The first place whose entry does not come before this one. */
+function placeOf(sorted: readonly Entry[], entry: Entry): number {
+  let [low, high] = [0, sorted.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (compareEntries(sorted[middle] as Entry, entry) < 0) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

@@ -1,0 +1,126 @@
+import { canonicalJson } from "../../../runtime/json.ts";
+import { memberCount } from "../../job/roles.ts";
+import type { FlavorChoice } from "../flavors.ts";
+import { addedMembers, type MemberCounts } from "../gang.ts";
+import type { PlanGang } from "../plan-gang.ts";
+import type { PlannedAdmission, PlannedAllocation } from "../plan-types.ts";
+import { type SizedAsk, sizedAsk, unitsOf } from "./ask-shape.ts";
+import type { ClusterState } from "./cluster-state.ts";
+import { type Entry, liveOf } from "./gang-lines.ts";
+import { placeAll } from "./place-all.ts";
+import type { Parts } from "./state-parts.ts";
+
+/**
+ * Grows a gang in the cluster where it runs. It grows to all members in one step. A gang of an elastic kind grows by as
+ * many members as there is room for. Null if it cannot grow now.
+ */
+export function growEntry(parts: Parts, entry: Entry): PlannedAdmission | null {
+  const { gang, shape } = entry;
+  const live = liveOf(gang);
+  const cluster = parts.clusters.get(live?.cluster ?? "");
+  if (live === null || cluster === undefined || cluster.facts === null) return null;
+  if (cluster.facts.cordoned || !cluster.facts.reachable) return null;
+  const missing = addedMembers(live.members, shape.all.members);
+  const grow = (count: number): SizedAsk | null => {
+    const added = sizedAsk(shape.ask, firstOf(entry, missing, count));
+    return place(parts, { entry, cluster, added, live }) ? added : null;
+  };
+  const { mark } = cluster.room;
+  const all = memberCount(missing);
+  let added = grow(all);
+  if (added === null && shape.ask.elastic) {
+    const most = largest((count) => {
+      const fits = grow(count) !== null;
+      cluster.room.undo(mark);
+      return fits;
+    }, all);
+    if (most > 0) added = grow(most);
+  }
+  return added === null ? null : take(parts, { entry, cluster, added, live });
+}
+
+type Growth = {
+  readonly entry: Entry;
+  readonly cluster: ClusterState;
+  readonly added: SizedAsk;
+  readonly live: NonNullable<ReturnType<typeof liveOf>>;
+};
+
+/** The allocations of some units of flavored resources, one for each pool. */
+export function allocationsOf(
+  { project, namespace, queue }: PlanGang,
+  units: Readonly<Record<string, number>>,
+  choice: FlavorChoice,
+): readonly PlannedAllocation[] {
+  const byPool = new Map<string, number>();
+  for (const [resource, amount] of Object.entries(units)) {
+    const pool = choice[resource] ?? "";
+    byPool.set(pool, (byPool.get(pool) ?? 0) + amount);
+  }
+  return [...byPool].map(([pool, amount]) => ({ pool, amount, project, namespace, queue }));
+}
+
+/** Places the added members where quotas allow them. */
+function place(parts: Parts, { entry, cluster, added, live }: Growth): boolean {
+  const { account, gang } = entry;
+  for (const [resource, need] of Object.entries(unitsOf(added, parts.resources))) {
+    const pool = live.flavors[resource] ?? "";
+    if (!parts.quota.admits(account, pool, { need, priority: gang.priority })) return false;
+  }
+  const labelsKey = canonicalJson(live.nodeLabels);
+  const { room } = cluster;
+  const groups = added.groups.map(({ podClass, count }) => {
+    return { fit: room.fits.of(podClass, live.nodeLabels, labelsKey), count };
+  });
+  return placeAll(room, groups).all;
+}
+
+function take(parts: Parts, { entry, cluster, added, live }: Growth): PlannedAdmission {
+  const { gang, account } = entry;
+  const allocations = allocationsOf(gang, unitsOf(added, parts.resources), live.flavors);
+  for (const { pool, amount } of allocations) parts.quota.charge(account, pool, amount);
+  const planned: PlannedAdmission = {
+    kind: "grow",
+    jobUid: gang.uid,
+    jobVersion: gang.version,
+    admission: live.number,
+    cluster: cluster.name,
+    admissionCounter: (cluster.facts?.admissionCounter ?? 0) + cluster.planned,
+    members: withAdded(live.members, added),
+    flavors: live.flavors,
+    nodeLabels: live.nodeLabels,
+    allocations,
+  };
+  cluster.planned += 1;
+  return planned;
+}
+
+/**
+ * The most members, fewer than `tooMany`, that fit; 0 if none do. If a number of members fits, every smaller one does.
+ */
+function largest(fits: (count: number) => boolean, tooMany: number): number {
+  let [least, most] = [1, tooMany - 1];
+  let best = 0;
+  while (least <= most) {
+    const count = best === 0 ? least : Math.floor((least + most) / 2);
+    if (!fits(count)) most = count - 1;
+    else [least, best] = [count + 1, count];
+  }
+  return best;
+}
+
+/** The first `count` of the missing members, in the order in which members are admitted. */
+function firstOf({ shape }: Entry, missing: MemberCounts, count: number): MemberCounts {
+  const first: Record<string, number> = {};
+  let left = count;
+  for (const { role } of shape.ask.roles) {
+    const more = Math.min(left, missing[role] ?? 0);
+    first[role] = more;
+    left -= more;
+  }
+  return first;
+}
+
+function withAdded(members: MemberCounts, { ask, members: added }: SizedAsk): MemberCounts {
+  return Object.fromEntries(ask.roles.map(({ role }) => [role, (members[role] ?? 0) + (added[role] ?? 0)]));
+}

@@ -1,0 +1,34 @@
+import type { CapacityEntry, EntryChange } from "../capacity-entry.ts";
+import type { PlanCluster, PlanSnapshot } from "../snapshot.ts";
+import type { Change } from "./changes.ts";
+
+/** Everything in a snapshot as changes of an empty state. */
+export function changesOf(snapshot: PlanSnapshot): readonly Change[] {
+  const gangs = [...snapshot.waiting, ...snapshot.admitted];
+  return [
+    ...snapshot.queues.map((queue): Change => ({ kind: "queue", name: queue.name, version: 1, queue })),
+    ...snapshot.pools.map((pool): Change => ({ kind: "pool", name: pool.pool, version: 1, pool })),
+    ...snapshot.sums.map(({ scope, used }): Change => ({ kind: "sum", scope, version: 1, used })),
+    ...snapshot.clusters.flatMap(clusterChanges),
+    ...gangs.map((gang): Change => ({ kind: "gang", uid: gang.uid, version: gang.version, gang })),
+  ];
+}
+
+function clusterChanges({ capacity, ...facts }: PlanCluster): readonly Change[] {
+  const { name } = facts;
+  const record: Change = { kind: "cluster", name, version: 1, facts };
+  if (capacity === null) return [record];
+  const { nodes, seen, unbound } = capacity;
+  const changes = [
+    ...nodes.map((node) => entryOf({ kind: "node", name: node.name, node, members: [] })),
+    // A snapshot does not say which node shows a member. A node that does not exist stands for all.
+    entryOf({ kind: "node", name: "", node: null, members: seen }),
+    // Its order is that of the names of the pods, which it does not say.
+    ...unbound.map((pod, at) => entryOf({ kind: "unbound", name: String(at).padStart(8, "0"), pod })),
+  ];
+  return [record, { kind: "capacity", cluster: name, epoch: 1, since: null, sequence: 1, changes }];
+}
+
+function entryOf(entry: CapacityEntry): EntryChange {
+  return { key: { kind: entry.kind, name: entry.name }, entry };
+}

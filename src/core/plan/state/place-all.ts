@@ -1,0 +1,105 @@
+import type { ClusterRoom } from "./cluster-room.ts";
+import type { FitClass } from "./fit-classes.ts";
+
+/** Some pods of one class. */
+export type FitGroup = { readonly fit: FitClass; readonly count: number };
+
+/** `all`: they are placed. Otherwise nothing is placed, and best fit would place `placed` of them. */
+export type PlaceResult = { readonly all: boolean; readonly placed: number };
+
+/**
+ * Larger gangs are not searched exhaustively: a search would cost the plan more time than a rare placement is worth.
+ */
+const SEARCHED_PODS_MAX = 16;
+const SEARCH_STEPS_MAX = 300;
+/** The largest groups, up to this number, are each tried first. Each try places all pods again. */
+const LEADERS_MAX = 8;
+
+/**
+ * Places all pods, or none. The groups are of different classes, those of the largest requests first. Pods of one class
+ * are placed whenever that is possible. Groups can take each other's nodes. So if best fit fails, other groups are
+ * tried first, and small gangs are searched exhaustively.
+ */
+export function placeAll(room: ClusterRoom, groups: readonly FitGroup[]): PlaceResult {
+  const mark = room.mark;
+  const need = groups.reduce((sum, { count }) => sum + count, 0);
+  const placed = placeInOrder(room, groups);
+  if (placed === need) return { all: true, placed };
+  room.undo(mark);
+  const failed = { all: false, placed };
+  if (groups.length < 2 || groups.some(({ fit, count }) => room.fitting(fit, count) < count)) return failed;
+  for (const leader of groups.slice(1, 1 + LEADERS_MAX)) {
+    if (placeInOrder(room, [leader, ...groups.filter((group) => group !== leader)]) === need) {
+      return { all: true, placed: need };
+    }
+    room.undo(mark);
+  }
+  return need <= SEARCHED_PODS_MAX && search(room, groups) ? { all: true, placed: need } : failed;
+}
+
+/** Places as many pods as best fit does, the groups in this order. */
+export function placeInOrder(room: ClusterRoom, groups: readonly FitGroup[]): number {
+  let placed = 0;
+  for (const { fit, count } of groups) placed += room.place(fit, count);
+  return placed;
+}
+
+/** Tries every pod on every node that takes it, tightest first. False if the steps run out or no way works. */
+function search(room: ClusterRoom, groups: readonly FitGroup[]): boolean {
+  return new Search(room, groups).from(0);
+}
+
+class Search {
+  readonly #room: ClusterRoom;
+  readonly #fits: readonly FitClass[];
+  readonly #pods: readonly FitClass[];
+  readonly #start: number;
+  /** Descriptions of the nodes in use before their first pod. */
+  readonly #before = new Map<number, string>();
+  /** Descriptions of the ways that do not work. */
+  readonly #dead = new Set<string>();
+  #steps = 0;
+
+  constructor(room: ClusterRoom, groups: readonly FitGroup[]) {
+    this.#room = room;
+    this.#fits = groups.map(({ fit }) => fit);
+    this.#pods = groups.flatMap(({ fit, count }) => Array.from({ length: count }, () => fit));
+    this.#start = room.mark;
+  }
+
+  /** Places the pods from a place in their order on. */
+  from(at: number): boolean {
+    const fit = this.#pods[at];
+    if (fit === undefined) return true;
+    const key = `${at} ${this.#describeUsed()}`;
+    if (this.#dead.has(key)) return false;
+    for (const slot of this.#alternatives(fit)) {
+      this.#steps += 1;
+      if (this.#steps > SEARCH_STEPS_MAX) return false;
+      const { mark } = this.#room;
+      this.#room.put(fit, slot, 1);
+      if (this.from(at + 1)) return true;
+      this.#room.undo(mark);
+    }
+    this.#dead.add(key);
+    return false;
+  }
+
+  /** One of each kind of nodes that take a pod. */
+  #alternatives(fit: FitClass): readonly number[] {
+    const kinds = new Map<string, number>();
+    for (const slot of this.#room.tightest(fit)) {
+      const kind = this.#room.describe(this.#fits, slot);
+      if (kinds.has(kind)) continue;
+      kinds.set(kind, slot);
+      if (!this.#before.has(slot)) this.#before.set(slot, kind);
+    }
+    return [...kinds.values()];
+  }
+
+  #describeUsed(): string {
+    const used = [...new Set(this.#room.placedOn(this.#start))];
+    const kinds = used.map((slot) => `${this.#before.get(slot)} ${this.#room.describe(this.#fits, slot)}`);
+    return kinds.sort().join(";");
+  }
+}

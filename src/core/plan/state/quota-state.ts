@@ -1,0 +1,345 @@
+import type { Caps, PoolLimit, Scope } from "../../quota/counters.ts";
+import { limitOf, QUEUE_DEPTH_MAX } from "../../quota/decide.ts";
+import { type LimitBook, limitBook } from "../../quota/limits.ts";
+import { scopeKey } from "../../quota/scopes.ts";
+import { queueLimitsOf } from "../../quota/tree.ts";
+import { treeQueue } from "../quota-book.ts";
+import type { PlanQueue } from "../snapshot.ts";
+
+/** A job is limited by pools and queues alone. */
+const NO_CAPS: Caps = { project: null, namespace: null };
+
+/** The queue, project and namespace that a gang is charged to. */
+export type Account = {
+  readonly queue: string;
+  readonly project: string;
+  readonly namespace: string;
+  /** The levels of each pool, for the version of the limits that they were made for. */
+  readonly paths: Map<string, Path>;
+};
+
+/** A level at which an allocation of one pool counts. */
+type Level = {
+  readonly id: number;
+  readonly scope: Scope;
+  readonly limit: number;
+  /** The part that a queue passes nothing of to the queue above it. 0 for other levels. */
+  readonly guarantee: number;
+};
+
+/** Every level of one pool for one account, in the order of the checks. */
+export type Path = {
+  readonly pool: Level;
+  readonly queues: readonly Level[];
+  readonly others: readonly Level[];
+  readonly version: number;
+};
+
+/** A level that keeps a gang from taking more of a pool. */
+export type QuotaBlock = {
+  readonly pool: string;
+  /** The number of the level. -1: the queue has no quota. */
+  readonly level: number;
+  readonly scope: Scope;
+  readonly reason: "QuotaExhausted" | "AboveQuota" | "Reserved" | "NoQuota";
+  readonly need: number;
+  readonly used: number;
+  readonly limit: number;
+  readonly reserved: number;
+  /** The room at the level below which the gang surely stays refused. */
+  readonly leastNeed: number;
+};
+
+/** The room in pools that is kept for the gang in their waiting lines. */
+export type Reservation = {
+  readonly holder: string;
+  readonly priority: number;
+  readonly amounts: ReadonlyMap<string, number>;
+};
+
+/**
+ * The use of every pool, in total and by queue, project and namespace. The recorded sums move it. A round charges its
+ * admissions, and takes them back at its end. It decides as the counters do for a request outside their waiting line.
+ */
+export class QuotaState {
+  readonly pools = new Map<string, PoolLimit>();
+  readonly queues = new Map<string, PlanQueue>();
+  /** The levels whose room may have grown since `takeWidened` was called. */
+  #widened = new Set<number>();
+  /** Rises when a limit or the tree changes. */
+  version = 0;
+  reserved: Reservation | null = null;
+  #limits: LimitBook | null = null;
+  readonly #ids = new Map<string, number>();
+  readonly #scopes: Scope[] = [];
+  /** By level: the use that counts, and that of the allocations which name the level themselves. */
+  readonly #used: number[] = [];
+  readonly #own: number[] = [];
+  #levelLimits: number[] = [];
+  readonly #accounts = new Map<string, Account>();
+  readonly #shares = new Map<string, readonly { readonly id: number; readonly nominal: number }[]>();
+  readonly #trail: number[] = [];
+
+  account(queue: string, project: string, namespace: string): Account {
+    const key = JSON.stringify([queue, project, namespace]);
+    const account = this.#accounts.get(key) ?? { queue, project, namespace, paths: new Map() };
+    this.#accounts.set(key, account);
+    return account;
+  }
+
+  setQueue(name: string, queue: PlanQueue | null): void {
+    if (queue === null) this.queues.delete(name);
+    else this.queues.set(name, queue);
+    this.#limitsChanged();
+  }
+
+  setPool(name: string, pool: PoolLimit | null): void {
+    if (pool === null) this.pools.delete(name);
+    else this.pools.set(name, pool);
+    this.#limitsChanged();
+  }
+
+  /** Sets the recorded sum of a scope. A queue's counts only the allocations that name the queue itself. */
+  setSum(scope: Scope, used: number): void {
+    const id = this.#idOf(scope);
+    const more = used - (this.#own[id] as number);
+    if (more === 0) return;
+    this.#own[id] = used;
+    if (this.#limits === null) return;
+    if (scope.kind === "queue") this.#addToQueues(this.#queueLevels(scope.queue, scope.pool), more);
+    else this.#add(id, more);
+  }
+
+  sumOf(scope: Scope): number {
+    return this.#own[this.#idOf(scope)] as number;
+  }
+
+  /** The room that is left at a level. */
+  roomAt(level: number): number {
+    return this.#limitAt(level) - (this.#used[level] as number);
+  }
+
+  #limitAt(level: number): number {
+    const known = this.#levelLimits[level];
+    if (known !== undefined) return known;
+    const limit = limitOf(this.#scopes[level] as Scope, NO_CAPS, this.limits);
+    this.#levelLimits[level] = limit;
+    return limit;
+  }
+
+  get limits(): LimitBook {
+    this.#limits ??= this.#load();
+    return this.#limits;
+  }
+
+  /** Returns the levels whose room may have grown since the last call. */
+  takeWidened(): ReadonlySet<number> {
+    const widened = this.#widened;
+    this.#widened = new Set();
+    return widened;
+  }
+
+  /** True if an account may take `need` more of a pool now. */
+  admits(account: Account, pool: string, of: { readonly need: number; readonly priority: number }): boolean {
+    if (of.need === 0) return true;
+    const path = this.#pathOf(account, pool);
+    if (of.need > this.#room(path.pool) - this.#reservedIn(pool, of.priority)) return false;
+    for (const level of path.others) if (of.need > this.#room(level)) return false;
+    let passed = of.need;
+    for (const level of path.queues) {
+      if (passed > this.#room(level)) return false;
+      passed = passedUp(this.#used[level.id] as number, passed, level.guarantee);
+      if (passed === 0) break;
+    }
+    return true;
+  }
+
+  /** Every level that keeps an account from taking `need` more of a pool now; empty if it may take them. */
+  blocks(account: Account, pool: string, of: { readonly need: number; readonly priority: number }): QuotaBlock[] {
+    if (of.need === 0) return [];
+    const path = this.#pathOf(account, pool);
+    const found: QuotaBlock[] = [];
+    const check = (level: Level, need: number, least: { readonly alone: number; readonly leastNeed: number }) => {
+      const used = this.#used[level.id] as number;
+      const { scope, limit } = level;
+      const reserved = scope.kind === "pool" ? this.#reservedIn(pool, of.priority) : 0;
+      if (need <= limit - used - reserved) return;
+      const exhausted = need <= limit - used ? "Reserved" : "QuotaExhausted";
+      const reason = least.alone > limit ? "AboveQuota" : exhausted;
+      found.push({ pool, level: level.id, scope, reason, need, used, limit, reserved, leastNeed: least.leastNeed });
+    };
+    check(path.pool, of.need, { alone: of.need, leastNeed: of.need });
+    let passed = of.need;
+    let alone = of.need;
+    let guaranteed = false;
+    for (const level of path.queues) {
+      check(level, passed, { alone, leastNeed: guaranteed ? Number.NEGATIVE_INFINITY : passed });
+      passed = passedUp(this.#used[level.id] as number, passed, level.guarantee);
+      alone = passedUp(0, alone, level.guarantee);
+      guaranteed ||= level.guarantee > 0;
+      if (passed === 0) break;
+    }
+    for (const level of path.others) check(level, of.need, { alone: of.need, leastNeed: of.need });
+    return found;
+  }
+
+  /** The queues' levels of a path up to the one that a block names: changes there can change what reaches it. */
+  levelsUpTo(account: Account, block: QuotaBlock): readonly number[] {
+    if (block.leastNeed !== Number.NEGATIVE_INFINITY) return [block.level];
+    const ids = this.#pathOf(account, block.pool).queues.map(({ id }) => id);
+    return ids.slice(0, ids.indexOf(block.level) + 1);
+  }
+
+  /** Charges an account even above limits. `undo` takes it back. */
+  charge(account: Account, pool: string, amount: number): void {
+    const path = this.#pathOf(account, pool);
+    const [own] = path.queues;
+    this.#note(path.pool.id, amount);
+    let passed = amount;
+    for (const level of path.queues) {
+      const used = this.#used[level.id] as number;
+      this.#note(level.id, passed);
+      passed = passedUp(used, passed, level.guarantee);
+      if (passed === 0) break;
+    }
+    for (const level of path.others) this.#note(level.id, amount);
+    if (own !== undefined) {
+      this.#own[own.id] = (this.#own[own.id] as number) + amount;
+      this.#trail.push(-1 - own.id, amount);
+    }
+  }
+
+  get mark(): number {
+    return this.#trail.length;
+  }
+
+  undo(mark: number): void {
+    while (this.#trail.length > mark) {
+      const amount = this.#trail.pop() as number;
+      const at = this.#trail.pop() as number;
+      if (at >= 0) this.#widened.add(at);
+      if (at < 0) this.#own[-1 - at] = (this.#own[-1 - at] as number) - amount;
+      else this.#used[at] = (this.#used[at] as number) - amount;
+    }
+  }
+
+  /** The part of its quota that a queue's own allocations use, in the flavor with the largest part; 1 is all of it. */
+  share(name: string): number {
+    let most = 0;
+    for (const { id, nominal } of this.#sharesOf(name)) {
+      const used = this.#own[id] as number;
+      if (used !== 0) most = Math.max(most, used / nominal);
+    }
+    return most;
+  }
+
+  #sharesOf(name: string) {
+    const known = this.#shares.get(name);
+    if (known !== undefined) return known;
+    const quotas = this.queues.get(name)?.quotas ?? [];
+    const made = quotas.map(({ flavor, nominal }) => {
+      return { id: this.#idOf({ kind: "queue", pool: flavor, queue: name }), nominal };
+    });
+    this.#shares.set(name, made);
+    return made;
+  }
+
+  #room(level: Level): number {
+    return level.limit - (this.#used[level.id] as number);
+  }
+
+  #reservedIn(pool: string, priority: number): number {
+    if (this.reserved === null || priority > this.reserved.priority) return 0;
+    return this.reserved.amounts.get(pool) ?? 0;
+  }
+
+  #pathOf(account: Account, pool: string): Path {
+    const known = account.paths.get(pool);
+    if (known !== undefined && known.version === this.version && this.#limits !== null) return known;
+    const { project, namespace } = account;
+    const path: Path = {
+      pool: this.#levelOf({ kind: "pool", pool }, 0),
+      queues: this.#queueLevels(account.queue, pool),
+      others: [
+        this.#levelOf({ kind: "project", pool, project }, 0),
+        this.#levelOf({ kind: "namespace", pool, project, namespace }, 0),
+      ],
+      version: this.version,
+    };
+    account.paths.set(pool, path);
+    return path;
+  }
+
+  #queueLevels(queue: string, pool: string): readonly Level[] {
+    const levels: Level[] = [];
+    let next: string | null = queue;
+    while (next !== null && levels.length < QUEUE_DEPTH_MAX) {
+      const { guarantee, parent } = this.limits.queue(next, pool);
+      levels.push(this.#levelOf({ kind: "queue", pool, queue: next }, guarantee));
+      next = parent;
+    }
+    return levels;
+  }
+
+  #levelOf(scope: Scope, guarantee: number): Level {
+    return { id: this.#idOf(scope), scope, limit: limitOf(scope, NO_CAPS, this.limits), guarantee };
+  }
+
+  #addToQueues(levels: readonly Level[], amount: number): void {
+    let passed = amount;
+    for (const { id, guarantee } of levels) {
+      const used = this.#used[id] as number;
+      this.#add(id, passed);
+      passed = passedUp(used, passed, guarantee);
+      if (passed === 0) break;
+    }
+  }
+
+  #add(id: number, amount: number): void {
+    this.#used[id] = (this.#used[id] as number) + amount;
+    if (amount < 0) this.#widened.add(id);
+  }
+
+  #note(id: number, amount: number): void {
+    this.#used[id] = (this.#used[id] as number) + amount;
+    this.#trail.push(id, amount);
+  }
+
+  #idOf(scope: Scope): number {
+    const key = scopeKey(scope);
+    const known = this.#ids.get(key);
+    if (known !== undefined) return known;
+    const id = this.#scopes.push(scope) - 1;
+    this.#ids.set(key, id);
+    this.#used.push(0);
+    this.#own.push(0);
+    return id;
+  }
+
+  #limitsChanged(): void {
+    this.version += 1;
+    this.#limits = null;
+    this.#levelLimits = [];
+    this.#shares.clear();
+  }
+
+  /** Makes the limits, and sums up the use of all levels again. */
+  #load(): LimitBook {
+    const queues = queueLimitsOf([...this.queues.values()].map(treeQueue));
+    const limits = limitBook({ pools: [...this.pools.values()], queues });
+    this.#limits = limits;
+    this.#used.fill(0);
+    for (const [id, scope] of [...this.#scopes].entries()) {
+      const own = this.#own[id] as number;
+      if (own === 0) continue;
+      if (scope.kind === "queue") this.#addToQueues(this.#queueLevels(scope.queue, scope.pool), own);
+      else this.#add(id, own);
+    }
+    return limits;
+  }
+}
+
+/** The part of an amount by which a queue newly exceeds its guarantee: the queue above is charged with it. */
+function passedUp(used: number, amount: number, guarantee: number): number {
+  return Math.max(0, used + amount - guarantee) - Math.max(0, used - guarantee);
+}

@@ -1,0 +1,71 @@
+import type { PlanGang } from "../plan-gang.ts";
+import type { QuotaBlock } from "./quota-state.ts";
+
+/** Why one cluster cannot take a lane's gangs now. The numbers that move are added when somebody reads them. */
+export type ClusterBlock = {
+  readonly cluster: string;
+  readonly reason:
+    | "Cordoned"
+    | "Unreachable"
+    | "NotSelected"
+    | "NoSuchFlavor"
+    | "Draining"
+    | "TooLarge"
+    | "NoCapacity"
+    | "CapacityUnknown";
+  /** The flavors that were tried there, by resource. Empty: the cluster was refused before any was tried. */
+  readonly choice: Readonly<Record<string, string>>;
+};
+
+/** What the clusters say. Equal keys: they say the same. */
+export type ClusterBlocks = { readonly all: readonly ClusterBlock[]; readonly key: string };
+
+/** Everything that kept the first gang of a lane from being admitted. */
+export type LaneRefusal = {
+  /** The members that were tried last: the fewest, if the gang accepts fewer than all. */
+  readonly tried: "all" | "fewest";
+  readonly quotas: readonly QuotaBlock[];
+  readonly clusters: ClusterBlocks;
+  /** True if quotas left no choice of flavors. */
+  readonly stoppedByQuota: boolean;
+};
+
+/** Why one gang waits. */
+export type Cause =
+  | { readonly kind: "unknownQueue" }
+  | { readonly kind: "suspended" }
+  | { readonly kind: "awaitsResult" }
+  | { readonly kind: "backoff"; readonly untilMs: number }
+  | { readonly kind: "draining" }
+  /** It stands behind this gang, the head of a strict queue that was refused. */
+  | { readonly kind: "behindHead"; readonly head: PlanGang }
+  | { readonly kind: "lacks"; readonly refusal: LaneRefusal };
+
+/** A gang that waits, and its cause. */
+export type RefusedGang = { readonly gang: PlanGang; readonly cause: Cause };
+
+/** Names a cause. Equal names: nothing changed but numbers. */
+export function causeKey(cause: Cause): string {
+  switch (cause.kind) {
+    case "lacks":
+      return refusalKey(cause.refusal);
+    case "backoff":
+      return `backoff ${cause.untilMs}`;
+    case "behindHead":
+      return `behindHead ${cause.head.uid}`;
+    default:
+      return cause.kind;
+  }
+}
+
+function refusalKey(refusal: LaneRefusal): string {
+  const { tried, quotas, clusters, stoppedByQuota } = refusal;
+  let key = `${tried} ${stoppedByQuota}`;
+  for (const { level, pool, reason } of quotas) key += `\n${level} ${pool} ${reason}`;
+  return `${key}\n\n${clusters.key}`;
+}
+
+export function clusterBlocks(all: readonly ClusterBlock[]): ClusterBlocks {
+  const places = all.map(({ cluster, reason, choice }) => `${cluster} ${reason} ${Object.values(choice).join()}`);
+  return { all, key: places.join("\n") };
+}

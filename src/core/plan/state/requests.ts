@@ -1,0 +1,133 @@
+import { canonicalJson } from "../../../runtime/json.ts";
+import type { NodeLabels } from "../fit.ts";
+import type { FlavorChoice } from "../flavors.ts";
+import { demandFor, type SizedAsk } from "./ask-shape.ts";
+import type { ClusterFacts, ClusterState } from "./cluster-state.ts";
+import type { FitClass } from "./fit-classes.ts";
+import type { Lane } from "./gang-lines.ts";
+import { type FitGroup, placeAll } from "./place-all.ts";
+import type { ClusterBlock } from "./refused.ts";
+
+/** Members of an ask with one choice of flavors. Gangs with the same request fit in the same clusters. */
+export type Request = {
+  /** Tells requests apart. */
+  readonly id: number;
+  readonly sized: SizedAsk;
+  readonly choice: FlavorChoice;
+  /** The resource by which the fullest cluster is chosen, and the amount of it that the request takes. */
+  readonly resource: string;
+  readonly demand: number;
+  readonly tries: Map<ClusterState, RoomTry>;
+  /** The lanes that were refused, and wait for room. */
+  readonly waiting: Set<Lane>;
+  /**
+   * The version of the clusters for which too few pods of some class fit in each of them, so that nobody's request like
+   * this fits; -1 once there may be room again.
+   */
+  closedFor: number;
+};
+
+/** A request in one cluster. */
+export type RoomTry = {
+  readonly request: Request;
+  readonly cluster: ClusterState;
+  /** The record of the cluster that it was made for. */
+  readonly facts: ClusterFacts;
+  /** The first flavor that the cluster lacks. Null: it lacks none. */
+  readonly lacks: string | null;
+  readonly labels: NodeLabels;
+  readonly labelsKey: string;
+  readonly groups: readonly FitGroup[];
+  /** The round in which it was refused last, and how many admissions that round had planned in the cluster then. */
+  refusedIn: number;
+  refusedAfter: number;
+  /** The class of which too few pods fit. Null: each class alone fits, so the refusal holds for this very room only. */
+  short: FitClass | null;
+  /** True while the cluster's watch wakes the request's lanes once the class fits. */
+  watched: boolean;
+  /** Whether it fits the empty cluster, for the version of the empty nodes. */
+  everVersion: number;
+  ever: boolean;
+  /** What was said last of its refusal. */
+  block: ClusterBlock | null;
+};
+
+export function newRequest(id: number, sized: SizedAsk, choice: FlavorChoice): Request {
+  const resource = Object.keys(choice)[0] ?? "cpu";
+  const demand = demandFor(sized, resource);
+  return { id, sized, choice, resource, demand, tries: new Map(), waiting: new Set(), closedFor: -1 };
+}
+
+/** The request in a cluster as it is registered now. */
+export function tryIn(request: Request, cluster: ClusterState, facts: ClusterFacts): RoomTry {
+  const known = request.tries.get(cluster);
+  if (known !== undefined && known.facts === facts) return known;
+  const made = newTry(request, cluster, facts);
+  request.tries.set(cluster, made);
+  return made;
+}
+
+/**
+ * Places a request in its cluster, or says why not: `short` is a class of which too few pods fit, whatever the others
+ * take.
+ */
+export function placeTry(room: RoomTry): { readonly placed: boolean; readonly short: FitClass | null } {
+  const short = shortOf(room);
+  return { placed: short === null && placeAll(room.cluster.room, room.groups).all, short };
+}
+
+/** The first class of which too few pods fit now, whatever the others take. Null: each one alone fits. */
+export function shortOf({ cluster, groups }: RoomTry): FitClass | null {
+  for (const { fit, count } of groups) if (!cluster.watch.isEnough(fit, count)) return fit;
+  return null;
+}
+
+/** True if the request fits the cluster once nothing runs on it. */
+export function fitsEmpty(room: RoomTry): boolean {
+  const { cluster, groups } = room;
+  if (room.everVersion === cluster.emptyVersion) return room.ever;
+  const mark = cluster.empty.mark;
+  room.ever = groups.every(({ fit, count }) => cluster.empty.fitting(fit, count) >= count);
+  if (room.ever && groups.length > 1) {
+    room.ever = placeAll(cluster.empty, groups).all;
+    cluster.empty.undo(mark);
+  }
+  room.everVersion = cluster.emptyVersion;
+  return room.ever;
+}
+
+/** The node labels that flavors require in a cluster, or the first flavor that the cluster lacks. */
+function labelsFor(facts: ClusterFacts, choice: FlavorChoice): { labels: NodeLabels; lacks: string | null } {
+  const labels: Record<string, string> = {};
+  for (const [resource, name] of Object.entries(choice)) {
+    const flavor = facts.flavors.find((known) => known.name === name && known.resource === resource);
+    if (flavor === undefined) return { labels: {}, lacks: name };
+    Object.assign(labels, flavor.nodeLabels);
+  }
+  return { labels, lacks: null };
+}
+
+function newTry(request: Request, cluster: ClusterState, facts: ClusterFacts): RoomTry {
+  const { labels, lacks } = labelsFor(facts, request.choice);
+  const labelsKey = canonicalJson(labels);
+  return {
+    request,
+    cluster,
+    facts,
+    lacks,
+    labels,
+    labelsKey,
+    groups: lacks === null ? groupsOf(request.sized, cluster, labels, labelsKey) : [],
+    refusedIn: -1,
+    refusedAfter: -1,
+    short: null,
+    watched: false,
+    everVersion: -1,
+    ever: false,
+    block: null,
+  };
+}
+
+function groupsOf(sized: SizedAsk, cluster: ClusterState, labels: NodeLabels, labelsKey: string): FitGroup[] {
+  return sized.groups.map(({ podClass, count }) => ({ fit: cluster.room.fits.of(podClass, labels, labelsKey), count }));
+}

@@ -1,0 +1,146 @@
+import type { ClusterRoom } from "./cluster-room.ts";
+import type { FitClass, Rules } from "./fit-classes.ts";
+import type { Request, RoomTry } from "./requests.ts";
+
+/** The number of pods of one class that fit, and the refused requests that wait for more. */
+type Count = {
+  readonly fit: FitClass;
+  /** What a pod requests of its scarcest resource. */
+  readonly least: number;
+  /** -1: not known. */
+  count: number;
+  readonly tries: Set<RoomTry>;
+};
+
+/** Counts of classes with the same rules and the same scarcest resource; those that request least of it first. */
+type CountGroup = { readonly rules: Rules; readonly column: number; readonly counts: Count[] };
+
+/**
+ * The numbers of pods that fit a cluster's room, by class. They are kept exactly while nodes change. They belong to the
+ * room between rounds; `isEnough` adds what a round has placed since.
+ */
+export class RoomWatch {
+  readonly #room: ClusterRoom;
+  readonly #counts = new Map<FitClass, Count>();
+  readonly #groups = new Map<Rules, Map<number, CountGroup>>();
+  /** Classes that must be looked at again, because a round had placed pods when they were refused. */
+  readonly #unsettled = new Set<FitClass>();
+
+  constructor(room: ClusterRoom) {
+    this.#room = room;
+  }
+
+  /** True if so many pods of a class fit now. */
+  isEnough(fit: FitClass, need: number): boolean {
+    const known = this.#counts.get(fit);
+    const { touched, slotCount } = this.#room;
+    if (known === undefined || known.count < 0) return this.#room.fitting(fit, need) >= need;
+    // Placements only take room, so that too few stay too few.
+    if (known.count < need) return false;
+    if (touched.length * 2 > slotCount) return this.#room.fitting(fit, need) >= need;
+    let { count } = known;
+    for (const slot of touched) count += this.#room.gained(fit, slot);
+    return count >= need;
+  }
+
+  /** Watches for the class of which too few pods fit. */
+  add(room: RoomTry): void {
+    if (room.watched || room.short === null) return;
+    room.watched = true;
+    const known = this.#counts.get(room.short) ?? this.#start(room.short);
+    known.tries.add(room);
+    if (known.count < 0 || isFit(room, known)) this.#unsettled.add(room.short);
+  }
+
+  /** Brings the numbers up to date with the room, and returns the requests that may fit now. */
+  sync(isStale: boolean): ReadonlySet<Request> {
+    const woken = new Set<Request>();
+    const moved = new Set<Count>();
+    if (isStale) {
+      const changed = this.#room.changed();
+      for (const columns of this.#groups.values()) {
+        for (const group of columns.values()) this.#moveGroup(group, changed, moved);
+      }
+    }
+    for (const fit of this.#unsettled) {
+      const count = this.#counts.get(fit);
+      if (count === undefined) continue;
+      if (count.count < 0) count.count = this.#room.fitting(fit, Number.POSITIVE_INFINITY);
+      moved.add(count);
+    }
+    this.#unsettled.clear();
+    this.#room.remember();
+    for (const count of moved) wake(count, woken);
+    return woken;
+  }
+
+  /** Watches for nothing any more. */
+  clear(): void {
+    for (const { tries } of this.#counts.values()) for (const one of tries) one.watched = false;
+    this.#counts.clear();
+    this.#groups.clear();
+    this.#unsettled.clear();
+  }
+
+  #start(fit: FitClass): Count {
+    const [column = -1] = fit.columns;
+    const count: Count = { fit, least: fit.amounts[0] ?? 0, count: -1, tries: new Set() };
+    this.#counts.set(fit, count);
+    const columns = this.#groups.get(fit.rules) ?? new Map<number, CountGroup>();
+    this.#groups.set(fit.rules, columns);
+    const group = columns.get(column) ?? { rules: fit.rules, column, counts: [] };
+    columns.set(column, group);
+    insert(group.counts, count);
+    return count;
+  }
+
+  #moveGroup(group: CountGroup, changed: readonly number[], moved: Set<Count>): void {
+    for (const slot of changed) {
+      const was = this.#room.allowedBefore(group.rules, slot);
+      const is = this.#room.allowedNow(group.rules, slot);
+      if (was || is) this.#moveCounts(group, { slot, was, is }, moved);
+    }
+  }
+
+  /** Adds to each count what a node takes more of it than before. */
+  #moveCounts(
+    { column, counts }: CountGroup,
+    { slot, was, is }: { readonly slot: number; readonly was: boolean; readonly is: boolean },
+    moved: Set<Count>,
+  ): void {
+    const most = this.#room.mostOf(column, slot);
+    for (const count of counts) {
+      if (count.least > most) break;
+      if (count.count < 0) continue;
+      const before = was ? this.#room.fittingBefore(count.fit, slot) : 0;
+      const now = is ? this.#room.fittingNow(count.fit, slot) : 0;
+      count.count += now - before;
+      if (now > before) moved.add(count);
+    }
+  }
+}
+
+function wake(count: Count, woken: Set<Request>): void {
+  for (const one of count.tries) {
+    if (!isFit(one, count)) continue;
+    count.tries.delete(one);
+    one.watched = false;
+    woken.add(one.request);
+  }
+}
+
+/** True if enough pods fit now of the class of which a request had too few. */
+function isFit({ groups }: RoomTry, { fit, count }: Count): boolean {
+  for (const group of groups) if (group.fit === fit) return group.count <= count;
+  return true;
+}
+
+function insert(counts: Count[], count: Count): void {
+  let [low, high] = [0, counts.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((counts[middle] as Count).least <= count.least) low = middle + 1;
+    else high = middle;
+  }
+  counts.splice(low, 0, count);
+}

@@ -1,0 +1,119 @@
+import type { PlanGang } from "../plan-gang.ts";
+import type { PlaceInLine, PlannedAdmission } from "../plan-types.ts";
+import type { FleetParts } from "./fleet-parts.ts";
+import { compareEntries, drainingOf, type Entry, headOf, type Lane, type Line } from "./gang-lines.ts";
+import { QueueTurns, type RoundBounds } from "./queue-turns.ts";
+import { type Cause, causeKey, type RefusedGang } from "./refused.ts";
+
+/** The decisions of a round. */
+export type FleetPlan = {
+  readonly admissions: readonly PlannedAdmission[];
+  /** The first gang in the plan's order that has a cluster and waits for tokens of pools alone. Null: none does. */
+  readonly inLine: PlaceInLine | null;
+  /** The gangs whose cause is another one than a round has said before. */
+  readonly refused: readonly RefusedGang[];
+  /** When to plan again without a change. Null: only after a change. */
+  readonly replanAtMs: number | null;
+  /** True if the bound ended the round: the next one has more to plan at once. */
+  readonly more: boolean;
+};
+
+export type ReadRound = (plan: FleetPlan, parts: FleetParts) => void;
+
+type RoundOf = { readonly nowMs: number; readonly number: number; readonly bounds: RoundBounds };
+
+/** Runs one round, and gives back the room and the quota that it took. */
+export function runRound(parts: FleetParts, of: RoundOf, read: ReadRound = () => undefined): FleetPlan {
+  parts.sync(of.nowMs);
+  const { quota } = parts;
+  quota.reserved = null;
+  const marks = [...parts.clusters.values()].map(({ room }) => ({ room, mark: room.mark }));
+  const round = new QueueTurns(parts, of.number, of.bounds);
+  const { admissions, inLine, refused: lanes, more } = round.run();
+  const refused = newCauses(parts, { nowMs: of.nowMs, lanes });
+  const plan = { admissions, inLine, refused, replanAtMs: replanAt(parts, of.nowMs), more };
+  read(plan, parts);
+  round.end();
+  for (const { room, mark } of marks) room.undo(mark);
+  quota.undo(0);
+  return plan;
+}
+
+/** Says the causes that are new: of the lanes that were refused, of new gangs, and behind a new head. */
+function newCauses(
+  parts: FleetParts,
+  of: { readonly nowMs: number; readonly lanes: readonly Lane[] },
+): readonly RefusedGang[] {
+  const found: RefusedGang[] = [];
+  const say = (entry: Entry): void => {
+    const cause = causeOf(parts, entry, of.nowMs);
+    if (cause === null) return;
+    parts.lines.fresh.delete(entry);
+    const key = causeKey(cause);
+    if (entry.said === key) return;
+    entry.said = key;
+    found.push({ gang: entry.gang, cause });
+  };
+  of.lanes
+    .filter(isNewCause)
+    .flatMap(({ entries }) => entries)
+    .forEach(say);
+  for (const line of parts.lines.lines.values()) if (isNewHead(line)) waitingIn(line).forEach(say);
+  [...parts.lines.fresh].forEach(say);
+  return found;
+}
+
+/** True if a lane was refused for another cause than its gangs were told of last. */
+function isNewCause(lane: Lane): boolean {
+  const key = causeKey(lane.refusal === null ? UNKNOWN_QUEUE : { kind: "lacks", refusal: lane.refusal });
+  const isNew = lane.said !== key;
+  lane.said = key;
+  return isNew;
+}
+
+/** True if the gangs of a strict queue stand behind another head than they were told of last. */
+function isNewHead(line: Line): boolean {
+  const head = line.head === null ? undefined : headOf(line.head)?.gang.uid;
+  if (head === undefined || head === line.saidHead) return false;
+  line.saidHead = head;
+  return true;
+}
+
+function waitingIn(line: Line): readonly Entry[] {
+  return [...[...line.lanes.values()].flatMap(({ entries }) => entries), ...line.held];
+}
+
+const UNKNOWN_QUEUE: Cause = { kind: "unknownQueue" };
+
+/** Why a gang waits. Null: it does not, or no round has looked at it yet. */
+export function causeOf(parts: FleetParts, entry: Entry, nowMs: number): Cause | null {
+  const { line, lane } = entry;
+  if (!parts.quota.queues.has(line.name)) return UNKNOWN_QUEUE;
+  const head = line.head === null ? undefined : headOf(line.head);
+  if (head !== undefined && compareEntries(head, entry) < 0) return { kind: "behindHead", head: head.gang };
+  if (lane === null) return ownCause(entry.gang, nowMs);
+  const first = headOf(lane);
+  const isAdmitted = first === undefined || compareEntries(entry, first) < 0;
+  if (lane.awake || isAdmitted || lane.refusal === null) return null;
+  return { kind: "lacks", refusal: lane.refusal };
+}
+
+/** Why a gang waits although others can take nothing from it. */
+function ownCause(gang: PlanGang, nowMs: number): Cause | null {
+  if (gang.suspended) return { kind: "suspended" };
+  if (gang.awaitsResult !== null) return { kind: "awaitsResult" };
+  if (gang.backoff !== null && gang.backoff.notBeforeMs > nowMs) {
+    return { kind: "backoff", untilMs: gang.backoff.notBeforeMs };
+  }
+  return drainingOf(gang) === null ? null : { kind: "draining" };
+}
+
+/** The first time at which a gang that backs off may be admitted. */
+function replanAt(parts: FleetParts, nowMs: number): number | null {
+  let least: number | null = null;
+  for (const entry of parts.lines.timed) {
+    const cause = causeOf(parts, entry, nowMs);
+    if (cause?.kind === "backoff") least = Math.min(least ?? cause.untilMs, cause.untilMs);
+  }
+  return least;
+}

@@ -1,0 +1,33 @@
+import type { AskShape, SizedAsk } from "./ask-shape.ts";
+import type { Flavors } from "./choices.ts";
+import type { ClusterFacts, ClusterState } from "./cluster-state.ts";
+import type { GangLines, Lane } from "./gang-lines.ts";
+import type { QuotaState } from "./quota-state.ts";
+import type { QuotaWaits } from "./quota-waits.ts";
+import type { ClusterBlock, ClusterBlocks } from "./refused.ts";
+import type { Request } from "./requests.ts";
+
+/** A registered cluster, and why it refuses an ask whatever its room. Null: it does not. */
+export type EligibleCluster = {
+  readonly cluster: ClusterState;
+  readonly facts: ClusterFacts;
+  readonly block: ClusterBlock["reason"] | null;
+};
+
+/** The parts of the state that a round works on. */
+export type Parts = {
+  readonly quota: QuotaState;
+  readonly lines: GangLines;
+  readonly waits: QuotaWaits;
+  readonly clusters: ReadonlyMap<string, ClusterState>;
+  readonly isStrict: (queue: string) => boolean;
+  /** The resources that some cluster counts by flavor. */
+  readonly resources: readonly string[];
+  /** The registered clusters by name. */
+  readonly clustersFor: (shape: AskShape) => readonly EligibleCluster[];
+  /** Rises when a cluster's record changes so that requests could fit otherwise. */
+  readonly clustersVersion: number;
+  readonly requestOf: (lane: Lane, sized: SizedAsk, flavors: Flavors) => Request;
+  /** What the clusters say of some requests of an ask, made again only if it can have changed. */
+  readonly shared: (shape: AskShape, requests: readonly Request[], make: () => ClusterBlocks) => ClusterBlocks;
+};

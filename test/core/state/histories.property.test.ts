@@ -1,0 +1,121 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Change } from "../../../src/core/plan/state/changes.ts";
+import { FleetState } from "../../../src/core/plan/state/fleet-state.ts";
+import { Truth } from "./truth.ts";
+
+/** `npm run plan-histories -- 10000` runs more. */
+const HISTORIES = Number(process.env["GANGWAY_PLAN_HISTORIES"] ?? 300);
+const FIRST = Number(process.env["GANGWAY_PLAN_SEED"] ?? 1);
+const STEPS = 25;
+const UNBOUNDED = { admissionsMax: Number.POSITIVE_INFINITY };
+
+function loaded(truth: Truth): FleetState {
+  const state = new FleetState();
+  for (const change of truth.load()) state.apply(change);
+  return state;
+}
+
+/** A planner's state, and the changes that are on their way to it. */
+class Follower {
+  readonly #truth: Truth;
+  state: FleetState;
+  readonly #lost: Change[] = [];
+  readonly #told: Change[] = [];
+  readonly met = { gaps: 0, stale: 0, takeOvers: 0 };
+
+  constructor(truth: Truth) {
+    this.#truth = truth;
+    this.state = loaded(truth);
+  }
+
+  /** Tells the state changes: some are lost for now, some come twice, some late. */
+  tell(changes: readonly Change[]): void {
+    const { draw } = this.#truth;
+    for (const change of changes) {
+      if (draw.chance(0.15)) this.#lost.push(change);
+      else this.#apply(change);
+      if (this.#told.length > 0 && draw.chance(0.1)) this.#apply(draw.of(this.#told));
+    }
+  }
+
+  /** What a poll of the store finds: everything that was lost. */
+  catchUp(): void {
+    for (const change of this.#lost.splice(0)) this.#apply(change);
+    for (const change of this.#truth.load()) if (change.kind === "capacity") this.#apply(change);
+  }
+
+  takeOver(): void {
+    this.met.takeOvers += 1;
+    // It reads the log from the head that it noted: nothing older reaches it.
+    this.#lost.length = 0;
+    this.#told.length = 0;
+    this.state = loaded(this.#truth);
+  }
+
+  #apply(change: Change): void {
+    this.#told.push(change);
+    const outcome = this.state.apply(change);
+    if (outcome === "stale") this.met.stale += 1;
+    if (outcome !== "gap" || change.kind !== "capacity") return;
+    this.met.gaps += 1;
+    this.state.apply(this.#truth.fullList(change.cluster));
+  }
+}
+
+const met = { admissions: 0, inLine: 0, gaps: 0, stale: 0, takeOvers: 0, asleep: 0 };
+
+function runHistory(seed: number): void {
+  const truth = new Truth(seed, { alike: seed % 2 === 0 });
+  const { draw } = truth;
+  const follower = new Follower(truth);
+  for (let step = 0; step < STEPS; step++) {
+    const name = `seed ${seed}, step ${step}`;
+    for (let at = draw.upTo(4); at >= 0; at--) follower.tell(truth.change());
+    // Rounds on what is known so far.
+    if (draw.chance(0.3)) follower.state.round(truth.nowMs, { admissionsMax: 1 + draw.upTo(3) });
+    if (draw.chance(0.3)) undoSome(follower.state, truth, seed * 1000 + step, name);
+    if (draw.chance(0.04)) follower.takeOver();
+    follower.catchUp();
+    const cold = loaded(truth);
+    assert.equal(follower.state.hash(), cold.hash(), name);
+    const expected = cold.round(truth.nowMs, UNBOUNDED);
+    const made = follower.state.round(truth.nowMs, UNBOUNDED);
+    assert.deepEqual(made.admissions, expected.admissions, name);
+    assert.deepEqual(made.inLine, expected.inLine, name);
+    assert.equal(made.replanAtMs, expected.replanAtMs, name);
+    assert.equal(follower.state.hash(), cold.hash(), name);
+    met.admissions += made.admissions.length;
+    if (made.inLine !== null) met.inLine += 1;
+    for (const planned of made.admissions) if (draw.chance(0.7)) follower.tell(truth.record(planned));
+    truth.nowMs += draw.upTo(1);
+  }
+  met.gaps += follower.met.gaps;
+  met.stale += follower.met.stale;
+  met.takeOvers += follower.met.takeOvers;
+}
+
+/** Applies the changes of another history, and takes them back. */
+function undoSome(state: FleetState, truth: Truth, seed: number, name: string): void {
+  const before = state.hash();
+  const mark = state.mark();
+  const other = new Truth(seed, { alike: false });
+  for (const change of other.load()) state.apply({ ...change, version: 1_000_000 } as Change);
+  const inner = state.mark();
+  for (let at = 0; at < 5; at++) for (const change of other.change()) state.apply(change);
+  state.round(truth.nowMs, UNBOUNDED);
+  state.rollback(inner);
+  state.round(truth.nowMs, UNBOUNDED);
+  state.rollback(mark);
+  assert.equal(state.hash(), before, name);
+}
+
+test("a state that follows changes decides as one that was just loaded", () => {
+  for (let seed = FIRST; seed < FIRST + HISTORIES; seed++) runHistory(seed);
+});
+
+test("the histories met lost and late changes, gaps, take-overs and gangs in a waiting line", () => {
+  assert.ok(met.admissions > HISTORIES, `${met.admissions} admissions`);
+  assert.ok(met.gaps > HISTORIES / 10 && met.stale > HISTORIES / 10, JSON.stringify(met));
+  assert.ok(met.inLine > HISTORIES / 10 && met.takeOvers > HISTORIES / 10, JSON.stringify(met));
+});
