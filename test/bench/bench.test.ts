@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { benchAdmit } from "./admit.ts";
 import { benchCost } from "./cost.ts";
 import { benchGang } from "./gang.ts";
+import { benchPlan } from "./plan.ts";
 import { benchSubmit } from "./submit.ts";
 
 test("the bench of submits ends with a ratio for each pair", async () => {
@@ -38,4 +39,12 @@ test("the gang bench counts one write for each pod beside its anchor's, and none
   assert.ok((figures["gang pods created"] ?? 0) > 0);
   assert.ok((figures["writes per pod"] ?? 0) <= 1 + 2 / 40, lines.join("\n"));
   assert.equal(figures["changes of finished jobs"], 0);
+});
+
+test("the bench of the planner's state admits gangs, and its rounds after changes do", async () => {
+  const lines: string[] = [];
+  const tiny = { gangs: 200, nodes: 40, clusters: 2, asks: 20, queues: 10, rounds: 4, profile: false };
+  const figures = await benchPlan(tiny, (line) => void lines.push(line));
+  assert.ok((figures["  admissions"] ?? 0) > 0 && (figures["  refusals"] ?? 0) > 0, lines.join("\n"));
+  assert.ok(lines.some((line) => line.startsWith("round after 100 changes, p99")));
 });

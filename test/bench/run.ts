@@ -5,6 +5,8 @@ import type { ClusterSource } from "./bench-clusters.ts";
 import { benchCli } from "./cli.ts";
 import { benchCost } from "./cost.ts";
 import { benchGang } from "./gang.ts";
+import { benchPlan } from "./plan.ts";
+import { benchTrace } from "./plan-trace.ts";
 import { benchSubmit } from "./submit.ts";
 
 const HELP = `npm run bench -- NAME [options]
@@ -33,6 +35,11 @@ waits for 240 s without progress ends with status 1.
   cost     SQL statements, transactions and calls to Kubernetes of jobs of one pod, per job, from submission to end
              --singles N        other numbers of jobs that are submitted together (default 1,000)
 
+  plan     the planner's state in memory, without input or output: a cold load and plan, and rounds after 1, 100 and
+           10,000 changes, in CPU time of the planner's thread; beside a bare parse of the rows of the load
+             --waiting N --nodes N --clusters N --asks N --queues N  (default 100000, 10000, 8, 3000, 1000)
+             --rounds N         how many rounds are measured (default 200)
+             --trace DIR        places the tasks of a cluster's trace instead, and prints the part of GPUs that they get
   cli      a call of the command line, beside the start of Node alone
              --runs N           how often each is run (default 15)
 
@@ -52,7 +59,13 @@ const { values, positionals } = parseArgs({
     kubeconfig: { type: "string", multiple: true, default: [] },
     singles: { type: "string", default: "1000" },
     gangs: { type: "string", default: "200" },
-    nodes: { type: "string", default: "16" },
+    nodes: { type: "string" },
+    waiting: { type: "string", default: "100000" },
+    clusters: { type: "string", default: "8" },
+    asks: { type: "string", default: "3000" },
+    queues: { type: "string", default: "1000" },
+    rounds: { type: "string", default: "200" },
+    trace: { type: "string" },
     replicas: { type: "string", default: "1000" },
     finished: { type: "string", default: "10000" },
     runs: { type: "string", default: "15" },
@@ -60,6 +73,12 @@ const { values, positionals } = parseArgs({
   },
 });
 const print = (line: string) => console.log(line);
+
+function planSize() {
+  const { profile, waiting, nodes = "10000", clusters, asks, queues, rounds } = values;
+  const fleet = { gangs: Number(waiting), nodes: Number(nodes), clusters: Number(clusters), asks: Number(asks) };
+  return { ...fleet, queues: Number(queues), rounds: Number(rounds), profile };
+}
 
 async function run(name: string | undefined): Promise<void> {
   if (values.help || name === undefined) {
@@ -71,7 +90,7 @@ async function run(name: string | undefined): Promise<void> {
     await benchSubmit({ seconds: Number(values.seconds), profile, database: database ?? null }, print);
   } else if (name === "admit") {
     const { postgres = null, profile } = values;
-    const numbers = { singles: Number(values.singles), gangs: Number(values.gangs), nodes: Number(values.nodes) };
+    const numbers = { singles: Number(values.singles), gangs: Number(values.gangs), nodes: Number(values.nodes ?? 16) };
     for (const clusters of admitClusters()) await benchAdmit({ ...numbers, clusters, postgres, profile }, print);
   } else if (name === "gang") {
     const { simulated, profile } = values;
@@ -80,6 +99,9 @@ async function run(name: string | undefined): Promise<void> {
     await benchGang({ ...numbers, kubeconfig, simulated, idleSeconds: Number(values.seconds), profile }, print);
   } else if (name === "cost") {
     await benchCost({ jobs: Number(values.singles) }, print);
+  } else if (name === "plan") {
+    if (values.trace === undefined) await benchPlan(planSize(), print);
+    else benchTrace(values.trace, print);
   } else if (name === "cli") {
     await benchCli({ runs: Number(values.runs) }, print);
   } else {

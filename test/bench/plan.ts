@@ -1,0 +1,166 @@
+import type { PlanGang } from "../../src/core/plan/plan-gang.ts";
+import type { PlannedAdmission } from "../../src/core/plan/plan-types.ts";
+import type { Change } from "../../src/core/plan/state/changes.ts";
+import { FleetState } from "../../src/core/plan/state/fleet-state.ts";
+import { profileLines, startProfile } from "./measure.ts";
+import { Fleet, type FleetSize, gangChange } from "./plan-fleet.ts";
+
+const NOW = 1_800_000_000_000;
+const BATCH = 256;
+
+export type PlanBench = FleetSize & { readonly rounds: number; readonly profile: boolean };
+
+type Print = (line: string) => void;
+
+/** Measures the planner's state on a fleet in memory, without any input or output. */
+export async function benchPlan(of: PlanBench, print: Print): Promise<Readonly<Record<string, number>>> {
+  const figures: Record<string, number> = {};
+  const note = (name: string, value: number, unit: string) => {
+    figures[name] = value;
+    print(`${name.padEnd(44)} ${value.toFixed(unit === "ms" ? 1 : 0).padStart(9)} ${unit}`);
+  };
+  const fleet = new Fleet(of);
+  // A half of the fleet runs before the planner takes over.
+  fillHalf(fleet);
+  for (let at = 0; at < of.gangs; at++) fleet.newGang();
+  const rows = rowsOf(fleet.load());
+  const asks = new Map(fleet.asks.map(({ hash, ask }) => [hash, ask]));
+  const stop = of.profile ? await startProfile() : null;
+
+  const floorMs = timed(() => void rows.map((row) => JSON.parse(row)));
+  note("floor: parse the rows of a load", floorMs, "ms");
+  const state = new FleetState();
+  note(
+    "cold load, from rows",
+    timed(() => loadRows(state, rows, asks)),
+    "ms",
+  );
+  let plan = state.round(NOW, { admissionsMax: 0 });
+  note(
+    "cold sync of rooms",
+    timed(() => {
+      plan = state.round(NOW, { admissionsMax: 0 });
+    }),
+    "ms",
+  );
+  note(
+    "cold plan",
+    timed(() => {
+      plan = state.round(NOW, { admissionsMax: Number.POSITIVE_INFINITY });
+    }),
+    "ms",
+  );
+  note("  admissions", plan.admissions.length, "gangs");
+  note("  refusals", plan.refused.length, "gangs");
+  const { used, all } = fleet.gpus();
+  // Rounds of at most 256 admissions until nothing fits.
+  const fillMs: number[] = [];
+  let more = true;
+  while (more) {
+    fillMs.push(
+      timed(() => {
+        plan = state.round(NOW, { admissionsMax: BATCH });
+      }),
+    );
+    const changes = plan.admissions.flatMap((planned) => recordOf(fleet, planned));
+    for (const change of changes) state.apply(change);
+    more = plan.admissions.length > 0;
+  }
+  note("rounds of 256 until full, p50", quantile(fillMs, 0.5), "ms");
+  note("rounds of 256 until full, p99", quantile(fillMs, 0.99), "ms");
+  print(`GPUs in use before ${used}, after ${fleet.gpus().used}, of ${all}`);
+  for (const count of [1, 100, 10_000]) {
+    const times: number[] = [];
+    const rounds = count > 1000 ? Math.max(3, of.rounds >> 4) : of.rounds;
+    let planned = 0;
+    for (let at = 0; at < rounds; at++) {
+      const changes = nextChanges(fleet, count, plan.admissions);
+      times.push(
+        timed(() => {
+          for (const change of changes) state.apply(change);
+          plan = state.round(NOW, { admissionsMax: BATCH });
+        }),
+      );
+      planned += plan.admissions.length;
+    }
+    note(`round after ${count} changes, p50`, quantile(times, 0.5), "ms");
+    note(`round after ${count} changes, p99`, quantile(times, 0.99), "ms");
+    note("  admissions a round", planned / rounds, "gangs");
+  }
+  note(
+    "hash of the state, first",
+    timed(() => void state.hash()),
+    "ms",
+  );
+  note("resident memory", process.memoryUsage().rss / 2 ** 20, "MiB");
+  globalThis.gc?.();
+  note("heap after a collection", process.memoryUsage().heapUsed / 2 ** 20, "MiB");
+  if (stop !== null) for (const line of profileLines("plan", await stop())) print(line);
+  return figures;
+}
+
+function fillHalf(fleet: Fleet): void {
+  const { all } = fleet.gpus();
+  for (let tries = 0; fleet.gpus().used < all / 2 && tries < 5000; tries++) {
+    for (let at = 0; at < 50; at++) {
+      const gang = fleet.newGang();
+      const cluster = fleet.of(fleet.clusterNames);
+      const model = gang.ask.placement.gpuModels[0] ?? fleet.of(["h100", "a100", "l40s", "v100"]);
+      const members = Object.fromEntries(gang.ask.roles.map(({ role, replicas }) => [role, replicas]));
+      const gpus = gang.ask.roles.reduce((sum, { replicas, podClass }) => {
+        return sum + replicas * ((gang.ask.podClasses[podClass]?.requests["nvidia.com/gpu"] ?? 0) / 1000);
+      }, 0);
+      const amounts = [{ pool: `gpu/${model}`, amount: gpus }];
+      const flavors = { "nvidia.com/gpu": `gpu/${model}` };
+      fleet.admit(gang, { cluster, flavors, nodeLabels: { gpu: model }, members, amounts });
+    }
+  }
+}
+
+function recordOf(fleet: Fleet, planned: PlannedAdmission): readonly Change[] {
+  const gang = fleet.gangs.get(planned.jobUid) as PlanGang;
+  const { cluster, flavors, nodeLabels, members, allocations } = planned;
+  return fleet.admit(gang, { cluster: cluster ?? "", flavors, nodeLabels, members, amounts: allocations });
+}
+
+/** About `count` changes: the records of the last round, gangs that end, and new ones. */
+function nextChanges(fleet: Fleet, count: number, admissions: readonly PlannedAdmission[]): readonly Change[] {
+  const changes = admissions.flatMap((planned) => recordOf(fleet, planned)).slice();
+  const running = [...fleet.gangs.values()].filter(({ waits }) => !waits);
+  while (changes.length < count) {
+    changes.push(gangChange(fleet.newGang()));
+    if (changes.length >= count) break;
+    const gang = fleet.of(running);
+    if (fleet.gangs.has(gang.uid)) changes.push(...fleet.end(gang));
+  }
+  return changes;
+}
+
+/** The rows of a load as text, as a database driver receives them. Asks are rows of their own. */
+function rowsOf(changes: readonly Change[]): readonly string[] {
+  return changes.map((change) => {
+    if (change.kind !== "gang" || change.gang === null) return JSON.stringify(change);
+    return JSON.stringify({ ...change, gang: { ...change.gang, ask: undefined } });
+  });
+}
+
+function loadRows(state: FleetState, rows: readonly string[], asks: ReadonlyMap<string, PlanGang["ask"]>): void {
+  for (const row of rows) {
+    const change = JSON.parse(row) as Change;
+    if (change.kind !== "gang" || change.gang === null) state.apply(change);
+    else state.apply({ ...change, gang: { ...change.gang, ask: asks.get(change.gang.askHash) as PlanGang["ask"] } });
+  }
+}
+
+/** The CPU time of this thread that a run takes. Unlike the time on the clock, other processes do not matter much. */
+function timed(run: () => void): number {
+  const start = process.threadCpuUsage();
+  run();
+  const { user, system } = process.threadCpuUsage(start);
+  return (user + system) / 1000;
+}
+
+function quantile(values: readonly number[], part: number): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0;
+}
