@@ -80,10 +80,16 @@ export class GroupCommit<Request, Answer> {
         else fail(new Error(`a group of ${group.length} ${this.#options.what} got ${answers.length} answers`));
       }
     } catch (error) {
-      const { apart = false } = this.#options;
-      if (apart && group.length > 1 && !(error instanceof UnavailableError)) {
-        for (const one of group) await this.#runGroup([one]);
-      } else for (const { fail } of group) fail(error);
+      await this.#failed(group, error);
     }
+  }
+
+  async #failed(group: readonly QueuedRequest<Request, Answer>[], error: unknown): Promise<void> {
+    const { apart = false } = this.#options;
+    if (apart && group.length > 1 && !(error instanceof UnavailableError)) {
+      for (const one of group) await this.#runGroup([one]);
+      return;
+    }
+    for (const { fail } of group) fail(error);
   }
 }
