@@ -61,9 +61,12 @@ export type JobWatch = {
   readonly checkCursor: (cursor: string) => boolean;
 };
 
-/** The outcome of a registration or an update. `check` is that of the new credentials. Omitted: none were sent. */
+/**
+ * The outcome of a registration or an update. `check` is that of the new credentials. Omitted: none were sent.
+ * `retired`: the simulated clusters that take no gangs since this registration.
+ */
 export type ClusterOutcome =
-  | (ChangeOutcome<ClusterRecord> & { readonly check?: ClusterCheck })
+  | (ChangeOutcome<ClusterRecord> & { readonly check?: ClusterCheck; readonly retired?: readonly string[] })
   | CredentialsRefusal
   | UidRefusal;
 

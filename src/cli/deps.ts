@@ -10,6 +10,8 @@ export type UpOptions = {
   readonly data: string | null;
   /** True: allows an address that other machines can reach, without encryption and authentication. */
   readonly insecure: boolean;
+  /** True: simulates clusters also while real ones are registered. */
+  readonly simulate: boolean;
 };
 
 /** The result of `gangway migrate`. */

@@ -1,5 +1,5 @@
 import { type Job, JobPhase, JobPhaseSchema } from "../gen/gangway/v1/job_pb.ts";
-import { podsCell, qualifiedName, reasonCell } from "./output/job-text.ts";
+import { clusterCell, podsCell, qualifiedName, reasonCell } from "./output/job-text.ts";
 import { type Column, renderTable, type TableOptions } from "./output/table.ts";
 
 /** The annotation says how an example should end: `Succeeded` or `Failed`. */
@@ -36,7 +36,10 @@ export class JobTable {
     this.#jobs.clear();
   }
 
-  /** The newest jobs, those that have not ended first; at most `rowsMax`, and then how many others there are. */
+  /**
+   * The newest jobs, those that have not ended first; at most `rowsMax`, and then how many others there are. Clusters
+   * that are simulated are named below the table: in it, the word would leave no room for reasons.
+   */
   table(options: TableOptions, rowsMax: number): readonly string[] {
     const jobs = [...this.#jobs.values()];
     const ended = jobs.filter(hasEnded);
@@ -44,12 +47,14 @@ export class JobTable {
     const shown = new Set(byNeed.slice(-rowsMax));
     const rows = jobs.filter((job) => shown.has(job)).map((job) => rowOf(job).map(cutName));
     const others = jobs.length - shown.size;
-    return [...renderTable(COLUMNS, rows, options), ...(others > 0 ? [`and ${others} more`] : [])];
+    const below = [...(others > 0 ? [`and ${others} more`] : []), ...simulatedLines([...shown])];
+    return [...renderTable(COLUMNS, rows, options), ...below];
   }
 
   /** The line of a job if it has changed; null if not. */
   line(job: Job): string | null {
-    const [, phase = "", cluster = "", pods = "", reason = ""] = rowOf(job);
+    const [, phase = "", , pods = "", reason = ""] = rowOf(job);
+    const cluster = clusterCell(job);
     const where = cluster === "" ? "" : ` on ${cluster}`;
     const line = `${qualifiedName(job)} ${phase}${where} ${pods}${reason === "" ? "" : ` (${reason})`}`;
     if (this.#lastLines.get(keyOf(job)) === line) return null;
@@ -96,6 +101,13 @@ function rowOf(job: Job): readonly string[] {
     podsCell(job),
     reasonCell(job),
   ];
+}
+
+function simulatedLines(jobs: readonly Job[]): readonly string[] {
+  const admissions = jobs.flatMap(({ status }) => status?.admission ?? []);
+  const simulated = new Set(admissions.filter((one) => one.simulated).map(({ cluster }) => cluster));
+  if (simulated.size === 0) return [];
+  return [`simulated, no program runs there: ${[...simulated].sort().join(", ")}`];
 }
 
 function hasEnded({ status }: Job): boolean {

@@ -8,6 +8,7 @@ import { describeUidRefusal } from "../core/admin/cluster.ts";
 import { gangSchedulerOf } from "../core/pods/pod-group.ts";
 import { type Base, runLoops } from "./base.ts";
 import { connectClusterAdmin } from "./cluster-admin.ts";
+import type { Simulations } from "./simulated-clusters.ts";
 
 /** Connects a cluster. Each process hears of its jobs; the process with the observer's lease records its capacity. */
 export function connect(
@@ -43,49 +44,61 @@ export function connect(
   return connected;
 }
 
+/** Connects a cluster that this process simulates. The simulation ends with the connection. */
+function connectSimulation(
+  base: Base,
+  cluster: Pick<KubeClusterOptions, "name" | "kubeconfig">,
+  simulations: Simulations,
+): Cluster {
+  const connected = connect(base, cluster);
+  const close = async () => {
+    await connected.close();
+    await simulations.stop(cluster.name);
+  };
+  return { ...connected, close };
+}
+
 export type FollowOptions = {
   readonly config: Pick<Config, "credentialsKey" | "allowLocalKubeconfigs" | "clusterHosts">;
   /** True for workers, which watch clusters. False: this process only sends single requests to them. */
   readonly listens: boolean;
-  /** Clusters that are connected already. The table names the others. */
-  readonly given: readonly Cluster[];
-  /** The kubeconfig of a cluster that this process simulates; null for any other cluster. */
-  readonly simulated: (name: string) => string | null;
+  readonly simulations: Simulations;
 };
 
 /** Keeps this process connected to every cluster that the table names, until the parts are closed. */
 export async function followClusters(base: Base, options: FollowOptions) {
   const { clock, store, telemetry, instrumentation, heard, parts } = base;
-  const { listens, given, simulated } = options;
+  const { listens, simulations } = options;
   const { credentialsKey: key, allowLocalKubeconfigs: allowLocal } = options.config;
   const hosts = parseAllowedHosts(options.config.clusterHosts);
-  const registry = new ClusterRegistry(
-    {
-      clock,
-      list: () => store.clusters.listCredentials(),
-      connect: async ({ name, credentials, gangScheduler }) => {
-        const { openCredentials } = await import("../adapters/cluster/credentials.ts");
-        const kubeconfig = await openCredentials(credentials, { cluster: name, key, allowLocal });
-        const cluster = { name, kubeconfig, gangScheduler: gangSchedulerOf(gangScheduler), hosts };
-        return connect(base, cluster, { observes: listens });
-      },
-      listens,
-      onJobChanged: (uid) => heard.job(uid),
-      // No gang is admitted to a cluster that its workers cannot connect to.
-      onUnusable: async (name) => {
-        if (listens && (await store.clusters.markUnreachable(name))) base.tell.planner();
-      },
-      onError: (error, what) => telemetry.clusterFailed({ cluster: null, what, error }),
+  const registry = new ClusterRegistry({
+    clock,
+    list: async () => {
+      if (listens) await store.clusters.forgetRetired(simulations.names());
+      const { registered, simulated, forgotten } = await store.clusters.listCredentials();
+      const here = simulated.filter((name) => simulations.kubeconfigOf(name) !== null);
+      return { registered: [...registered, ...here.map((name) => ({ name, credentials: {} }))], forgotten };
     },
-    given,
-  );
-  instrumentation.clusters(() => registry.connected());
-  parts.defer(async () => {
-    await Promise.all(given.map((cluster) => cluster.close()));
+    connect: async ({ name, credentials, gangScheduler }) => {
+      const simulated = simulations.kubeconfigOf(name);
+      if (simulated !== null) return connectSimulation(base, { name, kubeconfig: simulated }, simulations);
+      const { openCredentials } = await import("../adapters/cluster/credentials.ts");
+      const kubeconfig = await openCredentials(credentials, { cluster: name, key, allowLocal });
+      const cluster = { name, kubeconfig, gangScheduler: gangSchedulerOf(gangScheduler), hosts };
+      return connect(base, cluster, { observes: listens });
+    },
+    listens,
+    onJobChanged: (uid) => heard.job(uid),
+    // No gang is admitted to a cluster that its workers cannot connect to.
+    onUnusable: async (name) => {
+      if (listens && (await store.clusters.markUnreachable(name))) base.tell.planner();
+    },
+    onError: (error, what) => telemetry.clusterFailed({ cluster: null, what, error }),
   });
+  instrumentation.clusters(() => registry.connected());
   await registry.refresh();
-  for (const cluster of given) cluster.start();
   runLoops(parts, (signal) => registry.run(signal));
+  const simulated = simulations.kubeconfigOf;
   const admin = connectClusterAdmin({ store, registry, clock, key, allowLocal, hosts, simulated });
   return { clusters: registry.clusters, admin };
 }

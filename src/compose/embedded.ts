@@ -12,20 +12,22 @@ import { TRIAL_DEFAULT } from "../core/pods/policy/pod-policy.ts";
 import { systemClock } from "../runtime/clock.ts";
 import type { Telemetry } from "../telemetry/events.ts";
 import { startBase } from "./base.ts";
+import { followClusters } from "./clusters.ts";
 import { openCounters, ownCounters } from "./counters.ts";
 import { holdDirectory, migrateServer, openDirectory, openServer } from "./database.ts";
 import { describeParts } from "./in-use.ts";
 import { startPlanner } from "./planner.ts";
 import { startServer } from "./server.ts";
-import { holdSimulation, startSimulatedClusters } from "./simulated-clusters.ts";
+import { holdSimulation, startSimulations } from "./simulated-clusters.ts";
 import { startHealth, startProcessTelemetry } from "./telemetry.ts";
 import { startQuota } from "./tokens.ts";
 import { startWorker } from "./worker.ts";
 
 /**
- * Starts the service with simulated clusters, whose state is in one directory. The database is in that directory too
- * unless the configuration names a server, which is migrated first: `up` brings up everything by itself. Throws an
- * error that a user understands if a part cannot be had. `progress` is told what it does.
+ * Starts the service, with simulated clusters if no real one is registered. Their state is in one directory. The
+ * database is in that directory too unless the configuration names a server, which is migrated first: `up` brings up
+ * everything by itself. Throws an error that a user understands if a part cannot be had. `progress` is told what it
+ * does.
  */
 export async function startEmbedded(
   options: UpOptions,
@@ -63,7 +65,8 @@ export async function startEmbedded(
   const counters = server === null && redis === null ? ownCounters : await openCounters(base, db, redis);
   const quota = await startQuota(base, counters);
   progress("starting the simulated clusters");
-  const followed = await startSimulatedClusters(base, directory, config);
+  const simulations = await startSimulations(base, { directory, besideReal: options.simulate });
+  const followed = await followClusters(base, { config, listens: true, simulations });
   startPlanner(base, quota.planner);
   startWorker(base, followed.clusters, quota, config);
   await startHealth({ config, clock, db, synced: followed.clusters.synced, scrape, parts });
@@ -76,6 +79,7 @@ export async function startEmbedded(
   return {
     address: api.address,
     inUse: describeParts({ database: server, directory, redis, counts: true, clusters }),
+    realClusters: clusters.filter(({ simulated }) => !simulated).map(({ name }) => name),
     migrated,
     close: async () => {
       await running.disposeAsync();

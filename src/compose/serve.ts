@@ -16,7 +16,7 @@ import { openServer } from "./database.ts";
 import { describeParts } from "./in-use.ts";
 import { startPlanner } from "./planner.ts";
 import { startServer } from "./server.ts";
-import { endSimulation } from "./simulated-clusters.ts";
+import { endSimulation, NO_SIMULATIONS } from "./simulated-clusters.ts";
 import { startHealth, startProcessTelemetry } from "./telemetry.ts";
 import { type Quota, startQuota } from "./tokens.ts";
 import { startWorker } from "./worker.ts";
@@ -71,7 +71,7 @@ export async function startServe(options: ServeOptions, config: Config, kinds: R
 async function clustersFor(base: Base, roles: readonly Role[], config: Config): Promise<FollowedClusters | null> {
   const listens = roles.includes("worker");
   if (!listens && !roles.includes("api")) return null;
-  return followClusters(base, { config, listens, given: [], simulated: () => null });
+  return followClusters(base, { config, listens, simulations: NO_SIMULATIONS });
 }
 
 /** A worker without other roles has counters only if it shares them and if a kind may ask it for tokens. */

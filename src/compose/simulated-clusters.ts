@@ -1,29 +1,51 @@
-/** Connects the simulated clusters of `gangway up` as if they were real ones, and registers them with their queues. */
+/** Starts the simulated clusters of `gangway up`, which serve newcomers until a real cluster is registered. */
 import { join } from "node:path";
 import { DEMO_CLUSTERS, DEMO_QUEUES } from "../adapters/simcluster/demo-clusters.ts";
-import { startSimCluster } from "../adapters/simcluster/sim-cluster.ts";
+import { type SimCluster, startSimCluster } from "../adapters/simcluster/sim-cluster.ts";
 import type { Db } from "../adapters/store/db/db.ts";
 import { awaitNoOtherWorker, awaitNoSimulation, SIMULATION_LEASE } from "../adapters/store/fleet/sole-worker.ts";
-import type { Config } from "../config.ts";
-import type { Base } from "./base.ts";
-import { connect, followClusters } from "./clusters.ts";
+import { type Base, DEFAULT_QUEUE } from "./base.ts";
 
-/** Starts the clusters, whose state is in the directory, and follows the clusters that people register. */
-export async function startSimulatedClusters(base: Base, directory: string, config: Config) {
-  for (const queue of DEMO_QUEUES) await base.store.admin.ensureQueue(queue);
-  const kubeconfigs = new Map<string, string>();
-  const given = await Promise.all(
-    DEMO_CLUSTERS.map(async ({ name, labels, flavors, nodes }) => {
-      const state = join(directory, "clusters", name);
-      const simulated = await startSimCluster({ name, nodes, directory: state, clock: base.clock });
-      base.parts.defer(() => simulated.close());
-      await base.store.clusters.upsertCluster({ name, labels, flavors, simulated: true, uid: simulated.uid });
-      const kubeconfig = simulated.kubeconfig();
-      kubeconfigs.set(name, kubeconfig);
-      return connect(base, { name, kubeconfig });
-    }),
-  );
-  return followClusters(base, { config, listens: true, given, simulated: (name) => kubeconfigs.get(name) ?? null });
+/** The clusters that this process simulates now. */
+export type Simulations = {
+  readonly names: () => readonly string[];
+  /** Null: this process does not simulate the cluster. */
+  readonly kubeconfigOf: (name: string) => string | null;
+  /** Stops the simulation of a cluster; its state stays in its directory. */
+  readonly stop: (name: string) => Promise<void>;
+};
+
+export const NO_SIMULATIONS: Simulations = { names: () => [], kubeconfigOf: () => null, stop: async () => {} };
+
+/**
+ * Starts the simulated clusters, whose state is in the directory, and makes their queues: none if a real cluster is
+ * registered, unless `besideReal`; and none that an admin has removed.
+ */
+export async function startSimulations(
+  base: Base,
+  { directory, besideReal }: { readonly directory: string; readonly besideReal: boolean },
+): Promise<Simulations> {
+  const running = new Map<string, SimCluster>();
+  const stop = async (name: string) => {
+    const cluster = running.get(name);
+    running.delete(name);
+    await cluster?.close();
+  };
+  for (const { name, labels, flavors, nodes } of DEMO_CLUSTERS) {
+    if ((await base.store.clusters.simulate({ name, labels, flavors, besideReal })) === null) continue;
+    const state = join(directory, "clusters", name);
+    const simulated = await startSimCluster({ name, nodes, directory: state, clock: base.clock });
+    running.set(name, simulated);
+    base.parts.defer(() => stop(name));
+    await base.store.clusters.setUid({ cluster: name, uid: simulated.uid });
+  }
+  const queues = DEMO_QUEUES.filter(({ name }) => running.size > 0 || name === DEFAULT_QUEUE);
+  for (const queue of queues) await base.store.admin.ensureQueue(queue);
+  return {
+    names: () => [...running.keys()],
+    kubeconfigOf: (name) => running.get(name)?.kubeconfig() ?? null,
+    stop,
+  };
 }
 
 /** Keeps other workers of this database away: they cannot reach the clusters that this process simulates. */

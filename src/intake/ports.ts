@@ -1,3 +1,4 @@
+import type { ClusterRecord } from "../core/admin/cluster.ts";
 import type { NamespaceRecord, NamespaceRules } from "../core/admin/namespace.ts";
 import type { JobEvent } from "../core/job/event.ts";
 import type { Job } from "../core/job/job.ts";
@@ -18,7 +19,11 @@ export type IntakeFacts = {
   readonly queueExists: (queue: string) => Promise<boolean>;
   /** The resources that some node of some cluster has; all that are `wanted` and there. Null: that is not known. */
   readonly nodeResources: (wanted: readonly string[]) => Promise<ReadonlySet<string> | null>;
+  /** The clusters that take gangs. Empty if none of them is simulated. Omitted: the same. */
+  readonly clusters?: () => Promise<readonly ClusterInUse[]>;
 };
+
+type ClusterInUse = Pick<ClusterRecord, "name" | "labels" | "simulated">;
 
 export type IntakeStore = {
   readonly facts: (namespace: string) => Promise<IntakeFacts>;

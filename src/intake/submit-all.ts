@@ -107,12 +107,14 @@ async function orFailed<T>(work: Promise<T>): Promise<T | Failed> {
 }
 
 /**
- * Wraps the store so that one batch reads each namespace and each queue once. Also remembers failed reads.
+ * Wraps the store so that one batch reads each namespace, its clusters and each queue once. Also remembers failed
+ * reads.
  */
 function rememberingFacts(store: IntakeStore): IntakeStore {
   const facts = remembering(async (namespace) => {
     const found = await store.facts(namespace);
-    return { ...found, queueExists: remembering(found.queueExists) };
+    const clusters = remembering(async () => (await found.clusters?.()) ?? []);
+    return { ...found, queueExists: remembering(found.queueExists), clusters: () => clusters("") };
   });
   return { ...store, facts };
 }

@@ -10,6 +10,7 @@ import { generatedName, newJob, SUFFIX_LENGTH } from "./new-job.ts";
 import type { IntakeFacts, IntakePorts, IntakeRules } from "./ports.ts";
 import { rulesOf } from "./rules.ts";
 import { type JobFindings, namespaceQueueOf, validate } from "./validate.ts";
+import { warnSimulated } from "./warn-simulated.ts";
 
 /** There are 27^6 suffixes: five collisions in a row have another cause. */
 const NAMES_TRIED_MAX = 5;
@@ -45,7 +46,9 @@ export async function prepare(ports: IntakePorts, submission: Submission): Promi
     return { kind: "refused", answer: { kind: "unknownNamespace", namespace: sent.namespace } };
   }
   const { podConfig, podPolicy } = rules;
-  return { kind: "ready", facts, warnings, podConfig, keepsUnknown: podPolicy.level === "privileged" };
+  // Not a finding, which `strict` would refuse: nothing is wrong with the job.
+  const all = [...warnings, ...(await warnSimulated(sent, facts, ports.kinds))];
+  return { kind: "ready", facts, warnings: all, podConfig, keepsUnknown: podPolicy.level === "privileged" };
 }
 
 /** Returns the job that a submission would create, or why it would be refused. Changes nothing. */

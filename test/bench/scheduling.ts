@@ -48,7 +48,7 @@ export async function startScheduling(of: {
   const connected = await Promise.all(
     of.clusters.map(async ({ name, kubeconfig, run }) => {
       const flavors = [{ name: FLAVOR, resource: GPU, nodeLabels: { [RUN_LABEL]: run } }];
-      await store.clusters.upsertCluster({ name, labels: {}, flavors, simulated: true });
+      await store.clusters.simulate({ name, labels: {}, flavors });
       return connectCluster({
         name,
         kubeconfig,

@@ -27,7 +27,7 @@ before(async () => {
     GANGWAY_CREDENTIALS_KEY: randomBytes(32).toString("base64"),
     GANGWAY_LOG_LEVEL: "silent",
   });
-  const options = { exit: false, examples: false, listen: "127.0.0.1:0", data, insecure: false };
+  const options = { exit: false, examples: false, listen: "127.0.0.1:0", data, insecure: false, simulate: false };
   service = await startEmbedded(options, config, OWN_KINDS);
 });
 

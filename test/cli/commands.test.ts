@@ -370,10 +370,10 @@ test("up gets its options, and the command returns its exit status", async () =>
   const asked: UpOptions[] = [];
   const up = async (options: UpOptions) => asked.push(options) && 7;
   assert.equal((await run(["up"], { up })).exitCode, 7);
-  await run(["up", "--no-examples", "--listen", "127.0.0.1:0", "--data", "/tmp/x"], { up });
+  await run(["up", "--no-examples", "--listen", "127.0.0.1:0", "--data", "/tmp/x", "--simulate"], { up });
   assert.deepEqual(asked, [
-    { exit: false, examples: true, listen: null, data: null, insecure: false },
-    { exit: false, examples: false, listen: "127.0.0.1:0", data: "/tmp/x", insecure: false },
+    { exit: false, examples: true, listen: null, data: null, insecure: false, simulate: false },
+    { exit: false, examples: false, listen: "127.0.0.1:0", data: "/tmp/x", insecure: false, simulate: true },
   ]);
 });
 

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { jobsTable } from "../../src/cli/output/job-text.ts";
 import { JobTable } from "../../src/cli/up-job-table.ts";
-import { JobPhase, JobSchema } from "../../src/gen/gangway/v1/job_pb.ts";
+import { AdmissionSchema, JobPhase, JobSchema } from "../../src/gen/gangway/v1/job_pb.ts";
 
 const QUOTA = "needs 8 of gpu/h100; queue default uses 5 of 8 (held by default/eval-on-h100, default/bad-config)";
 
@@ -51,4 +51,19 @@ test("a job that drains is shown in words", () => {
   });
   assert.ok(listed.rows[0]?.includes("SUSPENDED"));
   assert.match(listed.rows[0]?.at(-1) ?? "", /^draining: pods that are being removed hold its tokens$/);
+});
+
+test("a cluster that is simulated is named as such: below the table, and in a line of its job", () => {
+  const on = (name: string, cluster: string, simulated: boolean) => {
+    const one = job(name, JobPhase.RUNNING);
+    if (one.status !== undefined) one.status.admission = create(AdmissionSchema, { cluster, simulated });
+    return one;
+  };
+  const jobs = [on("a", "west", true), on("b", "east", true), on("c", "real", false)];
+  const lines = tableOf(jobs);
+  assert.match(lines[1] ?? "", /^a +RUNNING +west /);
+  assert.deepEqual(lines.slice(4), ["simulated, no program runs there: east, west"]);
+  assert.deepEqual(tableOf(jobs.slice(2)).slice(2), []);
+  const table = new JobTable();
+  assert.equal(table.line(jobs[0] ?? job("a", 0)), "pytorchjob/a RUNNING on west (simulated) 1/4");
 });

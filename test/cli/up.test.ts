@@ -5,7 +5,7 @@ import { systemClock } from "../../src/runtime/clock.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 import { pytorchManifest } from "./harness.ts";
 
-const OPTIONS = { exit: false, examples: true, listen: null, data: null, insecure: false };
+const OPTIONS = { exit: false, examples: true, listen: null, data: null, insecure: false, simulate: false };
 
 /** Deps whose service does not answer, and whose user has interrupted already. */
 function interrupted(closed: string[]): UpDeps {
@@ -26,6 +26,7 @@ function interrupted(closed: string[]): UpDeps {
     start: async () => ({
       address: "127.0.0.1:1",
       inUse: "",
+      realClusters: [],
       migrated: [],
       close: async () => void closed.push("closed"),
     }),

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import type { Job } from "../../src/core/job/job.ts";
 import { plan } from "../../src/core/plan/plan.ts";
 import type { Plan } from "../../src/core/plan/plan-types.ts";
+import type { PlanCluster } from "../../src/core/plan/snapshot.ts";
 import type { JsonObject } from "../../src/runtime/json.ts";
 import {
   AT,
@@ -755,4 +756,20 @@ test("two flavored resources get a flavor each, and both demand their nodes", ()
       ["rdma/ib", 1],
     ],
   );
+});
+
+test("a retired cluster takes no gang, and words about simulated clusters call them so", () => {
+  const simulated = { simulated: true, nodes: nodes(1, "h100") };
+  const one = job({ name: "one", roles: { Worker: { replicas: 2, gpus: 8 } } });
+  const refusalOf = (...clusters: readonly PlanCluster[]) =>
+    plan(snapshot({ waiting: [one], clusters, queues: [queue("q", { h100: 16 })] }), AT).refusals[0];
+  const retired = refusalOf(cluster("a", { ...simulated, nodes: nodes(2, "h100"), retired: true }));
+  assert.equal(retired?.clusters[0]?.reason, "Retired");
+  assert.equal(
+    retired?.message,
+    "no cluster can be used: a (simulated): it is simulated, and takes no gangs since a real cluster is registered",
+  );
+  const full = refusalOf(cluster("b", simulated));
+  assert.match(full?.message ?? "", / b \(simulated\) /);
+  assert.deepEqual([full?.clusters[0]?.cluster, full?.clusters[0]?.simulated], ["b", true]);
 });

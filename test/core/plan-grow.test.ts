@@ -57,6 +57,7 @@ const stays: Record<string, SnapshotParts> = {
   "its admission has ended": { admitted: [{ ...small, admissions: [{ ...live!, state: "ended" }] }] },
   "it has no cluster": { admitted: [{ ...small, admissions: [{ ...live!, cluster: null }] }] },
   "its cluster is not known": { admitted: [running("a", { has: 1, of: 2, cluster: "west" })] },
+  "its cluster is retired": { admitted: [small], clusters: [cluster("east", { simulated: true, retired: true })] },
   "its cluster is cordoned": { admitted: [small], clusters: [cluster("east", { cordoned: true })] },
   "its cluster cannot be reached": { admitted: [small], clusters: [cluster("east", { reachable: false })] },
   "the capacity of its cluster is not known": { admitted: [small], clusters: [cluster("east", { capacity: null })] },

@@ -55,7 +55,7 @@ suite("clusters that are registered while the service runs", { skip: !controlPla
 
   const start = () =>
     startEmbedded(
-      { exit: false, examples: false, listen: "127.0.0.1:0", data: null, insecure: false },
+      { exit: false, examples: false, listen: "127.0.0.1:0", data: null, insecure: false, simulate: true },
       config,
       OWN_KINDS,
     );

@@ -66,7 +66,7 @@ export async function startService(
   const errors: unknown[] = [];
   const connected: Cluster[] = [];
   for (const { name, kubeconfig, flavors } of served) {
-    await store.clusters.upsertCluster({ name, labels: {}, flavors, simulated: false });
+    await store.clusters.register({ name, labels: {}, flavors, credentials: {} });
     const cluster = connectCluster({
       name,
       kubeconfig,

@@ -159,7 +159,7 @@ export class World {
     const world = new World(options);
     for (const { name, flavor } of options.clusters) {
       const flavors = [{ name: `gpu/${flavor}`, resource: GPU, nodeLabels: { [FLAVOR_LABEL]: flavor } }];
-      await world.store.clusters.upsertCluster({ name, labels: {}, flavors, simulated: true });
+      await world.store.clusters.simulate({ name, labels: {}, flavors });
     }
     for (const { name, quotas } of options.queues) {
       const lines = Object.entries(quotas).map(([flavor, nominal]) => ({

@@ -78,11 +78,11 @@ onEachDatabase((openDb) => {
   });
 
   test("the process that simulates a cluster decides its uid", async () => {
-    const east = { name: "east", labels: {}, flavors: [], simulated: true };
     await store.clusters.register(named("copy", UID));
-    assert.equal((await store.clusters.upsertCluster({ ...east, uid: OTHER })).uid, OTHER);
-    assert.equal((await store.clusters.upsertCluster({ ...east, uid: UID })).uid, UID, "its state was made anew");
-    assert.equal((await store.clusters.upsertCluster({ ...east, uid: UID })).uid, UID);
+    for (const uid of [OTHER, UID, UID]) {
+      await store.clusters.setUid({ cluster: "east", uid });
+      assert.equal(await uidOf("east"), uid, "also after its state was made anew");
+    }
     assert.equal(await uidOf("copy"), null);
   });
 });

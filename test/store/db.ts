@@ -21,7 +21,7 @@ export async function freshStore(db: Db, bounds: { readonly namespacesMax?: numb
   });
   const flavor = { name: FLAVOR, resource: "nvidia.com/gpu", nodeLabels: { "gangway.dev/gpu": "h100" } };
   for (const name of ["east", "west"]) {
-    await store.clusters.upsertCluster({ name, labels: { region: name }, flavors: [flavor], simulated: true });
+    await store.clusters.simulate({ name, labels: { region: name }, flavors: [flavor] });
   }
   await store.admin.ensureQueue({
     name: "research",

@@ -123,7 +123,7 @@ onEachDatabase((openDb) => {
     assert.equal((await store.clusters.register({ ...cluster, flavors: flavors.slice(0, 1) })).kind, "done");
     assert.deepEqual(await store.clusters.update({ ...cluster, credentials: null, version: 0 }), refused);
     assert.equal((await store.admin.getCluster("south"))?.flavors.length, 1);
-    const upsert = () => store.clusters.upsertCluster({ name: "north", labels: {}, flavors, simulated: true });
+    const upsert = () => store.clusters.simulate({ name: "north", labels: {}, flavors, besideReal: true });
     await assert.rejects(upsert(), /cluster north has flavors for more than 10000 pools/);
   });
 

@@ -129,7 +129,7 @@ onPostgres((openDb) => {
     const jobs = await Promise.all(Array.from({ length: 8 }, () => submit()));
     const clusters = jobs.map((_, at) => `c${at}`);
     for (const name of clusters) {
-      await store.clusters.upsertCluster({ name, labels: {}, flavors: [], simulated: true });
+      await store.clusters.simulate({ name, labels: {}, flavors: [] });
     }
     const recorded = jobs.map((job, at) => admit(plannedFor(job, { cluster: clusters[at] ?? "" }), { amount: 1 }));
     const next = await takePlannerLease(store, "p2");
@@ -169,7 +169,7 @@ onPostgres((openDb) => {
       ({ store, submit, admit } = await freshPlanner(db));
       const jobs = await Promise.all(Array.from({ length: 24 }, () => submit()));
       for (const [at] of jobs.entries()) {
-        await store.clusters.upsertCluster({ name: `c${at}`, labels: {}, flavors: [], simulated: true });
+        await store.clusters.simulate({ name: `c${at}`, labels: {}, flavors: [] });
       }
       const outcomes = await Promise.all(
         jobs.map((job, at) => admit(plannedFor(job, { cluster: `c${at}` }), { amount: 1 + (at % 3) })),
@@ -184,7 +184,7 @@ onPostgres((openDb) => {
   test("releases beside grants neither deadlock nor lose an amount", async () => {
     const holders = await Promise.all(Array.from({ length: 6 }, () => submit()));
     for (let at = 0; at < 24; at += 1) {
-      await store.clusters.upsertCluster({ name: `c${at}`, labels: {}, flavors: [], simulated: true });
+      await store.clusters.simulate({ name: `c${at}`, labels: {}, flavors: [] });
     }
     for (const [at, job] of holders.entries()) {
       assert.equal(await admit(plannedFor(job, { cluster: `c${at}` }), { amount: 1 }), "recorded");
@@ -210,7 +210,7 @@ onPostgres((openDb) => {
   test("raising the quota epoch beside grants reads every grant of the old epoch and stops the others", async () => {
     const jobs = await Promise.all(Array.from({ length: 8 }, () => submit()));
     for (const [at] of jobs.entries()) {
-      await store.clusters.upsertCluster({ name: `c${at}`, labels: {}, flavors: [], simulated: true });
+      await store.clusters.simulate({ name: `c${at}`, labels: {}, flavors: [] });
     }
     const grants = jobs.map((job, at) => admit(plannedFor(job, { cluster: `c${at}` }), { amount: 1 }));
     const raised = await raiseQuotaEpoch(store);

@@ -75,8 +75,13 @@ const states: Record<string, readonly string[]> = {
   "the whole of version 3 in the opposite order": version3.toReversed(),
 };
 
-/** The sums that the ledger's rows must have, and the jobs, of a database that was filled before it was upgraded. */
+/**
+ * The sums that the ledger's rows must have, the jobs and the clusters, of a database that was filled before it was
+ * upgraded.
+ */
 async function assertKept(db: Pick<Db, "query">): Promise<void> {
+  assert.deepEqual(await db.query("select distinct simulated from admissions"), [{ simulated: true }]);
+  assert.deepEqual(await db.query("select distinct simulation from clusters"), [{ simulation: "until_real" }]);
   const jobs = await db.query("select name, phase from jobs order by name");
   assert.deepEqual(
     jobs.map((row) => Object.values(row as object).join(" ")),
@@ -162,6 +167,29 @@ describe("on PGlite", () => {
     }
   });
 
+  test("an upgrade retires the simulated clusters beside a real one, whose admissions are real", async () => {
+    const pglite = await PGlite.create();
+    const client = clientOf(pglite);
+    try {
+      await runReleased(client);
+      await fillReleased(client);
+      await client.query("update clusters set simulated = false, credentials = '{}' where name = 'h100-east'");
+      await migrate(client);
+      const clusters = await client.query("select name, simulation from clusters order by name");
+      assert.deepEqual(clusters.rows, [
+        { name: "a100-west", simulation: "retired" },
+        { name: "h100-east", simulation: null },
+      ]);
+      const admissions = await client.query("select cluster, simulated from admissions order by cluster");
+      assert.deepEqual(admissions.rows, [
+        { cluster: "a100-west", simulated: true },
+        { cluster: "h100-east", simulated: false },
+      ]);
+    } finally {
+      await pglite.close();
+    }
+  });
+
   test("a data directory of the last release opens, with its jobs and tokens", async () => {
     await inReleasedDirectory(async (directory) => {
       const db = await openPglite(join(directory, "db"));
@@ -199,7 +227,14 @@ describe("on PGlite", () => {
   }, async () => {
     await inReleasedDirectory(async (directory) => {
       const config = readConfig(directory, { GANGWAY_DATA: directory, GANGWAY_LOG_LEVEL: "silent" });
-      const options = { exit: false, examples: false, listen: "127.0.0.1:0", data: null, insecure: false };
+      const options = {
+        exit: false,
+        examples: false,
+        listen: "127.0.0.1:0",
+        data: null,
+        insecure: false,
+        simulate: false,
+      };
       const service = await startEmbedded(options, config, OWN_KINDS);
       const stop = new AbortController();
       const client = connect(service.address, stop.signal);

@@ -43,7 +43,7 @@ export async function startObserved(observing: { readonly tracing: Tracing | nul
   const { name, nodes, labels, flavors } = demo;
   const simulated = await startSimCluster({ name, nodes, directory: null, clock });
   parts.defer(() => simulated.close());
-  await store.clusters.upsertCluster({ name, labels, flavors, simulated: true });
+  await store.clusters.simulate({ name, labels, flavors });
   const errors: unknown[] = [];
   const wakePlanner = () => planner.wake();
   const wakeJob = (uid: string) => worker.wake(uid);

@@ -43,10 +43,9 @@ function fingerprint({ credentials, gangScheduler = "none" }: RegisteredCluster)
 
 /** Keeps this process connected to the clusters of the table. */
 export class ClusterRegistry {
-  /** The connected clusters, including those that were given at the start. */
+  /** The connected clusters. */
   readonly clusters: Clusters;
   readonly #ports: RegistryPorts;
-  readonly #given: readonly Cluster[];
   readonly #connections = new Map<string, Connection>();
   /** Credentials that failed to connect, by cluster. Each is reported once and tried again. */
   readonly #failed = new Map<string, { readonly fingerprint: string; readonly problem: string }>();
@@ -54,10 +53,8 @@ export class ClusterRegistry {
   #wake = new AbortController();
   #last: Promise<void> = Promise.resolve();
 
-  /** The `given` clusters are connected already and stay connected. */
-  constructor(ports: RegistryPorts, given: readonly Cluster[] = []) {
+  constructor(ports: RegistryPorts) {
     this.#ports = ports;
-    this.#given = given;
     this.clusters = createClusters({
       connected: () => this.connected(),
       isForgotten: (name) => this.#forgotten.has(name),
@@ -65,7 +62,7 @@ export class ClusterRegistry {
   }
 
   connected(): readonly Cluster[] {
-    return [...this.#given, ...[...this.#connections.values()].map(({ cluster }) => cluster)];
+    return [...this.#connections.values()].map(({ cluster }) => cluster);
   }
 
   /** Why this process cannot use a cluster. Null: it can, or it knows no such cluster. */

@@ -13,13 +13,14 @@ import { POOLS_MAX, TOKENS_MAX, WAITERS_MAX } from "../../core/quota/limits.ts";
 import type { Decision } from "../../core/reconcile/decision.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import * as capacity from "./admin/cluster-capacity.ts";
-import { claimUid, type TellsUid, uidRefusal } from "./admin/cluster-uids.ts";
+import { claimUid, setUid, type TellsUid, uidRefusal } from "./admin/cluster-uids.ts";
 import * as clusters from "./admin/clusters.ts";
 import * as namespaces from "./admin/namespaces.ts";
 import { rememberedResources } from "./admin/node-resources.ts";
 import type { PoolBounds } from "./admin/pools.ts";
 import * as queues from "./admin/queues.ts";
 import * as registered from "./admin/registered-clusters.ts";
+import * as simulated from "./admin/simulated-clusters.ts";
 import type { Db } from "./db/db.ts";
 import { bucketsOf, giveBuckets, takeBuckets } from "./fleet/buckets.ts";
 import { takeLease } from "./fleet/leases.ts";
@@ -108,6 +109,7 @@ function intakeStore(db: Db, options: StoreOptions) {
         namespace: known ?? (options.openNamespaces ? ("open" as const) : null),
         queueExists: (queue: string) => queues.queueExists(db, queue),
         nodeResources,
+        clusters: () => simulated.besideSimulated(db),
       };
     },
     earlierRequest: (request: Parameters<typeof earlierRequest>[1]) => earlierRequest(db, request),
@@ -221,8 +223,9 @@ function clusterStore(db: Db, options: StoreOptions) {
   const { clock } = options;
   const bounds = poolBounds(options);
   return {
-    upsertCluster: (cluster: Parameters<typeof clusters.upsertCluster>[1]) =>
-      clusters.upsertCluster(db, cluster, bounds()),
+    simulate: (cluster: simulated.NewSimulation) => simulated.simulateCluster(db, cluster, bounds()),
+    forgetRetired: (simulatedHere: readonly string[]) =>
+      simulated.forgetRetired(db, { simulatedHere, nowMs: clock.nowMs() }),
     /** `leaseEpoch`: that of the observer's lease. Omitted: only one observes. */
     recordCapacity: (seen: capacity.SeenCapacity, leaseEpoch?: number) =>
       capacity.recordCapacity(db, seen, { nowMs: clock.nowMs(), ...(leaseEpoch === undefined ? {} : { leaseEpoch }) }),
@@ -236,6 +239,7 @@ function clusterStore(db: Db, options: StoreOptions) {
     remove: (name: string, forget: boolean) => registered.deleteCluster(db, name, { forget, nowMs: clock.nowMs() }),
     listCredentials: () => registered.listCredentials(db),
     claimUid: (told: TellsUid) => db.tx((tx) => claimUid(tx, told)),
+    setUid: (told: TellsUid) => db.tx((tx) => setUid(tx, told)),
     uidRefusal: (told: TellsUid) => uidRefusal(db, told),
     credentialsOf: (name: string) => registered.credentialsOf(db, name),
     markUnreachable: (cluster: string) => capacity.markUnreachable(db, cluster),

@@ -6,6 +6,7 @@ import {
   type ClusterRecord,
   type CredentialsRefusal,
   describeUidRefusal,
+  type RegistrationOutcome,
   type SentCluster,
   type SentCredentials,
   type UidRefusal,
@@ -20,7 +21,7 @@ export type ClusterTable = {
   /** The cluster gets its uid. Omitted: it has told none yet. */
   readonly register: (
     cluster: SentCluster & { readonly credentials: JsonObject; readonly uid?: string },
-  ) => Promise<ChangeOutcome<ClusterRecord> | UidRefusal>;
+  ) => Promise<RegistrationOutcome>;
   /** `version` 0: any version. Null credentials: keeps the stored ones. */
   readonly update: (
     cluster: SentCluster & {

@@ -47,6 +47,7 @@ export function toProtoCluster(record: ClusterRecord): MessageInitShape<typeof C
     cordoned: record.cordoned,
     reachable: record.reachable,
     simulated: record.simulated,
+    retired: record.retired ?? false,
     resourceVersion: String(record.version),
     createTime: timestampFromMs(record.createTimeMs),
     observeTime: toTimestamp(record.observedMs),

@@ -33,7 +33,7 @@ export function registration(ports: {
       const outcome = accepted(await clusters.register(sent, by), sent);
       const record = changedRecord(outcome, clusterRef(sent.name));
       await limitsChanged();
-      return { cluster: toProtoCluster(record), ...checkOf(outcome) };
+      return { cluster: toProtoCluster(record), ...checkOf(outcome), retired: [...(outcome.retired ?? [])] };
     },
     updateCluster: async ({ cluster, credentials }) => {
       const sent = { ...sentCluster(cluster), version: versionOf(cluster?.resourceVersion ?? "") };

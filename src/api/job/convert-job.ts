@@ -73,6 +73,7 @@ export function toProtoAdmission(
   return {
     number: admission.number,
     cluster: admission.cluster ?? "",
+    simulated: admission.simulated ?? false,
     admitTime: timestampFromMs(admission.admitTimeMs),
     members: { ...admission.members },
     flavors: { ...admission.flavors },

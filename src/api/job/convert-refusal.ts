@@ -20,9 +20,9 @@ type RecordedQuota = Omit<QuotaRefusal, "scope" | "reserved"> & Partial<Pick<Quo
 type RecordedCluster = Omit<ClusterRefusal, "blocked"> & Partial<Pick<ClusterRefusal, "blocked">>;
 
 export function toProtoClusterRefusal(refusal: RecordedCluster): MessageInitShape<typeof ClusterRefusalSchema> {
-  const { cluster, reason, message, flavor, need, have, blocked = null } = refusal;
+  const { cluster, simulated = false, reason, message, flavor, need, have, blocked = null } = refusal;
   const pod = blocked === null ? {} : { blockedPod: toProtoBlockedPod(blocked) };
-  return { cluster, reason, message, flavor: flavor ?? "", need, have, ...pod };
+  return { cluster, simulated, reason, message, flavor: flavor ?? "", need, have, ...pod };
 }
 
 function toProtoBlockedPod(blocked: BlockedPod): MessageInitShape<typeof BlockedPodSchema> {

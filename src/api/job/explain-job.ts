@@ -2,6 +2,7 @@
  * Answers the question that users ask most: why does my job wait, where does it run, or why did it fail? In one
  * sentence, with the details behind it.
  */
+import { clusterWords } from "../../core/job/cluster-text.ts";
 import { currentAdmission, type Job } from "../../core/job/job.ts";
 import type { ShownJob } from "../../core/job/list.ts";
 import { problemsText } from "../../core/job/pod-problems.ts";
@@ -122,7 +123,7 @@ function predicate(shown: ShownJob, refusal: Refusal | null, hasNoPods: boolean)
   const task = hasNoPods ? taskText(job) : null;
   if (task !== null) return task;
   const admission = currentAdmission(job);
-  const on = admission === null || admission.cluster === null ? "" : ` on cluster ${admission.cluster}`;
+  const on = admission?.cluster ? ` on ${clusterWords({ ...admission, name: admission.cluster })}` : "";
   const problems = podProblemsText(status);
   const { queue, minAvailable } = spec.runPolicy.schedulingPolicy;
   switch (status.phase) {

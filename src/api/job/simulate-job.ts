@@ -1,4 +1,5 @@
 /** Answers before a job is submitted: could it run, on which clusters, and if not, what is in the way? */
+import { clusterWords } from "../../core/job/cluster-text.ts";
 import type { Job } from "../../core/job/job.ts";
 import type { PlannedAdmission } from "../../core/plan/plan-types.ts";
 import type { SimulatedVerdict, Simulation } from "../../core/plan/simulate.ts";
@@ -36,8 +37,8 @@ export async function simulateJob(
     verdict: VERDICT[verdict],
     summary: summaryOf(made.job, simulation),
     reason,
-    clusters: clusters.map(({ cluster, verdict: own, refusal }) => {
-      return { cluster, verdict: VERDICT[own], ...(refusal && { refusal: toProtoClusterRefusal(refusal) }) };
+    clusters: clusters.map(({ refusal, ...of }) => {
+      return { ...of, verdict: VERDICT[of.verdict], ...(refusal && { refusal: toProtoClusterRefusal(refusal) }) };
     }),
     quotas: quotas.map(toProtoQuotaRefusal),
     ...(admission && { admission: toProtoPlanned(admission) }),
@@ -45,9 +46,10 @@ export async function simulateJob(
   };
 }
 
-function toProtoPlanned({ cluster, members, flavors, allocations }: PlannedAdmission) {
+function toProtoPlanned({ cluster, simulated, members, flavors, allocations }: PlannedAdmission) {
   const tokens = allocations.map(({ pool, amount }) => ({ pool, amount: BigInt(amount) }));
-  return { cluster: cluster ?? "", members: { ...members }, flavors: { ...flavors }, tokens };
+  const where = { cluster: cluster ?? "", simulated: simulated === true };
+  return { ...where, members: { ...members }, flavors: { ...flavors }, tokens };
 }
 
 /** Builds one sentence that needs no context. */
@@ -55,10 +57,14 @@ function summaryOf(job: Job, { verdict, admission, message }: Simulation): strin
   const name = `${job.namespace}/${job.name}`;
   switch (verdict) {
     case "FITS_NOW":
-      return `${name} can run now${admission?.cluster == null ? "" : ` on cluster ${admission.cluster}`}`;
+      return `${name} can run now${whereText(admission)}`;
     case "WAITS":
       return `${name} can run, but would wait in queue ${job.spec.runPolicy.schedulingPolicy.queue}: ${message}`;
     case "NEVER":
       return `${name} can never run: ${message}`;
   }
+}
+
+function whereText(admission: PlannedAdmission | null): string {
+  return admission?.cluster ? ` on ${clusterWords({ ...admission, name: admission.cluster })}` : "";
 }

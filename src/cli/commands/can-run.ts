@@ -9,7 +9,7 @@ import { EXIT } from "../exit.ts";
 import { noteLine, type ReadyManifest } from "../manifest/read-manifests.ts";
 import { filenameOption, readReady } from "../manifest/read-ready.ts";
 import { isTable, type OutputFormat, outputOption } from "../options.ts";
-import { qualifiedName } from "../output/job-text.ts";
+import { clusterText, qualifiedName } from "../output/job-text.ts";
 import { encodeMessage, printLines } from "../output/print.ts";
 import { wrapText } from "../output/wrap.ts";
 import { CallError } from "../rpc/call-error.ts";
@@ -76,11 +76,11 @@ function printAnswer(run: Run, { manifest, answer, output }: Answered): void {
 /** The answer in one sentence, then a line for each cluster. Lines end at the edge of the terminal. */
 function answerLines(run: Run, { summary, clusters }: SimulateJobResponse): readonly string[] {
   const width = run.deps.isTty ? run.deps.columns : null;
-  const names = Math.max(0, ...clusters.map(({ cluster }) => cluster.length));
+  const names = Math.max(0, ...clusters.map((cluster) => clusterText(cluster).length));
   return [
     ...wrapText(summary, { width, indent: "  " }),
     ...clusters.flatMap((cluster) => {
-      const name = `  ${cluster.cluster.padEnd(names)}  `;
+      const name = `  ${clusterText(cluster).padEnd(names)}  `;
       const [first = "", ...more] = wrapText(verdictText(cluster), { width: width && width - name.length, indent: "" });
       return [name + first, ...more.map((line) => " ".repeat(name.length) + line)];
     }),

@@ -107,9 +107,10 @@ function stateOf(cluster: Cluster): string {
     cluster.reachable ? "" : "unreachable",
     cluster.problem === "" ? "" : "unusable",
     cluster.cordoned ? "cordoned" : "",
+    cluster.retired ? "retired" : "",
     cluster.simulated ? "simulated" : "",
   ].filter((word) => word !== "");
-  return cluster.reachable && cluster.problem === "" && !cluster.cordoned
+  return cluster.reachable && cluster.problem === "" && !cluster.cordoned && !cluster.retired
     ? ["ready", ...words].join(", ")
     : words.join(", ");
 }

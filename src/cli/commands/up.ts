@@ -3,22 +3,32 @@ import { usageFailure } from "../exit.ts";
 import { isAddress } from "../options.ts";
 import { examples, type Registrar } from "../run-command.ts";
 
-type Options = { exit?: boolean; examples: boolean; listen?: string; data?: string; insecure?: boolean };
+type Options = {
+  exit?: boolean;
+  examples: boolean;
+  listen?: string;
+  data?: string;
+  insecure?: boolean;
+  simulate?: boolean;
+};
 
 const PARTS = `
 With DATABASE_URL, jobs are kept in that PostgreSQL database instead of the folder. The schema of the database is
 migrated first: \`gangway serve\` never does that. With REDIS_URL, tokens are counted in that Redis. Simulated clusters
-serve one process: beside \`gangway up\`, no other worker may use the same database.`;
+serve one process: beside \`gangway up\`, no other worker may use the same database.
+
+Once a real cluster is registered, simulated clusters take no gangs and go away, and the examples do not run.`;
 
 /** `gangway up`: the whole service in this process. */
 export function registerUp({ program, deps, finish }: Registrar): void {
   program
     .command("up")
-    .description("Start the whole service in this process, with simulated clusters, and run the examples")
+    .description("Start the whole service in this process; without a real cluster, simulate two and run the examples")
     .option("--exit", "end once the examples have ended; status 0 if each ended as expected")
     .option("--no-examples", "serve only")
     .option("--listen <host:port>", "where to serve; port 0 takes any free port (default: 127.0.0.1:7443)")
     .option("--data <dir>", "the folder of the simulated clusters, the database and the log (default: .gangway)")
+    .option("--simulate", "simulate clusters also while real ones are registered; jobs may be placed on either")
     .option("--insecure", "allow an address that other machines reach, without encryption and authentication")
     .addHelpText("after", PARTS)
     .addHelpText("after", examples("gangway up", "gangway up --exit", "gangway up --no-examples --listen 127.0.0.1:0"))
@@ -34,6 +44,7 @@ export function registerUp({ program, deps, finish }: Registrar): void {
         listen: options.listen ?? null,
         data: options.data ?? null,
         insecure: options.insecure === true,
+        simulate: options.simulate === true,
       };
       finish(await deps.up(wanted));
     });

@@ -2,7 +2,15 @@ import { type Job, JobPhase } from "../../gen/gangway/v1/job_pb.ts";
 import { linkedController } from "../../runtime/linked-controller.ts";
 import { CommandFailure, EXIT } from "../exit.ts";
 import { formatSpan } from "../output/duration.ts";
-import { paintPhase, phaseWord, podsCell, qualifiedName, reasonCell, TERMINAL } from "../output/job-text.ts";
+import {
+  clusterCell,
+  paintPhase,
+  phaseWord,
+  podsCell,
+  qualifiedName,
+  reasonCell,
+  TERMINAL,
+} from "../output/job-text.ts";
 import { oneLine } from "../output/table.ts";
 import type { Run } from "../run-command.ts";
 import { FILTER_NAMES_MAX } from "./job-filter.ts";
@@ -129,7 +137,7 @@ function endDeleted(name: string, progress: Progress): "failed" {
 function progressText(job: Job, color: boolean): string {
   const phase = job.status?.phase ?? JobPhase.UNSPECIFIED;
   const word = phaseWord(phase);
-  const cluster = job.status?.admission?.cluster ?? "";
+  const cluster = clusterCell(job);
   const isPlaced = cluster !== "" && !TERMINAL.includes(phase);
   const parts = [color ? paintPhase(word) : word, cluster, isPlaced ? `${podsCell(job)} pods` : "", reasonCell(job)];
   return parts

@@ -1,7 +1,9 @@
 import { styleText } from "node:util";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
+import { clusterName } from "../../core/job/cluster-text.ts";
 import {
+  type Admission,
   type Job,
   JobPhase,
   JobPhaseSchema,
@@ -42,6 +44,15 @@ export function parsePhase(text: string): JobPhase {
   if (!words.includes(word))
     throw usageFailure(`there is no phase ${text}; use one of ${words.join(", ").toLowerCase()}`);
   return JobPhase[word as keyof typeof JobPhase];
+}
+
+/** `h100-east`, or `h100-east (simulated)`; empty for a job that is in no cluster. */
+export function clusterCell({ status }: Job): string {
+  return status?.admission === undefined ? "" : clusterText(status.admission);
+}
+
+export function clusterText({ cluster, simulated }: Pick<Admission, "cluster" | "simulated">): string {
+  return clusterName({ name: cluster, simulated });
 }
 
 /** `3/4`: pods that run or have succeeded, of all pods; `-` for a job without pods. */
@@ -154,7 +165,7 @@ const JOB_COLUMNS: readonly JobColumn[] = [
     paint: paintPhase,
     cell: (job) => phaseWord(job.status?.phase ?? 0),
   },
-  { title: "CLUSTER", cell: (job) => job.status?.admission?.cluster ?? "" },
+  { title: "CLUSTER", cell: clusterCell },
   { title: "PODS", align: "right", cell: podsCell },
   { title: "AGE", align: "right", cell: (job, nowMs) => ageCell(job.metadata?.createTime, nowMs) },
   { title: "MIN", align: "right", wide: true, cell: (job) => String(job.status?.minAvailable ?? 0) },

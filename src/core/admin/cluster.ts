@@ -1,5 +1,6 @@
 import type { ClusterCapacity, ClusterFlavor } from "../plan/snapshot.ts";
 import type { GangSchedulerName } from "../pods/pod-group.ts";
+import type { ChangeOutcome } from "./change-outcome.ts";
 
 export type ClusterRecord = {
   readonly name: string;
@@ -8,6 +9,8 @@ export type ClusterRecord = {
   /** No gang is admitted to a cordoned cluster. */
   readonly cordoned: boolean;
   readonly simulated: boolean;
+  /** A simulated cluster that takes no gangs, since a real one is registered. Omitted: false. */
+  readonly retired?: boolean;
   readonly reachable: boolean;
   /** When the cluster's capacity was last recorded; null: never. */
   readonly observedMs: number | null;
@@ -19,6 +22,11 @@ export type ClusterRecord = {
   /** The uid of its namespace `kube-system`, which tells it from every other cluster. Null: it has not told it yet. */
   readonly uid: string | null;
 };
+
+/** How a registration ended. `retired`: the simulated clusters that take no gangs from now on. */
+export type RegistrationOutcome =
+  | (ChangeOutcome<ClusterRecord> & { readonly retired?: readonly string[] })
+  | UidRefusal;
 
 /** A cluster as a client sends it. */
 export type SentCluster = Pick<ClusterRecord, "name" | "labels" | "flavors"> & {

@@ -1,3 +1,4 @@
+import { clusterWords } from "./cluster-text.ts";
 import { setCondition } from "./conditions.ts";
 import type { JobEvent } from "./event.ts";
 import type { Job } from "./job.ts";
@@ -7,7 +8,8 @@ import type { Admission, JobStatus } from "./status.ts";
 export function admitted(job: Job, admission: Admission, nowMs: number): { status: JobStatus; event: JobEvent } {
   const flavors = [...new Set(Object.values(admission.flavors))].sort();
   const under = flavors.length === 0 ? "" : ` under ${flavors.join(", ")}`;
-  const where = admission.cluster === null ? "its service" : `cluster ${admission.cluster}${under}`;
+  const { cluster: name } = admission;
+  const where = name === null ? "its service" : clusterWords({ ...admission, name }) + under;
   const reserved = setCondition(
     job.status.conditions,
     { type: "QuotaReserved", status: "True", reason: "QuotaReserved", message: `Quota is reserved in ${where}.` },

@@ -80,6 +80,8 @@ export type Admission = {
   readonly number: number;
   /** Null for a job without pods, which runs in no cluster. */
   readonly cluster: string | null;
+  /** The cluster is a simulated one: no program runs there. Omitted: it is not. */
+  readonly simulated?: true;
   readonly admitTimeMs: number;
   /** The number of members of each type: the first ones by index. */
   readonly members: Readonly<Record<string, number>>;

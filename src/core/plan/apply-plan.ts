@@ -1,4 +1,5 @@
 import { admitted } from "../job/admitted.ts";
+import { clusterWords } from "../job/cluster-text.ts";
 import type { JobEvent } from "../job/event.ts";
 import { isDraining, isSuspended, type Job } from "../job/job.ts";
 import { memberCount } from "../job/roles.ts";
@@ -23,6 +24,7 @@ function admit(job: Job, planned: PlannedAdmission, nowMs: number) {
   const admission: Admission = {
     number: planned.admission,
     cluster: planned.cluster,
+    ...(planned.simulated ? { simulated: true } : {}),
     admitTimeMs: nowMs,
     members: planned.members,
     flavors: planned.flavors,
@@ -44,10 +46,11 @@ function grow(job: Job, planned: PlannedAdmission) {
   const admissions = job.admissions.map((other) => (other === live ? admission : other));
   const { kind } = job.spec;
   const size = memberCount(planned.members);
+  const where = clusterWords({ ...live, name: live.cluster ?? "" });
   const event: JobEvent = {
     type: "Normal",
     reason: `${kind}Grown`,
-    message: `${kind} ${job.name} has grown to ${size} members in cluster ${live.cluster}.`,
+    message: `${kind} ${job.name} has grown to ${size} members in ${where}.`,
   };
   return { before: job, after: { ...job, admissions, version: job.version + 1 }, admission, event };
 }

@@ -1,4 +1,5 @@
 import { canonicalJson } from "../../runtime/json.ts";
+import { clusterName } from "../job/cluster-text.ts";
 import { blockedPod, type FlavorLabels } from "./blocked-pod.ts";
 import { describeBlocked } from "./blocked-words.ts";
 import type { NodeLabels } from "./fit.ts";
@@ -8,6 +9,7 @@ import { type MemberGroup, podCount } from "./gang.ts";
 import type { PlanGang } from "./plan-gang.ts";
 import type { ClusterRefusal } from "./plan-types.ts";
 import { fullness, type Room } from "./rooms.ts";
+import { unselected } from "./selects.ts";
 import type { Shape } from "./shapes.ts";
 import type { PlanCluster } from "./snapshot.ts";
 import { describeNeed } from "./words.ts";
@@ -21,21 +23,12 @@ export type ClusterPlacement = {
 
 /** Refuses a cluster that the gang may not use, even if it has room. Null: the gang may use it. */
 export function refuseCluster(gang: PlanGang, cluster: PlanCluster): ClusterRefusal | null {
-  const refusal = (reason: string, message: string) => ({
-    cluster: cluster.name,
-    reason,
-    message,
-    flavor: null,
-    need: 0,
-    have: 0,
-    blocked: null,
-  });
-  const { clusters, clusterSelector } = gang.ask.placement;
-  if (clusters.length > 0 && !clusters.includes(cluster.name)) {
-    return refusal("NotSelected", `the job asks for ${clusters.join(", ")}`);
-  }
-  const missing = Object.entries(clusterSelector).find(([key, value]) => cluster.labels[key] !== value);
-  if (missing !== undefined) return refusal("NotSelected", `it has no label ${missing[0]}=${missing[1]}`);
+  const none = { flavor: null, need: 0, have: 0, blocked: null };
+  const refusal = (reason: string, message: string) => ({ ...mentionOf(cluster), reason, message, ...none });
+  const leftOut = unselected(gang.ask.placement, cluster);
+  if (leftOut !== null) return refusal("NotSelected", leftOut);
+  if (cluster.retired)
+    return refusal("Retired", "it is simulated, and takes no gangs since a real cluster is registered");
   if (cluster.cordoned) return refusal("Cordoned", "it is cordoned");
   if (cluster.capacity === null) return refusal("CapacityUnknown", "its capacity has not been observed yet");
   if (!cluster.reachable) return refusal("Unreachable", "it cannot be reached");
@@ -43,6 +36,10 @@ export function refuseCluster(gang: PlanGang, cluster: PlanCluster): ClusterRefu
   if (draining !== undefined)
     return refusal("Draining", `admission ${draining.number} of this job has not left it yet`);
   return null;
+}
+
+function mentionOf({ name, simulated }: PlanCluster): Pick<ClusterRefusal, "cluster" | "simulated"> {
+  return { cluster: name, ...(simulated === true ? { simulated } : {}) };
 }
 
 /** The node labels that flavors require in a cluster, or the first flavor that the cluster lacks. */
@@ -89,13 +86,14 @@ export function chooseCluster(
 }
 
 function tryRoom(room: Room, groups: readonly MemberGroup[], choice: FlavorChoice): ClusterPlacement | ClusterRefusal {
-  const cluster = room.cluster.name;
+  const mention = mentionOf(room.cluster);
+  const cluster = clusterName(room.cluster);
   const flavor = Object.values(choice)[0] ?? null;
   const need = podCount(groups);
   const labels = labelsOf(room.cluster, choice);
   if ("lacks" in labels) {
     const message = `it has no ${labels.lacks}`;
-    return { cluster, reason: "NoSuchFlavor", message, flavor: labels.lacks, need, have: 0, blocked: null };
+    return { ...mention, reason: "NoSuchFlavor", message, flavor: labels.lacks, need, have: 0, blocked: null };
   }
   const now = placeAll(room.shapes, groups, labels.nodeLabels);
   if (now.placed === need) return { room, left: now.left, nodeLabels: labels.nodeLabels };
@@ -104,5 +102,6 @@ function tryRoom(room: Room, groups: readonly MemberGroup[], choice: FlavorChoic
   const blocked = blockedPod({ ...room, ...(tooLarge ? { shapes: room.empty } : {}) }, groups, labels);
   const gang = describeNeed(groups, choice);
   const message = describeBlocked(blocked, { cluster, gang, fit: (tooLarge ? ever : now).placed, tooLarge });
-  return { cluster, reason: tooLarge ? "TooLarge" : "NoCapacity", message, flavor, need, have: now.placed, blocked };
+  const reason = tooLarge ? "TooLarge" : "NoCapacity";
+  return { ...mention, reason, message, flavor, need, have: now.placed, blocked };
 }

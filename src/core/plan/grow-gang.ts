@@ -7,6 +7,7 @@ import { addedMembers, allMembers, type MemberCounts, memberGroups, podCount } f
 import type { PlanGang, PlannedFrom } from "./plan-gang.ts";
 import { type AdmissionDraft, type PlanState, takeRoom } from "./plan-state.ts";
 import type { PlannedAdmission } from "./plan-types.ts";
+import type { PlanCluster } from "./snapshot.ts";
 
 /** A gang with a live admission that has fewer members than its job. */
 export type GrowingGang = { readonly gang: PlanGang; readonly admission: PlannedFrom };
@@ -60,10 +61,14 @@ function addMembers(ask: Ask, members: MemberCounts, count: number): MemberCount
   return all;
 }
 
+function takesMembers({ cordoned, retired = false, reachable }: PlanCluster): boolean {
+  return reachable && !cordoned && !retired;
+}
+
 /** The growth to these members; null if there is no room for it now. */
 function draftGrowth({ gang, admission }: GrowingGang, members: MemberCounts, state: PlanState): AdmissionDraft | null {
   const room = state.rooms.get(admission.cluster ?? "");
-  if (room === undefined || room.cluster.cordoned || !room.cluster.reachable) return null;
+  if (room === undefined || !takesMembers(room.cluster)) return null;
   const groups = memberGroups(gang.ask, addedMembers(admission.members, members));
   const amounts = flavoredAmounts(groups, state.resources);
   const isRefused = ([resource, need]: readonly [string, number]) =>

@@ -54,6 +54,7 @@ export function plannedOf(gang: PlanGang, draft: AdmissionDraft): PlannedAdmissi
     jobVersion: gang.version,
     admission: number,
     cluster: room.cluster.name,
+    ...(room.cluster.simulated === true ? { simulated: true } : {}),
     admissionCounter: room.cluster.admissionCounter + room.planned,
     members,
     flavors: choice,

@@ -19,6 +19,8 @@ export type PlannedAdmission = {
   readonly admission: number;
   /** Null for a job without pods, which enters no cluster. */
   readonly cluster: string | null;
+  /** The cluster is a simulated one. Omitted: it is not. */
+  readonly simulated?: true;
   /**
    * The value of the cluster's counter when this is recorded in the plan's order. Every recorded admission or growth
    * raises it by one.
@@ -37,10 +39,12 @@ export type ClusterRefusal = {
   readonly cluster: string;
   /**
    * `Cordoned`, `Unreachable`, `NotSelected`, `NoSuchFlavor`, `Draining`, `TooLarge` (does not fit the empty cluster),
-   * `NoCapacity`, `CapacityUnknown`.
+   * `NoCapacity`, `CapacityUnknown`, `Retired`.
    */
   readonly reason: string;
   readonly message: string;
+  /** The cluster is a simulated one. Omitted: it is not. */
+  readonly simulated?: true;
   readonly flavor: string | null;
   /** The number of pods that have to fit, and how many fit now. */
   readonly need: number;

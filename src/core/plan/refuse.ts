@@ -1,3 +1,4 @@
+import { clusterName } from "../job/cluster-text.ts";
 import type { Scope, Violation } from "../quota/counters.ts";
 import type { PlanGang } from "./plan-gang.ts";
 import type { ClusterRefusal, QuotaRefusal, Refusal } from "./plan-types.ts";
@@ -113,11 +114,12 @@ function scopeWords(scope: Scope): string {
 
 function clusterReason(clusters: readonly ClusterRefusal[]): { reason: string; message: string } {
   if (clusters.length === 0) return { reason: "NoCluster", message: "there is no cluster" };
-  const { cluster, reason, message } = nearestRefusal(clusters);
+  const nearest = nearestRefusal(clusters);
+  const { reason, message } = nearest;
   if (REASON_RANK[reason] !== undefined) {
-    return { reason, message: reason === "Draining" ? `${cluster}: ${message}` : message };
+    return { reason, message: reason === "Draining" ? `${nameOf(nearest)}: ${message}` : message };
   }
-  const each = clusters.map((one) => `${one.cluster}: ${one.message}`);
+  const each = clusters.map((one) => `${nameOf(one)}: ${one.message}`);
   return { reason: "NoCluster", message: `no cluster can be used: ${each.join("; ")}` };
 }
 
@@ -127,6 +129,10 @@ function clusterReason(clusters: readonly ClusterRefusal[]): { reason: string; m
  */
 export function nearestRefusal(refusals: readonly ClusterRefusal[]): ClusterRefusal {
   return refusals.reduce((best, one) => (isNearer(one, best) ? one : best));
+}
+
+function nameOf(refusal: ClusterRefusal): string {
+  return clusterName({ ...refusal, name: refusal.cluster });
 }
 
 function isNearer(one: ClusterRefusal, other: ClusterRefusal): boolean {

@@ -22,6 +22,8 @@ export type SimulatedVerdict = "FITS_NOW" | "WAITS" | "NEVER";
 /** Whether one cluster has nodes for the gang, under the limits of its queue; the use of quotas does not count. */
 export type ClusterVerdict = {
   readonly cluster: string;
+  /** True: no program runs there. */
+  readonly simulated: boolean;
   readonly verdict: SimulatedVerdict;
   /** Null: the gang fits now. */
   readonly refusal: ClusterRefusal | null;
@@ -83,13 +85,14 @@ function judgeCluster(
   best: PlanSnapshot,
   { gang, at }: { readonly gang: PlanGang; readonly at: At },
 ): ClusterVerdict {
-  const { name } = cluster;
+  const { name, simulated = false } = cluster;
   const clusters = best.clusters.map((one) => (one.name === name ? one : { ...one, cordoned: true, capacity: null }));
   const alone = judge({ ...best, clusters }, gang, at);
   const refusal = "kind" in alone ? null : refusalOf(name, alone);
-  if (refusal !== null && !WAITS_FOR.includes(refusal.reason)) return { cluster: name, verdict: "NEVER", refusal };
+  if (refusal !== null && !WAITS_FOR.includes(refusal.reason))
+    return { cluster: name, simulated, verdict: "NEVER", refusal };
   const barred = refuseCluster(gang, cluster) ?? refusal;
-  return { cluster: name, verdict: barred === null ? "FITS_NOW" : "WAITS", refusal: barred };
+  return { cluster: name, simulated, verdict: barred === null ? "FITS_NOW" : "WAITS", refusal: barred };
 }
 
 /** A cluster that refuses for one of these reasons may take the gang later, without a change of the gang. */

@@ -40,6 +40,10 @@ export type PlanCluster = {
   readonly labels: Readonly<Record<string, string>>;
   readonly flavors: readonly ClusterFlavor[];
   readonly cordoned: boolean;
+  /** True: no program runs there. Omitted: false. */
+  readonly simulated?: boolean;
+  /** True: a simulated cluster that takes no gangs, since a real one is registered. Omitted: false. */
+  readonly retired?: boolean;
   /** False until an observer has completed a list, and while the cluster has not answered for its grace time. */
   readonly reachable: boolean;
   /** Guards the record of an admission: every admission to this cluster raises it. */

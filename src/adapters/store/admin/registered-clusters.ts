@@ -3,13 +3,15 @@
  * is used, one that is deleted or forgotten is left, without a restart.
  */
 import type { ChangeOutcome } from "../../../core/admin/change-outcome.ts";
-import type { ClusterRecord, UidRefusal } from "../../../core/admin/cluster.ts";
+import type { ClusterRecord, RegistrationOutcome, UidRefusal } from "../../../core/admin/cluster.ts";
 import type { GangSchedulerName } from "../../../core/pods/pod-group.ts";
 import type { JsonObject } from "../../../runtime/json.ts";
 import { type Db, type Executor, json, onlyRow, undoable } from "../db/db.ts";
 import { claimUid } from "./cluster-uids.ts";
 import { getCluster } from "./clusters.ts";
+import { forgetClusters, recheckPlaced } from "./forget-clusters.ts";
 import { ensurePools, type PoolBounds } from "./pools.ts";
+import { retireSimulated } from "./simulated-clusters.ts";
 
 export type NewCluster = Pick<ClusterRecord, "name" | "labels" | "flavors"> & {
   /** Encrypted credentials, or a reference to them: nobody can use the row alone. */
@@ -20,13 +22,12 @@ export type NewCluster = Pick<ClusterRecord, "name" | "labels" | "flavors"> & {
   readonly uid?: string;
 };
 
-/** Registers a cluster, also under the name of a forgotten one. Its flavors become pools. */
-export function registerCluster(
-  db: Db,
-  cluster: NewCluster,
-  bounds: PoolBounds,
-): Promise<ChangeOutcome<ClusterRecord> | UidRefusal> {
-  return undoable<ChangeOutcome<ClusterRecord> | UidRefusal>(db, async (tx, undo) => {
+/**
+ * Registers a cluster, also under the name of a forgotten one. Its flavors become pools. Simulated clusters are retired
+ * in the same transaction: once it has committed, no gang is admitted to them.
+ */
+export function registerCluster(db: Db, cluster: NewCluster, bounds: PoolBounds): Promise<RegistrationOutcome> {
+  return undoable<RegistrationOutcome>(db, async (tx, undo) => {
     const made = await tx.query(REGISTER_CLUSTER, [
       cluster.name,
       json(cluster.labels),
@@ -36,8 +37,9 @@ export function registerCluster(
       cluster.gangScheduler ?? "none",
     ]);
     if (made.length === 0) return { kind: "exists" };
+    const retired = await retireSimulated(tx);
     const refused = await claimed(tx, cluster, bounds);
-    return refused === null ? done(tx, cluster.name) : undo(refused);
+    return refused === null ? { ...(await done(tx, cluster.name)), retired } : undo(refused);
   });
 }
 
@@ -45,7 +47,8 @@ const REGISTER_CLUSTER = `
 insert into clusters as c (name, labels, flavors, simulated, credentials, create_ms, gang_scheduler)
 values ($1, $2::jsonb, $3::json, false, $4::json, $5, $6)
 on conflict (name) do update
-   set labels = excluded.labels, flavors = excluded.flavors, simulated = false, credentials = excluded.credentials,
+   set labels = excluded.labels, flavors = excluded.flavors, simulated = false, simulation = null,
+       credentials = excluded.credentials,
        create_ms = excluded.create_ms, gang_scheduler = excluded.gang_scheduler, version = c.version + 1,
        forgotten_ms = null, cordoned = false
  where c.forgotten_ms is not null
@@ -93,7 +96,8 @@ returning name`;
 
 /**
  * Deletes a cluster that has no gangs. `forget`: the cluster is gone for good, so gangs that were placed there count as
- * gone. The row of a forgotten cluster stays, so that every process notices.
+ * gone. The row of a forgotten cluster stays, so that every process notices. So does the row of a simulated cluster, so
+ * that it is not started again; on such a cluster only live gangs count.
  */
 export async function deleteCluster(
   db: Db,
@@ -102,7 +106,7 @@ export async function deleteCluster(
 ): Promise<ChangeOutcome<null>> {
   const outcome = await db.tx((tx) => remove(tx, name, how));
   // In a transaction of its own: admissions lock a job before its cluster, so the transaction above must lock no jobs.
-  if (outcome.kind === "done" && how.forget) await db.query(RECHECK_PLACED, [name, how.nowMs]);
+  if (outcome.kind === "done") await recheckPlaced(db, [name], how.nowMs);
   return outcome;
 }
 
@@ -114,17 +118,14 @@ async function remove(
   // Locks the row: an admission raises the cluster's counter, so it comes before this transaction or is refused.
   const [locked] = await tx.query<{ simulated: boolean }>(LOCK_CLUSTER, [name]);
   if (locked === undefined) return { kind: "notFound" };
-  if (locked.simulated) return { kind: "inUse", by: "this process, which simulates it" };
-  const { placed } = onlyRow(await tx.query<{ placed: number }>(COUNT_PLACED, [name]));
+  const { simulated } = locked;
+  const { placed } = onlyRow(await tx.query<{ placed: number }>(simulated ? COUNT_LIVE : COUNT_PLACED, [name]));
   if (placed > 0 && !forget) {
     const gangs = placed === 1 ? "1 gang that is" : `${placed} gangs that are`;
     return { kind: "inUse", by: `${gangs} placed there; wait for their end, or forget it if it is gone for good` };
   }
-  if (!forget) await tx.query("delete from clusters where name = $1", [name]);
-  else {
-    await tx.query(FORGET_CLUSTER, [name, nowMs]);
-    await tx.query("delete from cluster_capacity where cluster = $1", [name]);
-  }
+  if (forget || simulated) await forgetClusters(tx, { names: [name], simulation: "removed", nowMs });
+  else await tx.query("delete from clusters where name = $1", [name]);
   return { kind: "done", record: null };
 }
 
@@ -132,34 +133,27 @@ const LOCK_CLUSTER = "select simulated from clusters where name = $1 and forgott
 
 const COUNT_PLACED = "select count(distinct job_uid)::int as placed from admission_clusters where cluster = $1";
 
-const FORGET_CLUSTER = `
-update clusters
-   set forgotten_ms = $2, credentials = null, capacity = null, observed_ms = null, capacity_ms = null,
-       capacity_epoch = capacity_epoch + 1, reachable = false, version = version + 1,
-       admission_counter = admission_counter + 1
- where name = $1`;
+const COUNT_LIVE = "select count(*)::int as placed from admissions where cluster = $1 and state = 'live'";
 
-/** Makes their jobs due: no more news of their pods will come. */
-const RECHECK_PLACED = `
-update jobs set recheck_at_ms = $2
- where uid in (select job_uid from admission_clusters where cluster = $1)
-   and (recheck_at_ms is null or recheck_at_ms > $2)`;
-
-/** The clusters that every process connects to, and the forgotten ones, which count as empty. */
+/** The clusters that processes connect to, and the forgotten ones, which count as empty. */
 export async function listCredentials(executor: Executor): Promise<{
   readonly registered: readonly {
     readonly name: string;
     readonly credentials: JsonObject;
     readonly gangScheduler: GangSchedulerName;
   }[];
+  /** Only the process that simulates them connects to these. */
+  readonly simulated: readonly string[];
   readonly forgotten: readonly string[];
 }> {
   const rows = await executor.query<CredentialsRow>(LIST_CREDENTIALS);
+  const without = rows.filter(({ credentials }) => credentials === null);
   return {
     registered: rows.flatMap(({ name, credentials, gangScheduler }) =>
       credentials === null ? [] : [{ name, credentials, gangScheduler }],
     ),
-    forgotten: rows.filter(({ credentials }) => credentials === null).map(({ name }) => name),
+    simulated: without.filter(({ isForgotten }) => !isForgotten).map(({ name }) => name),
+    forgotten: without.filter(({ isForgotten }) => isForgotten).map(({ name }) => name),
   };
 }
 
@@ -167,11 +161,12 @@ type CredentialsRow = {
   readonly name: string;
   readonly credentials: JsonObject | null;
   readonly gangScheduler: GangSchedulerName;
+  readonly isForgotten: boolean;
 };
 
 const LIST_CREDENTIALS = `
-select name, credentials, gang_scheduler as "gangScheduler"
-  from clusters where credentials is not null or forgotten_ms is not null order by name`;
+select name, credentials, gang_scheduler as "gangScheduler", forgotten_ms is not null as "isForgotten"
+  from clusters where credentials is not null or simulated or forgotten_ms is not null order by name`;
 
 /** The stored credentials of one cluster. Null: there is no such cluster, or it has none. */
 export async function credentialsOf(executor: Executor, name: string): Promise<JsonObject | null> {

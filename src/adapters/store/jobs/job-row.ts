@@ -32,6 +32,7 @@ type AdmissionRow = {
   readonly number: number;
   /** Empty: none. */
   readonly cluster: string;
+  readonly simulated: boolean;
   readonly state: AdmissionState;
   readonly members: Admission["members"];
   readonly flavors: Admission["flavors"];
@@ -47,7 +48,7 @@ const columns = (spec: string) => `
   j.version, j.bucket, j.phase, j.completion_ms, j.trace_parent, ${spec} as spec, j.status,
   coalesce((
     select json_agg(a order by a.number) from (
-      select number, cluster, state, members, flavors, node_labels, admit_ms, tokens_released_ms, gone_ms,
+      select number, cluster, simulated, state, members, flavors, node_labels, admit_ms, tokens_released_ms, gone_ms,
              below_min_since_ms
         from admissions where job_uid = j.uid and not finished
     ) a
@@ -108,6 +109,7 @@ function admissionOf(row: AdmissionRow): Admission {
   return {
     number: row.number,
     cluster: row.cluster || null,
+    ...(row.simulated ? { simulated: true } : {}),
     admitTimeMs: row.admit_ms,
     members: row.members,
     flavors: row.flavors,

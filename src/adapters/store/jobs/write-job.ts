@@ -173,22 +173,23 @@ export async function writeAdmissions(
     admissions.map((row) => row.tokensReleasedMs),
     admissions.map((row) => row.goneMs),
     admissions.map((row) => row.belowMinSinceMs),
+    admissions.map((row) => row.simulated ?? false),
   ]);
 }
 
 const WRITE_ADMISSIONS = `
 insert into admissions (
   job_uid, number, cluster, state, members, flavors, node_labels, admit_ms, tokens_released_ms, gone_ms,
-  below_min_since_ms
+  below_min_since_ms, simulated
 )
 select job_uid, number, cluster, state, members::json, flavors::json, node_labels::json, admit_ms, tokens_released_ms,
-       gone_ms, below_min_since_ms
+       gone_ms, below_min_since_ms, simulated
   from unnest(
     $1::uuid[], $2::int[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bigint[], $9::bigint[],
-    $10::bigint[], $11::bigint[]
+    $10::bigint[], $11::bigint[], $12::boolean[]
   ) as a (
     job_uid, number, cluster, state, members, flavors, node_labels, admit_ms, tokens_released_ms, gone_ms,
-    below_min_since_ms
+    below_min_since_ms, simulated
   )
  order by job_uid, number
 on conflict (job_uid, number) do update

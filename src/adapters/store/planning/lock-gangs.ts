@@ -1,5 +1,6 @@
 import type { Job } from "../../../core/job/job.ts";
 import type { PlannedAdmission } from "../../../core/plan/plan-types.ts";
+import { IS_RETIRED } from "../admin/clusters.ts";
 import type { Executor } from "../db/db.ts";
 import { JOB_READING, type JobRow } from "../jobs/job-row.ts";
 
@@ -55,7 +56,8 @@ select ${JOB_READING.BASIC.columns},
 
 /**
  * Locks the clusters that still have these counters, and returns their names. A cluster is left out if it is cordoned
- * by now, or if an admission that the plan did not know came first.
+ * or retired by now, or if an admission that the plan did not know came first. So a registration that commits first, or
+ * waits for these rows, leaves no later admission to a simulated cluster.
  */
 export async function lockClusters(
   tx: Executor,
@@ -70,6 +72,6 @@ const LOCK_CLUSTERS = `
 select c.name
   from clusters c
   join unnest($1::text[], $2::bigint[]) as g (name, counter) on g.name = c.name and g.counter = c.admission_counter
- where not c.cordoned
+ where not c.cordoned and not ${IS_RETIRED}
  order by c.name
    for no key update of c`;

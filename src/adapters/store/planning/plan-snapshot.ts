@@ -2,6 +2,7 @@ import { liveAdmission } from "../../../core/job/job.ts";
 import type { HeldByCaller, PlanCluster, PlanQueue, PlanSnapshot } from "../../../core/plan/snapshot.ts";
 import type { PoolLimit } from "../../../core/quota/counters.ts";
 import { CAPACITY_ENTRIES, type CapacityColumns, withCapacity } from "../admin/cluster-capacity.ts";
+import { IS_RETIRED } from "../admin/clusters.ts";
 import { FLAVOR_QUOTA } from "../admin/queues.ts";
 import { type Db, type Executor, onlyRow, readSnapshot } from "../db/db.ts";
 import { type SumKey, scopeOfSum } from "../ledger/sums.ts";
@@ -76,8 +77,8 @@ select a.caller, a.pool, a.project, a.namespace, a.queue, sum(a.amount)::bigint 
 
 async function planClusters(tx: Executor): Promise<readonly PlanCluster[]> {
   const rows = await tx.query<PlanCluster & CapacityColumns>(
-    `select name, labels, flavors, cordoned, reachable, admission_counter as "admissionCounter", capacity,
-            ${CAPACITY_ENTRIES} as entries
+    `select name, labels, flavors, cordoned, simulated, ${IS_RETIRED} as retired, reachable,
+            admission_counter as "admissionCounter", capacity, ${CAPACITY_ENTRIES} as entries
        from clusters c where forgotten_ms is null order by name`,
   );
   return rows.map(withCapacity);

@@ -2,7 +2,7 @@ import { ClusterService } from "../../../gen/gangway/v1/cluster_service_pb.ts";
 import { EXIT } from "../../exit.ts";
 import { repeated } from "../../options.ts";
 import { printLines } from "../../output/print.ts";
-import { examples, onRun, type Registrar } from "../../run-command.ts";
+import { examples, onRun, type Registrar, type Run } from "../../run-command.ts";
 import { checkLines, hasErrors } from "./check.ts";
 import {
   addCredentialOptions,
@@ -64,9 +64,19 @@ export function registerAddCluster(registrar: Registrar): void {
       validateOnly: isDryRun,
     };
     const call = run.client.call(ClusterService.method.registerCluster, request);
-    const { check } = await callOrUnknown(run, name, call);
-    if (!isDryRun) return printChecked(run, { name, done: "registered", check });
+    const { check, retired } = await callOrUnknown(run, name, call);
+    if (!isDryRun) {
+      const status = printChecked(run, { name, done: "registered", check });
+      printRetired(run, retired);
+      return status;
+    }
     printLines(run, [`cluster/${name} checked (dry run)`, ...checkLines(check)]);
     return hasErrors(check) ? EXIT.refused : EXIT.ok;
   });
+}
+
+function printRetired(run: Run, retired: readonly string[]): void {
+  if (retired.length === 0) return;
+  const names = retired.join(", ");
+  printLines(run, [`simulated clusters take no more gangs, and go away once theirs have ended: ${names}`]);
 }
