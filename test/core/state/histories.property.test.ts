@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Change } from "../../../src/core/plan/state/changes.ts";
 import { FleetState } from "../../../src/core/plan/state/fleet-state.ts";
+import { causeOf } from "../../../src/core/plan/state/run-round.ts";
 import { Truth } from "./truth.ts";
 
 /** `npm run plan-histories -- 10000` runs more. */
@@ -63,6 +64,19 @@ class Follower {
   }
 }
 
+/** The decisions of a round, and why each gang that is not admitted waits. */
+function roundOf(state: FleetState, nowMs: number) {
+  const causes: Record<string, string> = {};
+  const made = state.round(nowMs, UNBOUNDED, (_, parts) => {
+    for (const [uid, entry] of [...parts.lines.entries].sort(([a], [b]) => (a < b ? -1 : 1))) {
+      const isWaiting = entry.lane !== null || entry.line.held.has(entry);
+      const cause = isWaiting ? causeOf(parts, entry, nowMs) : null;
+      if (cause !== null) causes[uid] = cause.kind === "behindHead" ? `behind ${cause.head.uid}` : cause.kind;
+    }
+  });
+  return { ...made, causes };
+}
+
 const met = { admissions: 0, inLine: 0, gaps: 0, stale: 0, takeOvers: 0, asleep: 0 };
 
 function runHistory(seed: number): void {
@@ -79,11 +93,12 @@ function runHistory(seed: number): void {
     follower.catchUp();
     const cold = loaded(truth);
     assert.equal(follower.state.hash(), cold.hash(), name);
-    const expected = cold.round(truth.nowMs, UNBOUNDED);
-    const made = follower.state.round(truth.nowMs, UNBOUNDED);
+    const expected = roundOf(cold, truth.nowMs);
+    const made = roundOf(follower.state, truth.nowMs);
     assert.deepEqual(made.admissions, expected.admissions, name);
     assert.deepEqual(made.inLine, expected.inLine, name);
     assert.equal(made.replanAtMs, expected.replanAtMs, name);
+    assert.deepEqual(made.causes, expected.causes, name);
     assert.equal(follower.state.hash(), cold.hash(), name);
     met.admissions += made.admissions.length;
     if (made.inLine !== null) met.inLine += 1;

@@ -84,7 +84,7 @@ export class FleetState {
   }
 
   /** Calls back with every entity that there is, its version and its hash. */
-  forEach(visit: (key: string, of: { readonly version: number; readonly hash: EntityHash }) => void): void {
+  eachEntity(visit: (key: string, of: { readonly version: number; readonly hash: EntityHash }) => void): void {
     for (const [key, record] of this.#records) {
       const hash = this.#hashOf(key, record);
       if (hash !== NOTHING) visit(key, { version: record.version, hash });

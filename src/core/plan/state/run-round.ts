@@ -86,9 +86,9 @@ function waitingIn(line: Line): readonly Entry[] {
 const UNKNOWN_QUEUE: Cause = { kind: "unknownQueue" };
 
 /** Why a gang waits. Null: it does not, or no round has looked at it yet. */
-export function causeOf(parts: FleetParts, entry: Entry, nowMs: number): Cause | null {
+export function causeOf({ quota }: Pick<FleetParts, "quota">, entry: Entry, nowMs: number): Cause | null {
   const { line, lane } = entry;
-  if (!parts.quota.queues.has(line.name)) return UNKNOWN_QUEUE;
+  if (!quota.queues.has(line.name)) return UNKNOWN_QUEUE;
   const head = line.head === null ? undefined : headOf(line.head);
   if (head !== undefined && compareEntries(head, entry) < 0) return { kind: "behindHead", head: head.gang };
   if (lane === null) return ownCause(entry.gang, nowMs);
