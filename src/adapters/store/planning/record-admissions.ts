@@ -86,15 +86,17 @@ function decide(
   locked: { readonly gangs: ReadonlyMap<string, LockedGang>; readonly clusters: ReadonlySet<string | null> },
 ): { readonly outcomes: readonly AdmitOutcome[]; readonly applied: readonly AppliedRecord[] } {
   const applied: AppliedRecord[] = [];
+  const gangs = new Map(locked.gangs);
   const ended = new Set<string | null>();
   const outcomeOf = (record: AdmissionRecord): AdmitOutcome => {
     if (ended.has(record.chain)) return "heldUp";
     const known = refused.get(record);
     if (known !== undefined) return known;
     const { planned } = record;
-    const gang = locked.clusters.has(planned.cluster) ? locked.gangs.get(planned.jobUid) : undefined;
+    const gang = locked.clusters.has(planned.cluster) ? gangs.get(planned.jobUid) : undefined;
     const admitted = gang === undefined || isTooLate(record, gang) ? null : applyAdmission(gang.job, planned, nowMs);
     if (admitted === null) return "stale";
+    gangs.delete(planned.jobUid);
     applied.push({ ...admitted, record });
     return "recorded";
   };
