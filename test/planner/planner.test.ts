@@ -23,10 +23,12 @@ type World = { jobs?: readonly Job[]; quota?: number; nodes?: number; strict?: b
 /** Counters behind a connection that can be lost once, before a call takes effect or after. */
 class LossyCounters {
   readonly port: Counters;
+  readonly calls: (keyof Counters)[] = [];
   next: { readonly when: "before" | "after"; readonly call: keyof Counters } | null = null;
 
   constructor(counters: Counters) {
     const lossy = async <T>(call: keyof Counters, carryOut: () => Promise<T>) => {
+      this.calls.push(call);
       const lost = this.next?.call === call ? this.next.when : null;
       if (lost !== null) this.next = null;
       if (lost !== "before") {
@@ -114,6 +116,45 @@ test("one round admits several gangs to the same cluster", async () => {
   const { store, planner } = start({ jobs: [gang("a", 1), gang("b", 1), gang("c", 1)], quota: 99 });
   assert.equal((await planner.runOnce())?.admitted, 3);
   assert.equal(store.clusters[0]?.admissionCounter, 10);
+});
+
+test("a round takes the tokens of many gangs in one call, and records them in one transaction", async () => {
+  const jobs = Array.from({ length: 300 }, (_, at) => gang(`${at}`, 1));
+  const { store, lossy, planner, counters } = start({ jobs, quota: 8 * 300, nodes: 300 });
+  const records: number[] = [];
+  store.before = (operation, jobUids) => {
+    if (operation === "recordAdmissions") records.push(jobUids.length);
+  };
+  assert.equal((await planner.runOnce())?.admitted, 300);
+  assert.deepEqual(records, [256, 44]);
+  assert.equal(lossy.calls.filter((call) => call === "grantAll").length, 2);
+  assert.equal(lossy.calls.includes("grant"), false);
+  assert.equal(await queueUse(counters), 8 * 300);
+  assert.equal(store.clusters[0]?.admissionCounter, 307);
+});
+
+test("a gang that moved on in the middle of a round leaves later batches their places", async () => {
+  const jobs = Array.from({ length: 300 }, (_, at) => gang(`${at}`, 1));
+  const { store, planner, counters } = start({ jobs, quota: 8 * 300, nodes: 300 });
+  store.before = (operation) => {
+    const one = store.jobs.get("uid-7");
+    if (operation === "recordAdmissions" && one) store.jobs.set(one.uid, { ...one, version: 9 });
+  };
+  const round = await planner.runOnce();
+  assert.deepEqual([round?.admitted, round?.missed], [299, 1]);
+  assert.equal(await queueUse(counters), 8 * 299);
+});
+
+test("in a strict queue no gang takes tokens after one for which the counters have none", async () => {
+  const { store, domain, planner, counters } = start({ jobs: [gang("a", 2), gang("b", 1)], quota: 24, strict: true });
+  const epoch = await domain.epochs.openEpoch(1_000);
+  const allocation = { pool: "gpu/h100", token: "t", amount: 9, project: "p", namespace: "n", queue: "q" };
+  const allocations = [{ ...allocation, caps: { project: null, namespace: null }, leaseMs: null }];
+  const holder = { kind: "caller", name: "ann" } as const;
+  assert.equal((await counters.grant({ epoch, holder, allocations, priority: 0, waiter: null })).kind, "granted");
+  await planner.runOnce();
+  assert.deepEqual(admitted(store), []);
+  assert.equal(await queueUse(counters), 9, "the plan has room for both, and the counters for the second");
 });
 
 test("tokens that the ledger has released are freed in the counters, confirmed and used again", async () => {
