@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { recordedPods, type ShownPod, seenPods } from "../../src/core/kinds/job-pods.ts";
+import { recordedPods, type ShownPod, seenPods, shownAdmission } from "../../src/core/kinds/job-pods.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 import { pytorch, Scene } from "./scene.ts";
 import { jobOf, START_MS, template } from "./world.ts";
@@ -158,4 +158,77 @@ test("of two pods of one replica the newer attempt is shown, and of those the on
   assert.equal(shown({ deleting: true, nodeName: "leaves" }, { nodeName: "stays" }), "stays");
   assert.equal(shown({ admission: 7, nodeName: "other admission" }), "");
   assert.equal(shown({ jobUid: "other", nodeName: "other job" }), "");
+});
+
+test("a pod that is not created says why", () => {
+  const scene = new Scene(pytorch()).start();
+  const says = (replicaType: string, reason: string) => {
+    const problem = { replicaType, reason, message: "m", pods: 1, sinceMs: START_MS };
+    const status = { ...scene.job.status, podProblems: { atMs: START_MS, problems: [problem] } };
+    return said(seenPods({ job: { ...scene.job, status }, kind }, [], scene.nowMs))[0];
+  };
+  for (const reason of ["FailedCreatePod", "FailedCreateAnchor", "NameTaken", "PodGroupPending"]) {
+    assert.equal(says("Master", reason), `master-0 attempt 1 NotCreated, ${reason}, m`);
+  }
+  assert.equal(says("Master", "Unschedulable"), "master-0 attempt 1 NotCreated", "another pod's problem");
+  assert.equal(says("Worker", "FailedCreatePod"), "master-0 attempt 1 NotCreated", "another type's problem");
+});
+
+test("a pod is no longer said to wait at the time when it may start again", () => {
+  const scene = new Scene(pytorch()).start();
+  const attempts = { ...scene.job.status.attempts, notBeforeMs: { "Master/0": START_MS } };
+  const job = { ...scene.job, status: { ...scene.job.status, attempts } };
+  assert.equal(seenPods({ job, kind }, [], START_MS)[0]?.reason, "");
+});
+
+test("a pod shows when it was created, and one that waits for long is still Pending", () => {
+  const scene = new Scene(pytorch());
+  scene.step();
+  const { pods } = scene.cluster.observe({ nowMs: scene.nowMs, lagMs: 0 });
+  const waiting = { name: "pytorch", restarts: 0, ready: false, terminated: null, lastTerminated: null };
+  const containers = [{ ...waiting, waiting: { reason: "ImagePullBackOff", message: "" } }];
+  const conditions = [
+    { type: "PodScheduled", status: "True", reason: "", message: "", sinceMs: START_MS },
+    { type: "Ready", status: "False", reason: "", message: "", sinceMs: START_MS },
+  ];
+  const stuck = pods.map((pod) => ({ ...pod, containers, conditions }));
+  const shown = (views: typeof pods) => seenPods({ job: scene.job, kind: undefined }, views, START_MS + 3_600_000)[0];
+  const first = shown(stuck);
+  assert.deepEqual([first?.phase, first?.reason, first?.createTimeMs], ["Pending", "ImagePullBackOff", START_MS]);
+  assert.equal(shown(stuck.map((pod) => ({ ...pod, createTimeMs: 0 })))?.createTimeMs, null);
+  const running = stuck.map((pod) => ({ ...pod, phase: "Running" as const, containers: [] }));
+  assert.equal(shown(running)?.phase, "Running", "also if the kind is not known");
+});
+
+test("what was recorded of an earlier admission is not shown", () => {
+  const scene = new Scene(pytorch()).start();
+  const facts = { "Master/0": { node: "n", ready: true as const } };
+  const shown = (admission: number, more: object = { facts }) => {
+    const pods = { admission, phases: { "Master/0": "RUNNING" as const }, ...more };
+    return recordedPods({ job: { ...scene.job, status: { ...scene.job.status, pods } }, kind })[0];
+  };
+  assert.deepEqual([shown(1)?.phase, shown(1)?.node, shown(1)?.ready], ["Running", "n", true]);
+  assert.deepEqual([shown(7)?.phase, shown(7)?.node, shown(7)?.ready], ["Pending", "", false]);
+  const old = shown(1, {});
+  assert.deepEqual([old?.phase, old?.node, old?.ready], ["Running", "", false], "a record of an older version");
+});
+
+test("the former admission is shown only while its pods may exist", () => {
+  const scene = new Scene(pytorch()).start();
+  const [admission] = scene.job.admissions;
+  assert.ok(admission);
+  const shown = (goneMs: number | null) => {
+    const job = { ...scene.job, admissions: [{ ...admission, state: "undone" as const, goneMs }] };
+    return shownAdmission(job)?.number ?? null;
+  };
+  assert.deepEqual([shown(null), shown(START_MS)], [1, null]);
+});
+
+test("a pod whose primary container has ended well has succeeded, although a sidecar runs", () => {
+  const scene = new Scene(pytorch()).start();
+  const { pods } = scene.cluster.observe({ nowMs: scene.nowMs, lagMs: 0 });
+  const container = { restarts: 0, ready: false, waiting: null, terminated: null, lastTerminated: null };
+  const ended = { ...container, name: "pytorch", terminated: { exitCode: 0, reason: "Completed", message: "" } };
+  const views = pods.map((pod) => ({ ...pod, containers: [{ ...container, name: "log" }, ended] }));
+  assert.equal(seenPods({ job: scene.job, kind }, views, scene.nowMs)[0]?.phase, "Succeeded");
 });

@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
+import { LABEL } from "../../src/core/job/labels.ts";
 import { groupProblems, nextProblems, problemsText, type SeenProblem } from "../../src/core/job/pod-problems.ts";
 import type { PodProblems } from "../../src/core/job/status.ts";
 import type { RefusedCreate } from "../../src/core/reconcile/decision-draft.ts";
 import { reconcile } from "../../src/core/reconcile/reconcile.ts";
-import { pytorch, Scene } from "./scene.ts";
+import { objectAt } from "../../src/runtime/json.ts";
+import { names, pytorch, Scene } from "./scene.ts";
 import { CONFIG, recorded, START_MS } from "./world.ts";
 
 const seen = (of: Partial<SeenProblem> = {}): SeenProblem => ({
@@ -41,6 +43,14 @@ describe("problems of one gang", () => {
     "two types with the same words": {
       problems: [seen(), seen({ replicaType: "Master", pods: 1 })],
       says: "2 Worker and 1 Master pods do not run: Unschedulable (0/5 nodes are available)",
+    },
+    "two types with one pod each": {
+      problems: [seen({ pods: 1 }), seen({ replicaType: "Master", pods: 1 })],
+      says: "1 Worker and 1 Master pods do not run: Unschedulable (0/5 nodes are available)",
+    },
+    "two reasons": {
+      problems: ["A", "B"].map((reason) => seen({ reason, message: "" })),
+      says: "2 Worker pods do not run: A; 2 Worker pods do not run: B",
     },
     "more than two": {
       problems: ["A", "B", "C", "D"].map((reason) => seen({ reason, message: "" })),
@@ -102,6 +112,36 @@ describe("what is recorded", () => {
     },
   };
   for (const [name, { of, is }] of Object.entries(cases)) test(name, () => assert.deepEqual(next(of), is));
+
+  const master = { replicaType: "Master", message: "other words" };
+  const both: PodProblems = {
+    atMs: START_MS + 5_000,
+    problems: [
+      { ...seen(), sinceMs: START_MS + 4_000 },
+      { ...seen(master), sinceMs: START_MS },
+    ],
+  };
+  const ofTwo: Record<string, { readonly seen: readonly SeenProblem[]; readonly isWritten: boolean }> = {
+    "nothing while two problems stay": { seen: [seen(), seen(master)], isWritten: false },
+    "nothing while their order changes": { seen: [seen(master), seen()], isWritten: false },
+    "other words of one of two later": { seen: [seen({ message: "new" }), seen(master)], isWritten: false },
+    "words that two problems exchange later": {
+      seen: [seen({ message: master.message }), seen({ ...master, message: seen().message })],
+      isWritten: false,
+    },
+    "the end of one of two at once": { seen: [seen()], isWritten: true },
+    "another reason for one of two at once": { seen: [seen(), seen({ ...master, reason: "B" })], isWritten: true },
+    "a third problem at once": { seen: [seen(), seen(master), seen({ reason: "B" })], isWritten: true },
+  };
+  for (const [name, of] of Object.entries(ofTwo)) {
+    test(name, () => {
+      const { next: recorded, rewordAtMs } = next({ known: both, seen: of.seen, inMs: 5_001 });
+      assert.equal(recorded !== both, of.isWritten);
+      // The newest problem is 1 s old in the record, so that the words may change 2 s after it.
+      const awaits = !of.isWritten && name.includes("later");
+      assert.equal(rewordAtMs, awaits ? START_MS + 7_000 : null);
+    });
+  }
 
   test("words that change all the time are recorded ever less often, at last once a minute", () => {
     fc.assert(
@@ -176,6 +216,18 @@ describe("a gang that does not start", () => {
     assert.equal(scene.step().record, null);
   });
 
+  test("counts the pods anew with every record that is written anyway", () => {
+    const scene = new Scene(pytorch());
+    scene.step();
+    for (const name of ["j-master-0", "j-worker-0", "j-worker-1"]) scene.refuse(name, "no room");
+    scene.step();
+    scene.refuse("j-worker-1", "no room at all");
+    scene.set("j-worker-0", "Running");
+    scene.step();
+    assert.deepEqual(problems(scene), ["1 Master Unschedulable", "1 Worker Unschedulable"]);
+    assert.equal(scene.job.status.podProblems?.problems[1]?.message, "no room at all");
+  });
+
   test("says why the API server refuses its pods, until they exist", () => {
     const scene = new Scene(pytorch());
     decide(scene);
@@ -200,11 +252,87 @@ describe("a gang that does not start", () => {
     assert.equal(problems(scene), undefined);
   });
 
-  test("has no problem while a failed pod only waits for its next attempt", () => {
+  const remove = (scene: Scene, name: string) => {
+    scene.cluster.things = scene.cluster.things.filter((one) => one.kind !== "pod" || one.name !== name);
+  };
+  /** A gang of which one worker has failed and waits for its next attempt. */
+  const backingOff = () => {
     const scene = new Scene(pytorch()).start();
     scene.set("j-worker-0", "Failed", { exitCode: 1 });
-    scene.rest();
+    scene.step();
+    scene.cluster.collect();
+    return scene;
+  };
+
+  test("has no problem while a failed pod only waits for its next attempt", () => {
+    const scene = backingOff();
     decide(scene, refused());
+    assert.equal(problems(scene), undefined);
+    assert.ok(!("podProblems" in scene.job.status));
+  });
+
+  test("has no problem while a failed pod waits and others are deleted", () => {
+    const scene = backingOff();
+    const [master] = scene.cluster.pods();
+    assert.ok(master);
+    const labels = { ...objectAt(objectAt(master.json, "metadata"), "labels"), [LABEL.replicaIndex]: "7" };
+    const json = { ...master.json, metadata: { ...objectAt(master.json, "metadata"), name: "j-master-7", labels } };
+    scene.cluster.things = [...scene.cluster.things, { ...master, name: "j-master-7", uid: "stray", json }];
+    assert.deepEqual(names(decide(scene, refused()), "deletePod"), ["j-master-7"]);
+    assert.equal(problems(scene), undefined);
+  });
+
+  test("names only the pods that are to be created now", () => {
+    const scene = backingOff();
+    remove(scene, "j-worker-1");
+    decide(scene, refused({ name: "j-worker-1" }));
+    assert.deepEqual(problems(scene), ["1 Worker FailedCreatePod"]);
+    assert.deepEqual(
+      Object.keys(scene.job.status.pods?.phases ?? {}),
+      ["Master/0"],
+      "both workers are missing, and one of them on purpose",
+    );
+  });
+
+  test("is looked at again when its scheduler has been silent for too long", () => {
+    const scene = new Scene(pytorch());
+    scene.step();
+    assert.equal(scene.step().recheckAtMs, START_MS + 10_000);
+    scene.nowMs += 10_000;
+    scene.step();
+    assert.deepEqual(problems(scene), ["2 Worker NotScheduled", "1 Master NotScheduled"]);
+  });
+
+  test("says that its gang scheduler does not admit it, after 10 s", () => {
+    const scene = new Scene(pytorch());
+    scene.cluster.scheduler = "volcano";
+    scene.step();
+    const setPhase = (phase: string) => {
+      const group = scene.cluster.things.find(({ kind }) => kind === "podGroup");
+      assert.ok(group);
+      scene.cluster.change(group, { json: { ...group.json, status: { phase } } });
+    };
+    setPhase("Pending");
+    scene.nowMs += 9_999;
+    assert.equal(scene.step().recheckAtMs, START_MS + 10_000);
+    assert.equal(problems(scene), undefined);
+    scene.nowMs += 1;
+    scene.step();
+    assert.deepEqual(problems(scene), ["2 Worker PodGroupPending", "1 Master PodGroupPending"]);
+    assert.equal(
+      scene.job.status.podProblems?.problems[0]?.message,
+      "the scheduler volcano has not admitted the gang: its PodGroup is Pending",
+    );
+    setPhase("Inqueue");
+    scene.step();
+    assert.equal(problems(scene), undefined);
+  });
+
+  test("has no such problem while its PodGroup does not exist", () => {
+    const scene = new Scene(pytorch());
+    scene.cluster.scheduler = "volcano";
+    scene.nowMs += 60_000;
+    assert.deepEqual(names(decide(scene), "createPodGroup"), ["j"]);
     assert.equal(problems(scene), undefined);
   });
 

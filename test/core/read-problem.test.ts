@@ -130,6 +130,37 @@ const cases: Record<string, { readonly pod: JsonObject; readonly says: string | 
     }),
     says: "",
   },
+  "the first of two containers has ended, and the second cannot start": {
+    pod: pod({
+      status: {
+        phase: "Running",
+        containerStatuses: [
+          { name: "main", ready: false, state: { terminated: { exitCode: 0 } } },
+          waits("log", "CreateContainerError", "m"),
+        ],
+      },
+    }),
+    says: "CreateContainerError: container log: m",
+  },
+  "an init container has ended badly, and the next one cannot start": {
+    pod: pod({
+      status: {
+        initContainerStatuses: [
+          { name: "first", ready: false, state: { terminated: { exitCode: 1 } } },
+          waits("second", "CreateContainerError", "m"),
+        ],
+      },
+    }),
+    says: "CreateContainerError: container second: m",
+  },
+  "a pod that has failed and whose conditions stay": {
+    pod: pod({ status: { phase: "Failed", conditions: [condition("PodScheduled", "False", { reason: "R" })] } }),
+    says: "",
+  },
+  "a deletion whose time cannot be read": {
+    pod: pod({ metadata: { deletionTimestamp: "soon" }, status: { phase: "Running" } }),
+    says: "",
+  },
   "a pod that has failed": { pod: pod({ status: { phase: "Failed", reason: "Evicted" } }), says: "" },
   "a deletion within its time": { pod: deleting(29), says: { inS: 1 } },
   "a deletion that is overdue": {

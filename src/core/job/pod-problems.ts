@@ -19,10 +19,10 @@ const REWORD = { firstMs: 2_000, longestMs: 60_000 };
 
 /** Makes one problem of those that pods of one replica type share. The message is that of the first. */
 export function groupProblems(each: readonly Omit<SeenProblem, "pods">[]): readonly SeenProblem[] {
-  const groups = [...Map.groupBy(each, keyOf).values()].flatMap(([first, ...others]) =>
-    first === undefined
-      ? []
-      : [{ ...first, message: cutText(first.message, PROBLEM_CHARS_MAX), pods: 1 + others.length }],
+  const groups = [...Map.groupBy(each, keyOf).values()].flatMap((alike) =>
+    alike.slice(0, 1).map((first) => {
+      return { ...first, message: cutText(first.message, PROBLEM_CHARS_MAX), pods: alike.length };
+    }),
   );
   return groups.sort((a, b) => b.pods - a.pods || compareText(keyOf(a), keyOf(b))).slice(0, PROBLEMS_MAX);
 }
@@ -60,7 +60,8 @@ function whyText({ reason, message }: SeenProblem): string {
 
 function whoText(alike: readonly SeenProblem[]): string {
   const counts = alike.map(({ pods, replicaType }) => `${pods} ${replicaType}`).join(" and ");
-  return alike.length === 1 && alike[0]?.pods === 1 ? `${counts} pod does not run` : `${counts} pods do not run`;
+  const total = alike.reduce((sum, { pods }) => sum + pods, 0);
+  return total === 1 ? `${counts} pod does not run` : `${counts} pods do not run`;
 }
 
 function rewordWaitMs({ atMs, problems }: PodProblems): number {

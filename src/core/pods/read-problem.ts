@@ -55,10 +55,9 @@ function readSilence({ createTimeMs, schedulerName }: PodView, nowMs: number): P
 
 /** Init containers come first, because the others wait for them. */
 function readContainers(pod: PodView, nowMs: number): ProblemReading {
-  const isPending = ({ ready, terminated }: ContainerView) => !ready && terminated === null;
-  const init = pod.initContainers.find(isPending);
-  const container = init ?? pod.containers.find((one) => isPending(one) && one.waiting !== null);
-  if (container === undefined || container.waiting === null) return NONE;
+  const init = pod.initContainers.find(({ ready, terminated }) => !ready && terminated === null);
+  const container = init ?? pod.containers.find(({ waiting }) => waiting !== null);
+  if (!container?.waiting) return NONE;
   const { reason, message } = container.waiting;
   if (!USUAL_WAITS.includes(reason)) return problem(wordOf(reason), said(container, message));
   const sinceMs = Math.max(pod.createTimeMs, ...pod.conditions.map((condition) => condition.sinceMs ?? 0));
