@@ -35,6 +35,7 @@ const COMMAND_GROUPS: Readonly<Record<string, Readonly<Record<string, LoadComman
     "explain describe": async () => (await import("./commands/explain.ts")).registerExplain,
     events: async () => (await import("./commands/events.ts")).registerEvents,
     "pods pod": async () => (await import("./commands/pods.ts")).registerPods,
+    top: async () => (await import("./commands/top.ts")).registerTop,
     logs: async () => (await import("./commands/logs.ts")).registerLogs,
     kinds: async () => (await import("./commands/kinds.ts")).registerKinds,
   },

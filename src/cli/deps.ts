@@ -77,9 +77,10 @@ export type CliIo = {
   readonly readFile: (path: string, limit?: ReadLimit) => Promise<string>;
   /** Null: the path does not exist. */
   readonly lookUp: (path: string) => Promise<PathEntry | null>;
-  /** Whether stdout is a terminal, its width, and whether it shows colours. */
+  /** Whether stdout is a terminal, its width and height, and whether it shows colours. */
   readonly isTty: boolean;
   readonly columns: number;
+  readonly rows: number;
   readonly color: boolean;
 };
 

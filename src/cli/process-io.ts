@@ -9,8 +9,9 @@ import type { CliIo, PathEntry, ReadLimit } from "./deps.ts";
 /** The part of a process that the command line reads and writes. */
 export type ProcessStreams = Pick<NodeJS.Process, "stdin" | "stdout" | "stderr">;
 
-/** The width of a terminal that does not report one, or reports 0. */
+/** The width and height of a terminal that does not report them, or reports 0. */
 const COLUMNS = 80;
+const ROWS = 24;
 
 /** The streams and files of this process. Ignores a closed stdout, as in `gangway list | head`. */
 export function processIo(streams: ProcessStreams): CliIo {
@@ -24,6 +25,7 @@ export function processIo(streams: ProcessStreams): CliIo {
     lookUp,
     isTty: stdout.isTTY === true,
     columns: stdout.columns || COLUMNS,
+    rows: stdout.rows || ROWS,
     color: stdout.isTTY === true && stdout.hasColors(),
   };
 }

@@ -6,6 +6,7 @@ import type { CliIo, UpOptions } from "./deps.ts";
 import { CommandFailure, EXIT, startFailure } from "./exit.ts";
 import { type JobStreamEvent, streamJobs } from "./jobs/stream-jobs.ts";
 import { readManifests } from "./manifest/read-manifests.ts";
+import { LiveLines } from "./output/live-lines.ts";
 import { connect, type GangwayClient } from "./rpc/client.ts";
 import { JobTable, keyOf } from "./up-job-table.ts";
 
@@ -159,12 +160,12 @@ class Screen {
   readonly #jobs: JobTable;
   readonly #deps: UpDeps;
   readonly #below: string[] = [];
-  #drawnRows = 0;
-  #drawnText = "";
+  readonly #live: LiveLines;
 
   constructor(jobTable: JobTable, deps: UpDeps) {
     this.#jobs = jobTable;
     this.#deps = deps;
+    this.#live = new LiveLines(deps.stdout, deps.columns);
   }
 
   printChange(job: Parameters<JobTable["line"]>[0]): void {
@@ -182,15 +183,7 @@ class Screen {
   draw(): void {
     if (!this.#deps.isTty) return;
     const { columns, color } = this.#deps;
-    // A wrapped line would take two rows, and the next table would not cover this one.
-    const shown = [...this.#jobs.table({ columns, color }, ROWS_MAX), ...this.#below];
-    const lines = shown.map((line) => line.slice(0, columns));
-    const text = lines.join("\n");
-    if (text === this.#drawnText) return;
-    const cursorUp = this.#drawnRows === 0 ? "" : `\u001b[${this.#drawnRows}A`;
-    this.#deps.stdout(`${cursorUp}${lines.map((line) => `\u001b[2K${line}\n`).join("")}\u001b[J`);
-    this.#drawnText = text;
-    this.#drawnRows = lines.length;
+    this.#live.draw([...this.#jobs.table({ columns, color }, ROWS_MAX), ...this.#below]);
   }
 }
 

@@ -29,6 +29,7 @@ export async function run(argv: readonly string[], world: World = {}): Promise<R
     lookUp: async (path) => lookUp(files, path),
     isTty: false,
     columns: 80,
+    rows: 24,
     color: false,
     clock: systemClock(),
     kinds: async () => OWN_KINDS,

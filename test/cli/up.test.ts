@@ -17,6 +17,7 @@ function interrupted(closed: string[]): UpDeps {
     lookUp: async () => ({ kind: "directory", names: ["a.yaml"] }),
     isTty: false,
     columns: 80,
+    rows: 24,
     color: false,
     signal: AbortSignal.abort(),
     kinds: async () => OWN_KINDS,

@@ -4,6 +4,8 @@ import { visibleText } from "./terminal.ts";
 export type Column = {
   readonly title: string;
   readonly align?: "right";
+  /** True: an empty cell stays empty. Omitted: it is `-`. */
+  readonly isBlank?: boolean;
   /** For tables that print one row at a time: the width that most cells fit. */
   readonly minWidth?: number;
   /** Adds colour to a padded cell. Must not change the visible width. */
@@ -20,13 +22,18 @@ const GAP = "  ";
 /** A last column narrower than this is unreadable: then it is not cut, and lines may wrap. */
 const LAST_WIDTH_MIN = 12;
 
-/** Returns the lines of a table, headings first. Empty cells are `-`. The last column is cut at the terminal's edge. */
+/**
+ * Returns the lines of a table, headings first. Empty cells are `-`, unless their column says otherwise. The last
+ * column is cut at the edge of the terminal.
+ */
 export function renderTable(
   columns: readonly Column[],
   rows: readonly (readonly string[])[],
   options: TableOptions,
 ): string[] {
-  const cells = rows.map((row) => columns.map((_, at) => oneLine(row[at] ?? "")));
+  const cells = rows.map((row) =>
+    columns.map(({ isBlank }, at) => (isBlank && !row[at] ? "" : oneLine(row[at] ?? ""))),
+  );
   const widths = columns.map((column, at) =>
     Math.max(column.title.length, column.minWidth ?? 0, ...cells.map((row) => (row[at] ?? "").length)),
   );
