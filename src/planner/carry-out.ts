@@ -211,10 +211,10 @@ class Batches {
 
 /**
  * Names a grant uniquely: by its job, its admission, its step and the planner's epoch. The first step is 1. A step of
- * growth is the job's version in the snapshot, since a gang may grow to the same size more than once.
+ * growth is the gang's generation, since a gang may grow to the same size more than once.
  */
 function grantToken(planned: PlannedAdmission, plannerEpoch: number): string {
-  const step = planned.kind === "admit" ? 1 : planned.jobVersion;
+  const step = planned.kind === "admit" ? 1 : planned.generation;
   return `job/${planned.jobUid}/admission/${planned.admission}/step/${step}/${plannerEpoch}`;
 }
 

@@ -207,7 +207,7 @@ test("explain says in one sentence why a job waits, and lists the refusals", asy
     atMs: 5000,
     refusal: {
       jobUid: uid,
-      jobVersion: 1,
+      generation: 1,
       reason: "QuotaExhausted",
       message,
       clusters: [cluster],

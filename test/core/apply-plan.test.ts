@@ -13,7 +13,8 @@ function planned(parts: Partial<PlannedAdmission>): PlannedAdmission {
   return {
     kind: "admit",
     jobUid: "uid-a",
-    jobVersion: 3,
+    askHash: "",
+    generation: 1,
     admission: 2,
     cluster: "east",
     admissionCounter: 7,
@@ -95,7 +96,11 @@ for (const [name, { job: now, kind }] of Object.entries(late)) {
 }
 
 test("a refusal says in the job's status why it waits", () => {
-  const applied = applyRefusal(waits, refuse(waits, { reason: "NoCapacity", message: "m" }), NOW);
+  const applied = applyRefusal(
+    waits,
+    refuse({ uid: waits.uid, generation: 1 }, { reason: "NoCapacity", message: "m" }),
+    NOW,
+  );
   const status = { ...waits.status, waiting: { reason: "NoCapacity", message: "m", sinceMs: NOW } };
   assert.deepEqual(applied, {
     before: waits,

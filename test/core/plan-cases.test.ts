@@ -555,7 +555,7 @@ test("a refusal for lack of room says how many pods are needed and how many fit"
   assert.deepEqual(made.refusals, [
     {
       jobUid: "uid-a",
-      jobVersion: 3,
+      generation: 1,
       reason: "NoCapacity",
       message,
       clusters: [
@@ -689,11 +689,13 @@ test("a gang whose admission was undone says why its pods did not run", () => {
 });
 
 test("a planned admission has every field of its record", () => {
-  const [planned] = plan(snapshot({ waiting: [job({ name: "a", roles: gang(2, 4) })] }), AT).admissions;
+  const one = planGang(job({ name: "a", roles: gang(2, 4) }));
+  const [planned] = plan(snapshot({ waiting: [one] }), AT).admissions;
   assert.deepEqual(planned, {
     kind: "admit",
     jobUid: "uid-a",
-    jobVersion: 3,
+    askHash: one.askHash,
+    generation: 1,
     admission: 1,
     cluster: "east",
     admissionCounter: 7,

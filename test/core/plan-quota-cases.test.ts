@@ -253,8 +253,9 @@ for (const [name, { from, made }] of Object.entries(cases)) {
 }
 
 test("the gang in the waiting line has the admission that it would get", () => {
+  const one = planGang(gang("a", 1, { priority: 3, createTimeMs: 4 }));
   const from = snapshot({
-    waiting: [gang("a", 1, { priority: 3, createTimeMs: 4 })],
+    waiting: [one],
     queues: [queue("q", { h100: 99 })],
     pools: [pool(POOL, { quota: 7 + 8 })],
     sums: [{ scope: { kind: "pool", pool: POOL }, used: 8 }],
@@ -262,7 +263,8 @@ test("the gang in the waiting line has the admission that it would get", () => {
   const planned = {
     kind: "admit",
     jobUid: "uid-a",
-    jobVersion: 3,
+    askHash: one.askHash,
+    generation: 1,
     admission: 1,
     cluster: "east",
     admissionCounter: 7,

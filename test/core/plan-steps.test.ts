@@ -10,7 +10,7 @@ const gang = (name: string, of: string) => job({ name, queue: of, roles: { Worke
 
 function planned(name: string): PlannedAdmission {
   const where = { cluster: "east", admissionCounter: 7, members: {}, flavors: {}, nodeLabels: {}, allocations: [] };
-  return { kind: "admit", jobUid: `uid-${name}`, jobVersion: 3, admission: 1, ...where };
+  return { kind: "admit", jobUid: `uid-${name}`, askHash: "", generation: 1, admission: 1, ...where };
 }
 
 const steps = (admissions: readonly string[], inLine: { readonly name: string; readonly after: number } | null) => {
@@ -87,7 +87,7 @@ for (const [name, { of, inLine, reason, message }] of Object.entries(tokens)) {
     const one = gang("a", "strict");
     const { scope, used, limit, reservedForHead: reserved } = violation;
     const quota = { queue: "strict", flavor: "gpu/h100", scope, reason, need: 8, used, limit, reserved, heldBy: [] };
-    const whose = { jobUid: one.uid, jobVersion: one.version };
+    const whose = { jobUid: one.uid, generation: 1 };
     assert.deepEqual(refuseForTokens(planGang(one), { violation, inLine }), {
       ...whose,
       reason,

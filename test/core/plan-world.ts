@@ -3,7 +3,7 @@ import type { Job } from "../../src/core/job/job.ts";
 import type { ReplicaSpec } from "../../src/core/job/spec.ts";
 import type { Admission } from "../../src/core/job/status.ts";
 import type { Registry } from "../../src/core/kinds/registry.ts";
-import { gangOf, type PlanGang } from "../../src/core/plan/plan-gang.ts";
+import { type GangCounters, gangOf, type PlanGang } from "../../src/core/plan/plan-gang.ts";
 import type { NodeCapacity, PlanCluster, PlanQueue, PlanSnapshot } from "../../src/core/plan/snapshot.ts";
 import type { Resources } from "../../src/core/pods/resources.ts";
 import type { LedgerRow, PoolLimit } from "../../src/core/quota/counters.ts";
@@ -189,10 +189,10 @@ export function sumsOf(
 /** The gang of a job that has had `lastAdmission` admissions. Omitted: those of its record. */
 export function planGang(
   of: Job,
-  { kinds = OWN_KINDS, lastAdmission = 0 }: { readonly kinds?: Registry; readonly lastAdmission?: number } = {},
+  { kinds = OWN_KINDS, ...given }: Partial<GangCounters> & { readonly kinds?: Registry } = {},
 ): PlanGang {
-  const last = Math.max(lastAdmission, ...of.admissions.map(({ number }) => number));
-  return gangOf(of, kinds, { generation: 1, lastAdmission: last });
+  const last = Math.max(given.lastAdmission ?? 0, ...of.admissions.map(({ number }) => number));
+  return gangOf(of, kinds, { generation: given.generation ?? 1, lastAdmission: last });
 }
 
 /** Parts of a snapshot, with jobs in the place of gangs. */

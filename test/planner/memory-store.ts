@@ -51,7 +51,8 @@ export class MemoryStore implements PlannerStore {
   snapshot: PlannerStore["snapshot"] = async () => {
     this.before("snapshot", []);
     const all = [...this.jobs.values()];
-    const gang = (job: Job) => planGang(job, { lastAdmission: this.numbers.get(job.uid) ?? 0 });
+    const gang = (job: Job) =>
+      planGang(job, { generation: job.version, lastAdmission: this.numbers.get(job.uid) ?? 0 });
     const live = (job: Job) => job.admissions.at(-1)?.state === "live";
     const snapshot: PlanSnapshot = {
       quotaEpoch: this.tokens.epoch,
@@ -96,7 +97,7 @@ export class MemoryStore implements PlannerStore {
     const moved =
       job === undefined ||
       !open.has(planned.cluster) ||
-      job.version !== planned.jobVersion ||
+      job.version !== planned.generation ||
       plannerEpoch !== this.plannerEpoch ||
       quotaEpoch !== this.tokens.epoch;
     const applied = moved ? null : applyAdmission(job, planned, nowMs);
@@ -119,7 +120,7 @@ export class MemoryStore implements PlannerStore {
     if (plannerEpoch !== this.plannerEpoch) return;
     for (const refusal of refusals) {
       const job = this.jobs.get(refusal.jobUid);
-      if (job?.version !== refusal.jobVersion) continue;
+      if (job?.version !== refusal.generation) continue;
       this.refusalsWritten += 1;
       this.refusals.set(job.uid, refusal);
       if (job.status.waiting?.reason === refusal.reason) continue;

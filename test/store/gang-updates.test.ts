@@ -74,8 +74,16 @@ onEachDatabase((openDb) => {
   };
 
   async function admit(job: Job): Promise<void> {
+    const [gang] = await planner.gangs([job.uid]);
     const [east] = await db.query<{ n: number }>("select admission_counter as n from clusters where name = 'east'");
-    await planner.admit(plannedFor(job, { admissionCounter: east!.n, members: { Worker: 1 }, allocations: [] }));
+    await planner.admit(
+      plannedFor(job, {
+        generation: gang!.generation,
+        admissionCounter: east!.n,
+        members: { Worker: 1 },
+        allocations: [],
+      }),
+    );
   }
 
   async function forget(job: Job): Promise<void> {

@@ -87,14 +87,17 @@ onEachDatabase((openDb) => {
     cancel: (job) => planner.store.intake.requestCancel(job, "", NOW),
     remove: (job) => planner.store.intake.requestDelete(job, NOW),
     admit: async (job) => {
-      const number = (await gangNow(job)).lastAdmission + 1;
+      const { generation, lastAdmission } = await gangNow(job);
+      const number = lastAdmission + 1;
       const [east] = await db.query<{ n: number }>("select admission_counter as n from clusters where name = 'east'");
       const members = { Worker: 1 };
-      await planner.admit(plannedFor(job, { admission: number, admissionCounter: east!.n, members, allocations: [] }));
+      await planner.admit(
+        plannedFor(job, { generation, admission: number, admissionCounter: east!.n, members, allocations: [] }),
+      );
     },
-    refuse: (job) => {
+    refuse: async (job) => {
       const reason = ["NoCapacity", "WaitingForCache"][job.version % 2]!;
-      const refusal = refuse(job, { reason, message: "there is no room" });
+      const refusal = refuse(await gangNow(job), { reason, message: "there is no room" });
       return planner.store.planner.recordRefusals([refusal], planner.plannerEpoch, NOW);
     },
     fail: (job) =>

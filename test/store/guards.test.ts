@@ -4,6 +4,7 @@ import type { Db } from "../../src/adapters/store/db/db.ts";
 import type { Job } from "../../src/core/job/job.ts";
 import type { Admission } from "../../src/core/job/status.ts";
 import type { PlannedAdmission } from "../../src/core/plan/plan-types.ts";
+import { refuse } from "../../src/core/plan/refuse.ts";
 import type { Decision } from "../../src/core/reconcile/decision.ts";
 import { onEachDatabase } from "../support/databases.ts";
 import { raiseQuotaEpoch, recordOne, takePlannerLease } from "./db.ts";
@@ -18,12 +19,14 @@ onEachDatabase((openDb) => {
   let submit: TestPlanner["submit"];
   let admit: TestPlanner["admit"];
   let load: TestPlanner["load"];
+  let planner: TestPlanner;
   before(async () => {
     db = await openDb();
   });
   after(() => db.close());
   beforeEach(async () => {
-    ({ store, plannerEpoch, quotaEpoch, submit, admit, load } = await freshPlanner(db));
+    planner = await freshPlanner(db);
+    ({ store, plannerEpoch, quotaEpoch, submit, admit, load } = planner);
   });
 
   async function counter(cluster: string): Promise<number> {
@@ -46,6 +49,8 @@ onEachDatabase((openDb) => {
            (select sum(admission_counter)::int from clusters) as counters`);
     return row;
   }
+
+  const generationOf = async (job: Job) => (await planner.gangs([job.uid]))[0]?.generation ?? 0;
 
   function decide(job: Job, admissions: readonly Admission[], phase = job.status.phase): Decision {
     const completionTimeMs = phase === "SUCCEEDED" || phase === "CANCELLED" ? NOW + 2 : null;
@@ -85,10 +90,15 @@ onEachDatabase((openDb) => {
   });
 
   const refusals: Record<string, (job: Job) => Promise<PlannedAdmission>> = {
-    "the job's version moved on": async (job) => plannedFor(job, { jobVersion: 2 }),
+    "the gang has another generation": async (job) => plannedFor(job, { generation: 2 }),
+    "the gang has another ask": async (job) => plannedFor(job, { askHash: "another" }),
+    "a program of the version before has changed the job": async (job) => {
+      await db.query("update jobs set version = version + 1 where uid = $1", [job.uid]);
+      return plannedFor(job);
+    },
     "the job was cancelled": async (job) => {
       await store.intake.requestCancel(job, "", NOW);
-      return plannedFor(job, { jobVersion: 2 });
+      return plannedFor(job, { generation: 2 });
     },
     "the job is gone": async () => plannedFor(newJob()),
     "another planner took the lease": async (job) => {
@@ -106,6 +116,14 @@ onEachDatabase((openDb) => {
       return plannedFor(job);
     },
   };
+  test("an admission is recorded although words of the job's status have changed since the plan", async () => {
+    const job = await submit();
+    const refusal = refuse({ uid: job.uid, generation: 1 }, { reason: "NoCapacity", message: "there is no room" });
+    await store.planner.recordRefusals([refusal], plannerEpoch, NOW);
+    assert.equal((await load(job.uid)).version, 2);
+    assert.equal(await admit(plannedFor(job)), "recorded");
+  });
+
   for (const [name, arrange] of Object.entries(refusals)) {
     test(`an admission is stale and leaves no trace when ${name}`, async () => {
       const job = await submit();
@@ -162,12 +180,11 @@ onEachDatabase((openDb) => {
     const undone = admitted.admissions.map((admission) => ({ ...admission, state: "undone" as const }));
     await store.worker.record(admitted, decide(admitted, undone, "WAITING"), lease, NOW);
     const holding = await load(job.uid);
-    const elsewhere = { jobVersion: holding.version, admission: 2, admissionCounter: 0, cluster: "west" };
+    const elsewhere = { generation: await generationOf(job), admission: 2, admissionCounter: 0, cluster: "west" };
     assert.equal(await admit(plannedFor(job, elsewhere)), "stale", "its pods may still run");
     const released = undone.map((admission) => ({ ...admission, tokensReleasedMs: NOW }));
     await store.worker.record(holding, decide(holding, released, "WAITING"), lease, NOW);
-    const waiting = await load(job.uid);
-    const second = { jobVersion: waiting.version, admission: 2 };
+    const second = { generation: await generationOf(job), admission: 2 };
     assert.equal(await admit(plannedFor(job, { ...second, admissionCounter: 1 })), "stale");
     assert.equal(await admit(plannedFor(job, { ...second, cluster: "west" })), "recorded");
     const both = await load(job.uid);
@@ -193,7 +210,7 @@ onEachDatabase((openDb) => {
     const again = await load(job.uid);
     assert.deepEqual(again.admissions, []);
     assert.equal((await store.planner.snapshot()).waiting[0]?.lastAdmission, 1);
-    const second = { jobVersion: again.version, admissionCounter: 1 };
+    const second = { generation: await generationOf(job), admissionCounter: 1 };
     assert.equal(await admit(plannedFor(job, { ...second, admission: 1 })), "stale");
     assert.equal(await admit(plannedFor(job, { ...second, admission: 2 })), "recorded");
   });
@@ -201,7 +218,7 @@ onEachDatabase((openDb) => {
   test("growth adds members and another ledger row under its own fence", async () => {
     const job = await submit();
     await admit(plannedFor(job, { members: { Worker: 2 } }), { amount: 2 });
-    const grow = { kind: "grow" as const, jobVersion: 2, admissionCounter: 1, members: { Worker: 4 } };
+    const grow = { kind: "grow" as const, generation: 2, admissionCounter: 1, members: { Worker: 4 } };
     assert.equal(await admit(plannedFor(job, grow), { amount: 2 }), "recorded");
     const grown = await load(job.uid);
     assert.deepEqual(grown.admissions[0]?.members, { Worker: 4 });
@@ -220,7 +237,7 @@ onEachDatabase((openDb) => {
     const admitted = await load(job.uid);
     const ended = admitted.admissions.map((admission) => ({ ...admission, state: "ended" as const }));
     await store.worker.record(admitted, decide(admitted, ended, "SUCCEEDED"), await leaseOf(job), NOW);
-    const grow = { kind: "grow" as const, jobVersion: 3, admissionCounter: 1 };
+    const grow = { kind: "grow" as const, generation: 3, admissionCounter: 1 };
     assert.equal(await admit(plannedFor(job, grow)), "stale");
   });
 
@@ -336,7 +353,7 @@ onEachDatabase((openDb) => {
     const job = await submit();
     const refusal = {
       jobUid: job.uid,
-      jobVersion: 1,
+      generation: 1,
       reason: "QuotaExhausted",
       message: "needs 8",
       clusters: [],
@@ -347,13 +364,13 @@ onEachDatabase((openDb) => {
     const refused = await load(job.uid);
     assert.equal(refused.version, 2);
     assert.deepEqual(refused.status.waiting, { reason: "QuotaExhausted", message: "needs 8", sinceMs: NOW + 1 });
-    await store.planner.recordRefusals([{ ...refusal, jobVersion: 2, message: "needs 7" }], plannerEpoch, NOW + 2);
+    await store.planner.recordRefusals([{ ...refusal, message: "needs 7" }], plannerEpoch, NOW + 2);
     assert.equal((await load(job.uid)).version, 2);
     assert.deepEqual(await store.reads.refusalOf(job.uid), {
-      refusal: { ...refusal, jobVersion: 2, message: "needs 7" },
+      refusal: { ...refusal, message: "needs 7" },
       atMs: NOW + 2,
     });
-    await store.planner.recordRefusals([{ ...refusal, jobVersion: 2, reason: "NoCapacity" }], plannerEpoch, NOW + 3);
+    await store.planner.recordRefusals([{ ...refusal, reason: "NoCapacity" }], plannerEpoch, NOW + 3);
     assert.equal((await load(job.uid)).status.waiting?.reason, "NoCapacity");
   });
 
@@ -361,7 +378,7 @@ onEachDatabase((openDb) => {
     const [moved, kept] = [await submit(), await submit()];
     const refusal = (job: Job) => ({
       jobUid: job.uid,
-      jobVersion: 1,
+      generation: 1,
       reason: "NoCapacity",
       message: "",
       clusters: [],

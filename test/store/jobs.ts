@@ -2,7 +2,10 @@ import fc from "fast-check";
 import type { Job } from "../../src/core/job/job.ts";
 import type { SentJob } from "../../src/core/job/sent.ts";
 import type { Admission, JobStatus } from "../../src/core/job/status.ts";
+import { askOf } from "../../src/core/plan/ask.ts";
 import type { PlannedAdmission } from "../../src/core/plan/plan-types.ts";
+import { contentHash } from "../../src/runtime/content-hash.ts";
+import { OWN_KINDS } from "../support/kinds.ts";
 
 export const NOW = 1_750_000_000_000;
 export const FLAVOR = "gpu/h100";
@@ -92,7 +95,8 @@ export function plannedFor(job: Job, overrides: Partial<PlannedAdmission> = {}):
   return {
     kind: "admit",
     jobUid: job.uid,
-    jobVersion: job.version,
+    askHash: contentHash(askOf(job, OWN_KINDS)),
+    generation: 1,
     admission: 1,
     cluster: "east",
     admissionCounter: 0,

@@ -80,10 +80,10 @@ onEachDatabase((openDb) => {
   });
 
   const leftOut: Record<string, (job: Job) => Promise<Planned>> = {
-    "a gang whose job moved on": async () => ({ jobVersion: 9 }),
+    "a gang whose job moved on": async () => ({ generation: 9 }),
     "a gang whose job was cancelled": async (job) => {
       await planner.store.intake.requestCancel(job, "enough", NOW);
-      return { jobVersion: 2 };
+      return { generation: 2 };
     },
     "a gang that has an older admission": async (job) => {
       await db.query("insert into admissions select $1, 1, 'west', 'undone', '{}', '{}', '{}', 1, 1, 1", [job.uid]);
@@ -172,7 +172,7 @@ onEachDatabase((openDb) => {
     await recordAll([record(a, { members: { Worker: 2 } })]);
     const outcomes = await recordAll(
       [
-        record(a, { kind: "grow", jobVersion: 2, members: { Worker: 4 } }),
+        record(a, { kind: "grow", generation: 2, members: { Worker: 4 } }),
         { ...record(b, { allocations: [] }), fence: null },
         { ...record(c, { cluster: null, allocations: [] }), fence: null },
         record(d),

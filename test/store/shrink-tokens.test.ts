@@ -52,6 +52,8 @@ onEachDatabase((openDb) => {
     const job = await load();
     const held = job.admissions[0]?.members["Worker"] ?? 0;
     const planned = plannedFor(job, {
+      // Every change of this job changes its gang.
+      generation: job.version,
       kind: held === 0 ? "admit" : "grow",
       members: { Worker: workers },
       admissionCounter: counter,

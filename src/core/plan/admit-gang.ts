@@ -79,7 +79,8 @@ function admitService(gang: PlanGang): PlannedAdmission {
   return {
     kind: "admit",
     jobUid: gang.uid,
-    jobVersion: gang.version,
+    askHash: gang.askHash,
+    generation: gang.generation,
     admission: nextNumber(gang),
     cluster: null,
     admissionCounter: 0,

@@ -51,7 +51,8 @@ export function plannedOf(gang: PlanGang, draft: AdmissionDraft): PlannedAdmissi
   return {
     kind,
     jobUid: gang.uid,
-    jobVersion: gang.version,
+    askHash: gang.askHash,
+    generation: gang.generation,
     admission: number,
     cluster: room.cluster.name,
     ...(room.cluster.simulated === true ? { simulated: true } : {}),

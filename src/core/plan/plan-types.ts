@@ -13,8 +13,9 @@ export type PlannedAllocation = Pick<Allocation, "pool" | "amount" | "project" |
 export type PlannedAdmission = {
   readonly kind: "admit" | "grow";
   readonly jobUid: string;
-  /** The job's version in the snapshot: guards the record. */
-  readonly jobVersion: number;
+  /** The gang's ask and its generation in the snapshot: guard the record. */
+  readonly askHash: string;
+  readonly generation: number;
   /** The number of the new admission, or of the live one that grows. */
   readonly admission: number;
   /** Null for a job without pods, which enters no cluster. */
@@ -78,7 +79,8 @@ export type QuotaRefusal = {
 /** Why a gang still waits: the dominant reason, and everything that is in its way. */
 export type Refusal = {
   readonly jobUid: string;
-  readonly jobVersion: number;
+  /** The gang's generation in the snapshot: guards the record. */
+  readonly generation: number;
   /**
    * `QuotaExhausted`, `AboveQuota`, `NoQuota`, `Reserved`, `UnknownQueue`, `NoCapacity`, `TooLarge`, `NoCluster`,
    * `Suspended`, `Backoff`, `Draining`, `BehindHead`.

@@ -16,11 +16,11 @@ const REASON_RANK: Readonly<Record<string, number>> = { NoCapacity: 0, Draining:
 
 /** A refusal without quotas and clusters. */
 export function refuse(
-  gang: Pick<PlanGang, "uid" | "version">,
+  gang: Pick<PlanGang, "uid" | "generation">,
   why: { reason: string; message: string; retryAtMs?: number },
 ): Refusal {
   const { reason, message, retryAtMs = null } = why;
-  return { jobUid: gang.uid, jobVersion: gang.version, reason, message, clusters: [], quotas: [], retryAtMs };
+  return { jobUid: gang.uid, generation: gang.generation, reason, message, clusters: [], quotas: [], retryAtMs };
 }
 
 /**

@@ -98,8 +98,9 @@ export async function updateJob(tx: Executor, update: JobUpdate, kinds: Registry
 
 /**
  * Writes the columns that can change of these jobs, in one statement. Every change of a job goes through it, so that
- * the gang's columns follow. Leaves out jobs that have another version than before the change. Returns the uids of the
- * others. Locks rows in the order of their uids, so that two calls never wait for each other in a circle.
+ * the gang's columns follow. A change that keeps the job's spec needs no templates. Leaves out jobs that have another
+ * version than before the change. Returns the uids of the others. Locks rows in the order of their uids, so that two
+ * calls never wait for each other in a circle.
  */
 export async function updateJobs(
   tx: Executor,

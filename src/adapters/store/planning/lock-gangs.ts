@@ -24,7 +24,8 @@ export async function lockGangs(
 ): Promise<ReadonlyMap<string, LockedGang>> {
   const locked = await tx.query<{ uid: string }>(LOCK_JOBS, [
     planned.map(({ jobUid }) => jobUid),
-    planned.map(({ jobVersion }) => jobVersion),
+    planned.map(({ generation }) => generation),
+    planned.map(({ askHash }) => askHash),
   ]);
   if (locked.length === 0) return new Map();
   // A second statement: the first one has read the admissions as they were before it locked the jobs.
@@ -37,12 +38,16 @@ export async function lockGangs(
   );
 }
 
-/** The guard of each gang: nothing of its job that the plan has read has changed. */
+/**
+ * The guard of each gang: nothing of its job that the plan has read has changed. Other changes of the job, such as the
+ * words of its status, are no reason to plan it again.
+ */
 const LOCK_JOBS = `
 select j.uid
   from jobs j
-  join unnest($1::uuid[], $2::bigint[]) as g (uid, version) on g.uid = j.uid and g.version = j.version
- where j.cancel is null and j.delete_ms is null
+  join unnest($1::uuid[], $2::bigint[], $3::text[]) as g (uid, generation, ask_hash)
+    on g.uid = j.uid and g.generation = j.generation and g.ask_hash = j.ask_hash
+ where j.gang_version = j.version and j.cancel is null and j.delete_ms is null
  order by j.uid
    for no key update of j skip locked`;
 

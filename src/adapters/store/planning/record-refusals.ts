@@ -4,8 +4,7 @@ import { compareText } from "../../../runtime/compare-text.ts";
 import { type Db, type Executor, json } from "../db/db.ts";
 import { holdsLease, PLANNER_LEASE } from "../fleet/leases.ts";
 import { appendChanges } from "../jobs/append.ts";
-import type { JobRow } from "../jobs/job-row.ts";
-import { loadJobs } from "../jobs/load-job.ts";
+import { JOB_READING, type JobRow } from "../jobs/job-row.ts";
 import { type ChangeTime, updateJobs } from "../jobs/write-job.ts";
 
 /** How many refusals one transaction records. It is bounded so that no transaction locks rows for long. */
@@ -32,14 +31,15 @@ export async function recordRefusals(
 
 /** Reads without locks and writes only differences: so a round without news writes nothing, however many jobs wait. */
 async function recordBatch(tx: Executor, refusals: readonly Refusal[], at: ChangeTime): Promise<void> {
-  const waiting = await tx.query<Pick<JobRow, "uid" | "status">>(WAITING, [
+  const waiting = await tx.query<{ uid: string; version: number; reason: string | null }>(WAITING, [
     refusals.map((refusal) => refusal.jobUid),
-    refusals.map((refusal) => refusal.jobVersion),
+    refusals.map((refusal) => refusal.generation),
   ]);
-  const reasons = new Map(waiting.map((row) => [row.uid, row.status.waiting?.reason ?? null]));
-  const current = refusals.filter((refusal) => reasons.has(refusal.jobUid));
-  const changed = current.filter((refusal) => reasons.get(refusal.jobUid) !== refusal.reason);
-  if (changed.length > 0) await changeReasons(tx, changed, at);
+  const found = new Map(waiting.map((row) => [row.uid, row]));
+  const current = refusals.filter((refusal) => found.has(refusal.jobUid));
+  const changed = current.filter((refusal) => found.get(refusal.jobUid)?.reason !== refusal.reason);
+  const versions = new Map(waiting.map(({ uid, version }) => [uid, version]));
+  if (changed.length > 0) await changeReasons(tx, changed, { ...at, versions });
   if (current.length === 0) return;
   await tx.query(KEEP_REFUSALS, [
     current.map((refusal) => refusal.jobUid),
@@ -49,16 +49,23 @@ async function recordBatch(tx: Executor, refusals: readonly Refusal[], at: Chang
 }
 
 const WAITING = `
-select j.uid, j.status
-  from jobs j join unnest($1::uuid[], $2::bigint[]) as r (uid, version) on r.uid = j.uid and r.version = j.version
- where j.phase = 'WAITING' and j.cancel is null and j.delete_ms is null`;
+select j.uid, j.version, j.status->'waiting'->>'reason' as reason
+  from jobs j
+  join unnest($1::uuid[], $2::bigint[]) as r (uid, generation) on r.uid = j.uid and r.generation = j.generation
+ where j.gang_version = j.version and j.phase = 'WAITING' and j.cancel is null and j.delete_ms is null`;
 
-async function changeReasons(tx: Executor, refusals: readonly Refusal[], { nowMs, kinds }: ChangeTime): Promise<void> {
-  const versions = new Map(refusals.map((refusal) => [refusal.jobUid, refusal.jobVersion]));
-  const jobs = await loadJobs(tx, [...versions.keys()]);
+/** Leaves out jobs that have another version by now. */
+async function changeReasons(
+  tx: Executor,
+  refusals: readonly Refusal[],
+  { nowMs, kinds, versions }: ChangeTime & { readonly versions: ReadonlyMap<string, number> },
+): Promise<void> {
+  const rows = await tx.query<JobRow>(JOBS, [refusals.map((refusal) => refusal.jobUid)]);
+  const jobs = new Map(rows.map((row) => [row.uid, JOB_READING.BASIC.jobOf(row)]));
   const changes = refusals.flatMap((refusal) => {
     const before = jobs.get(refusal.jobUid);
-    return before?.version === refusal.jobVersion ? [applyRefusal(before, refusal, nowMs)] : [];
+    if (before === undefined || before.version !== versions.get(refusal.jobUid)) return [];
+    return [applyRefusal(before, refusal, nowMs)];
   });
   const written = await updateJobs(tx, changes, kinds);
   await appendChanges(
@@ -69,6 +76,8 @@ async function changeReasons(tx: Executor, refusals: readonly Refusal[], { nowMs
     nowMs,
   );
 }
+
+const JOBS = `select ${JOB_READING.BASIC.columns} from jobs j where j.uid = any($1::uuid[])`;
 
 const KEEP_REFUSALS = `
 insert into refusals (job_uid, refusal, at_ms)

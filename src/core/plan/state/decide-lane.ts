@@ -214,7 +214,8 @@ function serviceAdmission(gang: PlanGang): PlannedAdmission {
   return { ...admission(gang, []), cluster: null, admissionCounter: 0, members: {}, flavors: {}, nodeLabels: {} };
 }
 
-function admission({ uid, version, lastAdmission }: PlanGang, allocations: readonly PlannedAllocation[]) {
+function admission(gang: PlanGang, allocations: readonly PlannedAllocation[]) {
+  const { uid, askHash, generation, lastAdmission } = gang;
   // Numbers are never used twice: objects of an older admission are never adopted.
-  return { kind: "admit" as const, jobUid: uid, jobVersion: version, admission: lastAdmission + 1, allocations };
+  return { kind: "admit" as const, jobUid: uid, askHash, generation, admission: lastAdmission + 1, allocations };
 }

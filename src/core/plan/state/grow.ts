@@ -82,7 +82,8 @@ function take(parts: Parts, { entry, cluster, added, live }: Growth): PlannedAdm
   const planned: PlannedAdmission = {
     kind: "grow",
     jobUid: gang.uid,
-    jobVersion: gang.version,
+    askHash: gang.askHash,
+    generation: gang.generation,
     admission: live.number,
     cluster: cluster.name,
     admissionCounter: (cluster.facts?.admissionCounter ?? 0) + cluster.planned,
