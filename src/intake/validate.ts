@@ -43,5 +43,6 @@ async function checkQueue(sent: SentJob, facts: IntakeFacts): Promise<readonly F
   const fromLabel = !fromPolicy && Boolean(sent.labels[QUEUE_LABEL]);
   const steps = fromLabel ? ["labels", QUEUE_LABEL] : ["spec", "runPolicy", "schedulingPolicy", "queue"];
   const whose = fromPolicy || fromLabel ? "" : `, although it is the default queue of namespace ${sent.namespace}`;
-  return [{ field: requestPath(steps), message: `queue ${queue} does not exist${whose}` }];
+  const way = isDnsLabel(queue) ? `. An admin makes it with: gangway queue create ${queue}` : "";
+  return [{ field: requestPath(steps), message: `queue ${queue} does not exist${whose}${way}` }];
 }

@@ -231,6 +231,7 @@ test("--ignore-foreign skips documents that are not jobs, by name", async (t) =>
   const stdin = `${service}---\n${pytorchManifest("a")}---\napiVersion: apps/v1\nkind: Deployment\n`;
   const refused = await gangway("submit -", { stdin });
   assert.deepEqual([refused.exitCode, refused.stdout], [3, ""]);
+  assert.match(refused.stderr, /\nnothing was submitted; --ignore-foreign skips documents that are not jobs\n$/);
   assert.deepEqual(await gangway("submit - --ignore-foreign", { stdin }), {
     exitCode: 0,
     stdout: "pytorchjob/a created\n",
@@ -238,6 +239,9 @@ test("--ignore-foreign skips documents that are not jobs, by name", async (t) =>
   });
   const wrong = await gangway("submit - --ignore-foreign", { stdin: "apiVersion: kubeflow.org/v2\nkind: TrainJob\n" });
   assert.equal(wrong.exitCode, 3);
+  assert.match(wrong.stderr, /\nnothing was submitted\n$/);
+  const judged = await gangway("can-run - --ignore-foreign", { stdin: service });
+  assert.match(judged.stderr, /^skipped stdin, document 1: Service web\nerror: there is no manifest in -\n/);
 });
 
 test("shells complete commands, options, choices and names from the service", async (t) => {

@@ -7,7 +7,7 @@ import {
 } from "../../gen/gangway/v1/job_service_pb.ts";
 import { EXIT } from "../exit.ts";
 import { noteLine, type ReadyManifest } from "../manifest/read-manifests.ts";
-import { filenameOption, readReady } from "../manifest/read-ready.ts";
+import { filenameOption, ignoreForeignOption, readReady } from "../manifest/read-ready.ts";
 import { isTable, type OutputFormat, outputOption } from "../options.ts";
 import { clusterText, qualifiedName } from "../output/job-text.ts";
 import { encodeMessage, printLines } from "../output/print.ts";
@@ -16,7 +16,7 @@ import { CallError } from "../rpc/call-error.ts";
 import { rpcFailure } from "../rpc/rpc-failure.ts";
 import { examples, onRun, type Registrar, type Run } from "../run-command.ts";
 
-type CanRunOptions = { filename?: readonly string[]; output: OutputFormat };
+type CanRunOptions = { filename?: readonly string[]; ignoreForeign?: boolean; output: OutputFormat };
 
 export function registerCanRun(registrar: Registrar): void {
   const command = registrar.program
@@ -28,10 +28,11 @@ export function registerCanRun(registrar: Registrar): void {
         "Exit status: 0 if each could run somewhere, 1 if one never could, 3 if one is refused.",
     )
     .addOption(filenameOption())
+    .addOption(ignoreForeignOption())
     .addOption(outputOption())
     .addHelpText("after", examples("gangway can-run -f pytorch-simple.yaml", "gangway can-run jobs/ -o json"));
-  onRun<CanRunOptions>(registrar, command, async (run, args, { filename = [], output }) => {
-    const ready = await readReady(run, [...args, ...filename], { otherwise: "nothing was judged" });
+  onRun<CanRunOptions>(registrar, command, async (run, args, { filename = [], ignoreForeign = false, output }) => {
+    const ready = await readReady(run, [...args, ...filename], { ignoreForeign, otherwise: "nothing was judged" });
     let worst: number = EXIT.ok;
     for (const manifest of ready) {
       const answer = await judge(run, manifest);

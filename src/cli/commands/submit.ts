@@ -11,7 +11,7 @@ import { endedNote, existingJob, isPrintedFrom } from "../jobs/existing-job.ts";
 import { type SubmitAnswer, submitJobs } from "../jobs/submit-jobs.ts";
 import { waitForEnd } from "../jobs/wait-for-end.ts";
 import { noteLine, type ReadyManifest } from "../manifest/read-manifests.ts";
-import { filenameOption, readReady } from "../manifest/read-ready.ts";
+import { filenameOption, ignoreForeignOption, readReady } from "../manifest/read-ready.ts";
 import { checkTimeout, isTable, type OutputFormat, outputOption, timeoutOption } from "../options.ts";
 import { qualifiedName } from "../output/job-text.ts";
 import { encodeMessage } from "../output/print.ts";
@@ -43,7 +43,7 @@ export function registerSubmit(registrar: Registrar): void {
       "--request-id <id>",
       "submit only once: a repeated id returns the job that it created; several jobs use ID-1, ID-2, …",
     )
-    .option("--ignore-foreign", "skip documents that are not jobs, such as a Service, and name them")
+    .addOption(ignoreForeignOption())
     .option("--dry-run", "only check the manifests, create nothing")
     .option("--strict", "refuse manifests with warnings, such as an unknown field in a template")
     .option("--wait", "print the progress of the jobs until all have ended; exit status 1 if one did not succeed")

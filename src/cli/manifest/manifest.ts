@@ -116,11 +116,15 @@ function specErrors(document: JsonObject, spec: SentSpec, kind: Kind | undefined
   return checkSent(kind, spec).map(spelled);
 }
 
-/** Warns of fields that the job does not use, except those that the API returns: `gangway get -o yaml` has them. */
+/**
+ * Warns of fields that the job does not use, except those that the API returns: `gangway get -o yaml` has them. Null is
+ * no value: kubectl writes `creationTimestamp: null` into manifests that it makes.
+ */
 function otherMembers(document: JsonObject): FieldNote[] {
   const returned = document["apiVersion"] === GANGWAY_VERSION ? RETURNED : [];
-  const isOther = (known: readonly string[]) => (member: string) => ![...known, ...returned].includes(member);
-  const outer = Object.keys(document).filter(isOther(MEMBERS));
-  const inner = Object.keys(objectAt(document, "metadata")).filter(isOther(METADATA));
+  const others = (object: JsonObject, known: readonly string[]) =>
+    Object.keys(object).filter((member) => object[member] !== null && ![...known, ...returned].includes(member));
+  const outer = others(document, MEMBERS);
+  const inner = others(objectAt(document, "metadata"), METADATA);
   return [...outer, ...inner.map((member) => `metadata.${member}`)].map((field) => ({ field, message: "is ignored" }));
 }

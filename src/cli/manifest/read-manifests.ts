@@ -21,15 +21,15 @@ type ManifestsRead = {
   readonly ready: readonly ReadyManifest[];
   readonly errors: readonly string[];
   readonly warnings: readonly string[];
-  /** The documents that were skipped, each with its kind and name. */
-  readonly skipped: readonly string[];
+  /** The documents that are no jobs, such as a Service, each with its kind and name. */
+  readonly foreign: readonly string[];
 };
 
 type ReadOptions = {
   readonly io: SourceIo;
   readonly kinds: Registry;
   readonly namespace: DefaultNamespace;
-  /** True: skips objects of other APIs, such as a Service. */
+  /** True: objects of other APIs, such as a Service, are no errors. */
   readonly ignoresForeign?: boolean;
 };
 
@@ -38,13 +38,11 @@ export async function readManifests(paths: readonly string[], options: ReadOptio
   const ready: ReadyManifest[] = [];
   const errors: string[] = [];
   const warnings: string[] = [];
-  const skipped: string[] = [];
+  const foreign: string[] = [];
   const take = ({ where, value }: ManifestDocument) => {
-    const foreign = options.ignoresForeign === true ? foreignName(value) : null;
-    if (foreign !== null) {
-      skipped.push(`${where}: ${foreign}`);
-      return;
-    }
+    const other = foreignName(value);
+    if (other !== null) foreign.push(`${where}: ${other}`);
+    if (other !== null && options.ignoresForeign === true) return;
     const manifest = readManifest(value, options);
     if (manifest.kind === "invalid") errors.push(...manifest.errors.map((note) => noteLine(where, note)));
     else {
@@ -56,7 +54,7 @@ export async function readManifests(paths: readonly string[], options: ReadOptio
     if ("error" in step) errors.push(step.error);
     else for (const document of itemsOfList(step)) take(document);
   }
-  return { ready, errors: [...errors, ...duplicates(ready)], warnings, skipped };
+  return { ready, errors: [...errors, ...duplicates(ready)], warnings, foreign };
 }
 
 /** Yields the documents of all sources. Gives the event loop a turn now and then, in which an interruption is heard. */

@@ -11,6 +11,10 @@ export function filenameOption(): Option {
   );
 }
 
+export function ignoreForeignOption(): Option {
+  return new Option("--ignore-foreign", "skip documents that are not jobs, such as a Service, and name them");
+}
+
 type ReadReadyOptions = {
   /** Skips documents that are not jobs, and names them. Omitted: they are errors. */
   readonly ignoreForeign?: boolean;
@@ -26,16 +30,17 @@ export async function readReady(
 ): Promise<readonly ReadyManifest[]> {
   if (paths.length === 0) throw usageFailure("give the manifests: files, folders, or - for stdin");
   const namespace = { name: run.namespace, isExplicit: run.isNamespaceGiven };
-  const { ready, errors, warnings, skipped } = await readManifests(paths, {
+  const { ready, errors, warnings, foreign } = await readManifests(paths, {
     io: run.deps,
     kinds: await run.deps.kinds(),
     ignoresForeign: ignoreForeign,
     namespace,
   });
-  for (const one of skipped) run.deps.stderr(`skipped ${one}\n`);
+  if (ignoreForeign) for (const one of foreign) run.deps.stderr(`skipped ${one}\n`);
   for (const warning of warnings) run.deps.stderr(`warning: ${warning}\n`);
   if (errors.length > 0) {
-    throw new CommandFailure(EXIT.refused, [...errors.map((error) => `error: ${error}`), otherwise]);
+    const way = ignoreForeign || foreign.length === 0 ? "" : "; --ignore-foreign skips documents that are not jobs";
+    throw new CommandFailure(EXIT.refused, [...errors.map((error) => `error: ${error}`), otherwise + way]);
   }
   if (ready.length === 0) throw usageFailure(`there is no manifest in ${paths.join(", ")}`);
   return ready;
