@@ -1,13 +1,9 @@
-import assert from "node:assert/strict";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { stringify } from "yaml";
 import type { Job } from "../../src/core/job/job.ts";
 import type { Action, Decision } from "../../src/core/reconcile/decision.ts";
 import { type JsonObject, objectAt, stringAt, stringMapAt } from "../../src/runtime/json.ts";
+import { assertRecorded } from "../support/recorded-text.ts";
 import { START_MS } from "./world.ts";
-
-/** Set to write the files instead of comparing with them: review what changes. */
-const RECORD = process.env["GANGWAY_RECORD"] === "transcripts";
 
 const FIELDS = ["status", "admissions", "deleteTimeMs"] as const;
 
@@ -41,10 +37,7 @@ export class Transcript {
   /** Compares the text with a file of the folder `transcripts`. */
   check(name: string): void {
     const file = new URL(`transcripts/${name.replaceAll(" ", "-")}.txt`, import.meta.url);
-    const text = `${this.#lines.join("\n")}\n`;
-    if (RECORD) writeFileSync(file, text);
-    assert.ok(existsSync(file), `there is no ${file.pathname}: run this test with GANGWAY_RECORD=transcripts`);
-    assert.equal(text, readFileSync(file, "utf8"));
+    assertRecorded(file, `${this.#lines.join("\n")}\n`);
   }
 }
 
