@@ -3,6 +3,7 @@ import { test } from "node:test";
 import type { Job } from "../../src/core/job/job.ts";
 import { plan } from "../../src/core/plan/plan.ts";
 import type { Plan } from "../../src/core/plan/plan-types.ts";
+import { withHead } from "../../src/core/plan/refuse.ts";
 import type { PlanCluster } from "../../src/core/plan/snapshot.ts";
 import type { JsonObject } from "../../src/runtime/json.ts";
 import {
@@ -686,6 +687,23 @@ test("a gang whose admission was undone says why its pods did not run", () => {
   const made = plan(snapshot({ waiting: [job({ name: "a", roles: gang(1, 8), backoff })] }), AT);
   const message = made.refusals[0]?.message ?? "";
   assert.ok(message.startsWith(`its admission to east was undone because ${why}; it may be admitted again`), message);
+});
+
+test("a gang behind the head of a strict queue names the head, whose refusal says what lacks", () => {
+  const queues = [queue("q", { h100: 8 }, { strategy: "STRICT_FIFO", used: { "gpu/h100": 8 } })];
+  const waiting = ["a", "b"].map((name) => job({ name, roles: gang(1, 8) }));
+  const { refusals } = plan(snapshot({ waiting, queues }), AT);
+  assert.deepEqual(
+    refusals.map(({ reason, head }) => [reason, head]),
+    [
+      ["QuotaExhausted", undefined],
+      ["BehindHead", "uid-a"],
+    ],
+  );
+  const [head, behind] = refusals;
+  const { message, quotas, clusters } = withHead(behind!, head!);
+  assert.match(message, /^waits behind ml\/a, the head of the strict queue q: needs 8 of gpu\/h100/);
+  assert.deepEqual([quotas, clusters], [head?.quotas, head?.clusters]);
 });
 
 test("a planned admission has every field of its record", () => {

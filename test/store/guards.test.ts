@@ -374,6 +374,26 @@ onEachDatabase((openDb) => {
     assert.equal((await load(job.uid)).status.waiting?.reason, "NoCapacity");
   });
 
+  test("the refusal of a job behind the head of a strict queue has what the head lacks now", async () => {
+    const [head, behind] = [await submit(), await submit()];
+    const ofHead = { ...refuse({ uid: head.uid, generation: 1 }, { reason: "QuotaExhausted", message: "needs 8" }) };
+    const scope = { kind: "queue", pool: FLAVOR, queue: "research" } as const;
+    const amounts = { need: 8, used: 4, limit: 8, reserved: 0 };
+    const quotas = [
+      { queue: "research", flavor: FLAVOR, scope, reason: "QuotaExhausted", ...amounts, heldBy: ["team/a"] },
+    ];
+    const why = { reason: "BehindHead", message: "waits behind team/head" };
+    const waits = { ...refuse({ uid: behind.uid, generation: 1 }, why), head: head.uid };
+    await store.planner.recordRefusals([waits], plannerEpoch, NOW);
+    assert.deepEqual((await store.reads.refusalOf(behind.uid))?.refusal, waits, "the head's refusal is not known yet");
+    for (const used of [4, 5]) {
+      const lacks = { ...ofHead, quotas: quotas.map((quota) => ({ ...quota, used })) };
+      await store.planner.recordRefusals([lacks], plannerEpoch, NOW + used);
+      const joined = { ...waits, message: "waits behind team/head: needs 8", quotas: lacks.quotas };
+      assert.deepEqual(await store.reads.refusalOf(behind.uid), { refusal: joined, atMs: NOW });
+    }
+  });
+
   test("a refusal of a job that moved on, or of a planner without its lease, is dropped", async () => {
     const [moved, kept] = [await submit(), await submit()];
     const refusal = (job: Job) => ({

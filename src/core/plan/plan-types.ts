@@ -89,6 +89,8 @@ export type Refusal = {
   readonly message: string;
   readonly clusters: readonly ClusterRefusal[];
   readonly quotas: readonly QuotaRefusal[];
+  /** For `BehindHead`, the uid of the head's job, whose own refusal says what lacks. Omitted: another reason. */
+  readonly head?: string;
   /** When the answer may change by time alone. Null: only an event can change it. */
   readonly retryAtMs: number | null;
 };

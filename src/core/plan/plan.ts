@@ -78,7 +78,9 @@ function refuseBehind(head: PlanGang, refused: Refusal, queue: QueuedGangs): rea
   if (!queue.strict || OWN_REASONS.includes(refused.reason)) return [];
   const message = `waits behind ${head.namespace}/${head.name}, the head of the strict queue ${queue.name}`;
   queue.stretching.splice(0);
-  return queue.waiting.splice(0).map((gang) => refuse(gang, { reason: "BehindHead", message }));
+  return queue.waiting
+    .splice(0)
+    .map((gang) => ({ ...refuse(gang, { reason: "BehindHead", message }), head: head.uid }));
 }
 
 function earliest(refusals: readonly Refusal[]): number | null {

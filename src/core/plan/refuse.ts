@@ -23,6 +23,12 @@ export function refuse(
   return { jobUid: gang.uid, generation: gang.generation, reason, message, clusters: [], quotas: [], retryAtMs };
 }
 
+/** The refusal of a gang behind the head of a strict queue, with everything that the head lacks. */
+export function withHead(refusal: Refusal, head: Refusal): Refusal {
+  const message = `${refusal.message}: ${head.message}`;
+  return { ...refusal, message, clusters: head.clusters, quotas: head.quotas };
+}
+
 /**
  * The refusal for these obstacles. Its reason comes from quotas if they stopped every flavor that a cluster could take,
  * else from clusters.
