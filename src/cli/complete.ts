@@ -1,14 +1,8 @@
 /** Completes command lines for shells: `gangway __complete WORDS… LAST` prints what the last word can be. */
 import type { Command, Option } from "commander";
-import { ClusterService } from "../gen/gangway/v1/cluster_service_pb.ts";
-import { JobService } from "../gen/gangway/v1/job_service_pb.ts";
-import { QueueService } from "../gen/gangway/v1/queue_service_pb.ts";
+import { isListOption, type ValueLine, valuesOfArgument, valuesOfOption } from "./complete-values.ts";
 import type { CliDeps } from "./deps.ts";
-import { connect, type GangwayClient } from "./rpc/client.ts";
-import { calledService, type GlobalOptions } from "./run-command.ts";
-
-/** A shell shows no more. */
-const NAMES_MAX = 200;
+import type { GlobalOptions } from "./run-command.ts";
 
 /** Returns the words that begin with the last one. Names come from the service; without an answer there are none. */
 export async function completions(
@@ -17,24 +11,41 @@ export async function completions(
   deps: CliDeps,
 ): Promise<readonly string[]> {
   const last = words.at(-1) ?? "";
-  const { command, options, awaited } = place(program, words.slice(0, -1));
-  const all = awaited === null ? await wordsFor(command, { last, options, program }, deps) : (awaited.argChoices ?? []);
-  return [...new Set(all)].filter((word) => word.startsWith(last)).sort();
+  const placed = place(program, words.slice(0, -1));
+  const { awaited, command } = placed;
+  const line = { deps, program, options: placed.options };
+  // `--phase=ru` is one word: everything before the value stays.
+  const [, inline = "", value = ""] = /^(--[\w-]+=)(.*)$/s.exec(last) ?? [];
+  const option = awaited ?? (inline === "" ? null : awaitedBy(inline.slice(0, -1), [command, program]));
+  if (option !== null) return valuesFor(option, { before: inline, typed: inline === "" ? last : value }, line);
+  return begun(await wordsFor(placed, last, line), last);
 }
 
-/** The command that words lead to, their global options, and the option that waits for its value. */
-function place(program: Command, words: readonly string[]) {
+/** The command that words lead to, its arguments so far, global options, and the option that waits for its value. */
+type Placed = {
+  readonly command: Command;
+  readonly options: GlobalOptions;
+  readonly awaited: Option | null;
+  readonly argumentsBefore: number;
+};
+
+function place(program: Command, words: readonly string[]): Placed {
   let command = program;
   let awaited: Option | null = null;
+  let argumentsBefore = 0;
   const options: Record<string, string> = {};
   for (const word of words) {
     if (awaited !== null) {
       options[awaited.attributeName()] = word;
       awaited = null;
     } else if (word.startsWith("-")) awaited = awaitedBy(word, [command, program]);
-    else command = command.commands.find((one) => [one.name(), ...one.aliases()].includes(word)) ?? command;
+    else {
+      const below = command.commands.find((one) => [one.name(), ...one.aliases()].includes(word));
+      if (below === undefined) argumentsBefore += 1;
+      command = below ?? command;
+    }
   }
-  return { command, options: options as GlobalOptions, awaited };
+  return { command, options: options as GlobalOptions, awaited, argumentsBefore };
 }
 
 function awaitedBy(word: string, commands: readonly Command[]): Option | null {
@@ -42,47 +53,33 @@ function awaitedBy(word: string, commands: readonly Command[]): Option | null {
   return option?.required === true ? option : null;
 }
 
-type Line = { readonly last: string; readonly options: GlobalOptions; readonly program: Command };
+/** The values of an option. In a list with commas, the last part is completed. */
+async function valuesFor(
+  option: Option,
+  { before, typed }: { readonly before: string; readonly typed: string },
+  line: ValueLine,
+): Promise<readonly string[]> {
+  const values = option.argChoices ?? (await valuesOfOption(option, line));
+  const comma = isListOption(option) ? typed.lastIndexOf(",") + 1 : 0;
+  const [kept, part] = [typed.slice(0, comma), typed.slice(comma)];
+  const given = kept.split(",");
+  return begun(
+    values.filter((value) => !given.includes(value)),
+    part,
+  ).map((value) => before + kept + value);
+}
 
-async function wordsFor(command: Command, line: Line, deps: CliDeps): Promise<readonly string[]> {
-  if (line.last.startsWith("-")) {
+function begun(words: readonly string[], start: string): readonly string[] {
+  return [...new Set(words)].filter((word) => word.startsWith(start)).sort();
+}
+
+async function wordsFor(placed: Placed, last: string, line: ValueLine): Promise<readonly string[]> {
+  const { command, argumentsBefore } = placed;
+  if (last.startsWith("-")) {
     return [command, line.program].flatMap(({ options }) => options.flatMap(({ long }) => long ?? []));
   }
   if (command.commands.length > 0) return command.commands.flatMap((one) => [one.name(), ...one.aliases()]);
-  const [argument] = command.registeredArguments;
-  const namer = NAMERS.find(({ of }) => of.test(argument?.description ?? ""));
-  if (namer === undefined) return [];
-  const { addresses, namespace } = await calledService(line.options, deps);
-  const client = connect(addresses.join(","), deps.signal);
-  try {
-    return await namer.names(client, namespace);
-  } finally {
-    client.close();
-  }
+  const all = command.registeredArguments;
+  const argument = all[argumentsBefore] ?? (all.at(-1)?.variadic === true ? all.at(-1) : undefined);
+  return argument === undefined ? [] : (argument.argChoices ?? valuesOfArgument(argument.description, line));
 }
-
-type Namer = {
-  /** Matches the description of a command's first argument. */
-  readonly of: RegExp;
-  readonly names: (client: GangwayClient, namespace: string) => Promise<readonly string[]>;
-};
-
-const NAMERS: readonly Namer[] = [
-  {
-    of: /^names? of (the )?jobs?/,
-    names: async (client, namespace) => {
-      const request = { filter: { namespace }, pageSize: NAMES_MAX, orderBy: "create_time desc" };
-      const { jobs } = await client.call(JobService.method.listJobs, request);
-      return jobs.map(({ metadata }) => metadata?.name ?? "");
-    },
-  },
-  {
-    of: /^name of the queue/,
-    names: async (client) => (await client.call(QueueService.method.listQueues, {})).queues.map(({ name }) => name),
-  },
-  {
-    of: /^name of the cluster/,
-    names: async (client) =>
-      (await client.call(ClusterService.method.listClusters, {})).clusters.map(({ name }) => name),
-  },
-];

@@ -13,6 +13,9 @@ export type OutputFormat = "table" | "wide" | "json" | "yaml" | "name" | Templat
 
 const FORMATS = ["table", "wide", "json", "yaml", "name"] as const;
 
+/** What the value of `-o` can begin with. */
+export const OUTPUT_WORDS: readonly string[] = [...FORMATS, "jsonpath=", "custom-columns="];
+
 /** `-o` of commands that print objects. */
 export function outputOption(): Option {
   return new Option(

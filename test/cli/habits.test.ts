@@ -1,7 +1,5 @@
 /** The habits that users bring from kubectl and other command lines: shorter forms, lists, selections and formats. */
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import { existsSync } from "node:fs";
 import { type TestContext, test } from "node:test";
 import { startFixture } from "../api/fixture.ts";
 import { pytorchManifest, type Ran, run, type World } from "./harness.ts";
@@ -242,32 +240,6 @@ test("--ignore-foreign skips documents that are not jobs, by name", async (t) =>
   assert.match(wrong.stderr, /\nnothing was submitted\n$/);
   const judged = await gangway("can-run - --ignore-foreign", { stdin: service });
   assert.match(judged.stderr, /^skipped stdin, document 1: Service web\nerror: there is no manifest in -\n/);
-});
-
-test("shells complete commands, options, choices and names from the service", async (t) => {
-  const { gangway } = await served(t);
-  const words = async (...line: string[]) => (await gangway(["__complete", ...line])).stdout.split("\n").slice(0, -1);
-  assert.deepEqual(await words("sub"), ["submit"]);
-  assert.deepEqual(await words("-n", "default", "cancel", ""), ["a", "b", "c"]);
-  assert.deepEqual(await words("get", "a", "b"), ["b"]);
-  assert.deepEqual(await words("-n", "nlp", "get", ""), []);
-  assert.deepEqual(await words("queue", "u"), ["update"]);
-  assert.deepEqual(await words("list", "--order-by", "p"), ["priority desc"]);
-  assert.deepEqual(await words("get", "--pha"), ["--phase"]);
-  assert.deepEqual(await run(["__complete", "get", ""], { address: "127.0.0.1:1" }), {
-    exitCode: 0,
-    stdout: "",
-    stderr: "",
-  });
-  assert.match((await run(["completion", "bash"])).stdout, /complete .* gangway\n$/);
-  assert.equal((await run(["completion", "csh"])).exitCode, 2);
-});
-
-test("the script for bash calls back", { skip: !existsSync("/bin/bash") && "needs bash" }, async () => {
-  const { stdout } = await run(["completion", "bash"]);
-  const line = `COMP_WORDS=(gangway get -n nlp a)\nCOMP_CWORD=4\n_gangway\necho "$COMPREPLY"`;
-  const script = `gangway() { printf '%s,' "$@"; }\n${stdout}${line}`;
-  assert.equal(execFileSync("/bin/bash", ["-c", script], { encoding: "utf8" }), "__complete,get,-n,nlp,a,\n");
 });
 
 test("a List of kubectl is its items", async (t) => {

@@ -4,9 +4,18 @@ import { examples, type Registrar } from "../run-command.ts";
 
 /** Each asks `gangway __complete` for the words, and falls back to the names of files. */
 const SCRIPTS: Readonly<Record<string, string>> = {
+  // Bash breaks words at : and =, and replaces only what comes after them.
   bash: `_gangway() {
+  local line="\${COMP_LINE:0:COMP_POINT}" typed="\${COMP_WORDS[COMP_CWORD]}" kept="" words last
+  read -ra words <<< "$line"
+  if [[ "$line" == *[[:space:]] ]]; then words+=(""); fi
+  last="\${words[\${#words[@]}-1]}"
+  if [[ "$typed" == [:=] ]]; then typed=""; fi
+  if [[ "$last" == *"$typed" ]]; then kept="\${last:0:\${#last}-\${#typed}}"; fi
   local IFS=$'\\n'
-  COMPREPLY=($(gangway __complete "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null))
+  COMPREPLY=($(gangway __complete "\${words[@]:1}" 2>/dev/null))
+  COMPREPLY=("\${COMPREPLY[@]#"$kept"}")
+  if [[ "\${COMPREPLY[0]}" == *= ]]; then compopt -o nospace 2>/dev/null; fi
 }
 complete -o default -F _gangway gangway
 `,
