@@ -61,6 +61,26 @@ test("a batch shows jobs without templates by default", async (t) => {
   assert.notEqual(await templateOf(JobView.FULL), undefined);
 });
 
+test("other calls get turns while a batch of wrong jobs is checked", async (t) => {
+  let turn = 0;
+  const turns = new Set<number>();
+  const check = async () => {
+    turns.add(turn);
+    return [{ field: "job.metadata.name", message: "is wrong" }];
+  };
+  const { call } = await startFixture(t, { intake: { check, submitAll: async () => [] } as never });
+  const next = () => {
+    turn += 1;
+    ticking = setImmediate(next);
+  };
+  let ticking = setImmediate(next);
+  t.after(() => clearImmediate(ticking));
+  const wrong = { job: pytorchJob("a"), requestId: "x".repeat(200) };
+  const { ok } = await call(method.batchCreateJobs, { requests: Array.from({ length: 1000 }, () => wrong) });
+  assert.equal(ok?.results.filter(({ result }) => result.case === "error").length, 1000);
+  assert.ok(turns.size >= 10, `1000 jobs were checked in ${turns.size} turns of the event loop`);
+});
+
 test("a batch of 0 or more than 1,000 requests is refused as a whole", async (t) => {
   const { call, store } = await startFixture(t);
   const none = await call(method.batchCreateJobs, { requests: [] });
