@@ -121,8 +121,14 @@ export class ClusterRoom {
 
   /** How many more pods of a class fit on a slot than when the room was remembered. */
   gained(fit: FitClass, slot: number): number {
-    const now = this.allowedNow(fit.rules, slot) ? this.fittingNow(fit, slot) : 0;
-    return now - (this.allowedBefore(fit.rules, slot) ? this.fittingBefore(fit, slot) : 0);
+    const was = this.allowedBefore(fit.rules, slot);
+    return this.gainedOn(fit, slot, { was, is: this.allowedNow(fit.rules, slot) });
+  }
+
+  /** The same, if it is known whether the rules allow the node now, and whether they did. */
+  gainedOn(fit: FitClass, slot: number, allowed: { readonly was: boolean; readonly is: boolean }): number {
+    const now = allowed.is ? podsIn(this.#free, fit, slot, UNBOUNDED) : 0;
+    return now - (allowed.was ? podsIn(this.#before, fit, slot, UNBOUNDED) : 0);
   }
 
   /** True if rules allow a slot's node now, or did when the room was remembered. */
@@ -132,15 +138,6 @@ export class ClusterRoom {
 
   allowedBefore(rules: Rules, slot: number): boolean {
     return allows(rules, this.#classesBefore.get(rules.keys)?.[slot] ?? NO_NODE);
-  }
-
-  /** How many pods fit on a slot's node if rules allow it, now and when the room was remembered. */
-  fittingNow(fit: FitClass, slot: number): number {
-    return podsIn(this.#free, fit, slot, UNBOUNDED);
-  }
-
-  fittingBefore(fit: FitClass, slot: number): number {
-    return podsIn(this.#before, fit, slot, UNBOUNDED);
   }
 
   /** The larger of what a slot has left of a column, and of what it had when the room was remembered. */

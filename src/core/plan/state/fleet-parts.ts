@@ -13,6 +13,9 @@ import type { ClusterBlocks } from "./refused.ts";
 import { newRequest, type Request } from "./requests.ts";
 import type { EligibleCluster, Parts } from "./state-parts.ts";
 
+/** After so many rounds, the clusters stop counting pods for which no gang waits any more. */
+const FORGET_EVERY = 64;
+
 /** The state in the form that rounds work on. Facts move it. It keeps its results for as long as they hold. */
 export class FleetParts implements Parts {
   readonly quota = new QuotaState();
@@ -25,6 +28,7 @@ export class FleetParts implements Parts {
   #requests = new WeakMap<SizedAsk, Map<string, Request>>();
   #said = new WeakMap<AskShape, Said>();
   #requestCount = 0;
+  #syncs = 0;
   clustersVersion = 0;
   /** True: something changed that no lane watches, so that all must be looked at. */
   #wakesAll = false;
@@ -69,8 +73,10 @@ export class FleetParts implements Parts {
     this.#limitsVersion = quota.version;
     if (this.#wakesAll) this.#wakeAll();
     this.waits.wake(quota, lines);
+    this.#syncs += 1;
     for (const cluster of this.clusters.values()) {
       cluster.planned = 0;
+      if (this.#syncs % FORGET_EVERY === 0) cluster.watch.forget();
       for (const request of cluster.sync()) {
         request.closedFor = -1;
         for (const lane of request.waiting) lines.wake(lane);

@@ -13,8 +13,8 @@ export type Entry = {
   readonly account: Account;
   /** Null: the gang does not wait, or waits for itself. */
   lane: Lane | null;
-  /** Names the cause that was last told of why the gang waits. Empty: none was told. */
-  said: string;
+  /** The cause that was last told of why the gang waits, by its `causeKey`. 0: none was told. */
+  said: number;
 };
 
 /**
@@ -40,8 +40,8 @@ export type Lane = {
    */
   restless: "tokens" | "always" | null;
   refusal: LaneRefusal | null;
-  /** Names the cause that its gangs were last told of. */
-  said: string;
+  /** The cause that its gangs were last told of, by its `causeKey`. */
+  said: number;
   /** The requests for room and the quotas that keep it refused, and the lists of those that wait for them too. */
   requests: readonly Request[];
   closedBy: readonly QuotaBlock[];
@@ -88,7 +88,8 @@ export class GangLines {
   readonly timed = new Set<Entry>();
   readonly restless = new Set<Lane>();
   readonly #quota: QuotaState;
-  readonly #shapes = new Map<string, AskShape>();
+  /** The shapes of the asks that gangs have, and how many gangs have each. */
+  readonly #shapes = new Map<string, { readonly shape: AskShape; gangs: number }>();
 
   constructor(quota: QuotaState) {
     this.#quota = quota;
@@ -125,7 +126,7 @@ export class GangLines {
     const { project, namespace, queue } = gang;
     const line = this.#lineOf(queue);
     const account = this.#quota.account(queue, project, namespace);
-    const said = before?.said ?? "";
+    const said = before?.said ?? 0;
     const entry: Entry = { gang, line, account, shape: this.#shapeOf(gang), lane: null, said };
     this.entries.set(gang.uid, entry);
     if (isWaiting(gang)) this.#enter(entry);
@@ -164,6 +165,7 @@ export class GangLines {
   #remove(entry: Entry): void {
     const { gang, line, lane } = entry;
     this.entries.delete(gang.uid);
+    this.#dropShape(entry.shape);
     this.fresh.delete(entry);
     this.timed.delete(entry);
     line.held.delete(entry);
@@ -186,9 +188,17 @@ export class GangLines {
   }
 
   #shapeOf({ askHash, ask }: PlanGang): AskShape {
-    const shape = this.#shapes.get(askHash) ?? shapeOf(askHash, ask);
-    this.#shapes.set(askHash, shape);
-    return shape;
+    const known = this.#shapes.get(askHash) ?? { shape: shapeOf(askHash, ask), gangs: 0 };
+    known.gangs += 1;
+    this.#shapes.set(askHash, known);
+    return known.shape;
+  }
+
+  #dropShape({ hash }: AskShape): void {
+    const known = this.#shapes.get(hash);
+    if (known === undefined) return;
+    known.gangs -= 1;
+    if (known.gangs === 0) this.#shapes.delete(hash);
   }
 }
 
@@ -257,7 +267,7 @@ function newLane(key: string, { gang, line, shape, account }: Entry): Lane {
     awake: false,
     restless: null,
     refusal: null,
-    said: "",
+    said: 0,
     requests: [],
     closedBy: [],
     waitsIn: [],

@@ -1,4 +1,5 @@
 import type { PlanGang } from "../plan-gang.ts";
+import { hashText } from "./fact-hash.ts";
 import type { QuotaBlock } from "./quota-state.ts";
 
 /** Why one cluster cannot take a lane's gangs now. The numbers that move are added when somebody reads them. */
@@ -44,8 +45,13 @@ export type Cause =
 /** A gang that waits, and its cause. */
 export type RefusedGang = { readonly gang: PlanGang; readonly cause: Cause };
 
-/** Names a cause. Equal names: nothing changed but numbers. */
-export function causeKey(cause: Cause): string {
+/** A number for a cause. Equal numbers: nothing changed but amounts. 0 is the number of no cause. */
+export function causeKey(cause: Cause): number {
+  const { low, high } = hashText(causeText(cause));
+  return 1 + (low >>> 1) * 2 ** 20 + (high >>> 12);
+}
+
+function causeText(cause: Cause): string {
   switch (cause.kind) {
     case "lacks":
       return refusalKey(cause.refusal);
@@ -67,5 +73,6 @@ function refusalKey(refusal: LaneRefusal): string {
 
 export function clusterBlocks(all: readonly ClusterBlock[]): ClusterBlocks {
   const places = all.map(({ cluster, reason, choice }) => `${cluster} ${reason} ${Object.values(choice).join()}`);
-  return { all, key: places.join("\n") };
+  const { low, high } = hashText(places.join("\n"));
+  return { all, key: `${low} ${high}` };
 }

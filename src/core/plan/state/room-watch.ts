@@ -13,7 +13,7 @@ type Count = {
 };
 
 /** Counts of classes with the same rules and the same scarcest resource; those that request least of it first. */
-type CountGroup = { readonly rules: Rules; readonly column: number; readonly counts: Count[] };
+type CountGroup = { readonly rules: Rules; readonly column: number; counts: Count[] };
 
 /**
  * The numbers of pods that fit a cluster's room, by class. They are kept exactly while nodes change. They belong to the
@@ -74,6 +74,24 @@ export class RoomWatch {
     return woken;
   }
 
+  /** Stops counting classes for which no gang waits any more. */
+  forget(): void {
+    for (const [fit, { tries }] of this.#counts) {
+      for (const one of tries) {
+        if (one.request.waiting.size > 0) continue;
+        tries.delete(one);
+        one.watched = false;
+        one.request.closedFor = -1;
+      }
+      if (tries.size === 0) this.#counts.delete(fit);
+    }
+    for (const columns of this.#groups.values()) {
+      for (const group of columns.values()) {
+        group.counts = group.counts.filter((count) => this.#counts.get(count.fit) === count);
+      }
+    }
+  }
+
   /** Watches for nothing any more. */
   clear(): void {
     for (const { tries } of this.#counts.values()) for (const one of tries) one.watched = false;
@@ -112,10 +130,9 @@ export class RoomWatch {
     for (const count of counts) {
       if (count.least > most) break;
       if (count.count < 0) continue;
-      const before = was ? this.#room.fittingBefore(count.fit, slot) : 0;
-      const now = is ? this.#room.fittingNow(count.fit, slot) : 0;
-      count.count += now - before;
-      if (now > before) moved.add(count);
+      const more = this.#room.gainedOn(count.fit, slot, { was, is });
+      count.count += more;
+      if (more > 0) moved.add(count);
     }
   }
 }
