@@ -49,7 +49,7 @@ type At = { readonly kinds: Registry; readonly nowMs: number };
  * one of its name: the user asks about that one.
  */
 export function simulate(snapshot: PlanSnapshot, submitted: Job, at: At): Simulation {
-  const gang = gangOf(asWaiting(submitted), at.kinds, { generation: 0, lastAdmission: 0 });
+  const gang = gangOf(asWaiting(submitted), at.kinds, { generation: 1, lastAdmission: 0 });
   const others = snapshot.waiting.filter(({ namespace, name }) => namespace !== gang.namespace || name !== gang.name);
   const now = judge({ ...snapshot, waiting: [...others, gang] }, gang, at);
   // The limits stay, nothing is used of them, and every cluster can be used.
