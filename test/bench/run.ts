@@ -7,6 +7,7 @@ import { benchCost } from "./cost.ts";
 import { benchGang } from "./gang.ts";
 import { benchPlan } from "./plan.ts";
 import { benchTrace } from "./plan-trace.ts";
+import { benchRecord } from "./record.ts";
 import { benchSubmit } from "./submit.ts";
 
 const HELP = `npm run bench -- NAME [options]
@@ -26,6 +27,10 @@ waits for 240 s without progress ends with status 1.
              --postgres URL     a database of the bench's own on this server, and a redis-server of its own (default:
                                 an embedded database, and counters in the process)
              --singles N --gangs N --nodes N  other numbers of jobs, and of nodes of 64 GPUs for each cluster
+  record   1,200 admissions recorded in batches, beside one at a time; and how long callers wait for tokens beside full
+           batches, as a ratio to how long they wait alone
+             --postgres URL     the server for a database of the bench's own (default: that of the tests)
+             --gangs N --callers N --seconds N  other numbers, and how long callers are measured alone
   gang     one gang of 1,000 replicas on a real API server with KWOK: from its submit until its last pod exists, beside
            a bare loop that creates the same pods there; writes per pod; and what 10,000 finished jobs cost an idle
            service
@@ -58,7 +63,8 @@ const { values, positionals } = parseArgs({
     postgres: { type: "string" },
     kubeconfig: { type: "string", multiple: true, default: [] },
     singles: { type: "string", default: "1000" },
-    gangs: { type: "string", default: "200" },
+    gangs: { type: "string" },
+    callers: { type: "string", default: "8" },
     nodes: { type: "string" },
     waiting: { type: "string", default: "100000" },
     clusters: { type: "string", default: "8" },
@@ -72,6 +78,7 @@ const { values, positionals } = parseArgs({
     simulated: { type: "boolean", default: false },
   },
 });
+const DEFAULT_POSTGRES = "postgres://postgres@127.0.0.1:5432/postgres";
 const print = (line: string) => console.log(line);
 
 function planSize() {
@@ -90,8 +97,13 @@ async function run(name: string | undefined): Promise<void> {
     await benchSubmit({ seconds: Number(values.seconds), profile, database: database ?? null }, print);
   } else if (name === "admit") {
     const { postgres = null, profile } = values;
-    const numbers = { singles: Number(values.singles), gangs: Number(values.gangs), nodes: Number(values.nodes ?? 16) };
+    const { singles, gangs = "200", nodes = "16" } = values;
+    const numbers = { singles: Number(singles), gangs: Number(gangs), nodes: Number(nodes) };
     for (const clusters of admitClusters()) await benchAdmit({ ...numbers, clusters, postgres, profile }, print);
+  } else if (name === "record") {
+    const { postgres = DEFAULT_POSTGRES, gangs = "1200", callers } = values;
+    const numbers = { gangs: Number(gangs), callers: Number(callers), seconds: Number(values.seconds) };
+    await benchRecord({ ...numbers, postgres }, print);
   } else if (name === "gang") {
     const { simulated, profile } = values;
     const numbers = { replicas: Number(values.replicas), finished: Number(values.finished) };

@@ -13,7 +13,8 @@ import { createEmptyDatabase, postgresOptions } from "../support/postgres.ts";
  * Null: an embedded one on disk.
  */
 export async function scratchDb(parts: AsyncDisposableStack, server: string | null = null): Promise<Db> {
-  const db = server === null ? await embeddedDb(parts) : await serverDb(parts, server);
+  if (server !== null) return (await scratchServerDb(parts, server)).db;
+  const db = await embeddedDb(parts);
   parts.defer(() => db.close());
   return db;
 }
@@ -24,11 +25,17 @@ async function embeddedDb(parts: AsyncDisposableStack): Promise<Db> {
   return openPglite(join(directory, "db"));
 }
 
-async function serverDb(parts: AsyncDisposableStack, server: string): Promise<Db> {
+/** A database of its own on a server, with the URL by which other processes reach it. */
+export async function scratchServerDb(
+  parts: AsyncDisposableStack,
+  server: string,
+): Promise<{ readonly db: Db; readonly url: string }> {
   const { url, drop } = await createEmptyDatabase(server);
   parts.defer(drop);
   const options = postgresOptions(url);
   const migrated = await migrateDatabase({ url, connectTimeoutMs: options.connectTimeoutMs, offline: true });
   assert.equal(migrated.kind, "migrated");
-  return openPostgres(options);
+  const db = await openPostgres(options);
+  parts.defer(() => db.close());
+  return { db, url };
 }
