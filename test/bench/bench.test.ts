@@ -1,10 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { postgresServer } from "../support/postgres.ts";
+import { hasRedisServer } from "../support/redis-server.ts";
 import { benchAdmit } from "./admit.ts";
 import { benchCost } from "./cost.ts";
 import { benchGang } from "./gang.ts";
 import { benchPlan } from "./plan.ts";
+import { benchRecord } from "./record.ts";
 import { benchSubmit } from "./submit.ts";
+
+const server = await postgresServer();
+const noServers = server === null || !hasRedisServer();
 
 test("the bench of submits ends with a ratio for each pair", async () => {
   const lines: string[] = [];
@@ -23,6 +29,17 @@ test("the bench of admissions admits and creates everything, and cleans up", asy
   assert.deepEqual(Object.keys(ratios), ["pods admitted (9 jobs)", "pods admitted and created"]);
   assert.ok(Object.values(ratios).every((ratio) => ratio > 0 && Number.isFinite(ratio)));
   assert.equal(lines.length, 3);
+});
+
+test("the bench of records admits gangs beside callers, and measures both", { skip: noServers }, async () => {
+  const lines: string[] = [];
+  const tiny = { postgres: server ?? "", gangs: 20, callers: 2, batch: 8, seconds: 0.2 };
+  const ratios = await benchRecord(tiny, (line) => void lines.push(line));
+  assert.deepEqual(Object.keys(ratios), ["gangs in batches", "callers' p99"]);
+  assert.ok(
+    Object.values(ratios).every((ratio) => ratio > 0 && Number.isFinite(ratio)),
+    lines.join("\n"),
+  );
 });
 
 test("the bench of costs counts what a job needs from its submission to its end", async () => {

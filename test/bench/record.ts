@@ -25,6 +25,8 @@ export type RecordBench = {
   readonly gangs: number;
   /** The number of callers that take and give back tokens at the same time. */
   readonly callers: number;
+  /** The highest number of gangs in a batch. */
+  readonly batch: number;
   /** How long the callers are measured alone. */
   readonly seconds: number;
 };
@@ -46,12 +48,14 @@ export async function benchRecord(
   await using parts = new AsyncDisposableStack();
   const planner = await startPlanner(bench, parts);
   const one = await rateOf("one gang at a time", SINGLES, () => planner.admit(SINGLES, 1));
-  const many = await rateOf(`${bench.gangs} gangs in batches`, bench.gangs, () => planner.admit(bench.gangs));
+  const many = await rateOf(`${bench.gangs} gangs in batches`, bench.gangs, () =>
+    planner.admit(bench.gangs, bench.batch),
+  );
   const faster = many.perSecond / one.perSecond;
   print(`${reportLine(many, one)}, ${(1000 / many.perSecond).toFixed(2)} ms a gang`);
   const measureCallers = await startCallers(bench, planner, parts);
   const alone = await measureCallers(() => clock.sleep(bench.seconds * 1000));
-  const beside = await measureCallers(() => planner.admit(planner.left()));
+  const beside = await measureCallers(() => planner.admit(planner.left(), bench.batch));
   const ratio = beside.p99 / alone.p99;
   const text = ({ count, p50, p99 }: Times) => `p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms (${count} grants)`;
   print(`grants to ${bench.callers} callers, alone             ${text(alone)}`);
@@ -112,8 +116,8 @@ async function startPlanner({ postgres, gangs }: RecordBench, parts: AsyncDispos
     redisUrl: redis.url,
     installation,
     left: () => waiting.length,
-    /** Admits the next gangs. `together` omitted: in batches as large as a planner makes them. */
-    async admit(count: number, together = count): Promise<void> {
+    /** Admits the next gangs, so many together. */
+    async admit(count: number, together: number): Promise<void> {
       for (let done = 0; done < count; done += together) await admitNext(waiting.splice(0, together));
     },
   };

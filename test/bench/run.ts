@@ -30,7 +30,8 @@ waits for 240 s without progress ends with status 1.
   record   1,200 admissions recorded in batches, beside one at a time; and how long callers wait for tokens beside full
            batches, as a ratio to how long they wait alone
              --postgres URL     the server for a database of the bench's own (default: that of the tests)
-             --gangs N --callers N --seconds N  other numbers, and how long callers are measured alone
+             --gangs N --callers N --batch N --seconds N  other numbers, also of gangs in a batch (default 256), and how
+                                long callers are measured alone
   gang     one gang of 1,000 replicas on a real API server with KWOK: from its submit until its last pod exists, beside
            a bare loop that creates the same pods there; writes per pod; and what 10,000 finished jobs cost an idle
            service
@@ -65,6 +66,7 @@ const { values, positionals } = parseArgs({
     singles: { type: "string", default: "1000" },
     gangs: { type: "string" },
     callers: { type: "string", default: "8" },
+    batch: { type: "string", default: "256" },
     nodes: { type: "string" },
     waiting: { type: "string", default: "100000" },
     clusters: { type: "string", default: "8" },
@@ -102,7 +104,8 @@ async function run(name: string | undefined): Promise<void> {
     for (const clusters of admitClusters()) await benchAdmit({ ...numbers, clusters, postgres, profile }, print);
   } else if (name === "record") {
     const { postgres = DEFAULT_POSTGRES, gangs = "1200", callers } = values;
-    const numbers = { gangs: Number(gangs), callers: Number(callers), seconds: Number(values.seconds) };
+    const times = { callers: Number(callers), seconds: Number(values.seconds) };
+    const numbers = { ...times, gangs: Number(gangs), batch: Number(values.batch) };
     await benchRecord({ ...numbers, postgres }, print);
   } else if (name === "gang") {
     const { simulated, profile } = values;

@@ -140,6 +140,7 @@ with asked as (${writeAsks("$15", "$16")}
       uid, version_before, version, phase, completion_ms, cluster, status, delete_ms, cancel, rechecks, recheck_at_ms,
       gang, raises, ask_hash
     ) on c.uid = j.uid and c.version_before = j.version
+   where j.uid = any($1::uuid[])
    order by j.uid
      for no key update of j
 )

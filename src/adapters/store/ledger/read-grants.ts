@@ -13,7 +13,7 @@ export type KnownRow = LedgerRow & { readonly live: boolean };
 
 /** Everything in the ledger that decides whether grants are recorded. */
 export type GrantFacts = {
-  /** The rows of the grants' tokens that are live or have the grants' fences. */
+  /** The rows of the grants' tokens that are live or have the grants' fences. There may be others of their pools. */
   readonly rows: readonly KnownRow[];
   readonly limits: Limits;
   /** The sums that limit the grants. They include all queues of the pools: a queue's use counts in those above it. */
@@ -41,6 +41,7 @@ export async function readGrantFacts(
       json(refs),
       json(scopes.filter(({ scope }) => scope === "project" || scope === "namespace")),
       json(taken.buried ? refs : []),
+      refs.map(({ token }) => token),
     ]),
   );
   return {
@@ -59,16 +60,15 @@ type FactsRow = {
 };
 
 const READ_FACTS = `
-with asked as (
-  select pool, token, fence from json_to_recordset($4::json) as w (pool text, token text, fence bigint)
-), known as (
-  select distinct ${LEDGER_COLUMNS}, a.released_ms is null as live
-    from asked w
-   cross join lateral (
-           select * from allocations where pool = w.pool and token = w.token and released_ms is null
-           union
-           select * from allocations where pool = w.pool and token = w.token and fence = w.fence
-         ) a
+with known as (
+  select ${LEDGER_COLUMNS}, true as live
+    from allocations a
+   where a.pool = any($3::text[]) and a.token = any($7::text[]) and a.released_ms is null
+  union all
+  select ${LEDGER_COLUMNS}, false
+    from json_to_recordset($4::json) as w (pool text, token text, fence bigint)
+    join allocations a on a.pool = w.pool and a.token = w.token and a.fence = w.fence
+   where a.released_ms is not null
 ), counted as (
   select pool, scope, name, used from allocation_sums
    where used > 0 and pool = any($3::text[]) and scope in ('pool', 'queue')

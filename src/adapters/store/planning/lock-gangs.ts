@@ -40,14 +40,17 @@ export async function lockGangs(
 
 /**
  * The guard of each gang: nothing of its job that the plan has read has changed. Other changes of the job, such as the
- * words of its status, are no reason to plan it again.
+ * words of its status, are no reason to plan it again. The list of uids makes the server look up each row, also while
+ * it knows little about the table.
  */
 const LOCK_JOBS = `
 select j.uid
   from jobs j
-  join unnest($1::uuid[], $2::bigint[], $3::text[]) as g (uid, generation, ask_hash)
-    on g.uid = j.uid and g.generation = j.generation and g.ask_hash = j.ask_hash
- where j.gang_version = j.version and j.cancel is null and j.delete_ms is null
+ where j.uid = any($1::uuid[]) and j.gang_version = j.version and j.cancel is null and j.delete_ms is null
+   and (j.uid, j.generation, j.ask_hash) in (
+         select uid, generation, ask_hash
+           from unnest($1::uuid[], $2::bigint[], $3::text[]) as g (uid, generation, ask_hash)
+       )
  order by j.uid
    for no key update of j skip locked`;
 
