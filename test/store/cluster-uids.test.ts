@@ -77,6 +77,17 @@ onEachDatabase((openDb) => {
     }
   });
 
+  test("the name of a forgotten cluster may be given to another one, at once or when that tells its uid", async () => {
+    await store.clusters.register(named("south", UID));
+    await store.clusters.remove("south", true);
+    assert.equal((await store.clusters.register(named("south", OTHER))).kind, "done");
+    assert.equal(await uidOf("south"), OTHER);
+    await store.clusters.remove("south", true);
+    await store.clusters.register(named("south"));
+    assert.equal(await uidOf("south"), null);
+    assert.equal(await store.clusters.claimUid({ cluster: "south", uid: UID }), null);
+  });
+
   test("the process that simulates a cluster decides its uid", async () => {
     await store.clusters.register(named("copy", UID));
     for (const uid of [OTHER, UID, UID]) {

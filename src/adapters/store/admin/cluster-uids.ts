@@ -19,6 +19,11 @@ export async function claimUid(tx: Executor, told: TellsUid): Promise<UidRefusal
 const FREE_FORGOTTEN = `
 delete from cluster_uids where cluster in (select name from clusters where forgotten_ms is not null)`;
 
+/** Takes the uid away from the name of a forgotten cluster, which is registered again: it may name another one now. */
+export async function freeUid(tx: Executor, cluster: string): Promise<void> {
+  await tx.query("delete from cluster_uids where cluster = $1", [cluster]);
+}
+
 const CLAIM_UID = `
 insert into cluster_uids (uid, cluster)
 select $1::text, name from clusters where name = $2 and forgotten_ms is null

@@ -7,7 +7,7 @@ import type { ClusterRecord, RegistrationOutcome, UidRefusal } from "../../../co
 import type { GangSchedulerName } from "../../../core/pods/pod-group.ts";
 import type { JsonObject } from "../../../runtime/json.ts";
 import { type Db, type Executor, json, onlyRow, undoable } from "../db/db.ts";
-import { claimUid } from "./cluster-uids.ts";
+import { claimUid, freeUid } from "./cluster-uids.ts";
 import { getCluster } from "./clusters.ts";
 import { forgetClusters, recheckPlaced } from "./forget-clusters.ts";
 import { ensurePools, type PoolBounds } from "./pools.ts";
@@ -37,6 +37,7 @@ export function registerCluster(db: Db, cluster: NewCluster, bounds: PoolBounds)
       cluster.gangScheduler ?? "none",
     ]);
     if (made.length === 0) return { kind: "exists" };
+    await freeUid(tx, cluster.name);
     const retired = await retireSimulated(tx);
     const refused = await claimed(tx, cluster, bounds);
     return refused === null ? { ...(await done(tx, cluster.name)), retired } : undo(refused);
