@@ -13,7 +13,10 @@ import { systemClock } from "../../src/runtime/clock.ts";
 import { waitUntil } from "../support/bounded.ts";
 import type { Subject } from "./subject.ts";
 
-/** Two simulated clusters by their kubeconfigs, for a service that has none of its own. */
+/**
+ * Two simulated clusters by their kubeconfigs. They are registered as real ones: those that an embedded service
+ * simulates itself go away once a call registers or deletes a cluster.
+ */
 export async function startClusters(parts: AsyncDisposableStack): Promise<ReadonlyMap<string, string>> {
   const started = await Promise.all(
     DEMO_CLUSTERS.map(async ({ name, nodes }) => {
@@ -43,10 +46,7 @@ export async function restore(client: GangwayClient, kubeconfigs: ReadonlyMap<st
 
 async function forgetClusters(client: GangwayClient): Promise<void> {
   const { clusters } = await client.call(ClusterService.method.listClusters, {});
-  for (const { name, simulated } of clusters) {
-    if (!simulated) await client.call(ClusterService.method.deleteCluster, { name, forget: true });
-    else await client.call(ClusterService.method.uncordonCluster, { name });
-  }
+  for (const { name } of clusters) await client.call(ClusterService.method.deleteCluster, { name, forget: true });
 }
 
 async function restoreQueues(client: GangwayClient): Promise<void> {

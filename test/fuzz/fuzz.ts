@@ -47,7 +47,7 @@ export async function fuzz(options: FuzzOptions): Promise<FuzzReport> {
   await using parts = new AsyncDisposableStack();
   const control = startControlLoop();
   parts.defer(async () => void (await control.stop()));
-  const kubeconfigs = options.postgres === null ? new Map() : await startClusters(parts);
+  const kubeconfigs = await startClusters(parts);
   const subject = parts.use(await Subject.start(options));
   const caller = new Caller(subject.address, CONNECTIONS);
   parts.defer(() => caller.close());

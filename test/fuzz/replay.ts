@@ -23,7 +23,7 @@ export type ReplayOptions = SubjectOptions & {
 export async function replay(which: string, options: ReplayOptions): Promise<number> {
   await using parts = new AsyncDisposableStack();
   const { print } = options;
-  const kubeconfigs = options.postgres === null ? new Map() : await startClusters(parts);
+  const kubeconfigs = await startClusters(parts);
   const subject = parts.use(await Subject.start(options));
   const caller = new Caller(subject.address, 1);
   parts.defer(() => caller.close());
