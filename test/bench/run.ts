@@ -99,7 +99,7 @@ async function run(name: string | undefined): Promise<void> {
     await benchSubmit({ seconds: Number(values.seconds), profile, database: database ?? null }, print);
   } else if (name === "admit") {
     const { postgres = null, profile } = values;
-    const { singles, gangs = "200", nodes = "16" } = values;
+    const { singles, gangs = "200", nodes = "32" } = values;
     const numbers = { singles: Number(singles), gangs: Number(gangs), nodes: Number(nodes) };
     for (const clusters of admitClusters()) await benchAdmit({ ...numbers, clusters, postgres, profile }, print);
   } else if (name === "record") {
