@@ -38,7 +38,7 @@ export type WorkerOptions = {
   readonly pluginCallMsMax?: number | undefined;
   /** Called with plugin calls and the tokens that they request. Omitted: not reported. */
   readonly pluginEvents?: PluginEvents;
-  /** How many steps run at a time. Omitted: 32. */
+  /** How many steps run at a time. Omitted: 128, more than the writes that two clusters take at a time. */
   readonly concurrency?: number;
   /** Called with errors. The worker goes on. */
   readonly onError: (error: unknown, what: string) => void;
@@ -137,7 +137,7 @@ class WorkerLoop {
       },
     });
     this.#queue = new KeyedQueue((jobUid) => this.#step(jobUid), {
-      concurrency: options.concurrency ?? 32,
+      concurrency: options.concurrency ?? 128,
       onError: (error, jobUid) => this.#failed(error, jobUid),
     });
   }
