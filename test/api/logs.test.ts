@@ -23,6 +23,7 @@ import {
   until,
 } from "../cluster/harness.ts";
 import { create, destroy, pod, podManifest } from "../simcluster/support.ts";
+import { WAIT_MS_MAX, within } from "../support/bounded.ts";
 import { callsOf, readRefusal, startFixture } from "./fixture.ts";
 import { pytorchJob } from "./jobs.ts";
 
@@ -335,14 +336,15 @@ test("a stream whose client has read nothing for a minute ends, and frees what i
   const { job } = store.jobs.get("default/mnist")!;
   store.put({ ...job, admissions: [admitted(1)], status: { ...job.status, phase: "RUNNING", waiting: null } });
   const asleep = stream(method.streamJobLogs, { name: "mnist", replica: "Master/0" });
+  // Listens from the start: on a busy machine the fast minute may be over before the first message has arrived.
+  const ended = new Promise<Parameters<typeof readRefusal>[0]>((resolve) => asleep.once("error", resolve));
   // A stream of grpc-js that was never read takes messages without a bound; one that was paused does not.
-  await new Promise((resolve) => asleep.once("data", resolve));
+  await Promise.race([ended, new Promise((resolve) => asleep.once("data", resolve))]);
   asleep.pause();
   await until(() => opened.left === 1, "the stream has ended");
   // The client has taken 16 messages, as every stream of grpc-js does. The server may not hold as many again.
   assert.ok(opened.yielded < 16 + 8, `${opened.yielded} messages of a megabyte were read`);
-  const ended = new Promise<Parameters<typeof readRefusal>[0]>((resolve) => asleep.on("error", resolve));
   asleep.resume();
-  const { code, reason, retries } = readRefusal(await ended);
+  const { code, reason, retries } = readRefusal(await within("the end of the stream", WAIT_MS_MAX, ended));
   assert.deepEqual([code, reason, retries], ["RESOURCE_EXHAUSTED", "STREAM_STALLED", true]);
 });
