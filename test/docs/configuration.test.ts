@@ -44,6 +44,6 @@ test("the page has every exit status of the command line", () => {
     .flatMap((line) => /^\| (\d+) +\|/.exec(line)?.[1] ?? []);
   assert.deepEqual(
     statuses.map(Number),
-    Object.values(EXIT).sort((a, b) => a - b),
+    [...new Set<number>(Object.values(EXIT))].sort((a, b) => a - b),
   );
 });

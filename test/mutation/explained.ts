@@ -14,7 +14,6 @@ type Explained = {
 
 const DEFAULT_TEXT = '"Stryker was here!"';
 const SAVES_TIME = "The result is the same; the line saves time.";
-const ALWAYS_THERE = "The member is always there; only its type says that it may be missing.";
 
 /** By file, as a path below `src`. */
 export const EXPLAINED: Readonly<Record<string, readonly Explained[]>> = {
@@ -40,18 +39,6 @@ export const EXPLAINED: Readonly<Record<string, readonly Explained[]>> = {
     { line: "if (dead.has(key)) return null;", becomes: ["false"], why: SAVES_TIME },
     { line: "dead.add(key);", becomes: [";"], why: SAVES_TIME },
   ],
-  "core/plan/gang.ts": [
-    {
-      line: 'const podSpec = objectAt(spec.replicaSpecs[role]?.template, "spec");',
-      becomes: ["spec.replicaSpecs[role].template"],
-      why: ALWAYS_THERE,
-    },
-    {
-      line: "return Object.fromEntries(rolesOf(spec).map((role) => [role, spec.replicaSpecs[role]?.replicas ?? 0]));",
-      becomes: ["spec.replicaSpecs[role].replicas"],
-      why: ALWAYS_THERE,
-    },
-  ],
   "core/plan/grow-gang.ts": [
     { line: "let [least, most] = [1, tooMany - 1];", becomes: ["tooMany + 1"], why: SAVES_TIME },
     {
@@ -60,7 +47,7 @@ export const EXPLAINED: Readonly<Record<string, readonly Explained[]>> = {
       why: "No cluster has either name.",
     },
     {
-      line: 'state.book.refusals(job, admission.flavors[resource] ?? "", need).length > 0;',
+      line: 'state.book.refusals(gang, admission.flavors[resource] ?? "", need).length > 0;',
       becomes: [DEFAULT_TEXT],
       why: "No pool has either name.",
     },
@@ -76,7 +63,7 @@ export const EXPLAINED: Readonly<Record<string, readonly Explained[]>> = {
       why: "The set is never asked for null.",
     },
     {
-      line: 'return this.#strictQueues.has(this.#strictQueueOf(planned.jobUid) ?? "");',
+      line: 'return this.#strictQueues.has(this.chainOf(planned) ?? "");',
       becomes: [DEFAULT_TEXT],
       why: "No queue has either name.",
     },
