@@ -354,4 +354,17 @@ onPostgres((openDb) => {
     assert.deepEqual(counted(outcomes.map(({ kind }) => kind)), { created: CALLERS });
     assert.equal((await store.admin.listNamespaces()).length, 2);
   });
+
+  test("jobs are created in an open namespace that others delete at that moment", async () => {
+    for (let round = 0; round < 20; round++) {
+      const namespace = `passing-${round}`;
+      await store.admin.createNamespace({ name: namespace, project: "default", defaultQueue: "research" });
+      const jobs = Array.from({ length: 8 }, () => newJob({ namespace }));
+      const created = jobs.map((job) => store.intake.createJob({ job, sent: sentOf(job), requestId: "" }));
+      const deleted = jobs.map(() => store.admin.deleteNamespace(namespace));
+      const outcomes = await Promise.all(created);
+      await Promise.all(deleted);
+      assert.deepEqual(new Set(outcomes.map(({ kind }) => kind)), new Set(["created"]));
+    }
+  });
 });

@@ -1,6 +1,7 @@
 import type { ChangeOutcome } from "../../../core/admin/change-outcome.ts";
 import type { NamespaceRecord, NamespaceSettings } from "../../../core/admin/namespace.ts";
-import { type Db, type Executor, json } from "../db/db.ts";
+import { UnavailableError } from "../../../runtime/unavailable-error.ts";
+import { type Db, type Executor, json, onlyRow } from "../db/db.ts";
 
 const COLUMNS = `
 name, project, default_queue as "defaultQueue", pod_policy as "podPolicy", version, create_ms as "createTimeMs"`;
@@ -16,11 +17,23 @@ export async function ensureNamespace(
 ): Promise<"made" | "exists" | "full"> {
   const { name, project, defaultQueue } = namespace;
   const params = [name, project, defaultQueue, nowMs, max, policyJson(namespace)];
-  const made = await executor.query(ENSURE_NAMESPACE, params);
-  if (made.length === 1) return "made";
-  // A statement of its own also sees a namespace whose creation the first one has waited for.
-  return (await getNamespace(executor, name)) === null ? "full" : "exists";
+  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+    if ((await executor.query(ENSURE_NAMESPACE, params)).length === 1) return "made";
+    // A statement of its own also sees a namespace whose creation the first one has waited for.
+    if ((await executor.query(KEEP_NAMESPACE, [name])).length === 1) return "exists";
+    const { full } = onlyRow(await executor.query<{ full: boolean }>(IS_FULL, [max]));
+    if (full) return "full";
+  }
+  throw new UnavailableError(`namespace ${name} was deleted ${ATTEMPTS_MAX} times while it was used; retry later`);
 }
+
+/** How often a namespace is made again that others delete at the same time. */
+const ATTEMPTS_MAX = 5;
+
+/** In a transaction, keeps others from deleting the namespace until the end. */
+const KEEP_NAMESPACE = "select 1 from namespaces where name = $1 for key share";
+
+const IS_FULL = "select count(*) >= $1::bigint as full from namespaces";
 
 const ENSURE_NAMESPACE = `
 insert into namespaces (name, project, default_queue, create_ms, pod_policy)
