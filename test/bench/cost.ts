@@ -1,10 +1,11 @@
 import { randomBytes } from "node:crypto";
 import type { KubeClient } from "../../src/adapters/cluster/client.ts";
-import type { Db, Executor } from "../../src/adapters/store/db/db.ts";
+import type { Db } from "../../src/adapters/store/db/db.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { waitForCount } from "../support/bounded.ts";
 import { benchClusters } from "./bench-clusters.ts";
 import { benchJob } from "./bench-jobs.ts";
+import { type Counted, countedDb } from "./counted-db.ts";
 import { startScheduling } from "./scheduling.ts";
 import { scratchDb } from "./scratch-db.ts";
 
@@ -13,7 +14,7 @@ export type CostBench = {
   readonly jobs: number;
 };
 
-/** What one job costs from its submission until nothing of it is left to do. */
+/** The cost of one job from its submission until nothing of it is left to do. */
 export type Cost = { readonly statements: number; readonly transactions: number; readonly kubernetesCalls: number };
 
 const GPUS_PER_NODE = 64;
@@ -26,7 +27,10 @@ export async function benchCost({ jobs }: CostBench, print: (line: string) => vo
   const { clusters, run } = await benchClusters({ kind: "simulated", count: 1 }, nodes, parts);
   const counts = new Map<string, number>();
   const count = (what: string) => void counts.set(what, (counts.get(what) ?? 0) + 1);
-  const db = counted(await scratchDb(parts), count);
+  const db = countedDb(await scratchDb(parts), (what) => {
+    const name = nameOf(what);
+    if (name !== null) count(name);
+  });
   const wrapClient = (client: KubeClient): KubeClient => ({
     ...client,
     request: (request) => {
@@ -77,21 +81,8 @@ select count(*)::int as count from jobs j
  where completion_ms is not null and recheck_at_ms is null
    and not exists (select from admissions a where a.job_uid = j.uid and a.tokens_released_ms is null)`;
 
-/** Counts every statement, by its beginning, and every transaction of more than one statement. */
-function counted(db: Db, count: (what: string) => void): Db {
-  const counting =
-    ({ query }: Executor): Executor["query"] =>
-    (text, params) => {
-      if (text !== SETTLED) count(`statement ${text.trim().split(/\s+/).slice(0, 6).join(" ")}`);
-      return query(text, params);
-    };
-  return {
-    query: counting(db),
-    tx: (fn) =>
-      db.tx((tx) => {
-        count("transaction of several statements");
-        return fn({ query: counting(tx) });
-      }),
-    close: db.close,
-  };
+/** A statement by its beginning. Null: the bench's own question, which is not counted. */
+function nameOf(what: Counted): string | null {
+  if (what.kind === "transaction") return "transaction of several statements";
+  return what.text === SETTLED ? null : `statement ${what.text.trim().split(/\s+/).slice(0, 6).join(" ")}`;
 }

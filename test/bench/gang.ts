@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import type { KubeClient } from "../../src/adapters/cluster/client.ts";
-import type { Db, Executor } from "../../src/adapters/store/db/db.ts";
+import type { Db } from "../../src/adapters/store/db/db.ts";
 import type { SentJob } from "../../src/core/job/sent.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { controlPlaneBuilt } from "../kube/build.ts";
@@ -9,6 +9,7 @@ import { waitForCount, waitUntil } from "../support/bounded.ts";
 import type { BenchCluster } from "./bench-cluster.ts";
 import { benchClusters, type ClusterSource } from "./bench-clusters.ts";
 import { benchJob } from "./bench-jobs.ts";
+import { countedDb } from "./counted-db.ts";
 import { createLoop } from "./create-loop.ts";
 import { profileLines, type Rate, reportLine, startProfile } from "./measure.ts";
 import { startScheduling } from "./scheduling.ts";
@@ -150,13 +151,10 @@ async function idle(db: CountingDb, seconds: number) {
 
 function countingDb(db: Db): CountingDb {
   let count = 0;
-  const counting = (executor: Executor): Executor => ({
-    query: (text, params) => {
-      count += 1;
-      return executor.query(text, params);
-    },
+  const counted = countedDb(db, ({ kind }) => {
+    if (kind === "statement") count += 1;
   });
-  return { ...db, ...counting(db), tx: (fn) => db.tx((tx) => fn(counting(tx))), statements: () => count };
+  return { ...counted, statements: () => count };
 }
 
 function countingClient(client: KubeClient, writes: { kubernetes: number }): KubeClient {

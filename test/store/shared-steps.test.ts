@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
-import type { Db, Executor } from "../../src/adapters/store/db/db.ts";
+import type { Db } from "../../src/adapters/store/db/db.ts";
 import { type DecidedStep, recordSteps } from "../../src/adapters/store/jobs/record-steps.ts";
 import type { Job } from "../../src/core/job/job.ts";
 import type { Decision } from "../../src/core/reconcile/decision.ts";
+import { CountingDb } from "../support/counting-db.ts";
 import { onEachDatabase } from "../support/databases.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 import { NOW, plannedFor } from "./jobs.ts";
@@ -103,16 +104,9 @@ onEachDatabase((openDb) => {
     const counts: number[] = [];
     for (const many of [1, 2]) {
       const steps = await stepsOf(await admitted(many), ends);
-      let statements = 0;
-      const counting =
-        ({ query }: Executor): Executor["query"] =>
-        (text, params) => {
-          statements += 1;
-          return query(text, params);
-        };
-      const counted: Db = { ...db, tx: (fn) => db.tx((tx) => fn({ query: counting(tx) })) };
+      const counted = new CountingDb(db);
       assert.deepEqual(new Set(await recordSteps(counted, steps, at)), new Set(["recorded"]));
-      counts.push(statements);
+      counts.push(counted.reads.length);
       await fresh();
     }
     assert.equal(counts[0], counts[1]);
