@@ -1,7 +1,6 @@
-import type { CapacityEntry } from "../../src/core/plan/capacity-entry.ts";
+import { type CapacityEntry, presentEntry } from "../../src/core/plan/capacity-entry.ts";
 
 /** A complete report of a cluster's capacity. */
 export function completeCapacity(cluster: string, entries: readonly CapacityEntry[]) {
-  const changes = entries.map((entry) => ({ key: { kind: entry.kind, name: entry.name }, entry }));
-  return { cluster, reachable: true, since: null, changes } as const;
+  return { cluster, reachable: true, since: null, changes: entries.map(presentEntry) } as const;
 }

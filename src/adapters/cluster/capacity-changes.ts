@@ -1,4 +1,10 @@
-import { type CapacityEntry, type EntryChange, type EntryKey, entryKeyText } from "../../core/plan/capacity-entry.ts";
+import {
+  type CapacityEntry,
+  type EntryChange,
+  type EntryKey,
+  entryKeyText,
+  presentEntry,
+} from "../../core/plan/capacity-entry.ts";
 
 /** The entries of a cluster's capacity as they are now. */
 export type CapacitySource = {
@@ -64,7 +70,7 @@ export class CapacityChanges {
     this.#recorded.clear();
     return all.map((entry) => {
       this.#recorded.set(entryKeyText(entry), JSON.stringify(entry));
-      return { key: { kind: entry.kind, name: entry.name }, entry };
+      return presentEntry(entry);
     });
   }
 
@@ -73,8 +79,7 @@ export class CapacityChanges {
     this.#marked.clear();
     return marked.flatMap(([text, key]) => {
       const entry = this.#source.entry(key);
-      if (!this.#isNews(text, entry)) return [];
-      return [{ key, entry }];
+      return this.#isNews(text, entry) ? [{ key, entry }] : [];
     });
   }
 

@@ -31,6 +31,11 @@ export type EntryChange = {
   readonly entry: CapacityEntry | null;
 };
 
+/** The change that leaves an entry as it is given. */
+export function presentEntry(entry: CapacityEntry): EntryChange {
+  return { key: { kind: entry.kind, name: entry.name }, entry };
+}
+
 export function entryKeyText({ kind, name }: EntryKey): string {
   return `${kind}/${name}`;
 }

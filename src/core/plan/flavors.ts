@@ -8,7 +8,9 @@ import type { FlavorQuota, PlanQueue, PlanSnapshot } from "./snapshot.ts";
 export type FlavorChoice = Readonly<Record<string, string>>;
 
 /** A gang may request several flavored resources. At most this many combinations of their flavors are tried. */
-const CHOICES_MAX = 64;
+export const CHOICES_MAX = 64;
+
+const NONE: ReadonlySet<string> = new Set();
 
 /** The resources that some cluster counts by flavor. */
 export function flavoredResources(snapshot: PlanSnapshot): readonly string[] {
@@ -62,22 +64,22 @@ export function flavorChoices(
 }
 
 /** True if only tokens of a pool are missing, which others hold now. */
-function isForTokens({ scope, reason }: QuotaRefusal): boolean {
+export function isForTokens({ scope, reason }: Pick<QuotaRefusal, "scope" | "reason">): boolean {
   return scope.kind === "pool" && reason === "QuotaExhausted";
 }
 
 /** True if a flavor is one of the models, by its full name or by the part after its last slash. */
-function isModel(flavor: string, models: readonly string[]): boolean {
+export function isModel(flavor: string, models: readonly string[]): boolean {
   return models.includes(flavor) || models.includes(flavor.slice(flavor.lastIndexOf("/") + 1));
 }
 
 /** Models restrict the resources that have such flavors. If none has, they restrict all: no quota has the model. */
-function restrictedResources(
+export function restrictedResources(
   queue: PlanQueue,
   resources: readonly string[],
   models: readonly string[],
 ): ReadonlySet<string> {
-  if (models.length === 0) return new Set();
+  if (models.length === 0) return NONE;
   const having = resources.filter((resource) =>
     queue.quotas.some((quota) => quota.resource === resource && isModel(quota.flavor, models)),
   );

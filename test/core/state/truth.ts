@@ -1,4 +1,9 @@
-import { type CapacityEntry, type EntryKey, entryKeyText } from "../../../src/core/plan/capacity-entry.ts";
+import {
+  type CapacityEntry,
+  type EntryKey,
+  entryKeyText,
+  presentEntry,
+} from "../../../src/core/plan/capacity-entry.ts";
 import type { PlanGang } from "../../../src/core/plan/plan-gang.ts";
 import { gangOf } from "../../../src/core/plan/plan-gang.ts";
 import type { PlannedAdmission } from "../../../src/core/plan/plan-types.ts";
@@ -45,7 +50,7 @@ export class Truth {
 
   fullList(cluster: string): Change {
     const { epoch, sequence, entries } = this.#capacityOf(cluster);
-    const changes = [...entries.values()].map((entry) => ({ key: { kind: entry.kind, name: entry.name }, entry }));
+    const changes = [...entries.values()].map(presentEntry);
     return { kind: "capacity", cluster, epoch, since: null, sequence, changes };
   }
 

@@ -10,6 +10,7 @@ import { type JobAdmission, poolsHeld, releaseAdmissions } from "../ledger/relea
 import { shrinkTokens } from "../ledger/shrink-tokens.ts";
 import { takePools } from "../ledger/sums.ts";
 import { appendChanges } from "./append.ts";
+import { moveRechecks, type Recheck } from "./due-jobs.ts";
 import { type ChangeTime, updateJobs, writeAdmissions } from "./write-job.ts";
 
 /** A worker's decision about a job as it was read, and the lease of the job's bucket. */
@@ -31,9 +32,9 @@ export function recordSteps(
     const open = steps.filter((_step, at) => outcomes[at] === "recorded");
     const forgotten = open.filter(({ decision }) => decision.forget).map(({ job }) => job);
     const changes = open.flatMap((step) => changeOf(step, nowMs) ?? []);
-    const moved = open.filter(({ decision }) => !decision.forget && decision.record === null);
+    const moved = open.flatMap((step) => recheckOf(step) ?? []);
     if (changes.length > 0) await updateJobs(tx, changes, kinds);
-    await moveRechecks(tx, moved);
+    if (moved.length > 0) await moveRechecks(tx, moved);
     await writeAdmissions(
       tx,
       changes.flatMap(({ after, admissions }) =>
@@ -117,15 +118,11 @@ select exists (select from job where (job.uid, job.version, job.bucket) = (s.uid
   from step s
  order by s.place`;
 
-async function moveRechecks(tx: Executor, steps: readonly DecidedStep[]): Promise<void> {
-  if (steps.length === 0) return;
-  await tx.query(MOVE_RECHECKS, [steps.map(({ job }) => job.uid), steps.map(({ decision }) => decision.recheckAtMs)]);
+/** Null: the decision changes the record, or removes it. */
+function recheckOf({ job, decision, lease }: DecidedStep): Recheck | null {
+  const { record, forget, recheckAtMs } = decision;
+  return record === null && !forget ? { jobUid: job.uid, atMs: recheckAtMs, lease, version: job.version } : null;
 }
-
-const MOVE_RECHECKS = `
-update jobs j set recheck_at_ms = m.at_ms
-  from unnest($1::uuid[], $2::bigint[]) as m (uid, at_ms)
- where j.uid = m.uid`;
 
 /** The admissions and attempts whose tokens a change releases. */
 function releasedBy({ before, after, admissions }: StepChange): readonly JobAdmission[] {

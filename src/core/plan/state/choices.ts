@@ -1,11 +1,8 @@
-import type { FlavorChoice } from "../flavors.ts";
+import { CHOICES_MAX, type FlavorChoice, isForTokens, isModel, restrictedResources } from "../flavors.ts";
 import type { PlanQueue } from "../snapshot.ts";
 import { type SizedAsk, unitsOf } from "./ask-shape.ts";
 import type { Lane } from "./gang-lines.ts";
 import type { QuotaBlock, QuotaState } from "./quota-state.ts";
-
-/** A gang may request several flavored resources. At most this many combinations of their flavors are tried. */
-const CHOICES_MAX = 64;
 
 /** One flavor for each flavored resource that a gang requests, in the order of the resources. */
 export type Flavors = readonly string[];
@@ -24,7 +21,6 @@ export type FlavorChoices = {
   readonly cut: boolean;
 };
 
-const NONE: ReadonlySet<string> = new Set();
 const NO_BLOCKS: readonly QuotaBlock[] = [];
 const NO_FLAVORS: readonly Flavors[] = [[]];
 
@@ -109,29 +105,6 @@ function flavorsFor({ quotas }: PlanQueue, resource: string, models: readonly st
 export function choiceOf({ shape }: Lane, flavors: Flavors, resources: readonly string[]): FlavorChoice {
   const requested = Object.keys(unitsOf(shape.all, resources));
   return Object.fromEntries(requested.map((resource, at) => [resource, flavors[at] ?? ""]));
-}
-
-/** True if only tokens of a pool are missing, which others hold now. */
-function isForTokens({ scope, reason }: QuotaBlock): boolean {
-  return scope.kind === "pool" && reason === "QuotaExhausted";
-}
-
-/** True if a flavor is one of the models, by its full name or by the part after its last slash. */
-function isModel(flavor: string, models: readonly string[]): boolean {
-  return models.includes(flavor) || models.includes(flavor.slice(flavor.lastIndexOf("/") + 1));
-}
-
-/** Models restrict the resources that have such flavors. If none has, they restrict all: no quota has the model. */
-function restrictedResources(
-  queue: PlanQueue,
-  resources: readonly string[],
-  models: readonly string[],
-): ReadonlySet<string> {
-  if (models.length === 0) return NONE;
-  const having = resources.filter((resource) =>
-    queue.quotas.some((quota) => quota.resource === resource && isModel(quota.flavor, models)),
-  );
-  return new Set(having.length > 0 ? having : resources);
 }
 
 function combine(choices: readonly Flavors[], open: readonly string[]): readonly Flavors[] {

@@ -1,4 +1,5 @@
 import { compareText } from "../../../runtime/compare-text.ts";
+import { drainingAdmission, liveAdmission } from "../../job/job.ts";
 import type { PlanGang } from "../plan-gang.ts";
 import { type AskShape, shapeOf } from "./ask-shape.ts";
 import type { Account, QuotaBlock, QuotaState } from "./quota-state.ts";
@@ -212,27 +213,18 @@ export function headOf(lane: Lane): Entry | undefined {
   return lane.entries[lane.at];
 }
 
-/** The admission under which a gang's pods run now. Null: it has none. */
-export function liveOf({ admissions }: PlanGang) {
-  return admissions.find(({ state }) => state === "live") ?? null;
-}
-
-export function drainingOf({ admissions }: PlanGang) {
-  return admissions.find(({ state, tokensReleasedMs }) => state !== "live" && tokensReleasedMs === null) ?? null;
-}
-
 function isWaiting(gang: PlanGang): boolean {
-  return gang.waits && liveOf(gang) === null;
+  return gang.waits && liveAdmission(gang) === null;
 }
 
 /** True while a gang waits for something that no other gang could take from it. */
 function isHeld(gang: PlanGang, nowMs: number): boolean {
   const backsOff = gang.backoff !== null && gang.backoff.notBeforeMs > nowMs;
-  return gang.suspended || gang.awaitsResult !== null || backsOff || drainingOf(gang) !== null;
+  return gang.suspended || gang.awaitsResult !== null || backsOff || drainingAdmission(gang) !== null;
 }
 
 function growthList({ gang, shape, line }: Entry): Entry[] | null {
-  const live = liveOf(gang);
+  const live = liveAdmission(gang);
   if (live === null || gang.ends || gang.suspended) return null;
   if (!shape.ask.roles.some(({ role, replicas }) => replicas > (live.members[role] ?? 0))) return null;
   return shape.ask.elastic ? line.stretching : line.growing;

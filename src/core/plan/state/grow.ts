@@ -1,12 +1,13 @@
 import { canonicalJson } from "../../../runtime/json.ts";
+import { liveAdmission } from "../../job/job.ts";
 import { memberCount } from "../../job/roles.ts";
 import type { FlavorChoice } from "../flavors.ts";
 import { addedMembers, type MemberCounts } from "../gang.ts";
-import type { PlanGang } from "../plan-gang.ts";
+import type { PlanGang, PlannedFrom } from "../plan-gang.ts";
 import type { PlannedAdmission, PlannedAllocation } from "../plan-types.ts";
 import { type SizedAsk, sizedAsk, unitsOf } from "./ask-shape.ts";
 import type { ClusterState } from "./cluster-state.ts";
-import { type Entry, liveOf } from "./gang-lines.ts";
+import type { Entry } from "./gang-lines.ts";
 import { placeAll } from "./place-all.ts";
 import type { Parts } from "./state-parts.ts";
 
@@ -16,7 +17,7 @@ import type { Parts } from "./state-parts.ts";
  */
 export function growEntry(parts: Parts, entry: Entry): PlannedAdmission | null {
   const { gang, shape } = entry;
-  const live = liveOf(gang);
+  const live = liveAdmission(gang);
   const cluster = parts.clusters.get(live?.cluster ?? "");
   if (live === null || cluster === undefined || cluster.facts === null) return null;
   if (cluster.facts.cordoned || !cluster.facts.reachable) return null;
@@ -43,7 +44,7 @@ type Growth = {
   readonly entry: Entry;
   readonly cluster: ClusterState;
   readonly added: SizedAsk;
-  readonly live: NonNullable<ReturnType<typeof liveOf>>;
+  readonly live: PlannedFrom;
 };
 
 /** The allocations of some units of flavored resources, one for each pool. */

@@ -1,4 +1,4 @@
-import type { CapacityEntry, EntryChange } from "../capacity-entry.ts";
+import { presentEntry } from "../capacity-entry.ts";
 import type { PlanCluster, PlanSnapshot } from "../snapshot.ts";
 import type { Change } from "./changes.ts";
 
@@ -20,15 +20,11 @@ function clusterChanges({ capacity, ...facts }: PlanCluster): readonly Change[] 
   if (capacity === null) return [record];
   const { nodes, seen, unbound } = capacity;
   const changes = [
-    ...nodes.map((node) => entryOf({ kind: "node", name: node.name, node, members: [] })),
+    ...nodes.map((node) => presentEntry({ kind: "node", name: node.name, node, members: [] })),
     // A snapshot does not say which node shows a member. A node that does not exist stands for all.
-    entryOf({ kind: "node", name: "", node: null, members: seen }),
+    presentEntry({ kind: "node", name: "", node: null, members: seen }),
     // Its order is that of the names of the pods, which it does not say.
-    ...unbound.map((pod, at) => entryOf({ kind: "unbound", name: String(at).padStart(8, "0"), pod })),
+    ...unbound.map((pod, at) => presentEntry({ kind: "unbound", name: String(at).padStart(8, "0"), pod })),
   ];
   return [record, { kind: "capacity", cluster: name, epoch: 1, since: null, sequence: 1, changes }];
-}
-
-function entryOf(entry: CapacityEntry): EntryChange {
-  return { key: { kind: entry.kind, name: entry.name }, entry };
 }

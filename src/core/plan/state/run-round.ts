@@ -1,7 +1,8 @@
+import { drainingAdmission } from "../../job/job.ts";
 import type { PlanGang } from "../plan-gang.ts";
 import type { PlaceInLine, PlannedAdmission } from "../plan-types.ts";
 import type { FleetParts } from "./fleet-parts.ts";
-import { compareEntries, drainingOf, type Entry, headOf, type Lane, type Line } from "./gang-lines.ts";
+import { compareEntries, type Entry, headOf, type Lane, type Line } from "./gang-lines.ts";
 import { QueueTurns, type RoundBounds } from "./queue-turns.ts";
 import { type Cause, causeKey, type RefusedGang } from "./refused.ts";
 
@@ -105,7 +106,7 @@ function ownCause(gang: PlanGang, nowMs: number): Cause | null {
   if (gang.backoff !== null && gang.backoff.notBeforeMs > nowMs) {
     return { kind: "backoff", untilMs: gang.backoff.notBeforeMs };
   }
-  return drainingOf(gang) === null ? null : { kind: "draining" };
+  return drainingAdmission(gang) === null ? null : { kind: "draining" };
 }
 
 /** The first time at which a gang that backs off may be admitted. */
