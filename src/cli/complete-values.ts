@@ -1,4 +1,4 @@
-/** What options and arguments can be: words of this program, and names that the service or the contexts have. */
+/** The values of options and arguments: words of this program, and names that the service or the contexts have. */
 import type { Command, Option } from "commander";
 import { ClusterService } from "../gen/gangway/v1/cluster_service_pb.ts";
 import { JobPhase } from "../gen/gangway/v1/job_pb.ts";

@@ -13,7 +13,7 @@ export type OutputFormat = "table" | "wide" | "json" | "yaml" | "name" | Templat
 
 const FORMATS = ["table", "wide", "json", "yaml", "name"] as const;
 
-/** What the value of `-o` can begin with. */
+/** The beginnings that a value of `-o` can have. */
 export const OUTPUT_WORDS: readonly string[] = [...FORMATS, "jsonpath=", "custom-columns="];
 
 /** `-o` of commands that print objects. */

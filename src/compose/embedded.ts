@@ -26,8 +26,8 @@ import { startWorker } from "./worker.ts";
 /**
  * Starts the service, with simulated clusters if no real one is registered. Their state is in one directory. The
  * database is in that directory too unless the configuration names a server, which is migrated first: `up` brings up
- * everything by itself. Throws an error that a user understands if a part cannot be had. `progress` is told what it
- * does.
+ * everything by itself. Throws an error that a user understands if a part cannot be had. Calls `progress` with each of
+ * its steps.
  */
 export async function startEmbedded(
   options: UpOptions,

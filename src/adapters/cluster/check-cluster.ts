@@ -130,7 +130,7 @@ function outcomeOf(failure: KubeFailure): string {
 const OTHER_AUTHORITY = "certificate-authority-data of the kubeconfig is not the authority of the server's certificate";
 const TOO_LATE = "it took too long";
 
-/** What a status or a code of a failed call means for the kubeconfig. */
+/** The meaning for the kubeconfig of a status or a code of a failed call. */
 const MEANINGS: Readonly<Record<string, string>> = {
   401: "the server does not accept the credentials of the kubeconfig",
   403: "the account of the kubeconfig may not call the server",

@@ -149,7 +149,7 @@ function withoutComments(text: string): string {
   return text.replace(/^#.*\n?/gm, "");
 }
 
-/** What stands above the text. Each line is a comment. */
+/** The lines above the text. Each is a comment. */
 function commentsOf(name: string, errors: readonly string[]): string {
   const why = errors.length === 0 ? [] : [`${name} was not changed:`, ...errors.map((error) => `  ${error}`), ""];
   const lines = [

@@ -4,7 +4,7 @@ import { canonicalJson, isJsonObject, type Json, type JsonObject, objectAt } fro
 import { messageJson } from "../output/message-json.ts";
 import { type MaskedUpdate, partialSpec } from "./update-job.ts";
 
-/** What of a job can change after it was created. */
+/** The parts of a job that can change after it was created. */
 export const CHANGEABLE = "metadata.labels, spec.priority, spec.replicaSpecs.TYPE.replicas and spec.runPolicy.suspend";
 
 /** The members of the metadata that a user gave, or needs to see. */

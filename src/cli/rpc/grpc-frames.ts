@@ -4,7 +4,7 @@ import { CallError, STATUS } from "./call-error.ts";
 
 export type FrameLimits = { readonly sentBytesMax: number; readonly receivedBytesMax: number };
 
-/** What came of an answer beside its messages. Null: it did not come. */
+/** The parts of an answer beside its messages. Null: the part did not come. */
 export type Answer = {
   readonly headers: (IncomingHttpHeaders & IncomingHttpStatusHeader) | null;
   readonly trailers: IncomingHttpHeaders | null;

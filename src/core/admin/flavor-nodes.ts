@@ -37,7 +37,7 @@ export function flavorProblem(flavor: ClusterFlavor, nodes: readonly LabelledNod
   return `no node carries label ${labels.join(" and ")}${meantLabel(flavor, nodes)}`;
 }
 
-/** What a resource that no node has was probably meant to be, as the end of a sentence. Empty: nothing is close. */
+/** The resource that was probably meant by one that no node has, as the end of a sentence. Empty: none is close. */
 export function meantResource(resource: string, known: Iterable<string>): string {
   const meant = nearestName(resource, [...known].sort(compareText));
   return meant === null ? "" : `; did you mean ${meant}?`;

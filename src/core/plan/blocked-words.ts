@@ -27,7 +27,7 @@ export function describeBlocked(
 /** Obstacles that a sentence names. More would hide the end of the sentence. */
 const OBSTACLES_NAMED = 3;
 
-/** What keeps the pod off the nearest nodes: `node gpu-3 lacks memory (needs 2Ti, has 1.37Ti allocatable)`. */
+/** The obstacles on the nearest nodes: `node gpu-3 lacks memory (needs 2Ti, has 1.37Ti allocatable)`. */
 function nodesLack({ node, nodes, obstacles }: BlockedPod): string {
   const verb = (one: string, many: string) => (nodes === 1 ? one : many);
   const phrase = (begin: string, kinds: readonly PodObstacle["kind"][], end = "") => {

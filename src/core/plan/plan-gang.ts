@@ -74,7 +74,7 @@ export function gangOf(job: Job, kinds: Registry, counters: GangCounters): PlanG
   return { ...recordFacts(job), ...counters, version: job.version, ask, askHash: contentHash(ask) };
 }
 
-/** What a change of a job changes of its gang. */
+/** The effect of a job's change on its gang. */
 export type GangChange = {
   /** True if any fact of the gang changed but the version. */
   readonly changed: boolean;

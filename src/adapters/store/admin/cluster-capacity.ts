@@ -14,7 +14,7 @@ import type { ClusterCapacity } from "../../../core/plan/snapshot.ts";
 import { type Db, type Executor, json, storable } from "../db/db.ts";
 import { holdsLease, observerLease } from "../fleet/leases.ts";
 
-/** What an observer saw of a cluster: see `CapacityReport`. */
+/** An observer's report of a cluster: see `CapacityReport`. */
 export type SeenCapacity = { readonly cluster: string } & (
   | { readonly reachable: true; readonly since: number | null; readonly changes: readonly EntryChange[] }
   | { readonly reachable: false }

@@ -4,7 +4,7 @@ import { type DocumentedFacts, gangOf, type PlanGang, type PlannedFrom } from ".
 import type { Executor } from "../db/db.ts";
 import { loadJobs } from "../jobs/load-job.ts";
 
-/** What reading gangs needs beside the database. */
+/** The inputs of reading gangs beside the database. */
 export type GangReading = {
   readonly kinds: Registry;
   /** The asks that earlier calls have read, by hash. Reading adds to them, so that gangs share them. */

@@ -1,12 +1,13 @@
 import { compareText } from "../../../runtime/compare-text.ts";
 import { canonicalJson } from "../../../runtime/json.ts";
+import { liveAdmission } from "../../job/job.ts";
 import type { PlanGang } from "../plan-gang.ts";
 import type { AskShape, SizedAsk } from "./ask-shape.ts";
 import { choiceOf, type Flavors } from "./choices.ts";
 import { type ClusterFacts, ClusterState, type LiveMembers } from "./cluster-state.ts";
 import type { Fact } from "./facts.ts";
 import { FitClasses } from "./fit-classes.ts";
-import { GangLines, type Lane, liveOf } from "./gang-lines.ts";
+import { GangLines, type Lane } from "./gang-lines.ts";
 import { QuotaState } from "./quota-state.ts";
 import { QuotaWaits } from "./quota-waits.ts";
 import type { ClusterBlocks } from "./refused.ts";
@@ -134,7 +135,7 @@ export class FleetParts implements Parts {
   #setGang(uid: string, gang: PlanGang | null): void {
     const before = this.lines.entries.get(uid)?.gang;
     this.lines.set(uid, gang);
-    const from = before === undefined ? null : (liveOf(before)?.cluster ?? null);
+    const from = before === undefined ? null : (liveAdmission(before)?.cluster ?? null);
     const live = gang === null ? null : liveMembers(gang);
     if (from !== null && from !== live?.cluster) this.#clusterOf(from).setLive(uid, null);
     if (live !== null) this.#clusterOf(live.cluster).setLive(uid, live.members);
@@ -184,7 +185,7 @@ export class FleetParts implements Parts {
   }
 }
 
-/** What clusters say of requests, by the requests' numbers, for a version of the empty nodes. */
+/** The answers of clusters to requests, by the requests' numbers, for a version of the empty nodes. */
 type Said = { readonly version: number; readonly blocks: Map<string, ClusterBlocks> };
 
 /** Everything of a cluster's record that decides about admissions, but its counter. */
@@ -203,7 +204,7 @@ function blockOf({ ask }: AskShape, facts: ClusterFacts, observed: boolean): Eli
 }
 
 function liveMembers(gang: PlanGang): { readonly cluster: string; readonly members: LiveMembers } | null {
-  const live = liveOf(gang);
+  const live = liveAdmission(gang);
   if (live === null || live.cluster === null) return null;
   const { number, members, nodeLabels, cluster } = live;
   const groups = gang.ask.roles.flatMap(({ role, podClass: at }) => {

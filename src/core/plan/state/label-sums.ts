@@ -1,6 +1,6 @@
 import type { NodeLabels } from "../fit.ts";
 
-/** What the nodes with some labels have of one resource. */
+/** The amounts of one resource on the nodes with some labels. */
 export type LabelSum = {
   readonly column: number;
   free: number;

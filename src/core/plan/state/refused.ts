@@ -18,7 +18,7 @@ export type ClusterBlock = {
   readonly choice: Readonly<Record<string, string>>;
 };
 
-/** What the clusters say. Equal keys: they say the same. */
+/** The answers of the clusters. Equal keys: equal answers. */
 export type ClusterBlocks = { readonly all: readonly ClusterBlock[]; readonly key: string };
 
 /** Everything that kept the first gang of a lane from being admitted. */

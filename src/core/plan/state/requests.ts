@@ -48,7 +48,7 @@ export type RoomTry = {
   /** Whether it fits the empty cluster, for the version of the empty nodes. */
   everVersion: number;
   ever: boolean;
-  /** What was said last of its refusal. */
+  /** The refusal that was reported last. */
   block: ClusterBlock | null;
 };
 

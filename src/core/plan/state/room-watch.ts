@@ -5,7 +5,7 @@ import type { Request, RoomTry } from "./requests.ts";
 /** The number of pods of one class that fit, and the refused requests that wait for more. */
 type Count = {
   readonly fit: FitClass;
-  /** What a pod requests of its scarcest resource. */
+  /** The amount that a pod requests of its scarcest resource. */
   readonly least: number;
   /** -1: not known. */
   count: number;

@@ -28,6 +28,6 @@ export type Parts = {
   /** Rises when a cluster's record changes so that requests could fit otherwise. */
   readonly clustersVersion: number;
   readonly requestOf: (lane: Lane, sized: SizedAsk, flavors: Flavors) => Request;
-  /** What the clusters say of some requests of an ask, made again only if it can have changed. */
+  /** The answers of the clusters to some requests of an ask, made again only if they can have changed. */
   readonly shared: (shape: AskShape, requests: readonly Request[], make: () => ClusterBlocks) => ClusterBlocks;
 };
