@@ -2,6 +2,7 @@ import type { PlanGang } from "../../src/core/plan/plan-gang.ts";
 import type { PlannedAdmission } from "../../src/core/plan/plan-types.ts";
 import type { Change } from "../../src/core/plan/state/changes.ts";
 import { FleetState } from "../../src/core/plan/state/fleet-state.ts";
+import { RefusalWords } from "../../src/core/plan/state/refusal-words.ts";
 import { profileLines, startProfile } from "./measure.ts";
 import { Fleet, type FleetSize, gangChange } from "./plan-fleet.ts";
 
@@ -43,13 +44,17 @@ export async function benchPlan(of: PlanBench, print: Print): Promise<Readonly<R
     }),
     "ms",
   );
-  note(
-    "cold plan",
-    timed(() => {
-      plan = state.round(NOW, { admissionsMax: Number.POSITIVE_INFINITY });
-    }),
-    "ms",
-  );
+  let wordsMs = 0;
+  const planMs = timed(() => {
+    plan = state.round(NOW, { admissionsMax: Number.POSITIVE_INFINITY }, ({ refused, admissions }, parts) => {
+      wordsMs = timed(() => {
+        const words = new RefusalWords(parts, { callers: [], admissions });
+        for (const { gang, cause } of refused) words.refusalOf(gang, cause);
+      });
+    });
+  });
+  note("cold plan", planMs - wordsMs, "ms");
+  note("  words for its refusals", wordsMs, "ms");
   note("  admissions", plan.admissions.length, "gangs");
   note("  refusals", plan.refused.length, "gangs");
   const { used, all } = fleet.gpus();

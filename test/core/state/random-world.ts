@@ -4,6 +4,7 @@ import type { Admission } from "../../../src/core/job/status.ts";
 import type { PlanGang } from "../../../src/core/plan/plan-gang.ts";
 import type {
   BoundMember,
+  HeldByCaller,
   NodeCapacity,
   PlanCluster,
   PlanQueue,
@@ -83,7 +84,9 @@ export function randomCluster(draw: Draw, name: string, nodesMax: number): PlanC
     const podSpec: JsonObject = draw.of([{}, { nodeSelector: { zone: "b" } }]);
     return { podSpec, requests: { "nvidia.com/gpu": draw.upTo(4) * 1000, cpu: 1000, pods: 1000 } };
   });
+  const isSimulated = draw.chance(0.2);
   return {
+    ...(isSimulated ? { simulated: true, retired: draw.chance(0.3) } : {}),
     name,
     labels: draw.chance(0.5) ? { tier: "gold" } : {},
     flavors: MODELS.filter(() => draw.chance(0.9)).map(flavor),
@@ -189,6 +192,11 @@ export function randomSums(draw: Draw): readonly RecordedSum[] {
   return sumsOf(rows);
 }
 
+function randomCaller(draw: Draw, caller: string): HeldByCaller {
+  const to = { project: draw.of(["vision", "speech"]), namespace: draw.of(["ml", "nlp"]), queue: draw.of(QUEUES) };
+  return { caller, pool: `gpu/${draw.of(MODELS)}`, amount: 1 + draw.upTo(5), ...to };
+}
+
 export type WorldSize = { readonly jobs: number; readonly nodes: number; readonly alike: boolean };
 
 /** A random snapshot. A job with a field selector keeps every node apart for a plan that groups nodes. */
@@ -202,19 +210,26 @@ export function randomSnapshot(seed: number, size: WorldSize): PlanSnapshot {
     return admittedJob(draw, randomJob(draw, { ...of, name: `a${at}` }), draw.of(names));
   });
   return snapshot({
-    waiting: [...waiting.map((one) => laterGang(one, draw.upTo(3))), planGang(byNameJob())],
+    waiting: [
+      ...waiting.map((one) => laterGang(one, { more: draw.upTo(3), isService: draw.chance(0.04) })),
+      planGang(byNameJob()),
+    ],
     admitted,
     queues: QUEUES.map((name) => randomQueue(draw, name)).map((one) => ({ ...one, used: {} })),
     pools: MODELS.map((model) => randomPool(draw, `gpu/${model}`)),
     sums: randomSums(draw),
+    callers: draw.list(draw.upTo(2), (at) => randomCaller(draw, `caller-${at}`)),
     clusters: clusters.map((one) => withSeen(draw, one, admitted)),
   });
 }
 
-/** A gang that had some admissions more than its job's record names. */
-function laterGang(one: Job, more: number): PlanGang {
+/** A gang that had some admissions more than its job's record names. A service has no pods. */
+function laterGang(one: Job, of: { readonly more: number; readonly isService: boolean }): PlanGang {
+  const { more, isService } = of;
   const gang = planGang(one);
-  return { ...gang, lastAdmission: gang.lastAdmission + more };
+  const ask = isService ? { ...gang.ask, service: true } : gang.ask;
+  const askHash = isService ? `service of ${gang.askHash}` : gang.askHash;
+  return { ...gang, ask, askHash, lastAdmission: gang.lastAdmission + more, traceParent: `trace of ${gang.name}` };
 }
 
 function withSeen(draw: Draw, one: PlanCluster, admitted: readonly Job[]): PlanCluster {

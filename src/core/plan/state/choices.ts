@@ -115,6 +115,6 @@ function combine(choices: readonly Flavors[], open: readonly string[]): readonly
 /** Only a change of the queue ends it. */
 function noQuota({ name }: PlanQueue, flavor: string, need: number): QuotaBlock {
   const scope = { kind: "queue", pool: flavor, queue: name } as const;
-  const amounts = { need, used: 0, limit: 0, reserved: 0, leastNeed: Number.POSITIVE_INFINITY };
+  const amounts = { asked: need, need, used: 0, limit: 0, reserved: 0, leastNeed: Number.POSITIVE_INFINITY };
   return { pool: flavor, level: -1, scope, reason: "NoQuota", ...amounts };
 }

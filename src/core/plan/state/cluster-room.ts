@@ -2,6 +2,7 @@ import { compareText } from "../../../runtime/compare-text.ts";
 import type { Resources } from "../../pods/resources.ts";
 import { carries } from "../fit.ts";
 import type { NodeCapacity } from "../snapshot.ts";
+import { Amounts } from "./amounts.ts";
 import {
   allows,
   type FitClass,
@@ -12,9 +13,6 @@ import {
   type Rules,
 } from "./fit-classes.ts";
 import { type Fullness, type LabelSum, LabelSums } from "./label-sums.ts";
-
-/** Amounts by column, then by slot of a node. A column that is missing is 0 everywhere. */
-type Amounts = Float64Array[];
 
 const SLOTS_MIN = 8;
 const UNBOUNDED = Number.POSITIVE_INFINITY;
@@ -34,11 +32,11 @@ export class ClusterRoom {
   readonly #sums = new LabelSums();
   #capacity = 0;
   /** The free amounts that the observer saw, and those that are left after placements. */
-  readonly #seen: Amounts = [];
-  readonly #free: Amounts = [];
-  readonly #allocatable: Amounts = [];
+  readonly #seen = new Amounts();
+  readonly #free = new Amounts();
+  readonly #allocatable = new Amounts();
   /** The free amounts and the classes when the room was remembered, and the slots that placements have used since. */
-  readonly #before: Amounts = [];
+  readonly #before = new Amounts();
   readonly #classesBefore = new Map<KeySet, Int32Array>();
   readonly #touched: number[] = [];
   #isTouched = new Uint8Array(0);
@@ -72,6 +70,23 @@ export class ClusterRoom {
     return slot === undefined ? undefined : (this.#nodes[slot] ?? undefined);
   }
 
+  nodeAt(slot: number): NodeCapacity | null {
+    return this.#nodes[slot] ?? null;
+  }
+
+  /** The class of a slot's node among those that rules with these keys tell apart. `NO_NODE`: there is none. */
+  classAt(keys: KeySet, slot: number): number {
+    return this.#classesOf(keys)[slot] as number;
+  }
+
+  freeAt(column: number, slot: number): number {
+    return this.#free.at(column, slot);
+  }
+
+  allocatableAt(column: number, slot: number): number {
+    return this.#allocatable.at(column, slot);
+  }
+
   /** Sets what the observer saw of a node. Null removes it. Call `reset` before the next placement. */
   setNode(name: string, node: NodeCapacity | null): void {
     const slot = this.#slots.get(name);
@@ -82,7 +97,7 @@ export class ClusterRoom {
 
   /** Takes all placements off the nodes: the room is what the observer saw. */
   reset(): void {
-    for (const [column, seen] of this.#seen.entries()) this.#free[column]?.set(seen);
+    this.#free.copy(this.#seen);
     this.#trailSlots.length = 0;
     this.#trailFits.length = 0;
     this.#trailPods.length = 0;
@@ -91,7 +106,7 @@ export class ClusterRoom {
 
   /** Remembers the room as it is, for `gained`. */
   remember(): void {
-    for (const [column, free] of this.#free.entries()) this.#column(this.#before, column).set(free);
+    this.#before.copy(this.#free);
     for (const [keys, classes] of this.#classes) this.#classesBefore.set(keys, classes.slice());
     for (const slot of this.#touched) this.#isTouched[slot] = 0;
     this.#touched.length = 0;
@@ -105,8 +120,8 @@ export class ClusterRoom {
   }
 
   #hasChanged(slot: number): boolean {
-    for (let column = 0; column < this.#free.length; column++) {
-      if (this.#free[column]?.[slot] !== (this.#before[column]?.[slot] ?? 0)) return true;
+    for (let column = 0; column < this.#free.columns.length; column++) {
+      if (this.#free.at(column, slot) !== this.#before.at(column, slot)) return true;
     }
     for (const [keys, classes] of this.#classes) {
       if (classes[slot] !== (this.#classesBefore.get(keys)?.[slot] ?? NO_NODE)) return true;
@@ -127,8 +142,8 @@ export class ClusterRoom {
 
   /** The same, if it is known whether the rules allow the node now, and whether they did. */
   gainedOn(fit: FitClass, slot: number, allowed: { readonly was: boolean; readonly is: boolean }): number {
-    const now = allowed.is ? podsIn(this.#free, fit, slot, UNBOUNDED) : 0;
-    return now - (allowed.was ? podsIn(this.#before, fit, slot, UNBOUNDED) : 0);
+    const now = allowed.is ? this.#free.podsIn(fit, slot, UNBOUNDED) : 0;
+    return now - (allowed.was ? this.#before.podsIn(fit, slot, UNBOUNDED) : 0);
   }
 
   /** True if rules allow a slot's node now, or did when the room was remembered. */
@@ -142,19 +157,19 @@ export class ClusterRoom {
 
   /** The larger of what a slot has left of a column, and of what it had when the room was remembered. */
   mostOf(column: number, slot: number): number {
-    return Math.max(this.#free[column]?.[slot] ?? 0, this.#before[column]?.[slot] ?? 0);
+    return Math.max(this.#free.at(column, slot), this.#before.at(column, slot));
   }
 
   /** How many more pods of a class fit now, at most `max`. */
   fitting(fit: FitClass, max: number): number {
     const classes = this.#classesOf(fit.rules.keys);
     const [first = -1] = fit.columns;
-    const scarce = first < 0 ? null : this.#column(this.#free, first);
+    const scarce = first < 0 ? null : this.#free.column(first);
     const least = fit.amounts[0] ?? 0;
     let sum = 0;
     for (let slot = 0; slot < this.#nodes.length && sum < max; slot++) {
       if (scarce !== null && (scarce[slot] as number) < least) continue;
-      if (allows(fit.rules, classes[slot] as number)) sum += podsIn(this.#free, fit, slot, max - sum);
+      if (allows(fit.rules, classes[slot] as number)) sum += this.#free.podsIn(fit, slot, max - sum);
     }
     return sum;
   }
@@ -170,7 +185,7 @@ export class ClusterRoom {
       open -= 1;
       queue[0] = queue[open] as number;
       if (open > 1) this.#sink(queue, { at: 0, size: open }, fit);
-      const pods = podsIn(this.#free, fit, slot, waiting);
+      const pods = this.#free.podsIn(fit, slot, waiting);
       this.put(fit, slot, pods);
       waiting -= pods;
     }
@@ -211,7 +226,7 @@ export class ClusterRoom {
   /** Names everything about a slot that pods of these classes can tell apart. */
   describe(fits: readonly FitClass[], slot: number): string {
     const classes = fits.map(({ rules }) => this.#classesOf(rules.keys)[slot]);
-    return `${classes.join()} ${this.#free.map((amounts) => amounts[slot]).join()}`;
+    return `${classes.join()} ${this.#free.columns.map((amounts) => amounts[slot]).join()}`;
   }
 
   /**
@@ -225,7 +240,7 @@ export class ClusterRoom {
 
   #freeOf(node: NodeCapacity, slot: number): Resources {
     const free: Record<string, number> = { ...node.free };
-    for (const [column, amounts] of this.#free.entries()) {
+    for (const [column, amounts] of this.#free.columns.entries()) {
       const name = this.fits.columns.nameOf(column);
       if (name in free || amounts[slot] !== 0) free[name] = amounts[slot] as number;
     }
@@ -242,23 +257,15 @@ export class ClusterRoom {
 
   #put(slot: number, node: NodeCapacity): void {
     this.#nodes[slot] = node;
-    this.#setAmounts(this.#seen, slot, node.free);
-    this.#setAmounts(this.#allocatable, slot, node.allocatable);
-    for (const column of this.#seen.keys()) this.#column(this.#free, column);
+    this.#seen.set(slot, node.free, this.fits.columns);
+    this.#allocatable.set(slot, node.allocatable, this.fits.columns);
     for (const [keys, classes] of this.#classes) classes[slot] = nodeClassOf(keys, node);
-  }
-
-  #setAmounts(amounts: Amounts, slot: number, resources: Resources): void {
-    for (const column of amounts) if (column !== undefined) column[slot] = 0;
-    for (const [name, amount] of Object.entries(resources)) {
-      this.#column(amounts, this.fits.columns.of(name))[slot] = amount;
-    }
   }
 
   #remove(name: string, slot: number): void {
     this.#nodes[slot] = null;
-    this.#setAmounts(this.#seen, slot, {});
-    this.#setAmounts(this.#allocatable, slot, {});
+    this.#seen.set(slot, {}, this.fits.columns);
+    this.#allocatable.set(slot, {}, this.fits.columns);
     for (const classes of this.#classes.values()) classes[slot] = NO_NODE;
     this.#slots.delete(name);
     this.#unused.push(slot);
@@ -267,13 +274,7 @@ export class ClusterRoom {
 
   #grow(): void {
     this.#capacity = Math.max(SLOTS_MIN, this.#capacity * 2);
-    for (const amounts of [this.#seen, this.#free, this.#allocatable, this.#before]) {
-      for (const [column, old] of amounts.entries()) {
-        if (old === undefined) continue;
-        amounts[column] = new Float64Array(this.#capacity);
-        amounts[column].set(old);
-      }
-    }
+    for (const amounts of [this.#seen, this.#free, this.#allocatable, this.#before]) amounts.grow(this.#capacity);
     for (const [keys, old] of this.#classes) {
       const classes = new Int32Array(this.#capacity);
       classes.set(old);
@@ -284,11 +285,6 @@ export class ClusterRoom {
     this.#isTouched = touched;
     this.#open = new Int32Array(this.#capacity);
     this.#waste = new Float64Array(this.#capacity);
-  }
-
-  #column(amounts: Amounts, column: number): Float64Array {
-    while (amounts.length <= column) amounts.push(new Float64Array(this.#capacity));
-    return amounts[column] as Float64Array;
   }
 
   #classesOf(keys: KeySet): Int32Array {
@@ -308,14 +304,20 @@ export class ClusterRoom {
     const wastes = this.fits.wastesOf(fit);
     let open = 0;
     for (let slot = 0; slot < this.#nodes.length; slot++) {
-      if (podsIn(this.#free, fit, slot, 1) === 0 || !allows(fit.rules, classes[slot] as number)) continue;
+      if (this.#free.podsIn(fit, slot, 1) === 0 || !allows(fit.rules, classes[slot] as number)) continue;
       this.#open[open] = slot;
       open += 1;
       let waste = 0;
-      for (const column of wastes) waste += Math.max(0, this.#free[column]?.[slot] ?? 0);
+      for (const column of wastes) waste += Math.max(0, this.#free.at(column, slot));
       this.#waste[slot] = waste;
     }
     return open;
+  }
+
+  /** True if a slot's node comes before another's by name. A slot below 0 comes last. */
+  isNamedBefore(slot: number, other: number): boolean {
+    const rank = this.#ranks();
+    return other < 0 || (rank[slot] as number) < (rank[other] as number);
   }
 
   #sink(queue: Int32Array, from: { readonly at: number; readonly size: number }, fit: FitClass): void {
@@ -337,7 +339,7 @@ export class ClusterRoom {
     const wasted = (this.#waste[a] as number) - (this.#waste[b] as number);
     if (wasted !== 0) return wasted < 0;
     for (const column of fit.columns) {
-      const free = this.#free[column] as Float64Array;
+      const free = this.#free.column(column);
       const difference = (free[a] as number) - (free[b] as number);
       if (difference !== 0) return difference < 0;
     }
@@ -365,7 +367,7 @@ export class ClusterRoom {
     for (let at = 0; at < fit.columns.length; at++) {
       const column = fit.columns[at] as number;
       const amount = pods * (fit.amounts[at] as number);
-      const free = this.#column(this.#free, column);
+      const free = this.#free.column(column);
       free[slot] = (free[slot] as number) + amount;
       this.#sums.add(column, slot, amount);
     }
@@ -374,8 +376,8 @@ export class ClusterRoom {
   #sumOf({ resource, labels }: Fullness): LabelSum {
     const column = this.fits.columns.of(resource);
     const sum: LabelSum = { column, free: 0, allocatable: 0, carried: new Uint8Array(this.#nodes.length) };
-    const free = this.#column(this.#free, column);
-    const allocatable = this.#column(this.#allocatable, column);
+    const free = this.#free.column(column);
+    const allocatable = this.#allocatable.column(column);
     for (const [slot, node] of this.#nodes.entries()) {
       if (node === null || !carries(node.labels, labels)) continue;
       sum.carried[slot] = 1;
@@ -384,14 +386,4 @@ export class ClusterRoom {
     }
     return sum;
   }
-}
-
-function podsIn(free: readonly Float64Array[], { columns, amounts }: FitClass, slot: number, max: number): number {
-  let least = max;
-  for (let at = 0; at < columns.length; at++) {
-    const fitting = Math.floor((free[columns[at] as number]?.[slot] ?? 0) / (amounts[at] as number));
-    if (fitting < least) least = fitting;
-    if (least <= 0) return 0;
-  }
-  return least;
 }

@@ -9,7 +9,7 @@ import { type SizedAsk, unitsOf } from "./ask-shape.ts";
 import { type FlavorChoices, type Flavors, flavorChoices, flavorsOf } from "./choices.ts";
 import { FindRoom } from "./find-room.ts";
 import { type Entry, type Lane, type LaneOption, leaveLists } from "./gang-lines.ts";
-import { allocationsOf } from "./grow.ts";
+import { allocationsOf, placeIn } from "./grow.ts";
 import type { QuotaBlock } from "./quota-state.ts";
 import type { LaneRefusal } from "./refused.ts";
 import type { Request, RoomTry } from "./requests.ts";
@@ -168,8 +168,7 @@ export class DecideLane {
     const units = unitsOf(sized, this.#parts.resources);
     return {
       ...admission(gang, allocationsOf(gang, units, choice)),
-      cluster: cluster.name,
-      admissionCounter: (cluster.facts?.admissionCounter ?? 0) + cluster.planned,
+      ...placeIn(cluster),
       members: sized.members,
       flavors: choice,
       nodeLabels: labels,

@@ -1,6 +1,6 @@
 import { compareText } from "../../../runtime/compare-text.ts";
 import { canonicalJson, type JsonObject } from "../../../runtime/json.ts";
-import { type NodeFacts, nodeAllows } from "../../pods/node-match.ts";
+import { type NodeFacts, type NodeObstacle, nodeAllows } from "../../pods/node-match.ts";
 import type { Resources } from "../../pods/resources.ts";
 import type { PodClass } from "../ask.ts";
 import { carries, compareResources, isExtended, type NodeLabels } from "../fit.ts";
@@ -48,6 +48,20 @@ export type Rules = {
   readonly keys: KeySet;
   /** By the number of a node's class: 0 unknown, 1 the rules refuse it, 2 they allow it. */
   readonly allowed: number[];
+  /** By the number of a node's class, for those that were asked for. */
+  readonly judged: Judgement[];
+};
+
+/** Everything that rules have against the nodes of one class. */
+export type Judgement = {
+  /** First the labels that flavors demand. A label that the pod selects and a flavor demands is named once. */
+  readonly obstacles: readonly NodeObstacle[];
+  /** How many of them are labels that flavors demand. */
+  readonly ofFlavors: number;
+  /** Equal for equal obstacles. */
+  readonly key: string;
+  /** True if the rules allow the node once it is ready and not cordoned. */
+  readonly allowsReady: boolean;
 };
 
 /** Pods that a fit cannot tell apart, on nodes with labels that their flavors demand. */
@@ -112,7 +126,13 @@ export class FitClasses {
     const known = this.#rules.get(key);
     if (known !== undefined) return known;
     const { labels, byName } = selectorKeys([scheduling], Object.keys(nodeLabels));
-    const made = { scheduling, nodeLabels, keys: this.#keysOf([...labels].sort(compareText), byName), allowed: [] };
+    const made = {
+      scheduling,
+      nodeLabels,
+      keys: this.#keysOf([...labels].sort(compareText), byName),
+      allowed: [],
+      judged: [],
+    };
     this.#rules.set(key, made);
     return made;
   }

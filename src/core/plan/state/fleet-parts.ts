@@ -198,6 +198,7 @@ function blockOf({ ask }: AskShape, facts: ClusterFacts, observed: boolean): Eli
   const { clusters, clusterSelector } = ask.placement;
   if (clusters.length > 0 && !clusters.includes(facts.name)) return "NotSelected";
   if (Object.entries(clusterSelector).some(([key, value]) => facts.labels[key] !== value)) return "NotSelected";
+  if (facts.retired === true) return "Retired";
   if (facts.cordoned) return "Cordoned";
   if (!observed) return "CapacityUnknown";
   return facts.reachable ? null : "Unreachable";

@@ -20,7 +20,8 @@ export function growEntry(parts: Parts, entry: Entry): PlannedAdmission | null {
   const live = liveAdmission(gang);
   const cluster = parts.clusters.get(live?.cluster ?? "");
   if (live === null || cluster === undefined || cluster.facts === null) return null;
-  if (cluster.facts.cordoned || !cluster.facts.reachable) return null;
+  const { reachable, cordoned, retired = false } = cluster.facts;
+  if (!reachable || cordoned || retired) return null;
   const missing = addedMembers(live.members, shape.all.members);
   const grow = (count: number): SizedAsk | null => {
     const added = sizedAsk(shape.ask, firstOf(entry, missing, count));
@@ -61,6 +62,12 @@ export function allocationsOf(
   return [...byPool].map(([pool, amount]) => ({ pool, amount, project, namespace, queue }));
 }
 
+/** The cluster of an admission or a growth, and the value of its counter when that is recorded in the plan's order. */
+export function placeIn({ name, facts, planned }: ClusterState) {
+  const { simulated = false, admissionCounter = 0 } = facts ?? {};
+  return { cluster: name, ...(simulated ? { simulated } : {}), admissionCounter: admissionCounter + planned };
+}
+
 /** Places the added members where quotas allow them. */
 function place(parts: Parts, { entry, cluster, added, live }: Growth): boolean {
   const { account, gang } = entry;
@@ -86,8 +93,7 @@ function take(parts: Parts, { entry, cluster, added, live }: Growth): PlannedAdm
     askHash: gang.askHash,
     generation: gang.generation,
     admission: live.number,
-    cluster: cluster.name,
-    admissionCounter: (cluster.facts?.admissionCounter ?? 0) + cluster.planned,
+    ...placeIn(cluster),
     members: withAdded(live.members, added),
     flavors: live.flavors,
     nodeLabels: live.nodeLabels,

@@ -1,6 +1,14 @@
 import { presentEntry } from "../capacity-entry.ts";
 import type { PlanCluster, PlanSnapshot } from "../snapshot.ts";
 import type { Change } from "./changes.ts";
+import { FleetState } from "./fleet-state.ts";
+
+/** The state that has every fact of a snapshot. */
+export function stateOf(snapshot: PlanSnapshot): FleetState {
+  const state = new FleetState();
+  for (const change of changesOf(snapshot)) state.apply(change);
+  return state;
+}
 
 /** Everything in a snapshot as changes of an empty state. */
 export function changesOf(snapshot: PlanSnapshot): readonly Change[] {

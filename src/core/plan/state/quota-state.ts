@@ -42,6 +42,8 @@ export type QuotaBlock = {
   readonly level: number;
   readonly scope: Scope;
   readonly reason: "QuotaExhausted" | "AboveQuota" | "Reserved" | "NoQuota";
+  /** The amount of the pool that was asked for, and the part of it that counts at the level. */
+  readonly asked: number;
   readonly need: number;
   readonly used: number;
   readonly limit: number;
@@ -143,7 +145,7 @@ export class QuotaState {
   admits(account: Account, pool: string, of: { readonly need: number; readonly priority: number }): boolean {
     if (of.need === 0) return true;
     const path = this.#pathOf(account, pool);
-    if (of.need > this.#room(path.pool) - this.#reservedIn(pool, of.priority)) return false;
+    if (of.need > this.#room(path.pool) - this.reservedIn(pool, of.priority)) return false;
     for (const level of path.others) if (of.need > this.#room(level)) return false;
     let passed = of.need;
     for (const level of path.queues) {
@@ -162,11 +164,12 @@ export class QuotaState {
     const check = (level: Level, need: number, least: { readonly alone: number; readonly leastNeed: number }) => {
       const used = this.#used[level.id] as number;
       const { scope, limit } = level;
-      const reserved = scope.kind === "pool" ? this.#reservedIn(pool, of.priority) : 0;
+      const reserved = scope.kind === "pool" ? this.reservedIn(pool, of.priority) : 0;
       if (need <= limit - used - reserved) return;
       const exhausted = need <= limit - used ? "Reserved" : "QuotaExhausted";
       const reason = least.alone > limit ? "AboveQuota" : exhausted;
-      found.push({ pool, level: level.id, scope, reason, need, used, limit, reserved, leastNeed: least.leastNeed });
+      const amounts = { asked: of.need, need, used, limit, reserved, leastNeed: least.leastNeed };
+      found.push({ pool, level: level.id, scope, reason, ...amounts });
     };
     check(path.pool, of.need, { alone: of.need, leastNeed: of.need });
     let passed = of.need;
@@ -181,6 +184,23 @@ export class QuotaState {
     }
     for (const level of path.others) check(level, of.need, { alone: of.need, leastNeed: of.need });
     return found;
+  }
+
+  /** The use and the limit of a scope now, and how much of `need` would count there. */
+  usageAt(account: Account, scope: Scope, need: number) {
+    const limit = limitOf(scope, NO_CAPS, this.limits);
+    const used = this.#used[this.#ids.get(scopeKey(scope)) ?? -1] ?? 0;
+    return { used, limit, need: scope.kind === "queue" ? this.#passedTo(account, scope, need) : need };
+  }
+
+  /** The part of an amount that a queue is charged with: the queues below it pass on what exceeds their guarantees. */
+  #passedTo(account: Account, { queue, pool }: Extract<Scope, { readonly kind: "queue" }>, amount: number): number {
+    let passed = amount;
+    for (const { id, scope, guarantee } of this.#pathOf(account, pool).queues) {
+      if (passed === 0 || (scope.kind === "queue" && scope.queue === queue)) break;
+      passed = passedUp(this.#used[id] as number, passed, guarantee);
+    }
+    return passed;
   }
 
   /** The queues' levels of a path up to the one that a block names: changes there can change what reaches it. */
@@ -248,7 +268,8 @@ export class QuotaState {
     return level.limit - (this.#used[level.id] as number);
   }
 
-  #reservedIn(pool: string, priority: number): number {
+  /** The room of a pool that is kept from gangs of this priority. */
+  reservedIn(pool: string, priority: number): number {
     if (this.reserved === null || priority > this.reserved.priority) return 0;
     return this.reserved.amounts.get(pool) ?? 0;
   }

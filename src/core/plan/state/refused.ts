@@ -6,6 +6,7 @@ import type { QuotaBlock } from "./quota-state.ts";
 export type ClusterBlock = {
   readonly cluster: string;
   readonly reason:
+    | "Retired"
     | "Cordoned"
     | "Unreachable"
     | "NotSelected"

@@ -3,6 +3,7 @@ import type { NodeLabels } from "../fit.ts";
 import type { FlavorChoice } from "../flavors.ts";
 import { demandFor, type SizedAsk } from "./ask-shape.ts";
 import type { ClusterFacts, ClusterState } from "./cluster-state.ts";
+import type { NamedGroup } from "./find-blocked.ts";
 import type { FitClass } from "./fit-classes.ts";
 import type { Lane } from "./gang-lines.ts";
 import { type FitGroup, placeAll } from "./place-all.ts";
@@ -96,15 +97,20 @@ export function fitsEmpty(room: RoomTry): boolean {
   return room.ever;
 }
 
-/** The node labels that flavors require in a cluster, or the first flavor that the cluster lacks. */
-function labelsFor(facts: ClusterFacts, choice: FlavorChoice): { labels: NodeLabels; lacks: string | null } {
+/**
+ * The node labels that flavors require in a cluster, and the flavor that each comes from; or the first flavor that the
+ * cluster lacks.
+ */
+export function labelsFor(facts: ClusterFacts, choice: FlavorChoice) {
   const labels: Record<string, string> = {};
+  const flavorOf: Record<string, string> = {};
   for (const [resource, name] of Object.entries(choice)) {
     const flavor = facts.flavors.find((known) => known.name === name && known.resource === resource);
-    if (flavor === undefined) return { labels: {}, lacks: name };
+    if (flavor === undefined) return { labels: {}, flavorOf: {}, lacks: name };
     Object.assign(labels, flavor.nodeLabels);
+    for (const key of Object.keys(flavor.nodeLabels)) flavorOf[key] = name;
   }
-  return { labels, lacks: null };
+  return { labels, flavorOf, lacks: null };
 }
 
 function newTry(request: Request, cluster: ClusterState, facts: ClusterFacts): RoomTry {
@@ -117,7 +123,7 @@ function newTry(request: Request, cluster: ClusterState, facts: ClusterFacts): R
     lacks,
     labels,
     labelsKey,
-    groups: lacks === null ? groupsOf(request.sized, cluster, labels, labelsKey) : [],
+    groups: lacks === null ? groupsOf(request.sized, cluster, labels) : [],
     refusedIn: -1,
     refusedAfter: -1,
     short: null,
@@ -128,6 +134,16 @@ function newTry(request: Request, cluster: ClusterState, facts: ClusterFacts): R
   };
 }
 
-function groupsOf(sized: SizedAsk, cluster: ClusterState, labels: NodeLabels, labelsKey: string): FitGroup[] {
-  return sized.groups.map(({ podClass, count }) => ({ fit: cluster.room.fits.of(podClass, labels, labelsKey), count }));
+/** The pods of a request as classes of a cluster, on nodes with these labels. */
+export function groupsOf(
+  sized: SizedAsk,
+  { room }: Pick<ClusterState, "room">,
+  labels: NodeLabels,
+): readonly NamedGroup[] {
+  const labelsKey = canonicalJson(labels);
+  return sized.groups.map(({ podClass, role, count }) => ({
+    fit: room.fits.of(podClass, labels, labelsKey),
+    role,
+    count,
+  }));
 }

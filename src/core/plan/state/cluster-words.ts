@@ -1,0 +1,103 @@
+import { clusterName } from "../../job/cluster-text.ts";
+import { describeBlocked } from "../blocked-words.ts";
+import { memberGroups } from "../gang.ts";
+import type { PlanGang } from "../plan-gang.ts";
+import type { ClusterRefusal } from "../plan-types.ts";
+import { unselected } from "../selects.ts";
+import { describeNeed } from "../words.ts";
+import type { SizedAsk } from "./ask-shape.ts";
+import type { ClusterFacts, ClusterState } from "./cluster-state.ts";
+import { findBlocked } from "./find-blocked.ts";
+import { placeAll } from "./place-all.ts";
+import type { ClusterBlock } from "./refused.ts";
+import { groupsOf, labelsFor } from "./requests.ts";
+import type { Parts } from "./state-parts.ts";
+
+/** The reasons for which a cluster refuses a gang whatever its flavors. */
+type Barred = Exclude<ClusterBlock["reason"], "NoSuchFlavor" | "TooLarge" | "NoCapacity">;
+
+type AskedOf = { readonly gang: PlanGang; readonly sized: SizedAsk };
+
+/** Says why clusters refuse gangs, with the room that they have now. Gangs with one request get one answer. */
+export class ClusterWords {
+  readonly #clusters: Parts["clusters"];
+  readonly #answers = new Map<ClusterBlock, ClusterRefusal>();
+
+  constructor({ clusters }: Pick<Parts, "clusters">) {
+    this.#clusters = clusters;
+  }
+
+  refusalOf(asked: AskedOf, block: ClusterBlock): ClusterRefusal {
+    const cluster = this.#clusters.get(block.cluster);
+    if (cluster === undefined || cluster.facts === null) return goneRefusal(block);
+    const { reason } = block;
+    const { facts } = cluster;
+    if (reason === "NoSuchFlavor" || reason === "TooLarge" || reason === "NoCapacity") {
+      const known = this.#answers.get(block) ?? fitRefusal(asked, block, { cluster, facts });
+      this.#answers.set(block, known);
+      return known;
+    }
+    return { ...mentionOf(facts), reason, message: barredWords(asked.gang, reason, facts), ...NOT_TRIED };
+  }
+}
+
+const NOT_TRIED = { flavor: null, need: 0, have: 0, blocked: null };
+
+function mentionOf({ name, simulated = false }: ClusterFacts): Pick<ClusterRefusal, "cluster" | "simulated"> {
+  return { cluster: name, ...(simulated ? { simulated } : {}) };
+}
+
+/** The answer of a cluster that is not registered any more. */
+function goneRefusal({ cluster, reason }: ClusterBlock): ClusterRefusal {
+  return { cluster, reason, message: "it is not registered any more", ...NOT_TRIED };
+}
+
+function barredWords({ ask, admissions }: PlanGang, reason: Barred, facts: ClusterFacts): string {
+  switch (reason) {
+    case "NotSelected":
+      return unselected(ask.placement, facts) ?? "the job did not select it before";
+    case "Retired":
+      return "it is simulated, and takes no gangs since a real cluster is registered";
+    case "Cordoned":
+      return "it is cordoned";
+    case "CapacityUnknown":
+      return "its capacity has not been observed yet";
+    case "Unreachable":
+      return "it cannot be reached";
+    case "Draining": {
+      const old = admissions.find(({ cluster, goneMs }) => cluster === facts.name && goneMs === null);
+      return `${old === undefined ? "an older admission" : `admission ${old.number}`} of this job has not left it yet`;
+    }
+  }
+}
+
+/** The answer of a cluster that was tried with a choice of flavors. */
+function fitRefusal(
+  { gang, sized }: AskedOf,
+  { reason, choice }: ClusterBlock,
+  of: { readonly cluster: ClusterState; readonly facts: ClusterFacts },
+): ClusterRefusal {
+  const { cluster, facts } = of;
+  const [flavor = null] = Object.values(choice);
+  const { podCount: need } = sized;
+  const tried = { ...mentionOf(facts), reason, flavor, need };
+  const { labels, flavorOf, lacks } = labelsFor(facts, choice);
+  if (lacks !== null) return { ...tried, message: `it has no ${lacks}`, flavor: lacks, have: 0, blocked: null };
+  const groups = groupsOf(sized, cluster, labels);
+  const [now, ever] = [cluster.room, cluster.empty].map((room) => {
+    const { mark } = room;
+    const placed = placeAll(room, groups);
+    room.undo(mark);
+    return placed;
+  });
+  const words = { cluster: clusterName(facts), gang: describeNeed(memberGroups(gang.ask, sized.members), choice) };
+  const tooLarge = ever?.all !== true;
+  const room = tooLarge ? cluster.empty : cluster.room;
+  const blocked = now?.all === true ? null : findBlocked({ room, empty: cluster.empty, flavorOf }, groups);
+  if (blocked === null) {
+    return { ...tried, message: `needs ${words.gang}; all fit now on ${words.cluster}`, have: need, blocked };
+  }
+  const have = now?.placed ?? 0;
+  const message = describeBlocked(blocked, { ...words, fit: tooLarge ? (ever?.placed ?? 0) : have, tooLarge });
+  return { ...tried, message, have, blocked };
+}

@@ -1,0 +1,90 @@
+import { compareText } from "../../../runtime/compare-text.ts";
+import type { Scope } from "../../quota/counters.ts";
+import { type ChargedAllocation, scopesToRead } from "../../quota/decide.ts";
+import type { LimitBook } from "../../quota/limits.ts";
+import { scopeKey } from "../../quota/scopes.ts";
+import { memberGroups, wholeUnits } from "../gang.ts";
+import type { PlanGang } from "../plan-gang.ts";
+import type { PlannedAdmission } from "../plan-types.ts";
+import type { HeldByCaller } from "../snapshot.ts";
+import type { FleetParts } from "./fleet-parts.ts";
+
+/** An amount of a pool and its holder: a job as `namespace/name`, a caller as `caller name`. */
+type Holding = ChargedAllocation & { readonly holder: string };
+
+const HOLDERS_SHOWN = 5;
+
+/** Those who hold tokens but are no gangs of the state, and what a round has just given to gangs. */
+export type OtherHolders = {
+  readonly callers: readonly HeldByCaller[];
+  readonly admissions: readonly PlannedAdmission[];
+};
+
+/** The holders of each pool, for messages that say why there is no room. Sorts nothing before the first question. */
+export class Holders {
+  readonly #parts: Pick<FleetParts, "quota" | "lines">;
+  readonly #others: OtherHolders;
+  /** Null: `largest` was not called yet. */
+  #byScope: Map<string, Holding[]> | null = null;
+  readonly #largest = new Map<string, readonly string[]>();
+
+  constructor(parts: Pick<FleetParts, "quota" | "lines">, others: OtherHolders) {
+    this.#parts = parts;
+    this.#others = others;
+  }
+
+  /** The holders of most at a scope, at most 5. For a queue, also those of the queues below it. */
+  largest(scope: Scope): readonly string[] {
+    this.#byScope ??= byScope(this.#all(), this.#parts.quota.limits);
+    const key = scopeKey(scope);
+    const known = this.#largest.get(key);
+    if (known !== undefined) return known;
+    const sums = new Map<string, number>();
+    for (const { holder, amount } of this.#byScope.get(key) ?? []) {
+      sums.set(holder, (sums.get(holder) ?? 0) + amount);
+    }
+    const largestFirst = [...sums].sort(([a, mine], [b, theirs]) => theirs - mine || compareText(a, b));
+    const names = largestFirst.slice(0, HOLDERS_SHOWN).map(([holder]) => holder);
+    this.#largest.set(key, names);
+    return names;
+  }
+
+  *#all(): Iterable<Holding> {
+    const { entries } = this.#parts.lines;
+    for (const { gang } of entries.values()) if (gang.admissions.length > 0) yield* heldBy(gang);
+    for (const { allocations, jobUid } of this.#others.admissions) {
+      const gang = entries.get(jobUid)?.gang;
+      for (const allocation of allocations) if (gang !== undefined) yield { ...allocation, holder: nameOf(gang) };
+    }
+    for (const held of this.#others.callers) yield { ...held, holder: `caller ${held.caller}` };
+  }
+}
+
+function nameOf({ namespace, name }: PlanGang): string {
+  return `${namespace}/${name}`;
+}
+
+/** The tokens of a gang's admissions that were not released. */
+function heldBy(gang: PlanGang): readonly Holding[] {
+  const { project, namespace, queue } = gang;
+  const holder = nameOf(gang);
+  return gang.admissions.flatMap((admission) => {
+    if (admission.tokensReleasedMs !== null) return [];
+    const groups = memberGroups(gang.ask, admission.members);
+    return Object.entries(admission.flavors)
+      .map(([resource, pool]) => ({ pool, project, namespace, queue, holder, amount: wholeUnits(groups, resource) }))
+      .filter(({ amount }) => amount > 0);
+  });
+}
+
+function byScope(holdings: Iterable<Holding>, limits: LimitBook): Map<string, Holding[]> {
+  const sorted = new Map<string, Holding[]>();
+  for (const holding of holdings) {
+    for (const key of scopesToRead(holding, limits).map(scopeKey)) {
+      const known = sorted.get(key);
+      if (known === undefined) sorted.set(key, [holding]);
+      else known.push(holding);
+    }
+  }
+  return sorted;
+}

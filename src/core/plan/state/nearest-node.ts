@@ -1,0 +1,119 @@
+import { missingLabels, type NodeObstacle, nodeAllows, nodeObstacles, readyNode } from "../../pods/node-match.ts";
+import type { BlockedPod, PodObstacle } from "../blocked-pod.ts";
+import type { ClusterRoom } from "./cluster-room.ts";
+import { allowsNode, type FitClass, type Judgement, NO_NODE, type Rules } from "./fit-classes.ts";
+
+/** The node that is nearest to taking a pod. */
+export type NearestNode = Pick<BlockedPod, "node" | "nodes" | "obstacles">;
+
+type PodOnNodes = {
+  readonly room: ClusterRoom;
+  readonly fit: FitClass;
+  /** True: only nodes count that could take the pod if nothing ran on them. */
+  readonly mayTake: boolean;
+};
+
+/**
+ * The node with the fewest obstacles for one more pod. Of several, the one that lacks the smallest parts of its
+ * resources, then the first by name.
+ */
+export function nearestNode(of: PodOnNodes, flavorOf: Readonly<Record<string, string>>): NearestNode {
+  const best = nearestSlot(of);
+  if (best < 0) return { node: null, nodes: 0, obstacles: [] };
+  let nodes = 0;
+  for (let slot = 0; slot < of.room.slotCount; slot++) if (counts(of, slot) && isAlike(of, slot, best)) nodes += 1;
+  return { node: of.room.nodeAt(best)?.name ?? null, nodes, obstacles: obstaclesOf(of, best, flavorOf) };
+}
+
+function nearestSlot(of: PodOnNodes): number {
+  const { room, fit } = of;
+  let best = -1;
+  let least = { count: Number.POSITIVE_INFINITY, size: Number.POSITIVE_INFINITY };
+  for (let slot = 0; slot < room.slotCount; slot++) {
+    const nodeClass = room.classAt(fit.rules.keys, slot);
+    if (nodeClass === NO_NODE) continue;
+    const distance = distanceOf(of, slot, judge(fit.rules, nodeClass).obstacles.length);
+    const nearer = distance.count - least.count || distance.size - least.size;
+    if (nearer > 0 || (nearer === 0 && !room.isNamedBefore(slot, best)) || !counts(of, slot)) continue;
+    best = slot;
+    least = distance;
+  }
+  return best;
+}
+
+/** The number of obstacles on a node. As a size, a resource counts as the part of the request that is missing. */
+function distanceOf({ room, fit }: PodOnNodes, slot: number, ruled: number) {
+  let count = ruled;
+  let size = 0;
+  for (let at = 0; at < fit.columns.length; at++) {
+    const need = fit.amounts[at] as number;
+    const available = Math.max(0, room.freeAt(fit.columns[at] as number, slot));
+    if (need <= available) continue;
+    count += 1;
+    size += (need - available) / need;
+  }
+  return { count, size: size + ruled };
+}
+
+function counts({ room, fit, mayTake }: PodOnNodes, slot: number): boolean {
+  const nodeClass = room.classAt(fit.rules.keys, slot);
+  if (nodeClass === NO_NODE) return false;
+  if (!mayTake) return true;
+  if (!judge(fit.rules, nodeClass).allowsReady) return false;
+  return fit.columns.every((column, at) => (fit.amounts[at] as number) <= room.allocatableAt(column, slot));
+}
+
+/** True if two nodes have the same obstacles. */
+function isAlike({ room, fit }: PodOnNodes, one: number, other: number): boolean {
+  const [a, b] = [one, other].map((slot) => judge(fit.rules, room.classAt(fit.rules.keys, slot)).key);
+  if (a !== b) return false;
+  for (let at = 0; at < fit.columns.length; at++) {
+    const column = fit.columns[at] as number;
+    const need = fit.amounts[at] as number;
+    const [free, others] = [Math.max(0, room.freeAt(column, one)), Math.max(0, room.freeAt(column, other))];
+    if (need <= free && need <= others) continue;
+    if (free !== others || room.allocatableAt(column, one) !== room.allocatableAt(column, other)) return false;
+  }
+  return true;
+}
+
+/** Everything that keeps one more pod off a node: resources, the scarcest first, then labels, then the pod's rules. */
+function obstaclesOf(
+  { room, fit }: PodOnNodes,
+  slot: number,
+  flavorOf: Readonly<Record<string, string>>,
+): readonly PodObstacle[] {
+  const lacking = fit.columns.flatMap((column, at): readonly PodObstacle[] => {
+    const need = fit.amounts[at] as number;
+    const available = Math.max(0, room.freeAt(column, slot));
+    if (need <= available) return [];
+    const resource = room.fits.columns.nameOf(column);
+    return [{ kind: "resource", resource, need, available, allocatable: room.allocatableAt(column, slot) }];
+  });
+  const { obstacles, ofFlavors } = judge(fit.rules, room.classAt(fit.rules.keys, slot));
+  const ruled = obstacles.map((one, at): PodObstacle => {
+    const flavor = one.kind === "label" && at < ofFlavors ? flavorOf[one.key] : undefined;
+    return one.kind === "label" && flavor !== undefined ? { ...one, flavor } : one;
+  });
+  return [...lacking, ...ruled];
+}
+
+function judge(rules: Rules, nodeClass: number): Judgement {
+  const known = rules.judged[nodeClass];
+  if (known !== undefined) return known;
+  const made = newJudgement(rules, nodeClass);
+  rules.judged[nodeClass] = made;
+  return made;
+}
+
+function newJudgement(rules: Rules, nodeClass: number): Judgement {
+  const { scheduling, nodeLabels, keys } = rules;
+  const node = keys.examples[nodeClass];
+  if (node === undefined) return { obstacles: [], ofFlavors: 0, key: "", allowsReady: false };
+  const isOwn = (rule: NodeObstacle) => rule.kind !== "label" || nodeLabels[rule.key] !== rule.value;
+  const ofFlavors = missingLabels(nodeLabels, node.labels);
+  const own = nodeAllows(scheduling, node) ? [] : nodeObstacles(scheduling, node).filter(isOwn);
+  const obstacles = [...ofFlavors, ...own];
+  const key = JSON.stringify(obstacles);
+  return { obstacles, ofFlavors: ofFlavors.length, key, allowsReady: allowsNode(rules, readyNode(node)) };
+}
