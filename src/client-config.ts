@@ -11,6 +11,14 @@ export type ClientConfig = {
   readonly address: string | null;
   /** The namespace of the command line's jobs. Null: likewise. */
   readonly namespace: string | null;
+  /** How the command line protects its calls. Empty: the context says. */
+  readonly security: {
+    readonly tls: boolean;
+    readonly caFile: string;
+    readonly clientCertFile: string;
+    readonly clientKeyFile: string;
+    readonly tlsServerName: string;
+  };
   /** The file of the command line's contexts. */
   readonly contextsFile: string;
   /** The command of the editor that the user prefers, as a shell reads it. */
@@ -37,6 +45,13 @@ export function readClientConfig(workingDirectory: string, env: Environment = pr
   return {
     address: given(env, "GANGWAY_ADDRESS"),
     namespace: given(env, "GANGWAY_NAMESPACE"),
+    security: {
+      tls: onOrOff(env, "GANGWAY_TLS"),
+      caFile: given(env, "GANGWAY_CA_FILE") ?? "",
+      clientCertFile: given(env, "GANGWAY_CLIENT_CERT_FILE") ?? "",
+      clientKeyFile: given(env, "GANGWAY_CLIENT_KEY_FILE") ?? "",
+      tlsServerName: given(env, "GANGWAY_TLS_SERVER_NAME") ?? "",
+    },
     contextsFile: resolve(workingDirectory, given(env, "GANGWAY_CONFIG") ?? join(folder, "config.yaml")),
     editor: given(env, "KUBE_EDITOR") ?? given(env, "EDITOR") ?? "vi",
     plain: given(env, "NO_COLOR") !== null,
@@ -47,6 +62,13 @@ export function readClientConfig(workingDirectory: string, env: Environment = pr
 /** The value of a variable; null if it is unset or empty. */
 export function given(env: Environment, name: VariableName): string | null {
   return env[name] || null;
+}
+
+/** Throws an error that names the variable for a value other than `on` and `off`. Unset: off. */
+function onOrOff(env: Environment, name: VariableName): boolean {
+  const text = given(env, name) ?? "off";
+  if (text === "on" || text === "off") return text === "on";
+  throw new Error(`${name} is "${text}"; allowed are on, off`);
 }
 
 /** The names in a list that commas separate. */

@@ -10,6 +10,7 @@ import { POD_SECURITY_LEVELS, type PodSecurityLevel } from "./core/pods/policy/c
 import type { PendingLimits } from "./core/pods/read-pending.ts";
 import { readPodConfig } from "./core/pods/read-pod-config.ts";
 import type { Json } from "./runtime/json.ts";
+import { type ClientCertificates, type TlsContext, type TlsFiles, tlsContext, tlsPaths } from "./runtime/server-tls.ts";
 import { readYaml } from "./runtime/yaml.ts";
 import { VARIABLES, type Variable, type VariableName } from "./variables.ts";
 
@@ -36,10 +37,20 @@ export type RedisConfig = {
   readonly tls: TlsOptions;
 };
 
+/** The files of the listeners' TLS with their texts, in the order of `tlsPaths`. */
+export type TlsConfig = {
+  readonly clients: ClientCertificates;
+  readonly files: TlsFiles;
+  readonly texts: readonly string[];
+  readonly context: TlsContext;
+};
+
 /** The settings of the environment. Options of the command line override them. */
 export type Config = ClientConfig & {
   /** Where the service serves its API. */
   readonly listen: string;
+  /** The certificate of every listener, as it was read. Null: no listener speaks TLS. */
+  readonly tls: TlsConfig | null;
   readonly dataDirectory: string;
   /** Other processes take over from one that was silent for this long. */
   readonly leaseMs: number;
@@ -96,6 +107,7 @@ export function readConfig(workingDirectory: string, env: Environment = process.
   return {
     ...readClientConfig(workingDirectory, env),
     listen: textOf(env, "GANGWAY_LISTEN"),
+    tls: readTls(env),
     dataDirectory: resolve(workingDirectory, textOf(env, "GANGWAY_DATA")),
     leaseMs: numberOf(env, "GANGWAY_LEASE_SECONDS") * 1000,
     openNamespaces: choiceOf(env, "NAMESPACES") === "open",
@@ -297,9 +309,7 @@ function readRedisTls(env: Environment, url: string): TlsOptions {
   if (unused !== undefined && !url.startsWith("rediss")) {
     throw new Error(`${unused} is set, but REDIS_URL asks for no TLS: begin it with rediss instead of redis`);
   }
-  if ((given(env, "REDIS_CERT_FILE") === null) !== (given(env, "REDIS_KEY_FILE") === null)) {
-    throw new Error("REDIS_CERT_FILE and REDIS_KEY_FILE belong together: set both or neither");
-  }
+  requirePair(env, "REDIS_CERT_FILE", "REDIS_KEY_FILE");
   return {
     ca: readPem(env, "REDIS_CA_FILE"),
     cert: readPem(env, "REDIS_CERT_FILE"),
@@ -320,6 +330,43 @@ function readPem(env: Environment, name: VariableName): string | null {
   }
   if (!text.includes("-----BEGIN ")) throw new Error(`${name} names ${file}, which is not in PEM`);
   return text;
+}
+
+function readTls(env: Environment): TlsConfig | null {
+  requirePair(env, "GANGWAY_TLS_CERT_FILE", "GANGWAY_TLS_KEY_FILE");
+  const certFile = given(env, "GANGWAY_TLS_CERT_FILE");
+  const keyFile = given(env, "GANGWAY_TLS_KEY_FILE");
+  const clientCaFile = given(env, "GANGWAY_TLS_CLIENT_CA_FILE");
+  const clients = clientCertificates(env);
+  if (certFile === null || keyFile === null) {
+    if (clients === "none") return null;
+    throw new Error(
+      "GANGWAY_TLS_CLIENT_CA_FILE is set, but clients show certificates only if GANGWAY_TLS_CERT_FILE is",
+    );
+  }
+  const files: TlsFiles = { certFile, keyFile, clientCaFile };
+  try {
+    const texts = tlsPaths(files).map((path) => readFileSync(path, "utf8"));
+    return { clients, files, texts, context: tlsContext(files, texts) };
+  } catch (error) {
+    throw new Error(`the files of GANGWAY_TLS_… cannot be used: ${error instanceof Error ? error.message : error}`);
+  }
+}
+
+function clientCertificates(env: Environment): ClientCertificates {
+  const text = given(env, "GANGWAY_TLS_CLIENT");
+  const verifies = given(env, "GANGWAY_TLS_CLIENT_CA_FILE") !== null;
+  if (text !== null && !verifies) {
+    throw new Error("GANGWAY_TLS_CLIENT is set, but not GANGWAY_TLS_CLIENT_CA_FILE, which verifies the certificates");
+  }
+  if (text === null || text === "required") return verifies ? "required" : "none";
+  if (text === "optional") return "optional";
+  throw new Error(`GANGWAY_TLS_CLIENT is "${text}"; allowed are optional, required`);
+}
+
+function requirePair(env: Environment, one: VariableName, other: VariableName): void {
+  if ((given(env, one) === null) === (given(env, other) === null)) return;
+  throw new Error(`${one} and ${other} belong together: set both or neither`);
 }
 
 const KEY_BYTES = 32;

@@ -2,7 +2,7 @@
 import { join, resolve } from "node:path";
 import { runCli } from "./cli/cli.ts";
 import { configFileAt } from "./cli/config-file.ts";
-import type { ServeOptions, UpOptions } from "./cli/deps.ts";
+import type { CliIo, ServeOptions, UpOptions } from "./cli/deps.ts";
 import { CommandFailure, EXIT } from "./cli/exit.ts";
 import { processIo } from "./cli/process-io.ts";
 import { listenToSignals } from "./cli/signals.ts";
@@ -18,7 +18,8 @@ const root = resolve(import.meta.dirname, "..");
 
 async function main(): Promise<number> {
   const io = processIo(process);
-  const client = readClientConfig(process.cwd());
+  const client = clientConfig(io);
+  if (client === null) return EXIT.usage;
   const kinds = () => kindsOf(client, process.cwd());
   const { interrupted: signal, takeSignals, endAtOnce } = listenToSignals(process);
   return runCli(process.argv.slice(2), {
@@ -29,6 +30,7 @@ async function main(): Promise<number> {
     version: VERSION,
     address: client.address ?? undefined,
     namespace: client.namespace ?? undefined,
+    security: client.security,
     configFile: configFileAt(client.contextsFile),
     signal,
     takeSignals,
@@ -75,6 +77,16 @@ async function main(): Promise<number> {
       return migrateDatabase({ url: directUrl, connectTimeoutMs, offline });
     },
   });
+}
+
+/** Null, after a message, if a variable has a value that is not allowed. */
+function clientConfig({ stderr }: Pick<CliIo, "stderr">): ClientConfig | null {
+  try {
+    return readClientConfig(process.cwd());
+  } catch (error) {
+    stderr(`error: ${error instanceof Error ? error.message : error}\n`);
+    return null;
+  }
 }
 
 /** Ends the command if a variable has a value that is not allowed. */

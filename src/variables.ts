@@ -29,10 +29,37 @@ export const VARIABLES = {
   GANGWAY_CONFIG: {
     meaning: "The file of the command line's contexts, instead of `~/.config/gangway/config.yaml`.",
   },
+  GANGWAY_TLS: {
+    default: "off",
+    values: ["on", "off"],
+    meaning: "`on`: the command line speaks TLS. The next four variables and the context can say so too.",
+  },
+  GANGWAY_CA_FILE: {
+    meaning: "The PEM file of the authorities that sign the service's certificate. Unset: those that Node trusts.",
+  },
+  GANGWAY_CLIENT_CERT_FILE: {
+    meaning: "The PEM file of the certificate that the command line shows to the service.",
+  },
+  GANGWAY_CLIENT_KEY_FILE: { meaning: "The PEM file of that certificate's private key." },
+  GANGWAY_TLS_SERVER_NAME: {
+    meaning: "The name in the service's certificate, if the command line reaches the service by another name.",
+  },
   XDG_CONFIG_HOME: { meaning: "The folder of `gangway/config.yaml`, instead of `~/.config`." },
   KUBE_EDITOR: { meaning: "The command of the editor for `gangway edit`, before `EDITOR`." },
   EDITOR: { meaning: "The command of the editor for `gangway edit`. Unset: `vi`." },
   GANGWAY_LISTEN: { default: DEFAULT_ADDRESS, meaning: "The address at which the service serves its API." },
+  GANGWAY_TLS_CERT_FILE: {
+    meaning:
+      "The PEM file of the service's certificate and those above it. All its listeners then speak TLS 1.2 and later. " +
+      "A changed file is read within seconds.",
+  },
+  GANGWAY_TLS_KEY_FILE: { meaning: "The PEM file of that certificate's private key." },
+  GANGWAY_TLS_CLIENT_CA_FILE: { meaning: "The PEM file of the authorities that sign the certificates of clients." },
+  GANGWAY_TLS_CLIENT: {
+    meaning:
+      "With `GANGWAY_TLS_CLIENT_CA_FILE`, `required` or `optional`: whether clients must show a certificate. Unset: " +
+      "`required`.",
+  },
   GANGWAY_DATA: {
     default: ".gangway",
     meaning: "The folder of `gangway up`: its database, its simulated clusters and its log.",

@@ -16,8 +16,8 @@ export type ConnectionBounds = {
 
 export const CONNECTION_BOUNDS: ConnectionBounds = { connectionsMax: 4_000, callsMax: 2_000, idleMs: 600_000 };
 
-/** A connection that has not begun to speak HTTP/2 by then is closed. */
-const HANDSHAKE_MS = 10_000;
+/** A connection that has not begun to speak HTTP/2, or TLS below it, by then is closed. */
+export const HANDSHAKE_MS = 10_000;
 const READ_MS = 1_000;
 /** The preface of HTTP/2 and the head of the settings frame that follows it (RFC 9113, 3.4). */
 const HANDSHAKE_BYTES = 24 + 9;
@@ -68,17 +68,21 @@ export function bePatient(server: Server): void {
   Object.assign(commonServerOptions, PATIENCE);
 }
 
-/** Bounds the number of connections, and closes those that stay silent. Call it when the server is bound. */
+/**
+ * Bounds the number of connections, and closes those that stay silent. Call it when the server is bound. `isSecure`:
+ * the server speaks TLS, and itself closes connections that do not.
+ */
 export function boundConnections(
   server: Server,
-  { connectionsMax }: ConnectionBounds,
+  { connectionsMax, isSecure }: ConnectionBounds & { readonly isSecure: boolean },
   clock: Pick<Clock, "sleep">,
 ): void {
   const { http2Servers } = server as unknown as PrivateParts;
   invariant(http2Servers !== undefined && http2Servers.size > 0, "grpc-js has a bound HTTP/2 server");
   for (const listener of http2Servers.keys()) {
     listener.maxConnections = connectionsMax;
-    listener.on("connection", (socket: Socket) => void closeIfSilent(socket, clock));
+    const begins = isSecure ? "secureConnection" : "connection";
+    listener.on(begins, (socket: Socket) => void closeIfSilent(socket, clock));
   }
 }
 

@@ -14,14 +14,8 @@ import { ResourceManager as ResourceManagerService } from "../gen/gangway/v1/res
 import { Health as HealthService } from "../gen/grpc/health/v1/health_pb.ts";
 import { ServerReflection } from "../gen/grpc/reflection/v1/reflection_pb.ts";
 import type { Clock } from "../runtime/clock.ts";
-import {
-  formatAddress,
-  isLoopback,
-  type ListenAddress,
-  listenError,
-  parseListenAddress,
-  tryListen,
-} from "../runtime/listen-address.ts";
+import { formatAddress, listenError, tryListen } from "../runtime/listen-address.ts";
+import type { ServerTls } from "../runtime/server-tls.ts";
 import { clusterService } from "./cluster/cluster-service.ts";
 import {
   bePatient,
@@ -30,6 +24,7 @@ import {
   CONNECTION_BOUNDS,
   type ConnectionBounds,
 } from "./connection-bounds.ts";
+import { allowedAddress, type Exposure } from "./exposure.ts";
 import { createHealth } from "./health/health.ts";
 import { jobService } from "./job/job-service.ts";
 import { namespaceService } from "./namespace/namespace-service.ts";
@@ -42,6 +37,7 @@ import type { ObserveCall } from "./rpc/call.ts";
 import { serve } from "./rpc/handler.ts";
 import type { OnInternalError } from "./rpc/rpc-error.ts";
 import { refuseUnreadable } from "./rpc/transport-errors.ts";
+import { TlsCredentials } from "./tls-credentials.ts";
 
 /** Everything that the services need from the rest of the process. */
 export type ApiPorts = {
@@ -72,11 +68,8 @@ export type ApiPorts = {
   readonly observeCall?: ObserveCall;
 };
 
-type ApiOptions = {
-  /** HOST:PORT. Port 0 takes any free port. */
-  readonly listen: string;
-  /** Allows an address that other machines can reach, although there is no encryption and no authentication. */
-  readonly insecure: boolean;
+type ApiOptions = Exposure & {
+  readonly tls: ServerTls | null;
   /** Omitted: `CONNECTION_BOUNDS`. */
   readonly bounds?: ConnectionBounds;
 };
@@ -100,7 +93,7 @@ const SERVER_OPTIONS = {
 };
 const SERVICES = [JobService, QueueService, ResourceManagerService, ClusterService, NamespaceService] as const;
 
-/** Serves the API. Throws if it cannot listen on the address, or if `insecure` is needed for it and not set. */
+/** Serves the API. Throws if it cannot listen on the address, or if calls would not be protected there. */
 export async function startApi(ports: ApiPorts, options: ApiOptions): Promise<Api> {
   const { host, port } = allowedAddress(options);
   const bounds = options.bounds ?? CONNECTION_BOUNDS;
@@ -108,8 +101,9 @@ export async function startApi(ports: ApiPorts, options: ApiOptions): Promise<Ap
   bePatient(server);
   const stopping = new AbortController();
   const health = addServices(server, ports, stopping.signal);
-  const bound = await bind(server, formatAddress({ host, port }));
-  boundConnections(server, bounds, ports.clock);
+  const { tls } = options;
+  const bound = await bind(server, formatAddress({ host, port }), tls);
+  boundConnections(server, { ...bounds, isSecure: tls !== null }, ports.clock);
   health.set("SERVING");
   const drain = () => {
     health.set("NOT_SERVING");
@@ -125,15 +119,8 @@ export async function startApi(ports: ApiPorts, options: ApiOptions): Promise<Ap
 }
 
 /** Throws what `startApi` would throw because of its address, before anything else is started. */
-export async function checkAddress(options: ApiOptions): Promise<void> {
+export async function checkAddress(options: Exposure): Promise<void> {
   await tryListen(allowedAddress(options));
-}
-
-function allowedAddress({ listen, insecure }: ApiOptions): ListenAddress {
-  const address = parseListenAddress(listen);
-  if (isLoopback(address.host) || insecure) return address;
-  const why = "other machines can reach this address, and the server has no TLS and no authentication";
-  throw new Error(`will not listen on ${listen}: ${why}; pass --insecure to serve there anyway`);
 }
 
 function addServices(server: Server, ports: ApiPorts, stopping: AbortSignal) {
@@ -158,9 +145,10 @@ function addServices(server: Server, ports: ApiPorts, stopping: AbortSignal) {
   return health;
 }
 
-function bind(server: Server, address: string): Promise<number> {
+function bind(server: Server, address: string, tls: ServerTls | null): Promise<number> {
+  const credentials = tls === null ? ServerCredentials.createInsecure() : new TlsCredentials(tls);
   return new Promise((resolve, reject) => {
-    server.bindAsync(address, ServerCredentials.createInsecure(), (error, port) => {
+    server.bindAsync(address, credentials, (error, port) => {
       if (error) reject(listenError(address, error));
       else resolve(port);
     });

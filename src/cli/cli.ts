@@ -57,7 +57,10 @@ const COMMAND_GROUPS: Readonly<Record<string, Readonly<Record<string, LoadComman
 };
 
 /** Global options whose value is the next argument. */
-const WITH_VALUE: readonly string[] = ["--address", "-n", "--namespace", "--context"];
+const WITH_VALUE: readonly string[] = [
+  ...["--address", "-n", "--namespace", "--context"],
+  ...["--ca-file", "--client-cert", "--client-key", "--tls-server-name"],
+];
 
 const EXIT_STATUSES = `
 Exit status:
@@ -139,6 +142,11 @@ function newProgram(deps: CliDeps): Command {
     .option("--address <host:port>", "address of the service, or several with commas (default: 127.0.0.1:7443)")
     .option("-n, --namespace <name>", "namespace of jobs and tokens (default: default)")
     .option("--context <name>", "context of the configuration file for this command (default: the current one)")
+    .option("--tls", "encrypt calls; so does each of the next four options")
+    .option("--ca-file <file>", "PEM file of the authorities that sign the service's certificate")
+    .option("--client-cert <file>", "PEM file of the certificate that this command shows to the service")
+    .option("--client-key <file>", "PEM file of that certificate's private key")
+    .option("--tls-server-name <name>", "name in the service's certificate (default: the host of the address)")
     .helpOption("-h, --help", "print this help")
     .helpCommand("help [command]", "Print the help of a command")
     .configureHelp({ showGlobalOptions: true, subcommandTerm: (command) => command.name(), subcommandDescription })

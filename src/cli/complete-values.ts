@@ -41,8 +41,8 @@ function named(
   list: (client: GangwayClient, namespace: string) => Promise<readonly { readonly name: string }[]>,
 ): Values {
   return async ({ deps, options }) => {
-    const { addresses, namespace } = await calledService(options, deps);
-    const client = connect(addresses.join(","), deps.signal);
+    const { addresses, namespace, tls } = await calledService(options, deps);
+    const client = connect(addresses.join(","), deps.signal, tls);
     try {
       return (await list(client, namespace)).map(({ name }) => name);
     } finally {

@@ -5,12 +5,15 @@ import { readYaml } from "../runtime/yaml.ts";
 import type { CliDeps } from "./deps.ts";
 import { usageFailure } from "./exit.ts";
 import { isAddress } from "./options.ts";
+import { NO_SECURITY, type Security } from "./security.ts";
 
 export type Context = {
   /** HOST:PORT of processes of one service. Empty: the default address. */
   readonly addresses: readonly string[];
   /** Empty: `default`. */
   readonly namespace: string;
+  /** Its paths are absolute. */
+  readonly security: Security;
 };
 
 export type Contexts = {
@@ -63,16 +66,25 @@ function contextOf(name: string, value: Json, refuse: Refuse): Context {
   const at = `contexts.${name}`;
   if (!CONTEXT_NAME.test(name)) throw refuse(`${at}: ${NAME_RULE}`);
   if (!isJsonObject(value)) throw refuse(`${at} must be an object with addresses and namespace`);
-  const { addresses = [], namespace = "", ...others } = value;
-  const [unknown] = Object.keys(others);
-  if (unknown !== undefined)
-    throw refuse(`${at}.${unknown} is not a known member; allowed are addresses and namespace`);
+  const { addresses = [], namespace = "", tls = false, ...others } = value;
+  const unknown = Object.keys(others).find((member) => !isFileMember(member));
+  if (unknown !== undefined) throw refuse(`${at}.${unknown} is not a known member; allowed are ${MEMBERS.join(", ")}`);
   if (!isTexts(addresses)) throw refuse(`${at}.addresses must be a list of HOST:PORT`);
   const wrong = addresses.find((address) => !isAddress(address));
   if (wrong !== undefined) throw refuse(`${at}.addresses: ${wrong} is not HOST:PORT`);
   if (typeof namespace !== "string" || (namespace !== "" && !NAMESPACE.test(namespace)))
     throw refuse(`${at}.namespace must be the name of a namespace`);
-  return { addresses, namespace };
+  if (typeof tls !== "boolean") throw refuse(`${at}.tls must be true or false`);
+  const noText = Object.keys(others).find((member) => typeof others[member] !== "string");
+  if (noText !== undefined) throw refuse(`${at}.${noText} must be a text`);
+  return { addresses, namespace, security: { ...NO_SECURITY, ...others, tls } };
+}
+
+const { tls: _, ...TEXTS } = NO_SECURITY;
+const MEMBERS = ["addresses", "namespace", "tls", ...Object.keys(TEXTS)];
+
+function isFileMember(member: string): boolean {
+  return Object.hasOwn(TEXTS, member);
 }
 
 const NAME_RULE =
@@ -102,6 +114,11 @@ export function withContext({ current, contexts }: Contexts, name: string, conte
   return { current: current === "" ? name : current, contexts: new Map([...contexts, [name, context]]) };
 }
 
+/** Leaves out what a context does not say. */
 export async function writeContexts(file: ConfigFile, { current, contexts }: Contexts): Promise<void> {
-  await file.write(yaml().stringify({ current, contexts: Object.fromEntries(contexts) }));
+  const written = [...contexts].map(([name, { addresses, namespace, security }]) => {
+    const said = Object.entries(security).filter(([, value]) => value !== false && value !== "");
+    return [name, { addresses, namespace, ...Object.fromEntries(said) }];
+  });
+  await file.write(yaml().stringify({ current, contexts: Object.fromEntries(written) }));
 }

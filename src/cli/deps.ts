@@ -1,5 +1,6 @@
 import type { Registry } from "../core/kinds/registry.ts";
 import type { Clock } from "../runtime/clock.ts";
+import type { Security } from "./security.ts";
 
 /** The options of `gangway up`. Null: the service's default. */
 export type UpOptions = {
@@ -95,6 +96,8 @@ export type CliDeps = CliIo & {
   readonly address: string | undefined;
   /** The namespace from the environment, likewise. */
   readonly namespace: string | undefined;
+  /** How the environment says to protect calls, likewise. */
+  readonly security: Security;
   /** The file of the contexts. */
   readonly configFile: {
     readonly path: string;

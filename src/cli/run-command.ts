@@ -5,7 +5,9 @@ import { usageFailure } from "./exit.ts";
 import { isAddress, splitCommas, type TemplateSource } from "./options.ts";
 import type { TerminalDeps } from "./output/terminal.ts";
 import { CallError } from "./rpc/call-error.ts";
+import type { ClientTls } from "./rpc/channel.ts";
 import type { GangwayClient } from "./rpc/client.ts";
+import { clientTls, mergeSecurity, NO_SECURITY, type Security } from "./security.ts";
 
 /** Registers one command with the program. */
 export type Registrar = {
@@ -27,7 +29,16 @@ export type Run = {
 };
 
 /** The options of every command, before or after its name. */
-export type GlobalOptions = { readonly address?: string; readonly namespace?: string; readonly context?: string };
+export type GlobalOptions = {
+  readonly address?: string;
+  readonly namespace?: string;
+  readonly context?: string;
+  readonly tls?: boolean;
+  readonly caFile?: string;
+  readonly clientCert?: string;
+  readonly clientKey?: string;
+  readonly tlsServerName?: string;
+};
 
 const DEFAULT_ADDRESS = "127.0.0.1:7443";
 const DEFAULT_NAMESPACE = "default";
@@ -42,8 +53,8 @@ export function onRun<O extends object>(
     const options = await compileOutput(command.optsWithGlobals<O & GlobalOptions>());
     // Only commands that call the service load this code, because it takes long.
     const { connect } = await import("./rpc/client.ts");
-    const { addresses, namespace } = await calledService(options, deps);
-    const client = connect(addresses.join(","), deps.signal);
+    const { addresses, namespace, tls } = await calledService(options, deps);
+    const client = connect(addresses.join(","), deps.signal, tls);
     const run = { deps, client, namespace, isNamespaceGiven: options.namespace !== undefined };
     try {
       finish(await body(run, command.args, options));
@@ -65,18 +76,35 @@ async function compileOutput<O extends object>(options: O & { output?: unknown }
   return { ...options, output: compileTemplate(output as TemplateSource) };
 }
 
-/** The service and the namespace of a command: options come before the environment, and that before the context. */
+/**
+ * The service and the namespace of a command: options come before the environment, and that before the context. What a
+ * context says of security holds for the context's own addresses alone.
+ */
 export async function calledService(
   options: GlobalOptions,
   deps: CliDeps,
-): Promise<{ readonly addresses: readonly string[]; readonly namespace: string }> {
+): Promise<{ readonly addresses: readonly string[]; readonly namespace: string; readonly tls: ClientTls | null }> {
   const given = options.address ?? deps.address;
   const origin = options.address === undefined ? "GANGWAY_ADDRESS" : "--address";
   const context = chosenContext(await readContexts(deps.configFile), options.context);
   const ofContext = context?.addresses.length ? context.addresses : [DEFAULT_ADDRESS];
+  const own = mergeSecurity(securityOf(options), deps.security);
+  const security = given ? own : mergeSecurity(own, context?.security ?? NO_SECURITY);
   return {
     addresses: given ? addressesOf(given, origin) : ofContext,
     namespace: options.namespace ?? (deps.namespace || context?.namespace || DEFAULT_NAMESPACE),
+    tls: await clientTls(security, deps),
+  };
+}
+
+/** What the options of a command say of security. */
+export function securityOf({ tls, caFile, clientCert, clientKey, tlsServerName }: GlobalOptions): Security {
+  return {
+    tls: tls === true,
+    caFile: caFile ?? "",
+    clientCertFile: clientCert ?? "",
+    clientKeyFile: clientKey ?? "",
+    tlsServerName: tlsServerName ?? "",
   };
 }
 

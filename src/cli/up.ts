@@ -17,6 +17,8 @@ export type RunningService = {
   readonly inUse: string;
   /** The names of the clusters that are registered and not simulated. */
   readonly realClusters: readonly string[];
+  /** True: the service speaks TLS, so this process cannot call it without settings of a client. */
+  readonly speaksTls: boolean;
   /** The migrations of a database server that ran before it started. */
   readonly migrated: readonly string[];
   readonly close: () => Promise<void>;
@@ -54,7 +56,8 @@ export async function runUp(options: UpOptions, deps: UpDeps): Promise<number> {
     deps.stdout(`${service.inUse}\n`);
     if (service.migrated.length > 0) deps.stdout(`migrated the database: ran ${service.migrated.join(", ")}\n`);
     deps.stdout(`listening on ${service.address}\n`);
-    if (options.examples && service.realClusters.length === 0) return await showExamples(service, options, deps);
+    if (options.examples && service.realClusters.length === 0 && !service.speaksTls)
+      return await showExamples(service, options, deps);
     if (options.examples) leaveOutExamples(service, options, deps);
     await aborted(deps.signal);
     return EXIT.ok;
@@ -63,9 +66,11 @@ export async function runUp(options: UpOptions, deps: UpDeps): Promise<number> {
   }
 }
 
-/** Says that the examples do not run: they would use the GPUs of real clusters for nothing. */
-function leaveOutExamples({ realClusters }: RunningService, { exit }: UpOptions, { stdout }: UpDeps): void {
-  const why = `the examples run only while no real cluster is registered: there is ${realClusters.join(", ")}`;
+/** Says that the examples do not run. They would use the GPUs of real clusters for nothing. */
+function leaveOutExamples({ realClusters, speaksTls }: RunningService, { exit }: UpOptions, { stdout }: UpDeps): void {
+  const why = speaksTls
+    ? "the examples run only on a service without TLS"
+    : `the examples run only while no real cluster is registered: there is ${realClusters.join(", ")}`;
   if (exit) throw new CommandFailure(EXIT.refused, [`error: ${why}`]);
   stdout(`${why}\n`);
 }

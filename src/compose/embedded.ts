@@ -20,6 +20,7 @@ import { startPlanner } from "./planner.ts";
 import { startServer } from "./server.ts";
 import { holdSimulation, startSimulations } from "./simulated-clusters.ts";
 import { startHealth, startProcessTelemetry } from "./telemetry.ts";
+import { followTls } from "./tls.ts";
 import { startQuota } from "./tokens.ts";
 import { startWorker } from "./worker.ts";
 
@@ -36,7 +37,7 @@ export async function startEmbedded(
   progress: (text: string) => void = () => {},
 ): Promise<RunningService> {
   // The address comes before anything is made: it is the most frequent mistake.
-  await checkAddress({ listen: options.listen ?? config.listen, insecure: options.insecure });
+  await checkAddress({ listen: options.listen ?? config.listen, insecure: options.insecure, tls: config.tls });
   const directory = resolve(options.data ?? config.dataDirectory);
   const { database: server, redis } = config;
   await using parts = new AsyncDisposableStack();
@@ -45,6 +46,7 @@ export async function startEmbedded(
   const file = join(directory, "gangway.log");
   const started = await startProcessTelemetry({ config, kinds, file, clock: systemClock(), parts });
   const { telemetry, scrape } = started;
+  const tls = followTls(config.tls, { clock: systemClock(), telemetry, parts });
   progress(server === null ? `opening the database in ${directory}` : "migrating the database");
   const { db, migrated } = await openDatabase(telemetry);
   const clock = systemClock(server === null ? 0 : await clockOffsetMs(db, systemClock().nowMs));
@@ -69,8 +71,8 @@ export async function startEmbedded(
   const followed = await followClusters(base, { config, listens: true, simulations });
   startPlanner(base, quota.planner);
   startWorker(base, followed.clusters, quota, config);
-  await startHealth({ config, clock, db, synced: followed.clusters.synced, scrape, parts });
-  const api = await startServer(base, followed, quota, options, config);
+  await startHealth({ config, clock, db, synced: followed.clusters.synced, scrape, tls, parts });
+  const api = await startServer(base, followed, quota, { ...options, tls }, config);
   // Takes the leases that the stages want, without waiting for the next renewal.
   await base.member.look();
   telemetry.serviceStarted({ address: api.address, directory });
@@ -80,6 +82,7 @@ export async function startEmbedded(
     address: api.address,
     inUse: describeParts({ database: server, directory, redis, counts: true, clusters }),
     realClusters: clusters.filter(({ simulated }) => !simulated).map(({ name }) => name),
+    speaksTls: tls !== null,
     migrated,
     close: async () => {
       await running.disposeAsync();

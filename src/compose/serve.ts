@@ -18,6 +18,7 @@ import { startPlanner } from "./planner.ts";
 import { startServer } from "./server.ts";
 import { endSimulation, NO_SIMULATIONS } from "./simulated-clusters.ts";
 import { startHealth, startProcessTelemetry } from "./telemetry.ts";
+import { followTls } from "./tls.ts";
 import { type Quota, startQuota } from "./tokens.ts";
 import { startWorker } from "./worker.ts";
 
@@ -28,10 +29,12 @@ export async function startServe(options: ServeOptions, config: Config, kinds: R
     throw new Error("serve needs a PostgreSQL database: set DATABASE_URL (`gangway up` needs none: it brings its own)");
   }
   const has = (role: Role) => options.roles.includes(role);
-  if (has("api")) await checkAddress({ listen: options.listen ?? config.listen, insecure: options.insecure });
+  if (has("api"))
+    await checkAddress({ listen: options.listen ?? config.listen, insecure: options.insecure, tls: config.tls });
   await using parts = new AsyncDisposableStack();
   const started = await startProcessTelemetry({ config, kinds, file: null, clock: systemClock(), parts });
   const { telemetry, scrape } = started;
+  const tls = followTls(config.tls, { clock: systemClock(), telemetry, parts });
   const db = await openServer(server, telemetry, parts);
   const clock = systemClock(await clockOffsetMs(db, systemClock().nowMs));
   const { openNamespaces } = config;
@@ -46,10 +49,10 @@ export async function startServe(options: ServeOptions, config: Config, kinds: R
   if (has("planner") && quota !== null) startPlanner(base, quota.planner);
   const api =
     has("api") && followed !== null && quota !== null
-      ? await startServer(base, followed, quota, options, config)
+      ? await startServer(base, followed, quota, { ...options, tls }, config)
       : null;
   const synced = () => !has("worker") || followed === null || followed.clusters.synced();
-  await startHealth({ config, clock, db, synced, scrape, parts });
+  await startHealth({ config, clock, db, synced, scrape, tls, parts });
   await base.member.look();
   telemetry.processStarted({ roles: options.roles, address: api?.address ?? null });
   const clusters = (await base.store.admin.listClusters()).filter(({ simulated }) => !simulated);

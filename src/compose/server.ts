@@ -2,14 +2,17 @@
 import { getRandomValues } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { SEQUENCER_LEASE } from "../adapters/store/fleet/leases.ts";
+import { lacking } from "../api/exposure.ts";
 import { type Api, startApi } from "../api/server.ts";
 import type { Config } from "../config.ts";
 import { followPodConfig } from "../intake/follow-pod-config.ts";
 import { createIntake } from "../intake/intake.ts";
 import { createSimulator } from "../planner/simulator.ts";
+import type { ServerTls } from "../runtime/server-tls.ts";
 import { createWatch } from "../watch/watch.ts";
 import { type Base, runLoops } from "./base.ts";
 import type { FollowedClusters } from "./clusters.ts";
+import { sayInsecure } from "./insecure.ts";
 import type { Quota } from "./tokens.ts";
 
 /** Starts intake, watch with its sequencer, and the server in front of them. */
@@ -17,7 +20,7 @@ export async function startServer(
   base: Base,
   { clusters, admin }: FollowedClusters,
   quota: Quota,
-  { listen, insecure }: { readonly listen: string | null; readonly insecure: boolean },
+  options: { readonly listen: string | null; readonly insecure: boolean; readonly tls: ServerTls | null },
   config: Config,
 ): Promise<Api> {
   const { clock, kinds, store, namespaceRules, telemetry, instrumentation, tell, heard, member, parts } = base;
@@ -54,9 +57,11 @@ export async function startServer(
       onInternalError: (reference, error) => telemetry.callFailed({ reference, error }),
       ...instrumentation.apiPorts,
     },
-    { listen: listen ?? config.listen, insecure, bounds: config.connectionBounds },
+    { ...options, listen: options.listen ?? config.listen, bounds: config.connectionBounds },
   );
   parts.defer(() => api.close());
+  const lacks = lacking({ ...options, listen: api.address });
+  if (lacks.length > 0) runLoops(parts, (signal) => sayInsecure({ address: api.address, lacks }, base, signal));
   quota.startReports();
   return api;
 }

@@ -3,6 +3,7 @@ import type { Db } from "../adapters/store/db/db.ts";
 import type { Config } from "../config.ts";
 import type { Registry } from "../core/kinds/registry.ts";
 import type { Clock } from "../runtime/clock.ts";
+import type { ServerTls } from "../runtime/server-tls.ts";
 import { startHttp } from "../telemetry/http.ts";
 import { startTelemetry } from "../telemetry/start.ts";
 
@@ -29,15 +30,16 @@ export async function startHealth(of: {
   readonly clock: Clock;
   readonly db: Db;
   readonly synced: () => boolean;
+  readonly tls: ServerTls | null;
   readonly scrape: ProcessTelemetry["scrape"];
   readonly parts: AsyncDisposableStack;
 }): Promise<void> {
-  const { config, clock, db, synced, scrape, parts } = of;
+  const { config, clock, db, synced, scrape, tls, parts } = of;
   const checks = [
     { name: "database", ready: () => db.query("select 1").then(() => true) },
     { name: "clusters", ready: synced },
   ];
-  const listen = { health: config.httpListen, metrics: config.metricsListen };
+  const listen = { health: config.httpListen, metrics: config.metricsListen, tls };
   const http = await startHttp({ clock, checks, scrape }, listen);
   parts.defer(http.close);
   parts.defer(http.drain);

@@ -1,16 +1,8 @@
 /** Follows the file with the platform's settings for pods, so that an operator need not restart the service. */
 import type { PodConfig } from "../core/pods/pod-config.ts";
 import type { Clock } from "../runtime/clock.ts";
+import { type FollowedFiles, followFiles } from "../runtime/follow-files.ts";
 import type { Telemetry } from "../telemetry/events.ts";
-
-/** How often the file is read: a mounted config map changes behind a link, without a notification. */
-const LOOK_MS = 5_000;
-
-type FollowedPodConfig = {
-  /** The settings for jobs that are created now. */
-  readonly now: () => PodConfig;
-  readonly run: (signal: AbortSignal) => Promise<void>;
-};
 
 type PodConfigPorts = {
   readonly clock: Clock;
@@ -28,36 +20,21 @@ type PodConfigSource = {
   } | null;
 };
 
-/**
- * Parses the file again whenever its text has changed. A text that does not parse is reported once, and the settings
- * before it stay in force.
- */
+/** `now` returns the settings for jobs that are created now. A text that does not parse changes nothing. */
 export function followPodConfig(
   { clock, readFile, telemetry }: PodConfigPorts,
   { podConfig, podConfigFile: file }: PodConfigSource,
-): FollowedPodConfig {
-  let current = podConfig;
-  let seen = file?.text ?? "";
-  let reported = "";
-  const look = async ({ path, parse }: NonNullable<typeof file>) => {
-    try {
-      const text = await readFile(path);
-      if (text === seen) return;
-      seen = text;
-      current = parse(text);
-      reported = "";
-      telemetry.podConfigRead({ file: path });
-    } catch (error) {
-      const message = String(error);
-      if (message !== reported) telemetry.loopFailed({ loop: "pod config", error });
-      reported = message;
-    }
+): FollowedFiles<PodConfig> {
+  const ports = {
+    clock,
+    readFile,
+    onRead: () => telemetry.podConfigRead({ file: file?.path ?? "" }),
+    onError: (error: unknown) => telemetry.loopFailed({ loop: "pod config", error }),
   };
-  const run = async (signal: AbortSignal) => {
-    while (file !== null && !signal.aborted) {
-      await clock.sleep(LOOK_MS, signal);
-      if (!signal.aborted) await look(file);
-    }
-  };
-  return { now: () => current, run };
+  return followFiles(ports, {
+    paths: file === null ? [] : [file.path],
+    texts: file === null ? [] : [file.text],
+    value: podConfig,
+    parse: ([text = ""]) => file?.parse(text) ?? podConfig,
+  });
 }

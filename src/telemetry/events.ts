@@ -11,6 +11,10 @@ export type Telemetry = {
   readonly serviceStopped: () => void;
   /** The platform's settings for pods have changed. They apply to jobs that are created from now on. */
   readonly podConfigRead: (facts: { readonly file: string }) => void;
+  /** The certificate of the listeners has changed. Connections that exist keep theirs. */
+  readonly certificateRead: (facts: { readonly file: string }) => void;
+  /** The API is served to other machines, and lacks `encryption`, `authentication` or both. */
+  readonly servedInsecurely: (facts: { readonly address: string; readonly lacks: readonly string[] }) => void;
   /** A round of a stage's loop failed. The loop continues after a pause. */
   readonly loopFailed: (facts: { readonly loop: string; readonly error: unknown }) => void;
   /** A call was answered with INTERNAL and this reference. */
@@ -113,6 +117,8 @@ function telemetryOn(log: Logger, measuring: Meter | null): Telemetry {
     processStarted: (facts) => log.info(facts, "process started"),
     serviceStopped: () => log.info("service stopped"),
     podConfigRead: (facts) => log.info(facts, "pod settings read again"),
+    certificateRead: (facts) => log.info(facts, "certificate read again"),
+    servedInsecurely: (facts) => log.warn(facts, "serving without protection, because of --insecure"),
     loopFailed,
     quota: quotaTelemetry(log, meter, { monotonicMs: () => performance.now(), loopFailed }),
     callFailed: (facts) => {

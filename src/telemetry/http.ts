@@ -1,8 +1,10 @@
 import { once } from "node:events";
-import { createServer, type Server, type ServerResponse } from "node:http";
+import { createServer, type Server as HttpServer, type RequestListener, type ServerResponse } from "node:http";
+import { createServer as createTlsServer, type Server as HttpsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import type { Clock } from "../runtime/clock.ts";
 import { formatAddress, parseListenAddress } from "../runtime/listen-address.ts";
+import type { ServerTls } from "../runtime/server-tls.ts";
 
 /** A condition for readiness. It fails if `ready` returns false, throws, or does not answer in time. */
 export type ReadyCheck = { readonly name: string; readonly ready: () => boolean | Promise<boolean> };
@@ -12,6 +14,8 @@ export type HttpOptions = {
   readonly health: string | null;
   /** HOST:PORT of `/metrics`, which may be the same. Null: not served. */
   readonly metrics: string | null;
+  /** Null: plain HTTP. Probes and scrapers show no certificates. */
+  readonly tls: ServerTls | null;
 };
 
 export type HttpPorts = {
@@ -29,18 +33,21 @@ export type HealthServer = {
   readonly close: () => Promise<void>;
 };
 
+type Server = HttpServer | HttpsServer;
 type HttpAnswer = { readonly status: number; readonly contentType: string; readonly body: string };
 type RoutesByPath = Record<string, () => Promise<HttpAnswer>>;
 
 /** Shorter than the second after which a kubelet gives up by default. */
 const CHECK_MS_MAX = 900;
+/** A connection that has not begun to speak TLS by then is closed. */
+const HANDSHAKE_MS = 10_000;
 const TEXT = "text/plain; charset=utf-8";
 
 /**
- * Serves health and metrics over plain HTTP: they name no job and take no input. A process that answers is live. If the
+ * Serves health and metrics over HTTP: they name no job and take no input. A process that answers is live. If the
  * database does not answer, the process is not ready but still live: a restart would not bring the database back.
  */
-export async function startHttp(ports: HttpPorts, { health, metrics }: HttpOptions): Promise<HealthServer> {
+export async function startHttp(ports: HttpPorts, { health, metrics, tls }: HttpOptions): Promise<HealthServer> {
   let draining = false;
   const routesByAddress = new Map<string, RoutesByPath>();
   const serveAt = (listen: string, routes: RoutesByPath) =>
@@ -57,7 +64,7 @@ export async function startHttp(ports: HttpPorts, { health, metrics }: HttpOptio
     await Promise.all([...servers.values()].map(({ server }) => closeServer(server)));
   };
   try {
-    for (const [listen, routes] of routesByAddress) servers.set(listen, await listenAt(listen, routes));
+    for (const [listen, routes] of routesByAddress) servers.set(listen, await listenAt({ listen, routes, tls }));
   } catch (error) {
     await close();
     throw error;
@@ -94,12 +101,16 @@ async function isReady({ ready }: ReadyCheck, clock: HttpPorts["clock"]): Promis
   }
 }
 
-async function listenAt(
-  listen: string,
-  routes: RoutesByPath,
-): Promise<{ readonly server: Server; readonly address: string }> {
+async function listenAt({
+  listen,
+  routes,
+  tls,
+}: Pick<HttpOptions, "tls"> & { readonly listen: string; readonly routes: RoutesByPath }): Promise<{
+  readonly server: Server;
+  readonly address: string;
+}> {
   const { host, port } = parseListenAddress(listen);
-  const server = createServer((request, response) => {
+  const server = newServer(tls, (request, response) => {
     const route = routes[(request.url ?? "").split("?")[0] ?? ""];
     const known = request.method === "GET" || request.method === "HEAD" ? route : undefined;
     const answer = known === undefined ? Promise.resolve(text(404, "not found\n")) : known();
@@ -112,6 +123,13 @@ async function listenAt(
   await once(server, "listening");
   const bound = (server.address() as AddressInfo).port;
   return { server, address: formatAddress({ host, port: bound }) };
+}
+
+function newServer(tls: ServerTls | null, listener: RequestListener): Server {
+  if (tls === null) return createServer(listener);
+  const server = createTlsServer({ ...tls.context(), handshakeTimeout: HANDSHAKE_MS }, listener);
+  tls.onChange((context) => server.setSecureContext({ ...context }));
+  return server;
 }
 
 function send(response: ServerResponse, { status, contentType, body }: HttpAnswer): void {

@@ -26,6 +26,7 @@ import { StatusSchema } from "../../src/gen/google/rpc/status_pb.ts";
 import { createIntake } from "../../src/intake/intake.ts";
 import { createSimulator } from "../../src/planner/simulator.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
+import type { ServerTls } from "../../src/runtime/server-tls.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 import { MemoryResources } from "./memory-resources.ts";
 import { MemoryStore } from "./memory-store.ts";
@@ -49,7 +50,12 @@ export type Outcome<T> = { readonly ok: T; readonly error: null } | { readonly o
 type MethodOf<Input extends DescMessage, Output extends DescMessage> = DescMethod & { input: Input; output: Output };
 
 /** A served API over stores in memory, a client, and the internal errors that the client does not see. */
-export async function startFixture(t: TestContext, overrides: Partial<ApiPorts> = {}, bounds = CONNECTION_BOUNDS) {
+export async function startFixture(
+  t: TestContext,
+  overrides: Partial<ApiPorts> = {},
+  bounds = CONNECTION_BOUNDS,
+  tls: ServerTls | null = null,
+) {
   const store = new MemoryStore();
   const clock = systemClock();
   const woken = { planner: 0, jobs: [] as string[] };
@@ -80,7 +86,7 @@ export async function startFixture(t: TestContext, overrides: Partial<ApiPorts> 
     onInternalError,
     ...overrides,
   };
-  const api = await startApi(ports, { listen: "127.0.0.1:0", insecure: false, bounds });
+  const api = await startApi(ports, { listen: "127.0.0.1:0", insecure: false, tls, bounds });
   const client = new Client(api.address, credentials.createInsecure());
   t.after(async () => {
     client.close();

@@ -154,14 +154,14 @@ test("an address that other machines can reach is refused without --insecure", a
     onInternalError: () => {},
   };
   await assert.rejects(
-    startApi(ports, { listen: "0.0.0.0:0", insecure: false }),
+    startApi(ports, { listen: "0.0.0.0:0", insecure: false, tls: null }),
     /will not listen on 0\.0\.0\.0:0: .*--insecure/,
   );
-  const open = await startApi(ports, { listen: "0.0.0.0:0", insecure: true });
+  const open = await startApi(ports, { listen: "0.0.0.0:0", insecure: true, tls: null });
   await open.close();
-  await assert.rejects(startApi(ports, { listen: "nonsense", insecure: false }), /it must be HOST:PORT/);
+  await assert.rejects(startApi(ports, { listen: "nonsense", insecure: false, tls: null }), /it must be HOST:PORT/);
   await assert.rejects(
-    startApi(ports, { listen: api.address, insecure: false }),
+    startApi(ports, { listen: api.address, insecure: false, tls: null }),
     /cannot listen on 127\.0\.0\.1:\d+: .*(in use|EADDRINUSE)/i,
   );
 });
@@ -198,7 +198,7 @@ test("the server listens on IPv6 if the machine has it", async (t) => {
   const rest = { simulate: () => assert.fail(), resources: noResources(), clock: systemClock(), ...hooks };
   const pods = { ofJob: () => assert.fail() };
   const ports = { kinds: OWN_KINDS, intake, reads, watch, logs, pods, admin, clusters, ...rest };
-  const api = await startApi(ports, { listen: "[::1]:0", insecure: false });
+  const api = await startApi(ports, { listen: "[::1]:0", insecure: false, tls: null });
   assert.match(api.address, /^\[::1\]:\d+$/);
   const client = new Client(api.address, credentials.createInsecure());
   await new Promise<void>((resolve, reject) =>

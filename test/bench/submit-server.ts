@@ -105,7 +105,7 @@ async function startService(db: Db, signal: AbortSignal) {
     limitsChanged: async () => {},
     ...wakes,
   };
-  const api = await startApi(ports, { listen: "127.0.0.1:0", insecure: false });
+  const api = await startApi(ports, { listen: "127.0.0.1:0", insecure: false, tls: null });
   return { api, watching: watch.run(signal) };
 }
 

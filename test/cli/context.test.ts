@@ -26,7 +26,7 @@ test("a context is set, used for calls and their namespace, and deleted", async 
   assert.equal((await gangway(`context set dev --address 127.0.0.1:1,${api.address} -n nlp`)).exitCode, 0);
   assert.equal(statSync(path).mode & 0o777, 0o600);
   assert.equal((await gangway("context set other --address 127.0.0.1:1")).exitCode, 0);
-  assert.match((await gangway("context list")).stdout, /\n\* +dev +127\.0\.0\.1:1,127\.0\.0\.1:\d+ +nlp\n- +other/);
+  assert.match((await gangway("context list")).stdout, /\n\* +dev +127\.0\.0\.1:1,127\.0\.0\.1:\d+ +nlp +-\n- +other/);
   assert.equal((await gangway("submit a.yaml")).stdout, "pytorchjob/a created\n");
   assert.equal((await gangway("get a -o jsonpath={.metadata.namespace}")).stdout, "nlp");
   assert.equal((await gangway("--context other list")).exitCode, 4);

@@ -1,5 +1,6 @@
 import { runCli } from "../../src/cli/cli.ts";
 import type { CliDeps, PathEntry, UpOptions } from "../../src/cli/deps.ts";
+import { NO_SECURITY } from "../../src/cli/security.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 
@@ -36,6 +37,7 @@ export async function run(argv: readonly string[], world: World = {}): Promise<R
     version: "1.2.3",
     address: undefined,
     namespace: undefined,
+    security: NO_SECURITY,
     configFile: { path: "config.yaml", read: async () => files["config.yaml"] ?? null, write: async () => {} },
     signal: new AbortController().signal,
     startProgram: () => Promise.reject(new Error("no program is started here")) as never,

@@ -142,7 +142,7 @@ test("probes use paths that the process serves with that environment, on open po
     assert.equal(parseListenAddress(metricsListen ?? "").port, ports.get("metrics"), name);
     const http = await startHttp(
       { clock: systemClock(), checks: [], scrape: null },
-      { health: "127.0.0.1:0", metrics: null },
+      { health: "127.0.0.1:0", metrics: null, tls: null },
     );
     for (const { httpGet } of [container.livenessProbe, container.readinessProbe]) {
       assert.equal(httpGet.port, "health");

@@ -24,6 +24,8 @@ const PAGE = {
   metrics: "127.0.0.1:9464",
   database: "postgres://gangway:gangway@127.0.0.1:5432/gangway",
   restored: "postgres://gangway:gangway@127.0.0.1:5432/gangway_restored",
+  everyAddress: "0.0.0.0:7444",
+  byName: "localhost:7444",
   restoredName: "gangway_restored",
   redis: "redis://127.0.0.1:6379",
 };
@@ -39,7 +41,7 @@ function credentialsKey(): string {
 /** The embedded service in a process of its own, with its data in a folder that is removed at the end. */
 export async function startEmbeddedService(): Promise<Installation> {
   const data = mkdtempSync(join(tmpdir(), "gangway-docs-data-"));
-  const [health, metrics] = [await loopback(), await loopback()];
+  const [health, metrics, second] = [await loopback(), await loopback(), await loopback()];
   const child = spawn(
     process.execPath,
     [join(root, "bin/gangway"), "up", "--no-examples", "--listen", "127.0.0.1:0", "--data", data],
@@ -58,7 +60,13 @@ export async function startEmbeddedService(): Promise<Installation> {
   const address = await listening(child);
   return {
     environment: { GANGWAY_ADDRESS: address },
-    replace: { [PAGE.api]: address, [PAGE.health]: health, [PAGE.metrics]: metrics },
+    replace: {
+      [PAGE.api]: address,
+      [PAGE.health]: health,
+      [PAGE.metrics]: metrics,
+      [PAGE.everyAddress]: second,
+      [PAGE.byName]: second.replace("127.0.0.1", "localhost"),
+    },
     async close() {
       child.kill("SIGTERM");
       await once(child, "exit");

@@ -62,6 +62,13 @@ export const EXCEPTIONS: readonly Exception[] = [
     reason: needsControlPlane,
   })),
   {
+    page: "docs/access.md",
+    command: "bin/gangway up --no-examples --listen 0.0.0.0:7444 --data .gangway-tls",
+    kind: "background",
+    until: "listening",
+    reason: "serves until it is interrupted",
+  },
+  {
     page: "docs/operating.md",
     command: "docker compose -f deploy/compose.yaml up -d",
     kind: "notRun",

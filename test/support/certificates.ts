@@ -2,6 +2,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { type ServerTls, type TlsContext, tlsContext, tlsPaths } from "../../src/runtime/server-tls.ts";
 
 /** True if `openssl` is on the PATH. */
 export function hasOpenssl(): boolean {
@@ -48,6 +49,29 @@ export class Certificates {
     const by = ["-CA", this.caFile, "-CAkey", this.#path("ca.key"), "-CAcreateserial", "-days", "2"];
     this.#openssl("x509", "-req", "-in", request, ...by, "-extfile", extensions, "-out", this.#path(`${name}.crt`));
     return { certFile: this.#path(`${name}.crt`), keyFile: this.#path(`${name}.key`) };
+  }
+
+  /** The TLS of a listener on 127.0.0.1, whose certificate `replace` replaces by a new one with another name. */
+  serverTls(name: string, clients: ServerTls["clients"]): ServerTls & { readonly replace: (name: string) => void } {
+    const clientCaFile = clients === "none" ? null : this.caFile;
+    const contextOf = (subject: string): TlsContext => {
+      const files = { ...this.sign(subject, "DNS:localhost,IP:127.0.0.1"), clientCaFile };
+      return tlsContext(
+        files,
+        tlsPaths(files).map((path) => this.read(path)),
+      );
+    };
+    let current = contextOf(name);
+    const listeners: ((context: TlsContext) => void)[] = [];
+    return {
+      clients,
+      context: () => current,
+      onChange: (listener) => void listeners.push(listener),
+      replace: (next) => {
+        current = contextOf(next);
+        for (const listener of listeners) listener(current);
+      },
+    };
   }
 
   read(file: string): string {

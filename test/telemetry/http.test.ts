@@ -2,9 +2,11 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:net";
 import { test } from "node:test";
+import { connect } from "node:tls";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { type ReadyCheck, startHttp } from "../../src/telemetry/http.ts";
 import { createPrometheus } from "../../src/telemetry/prometheus.ts";
+import { Certificates, hasOpenssl } from "../support/certificates.ts";
 
 const clock = systemClock();
 const ANY = "127.0.0.1:0";
@@ -52,7 +54,7 @@ const checks: Record<string, { checks: readonly ReadyCheck[]; answer: { status: 
 };
 for (const [name, c] of Object.entries(checks)) {
   test(`/readyz: ${name}`, async () => {
-    const http = await startHttp({ clock, checks: c.checks, scrape: null }, { health: ANY, metrics: null });
+    const http = await startHttp({ clock, checks: c.checks, scrape: null }, { health: ANY, metrics: null, tls: null });
     try {
       assert.deepEqual(await get(http.health, "/readyz"), c.answer);
       assert.deepEqual(await get(http.health, "/livez"), { status: 200, body: "ok\n" });
@@ -63,7 +65,7 @@ for (const [name, c] of Object.entries(checks)) {
 }
 
 test("a draining process is live and not ready", async () => {
-  const http = await startHttp({ clock, checks: [], scrape: null }, { health: ANY, metrics: null });
+  const http = await startHttp({ clock, checks: [], scrape: null }, { health: ANY, metrics: null, tls: null });
   assert.equal((await get(http.health, "/readyz")).status, 200);
   http.drain();
   assert.deepEqual(await get(http.health, "/readyz"), { status: 503, body: "[-] not draining\n" });
@@ -74,12 +76,12 @@ test("a draining process is live and not ready", async () => {
 test("metrics share the server of health checks if both have one address, and have their own otherwise", async () => {
   const { scrape, record } = await createPrometheus();
   record("bucketsHeld", 7);
-  const together = await startHttp({ clock, checks: [], scrape }, { health: ANY, metrics: ANY });
+  const together = await startHttp({ clock, checks: [], scrape }, { health: ANY, metrics: ANY, tls: null });
   assert.equal(together.health, together.metrics);
   assert.match((await get(together.metrics, "/metrics")).body, /^gangway_buckets_held 7$/m);
   assert.equal((await get(together.metrics, "/livez")).status, 200);
   await together.close();
-  const alone = await startHttp({ clock, checks: [], scrape }, { health: null, metrics: ANY });
+  const alone = await startHttp({ clock, checks: [], scrape }, { health: null, metrics: ANY, tls: null });
   assert.equal(alone.health, null);
   assert.equal((await get(alone.metrics, "/metrics?x=1")).status, 200);
   assert.equal((await get(alone.metrics, "/livez")).status, 404);
@@ -92,14 +94,38 @@ test("an address in use stops the start, and leaves nothing behind", async () =>
   await once(taken, "listening");
   const { port } = taken.address() as { port: number };
   const { scrape } = await createPrometheus();
-  const starting = startHttp({ clock, checks: [], scrape }, { health: ANY, metrics: `127.0.0.1:${port}` });
+  const starting = startHttp({ clock, checks: [], scrape }, { health: ANY, metrics: `127.0.0.1:${port}`, tls: null });
   await assert.rejects(starting, /EADDRINUSE/);
   taken.close();
   await once(taken, "close");
 });
 
 test("without addresses, nothing is served", async () => {
-  const http = await startHttp({ clock, checks: [], scrape: null }, { health: null, metrics: null });
+  const http = await startHttp({ clock, checks: [], scrape: null }, { health: null, metrics: null, tls: null });
   assert.deepEqual([http.health, http.metrics], [null, null]);
   await http.close();
+});
+
+test("with a certificate, health speaks TLS alone, and shows a replaced certificate", {
+  skip: !hasOpenssl(),
+}, async (t) => {
+  const certificates = new Certificates();
+  t.after(() => certificates.remove());
+  const tls = certificates.serverTls("first", "none");
+  const http = await startHttp({ clock, checks: [], scrape: null }, { health: ANY, metrics: null, tls });
+  t.after(() => http.close());
+  const shown = async () => {
+    const [host = "", port] = (http.health ?? "").split(":");
+    const socket = connect({ host, port: Number(port), ca: certificates.read(certificates.caFile) });
+    await once(socket, "secureConnect");
+    const { subject } = socket.getPeerCertificate();
+    socket.end("GET /livez HTTP/1.1\r\nhost: here\r\nconnection: close\r\n\r\n");
+    let answer = "";
+    for await (const chunk of socket) answer += chunk;
+    return [subject.CN, answer.split("\r\n")[0]];
+  };
+  assert.deepEqual(await shown(), ["first", "HTTP/1.1 200 OK"]);
+  tls.replace("second");
+  assert.deepEqual(await shown(), ["second", "HTTP/1.1 200 OK"]);
+  await assert.rejects(get(http.health, "/livez"), /fetch failed/);
 });

@@ -140,7 +140,7 @@ export async function startObserved(observing: { readonly tracing: Tracing | nul
       onInternalError: (_reference, error) => errors.push(error),
       ...instrumentation.apiPorts,
     },
-    { listen: "127.0.0.1:0", insecure: false },
+    { listen: "127.0.0.1:0", insecure: false, tls: null },
   );
   parts.defer(api.close);
   const running = parts.move();

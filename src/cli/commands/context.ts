@@ -1,8 +1,10 @@
+import { resolve } from "node:path";
 import type { Command } from "commander";
 import { chosenContext, readContexts, withContext, writeContexts } from "../contexts.ts";
 import { EXIT, usageFailure } from "../exit.ts";
 import { renderTable } from "../output/table.ts";
-import { addressesOf, examples, type GlobalOptions, type Registrar } from "../run-command.ts";
+import { addressesOf, examples, type GlobalOptions, type Registrar, securityOf } from "../run-command.ts";
+import { mergeSecurity, NO_SECURITY, type Security } from "../security.ts";
 
 /** `gangway context` and its commands. They change the configuration file, and call no service. */
 export function registerContext(registrar: Registrar): void {
@@ -28,13 +30,14 @@ function registerList({ program, deps, finish }: Registrar): void {
     .addHelpText("after", examples("gangway context list"))
     .action(async () => {
       const { current, contexts } = await readContexts(deps.configFile);
-      const rows = [...contexts].map(([name, { addresses, namespace }]) => [
+      const rows = [...contexts].map(([name, { addresses, namespace, security }]) => [
         name === current ? "*" : " ",
         name,
         addresses.join(","),
         namespace,
+        securityText(security),
       ]);
-      const columns = ["CURRENT", "NAME", "ADDRESSES", "NAMESPACE"].map((title) => ({ title }));
+      const columns = ["CURRENT", "NAME", "ADDRESSES", "NAMESPACE", "SECURITY"].map((title) => ({ title }));
       if (rows.length === 0) deps.stderr("no contexts\n");
       else deps.stdout(`${renderTable(columns, rows, { columns: null, color: false }).join("\n")}\n`);
       finish(EXIT.ok);
@@ -46,21 +49,49 @@ function registerSet({ program, deps, finish }: Registrar): void {
     .command("set")
     .description("Make a context, or change it; omitted options change nothing. The first one is the current one.")
     .argument("<name>", "name of the context")
-    .addHelpText("after", examples("gangway context set prod --address gangway:7443 --namespace nlp"))
+    .addHelpText(
+      "after",
+      examples(
+        "gangway context set prod --address gangway:7443 --namespace nlp",
+        "gangway context set prod --ca-file ca.crt --client-cert me.crt --client-key me.key",
+      ),
+    )
     .action(async (name: string, _options: object, command: Command) => {
-      const { address, namespace } = command.optsWithGlobals<GlobalOptions>();
-      if (address === undefined && namespace === undefined)
-        throw usageFailure("there is nothing to set; give --address or --namespace");
+      const options = command.optsWithGlobals<GlobalOptions>();
+      const { address, namespace } = options;
+      const given = absolutePaths(securityOf(options));
+      const isSecured = Object.values(given).some((value) => value !== false && value !== "");
+      if (address === undefined && namespace === undefined && !isSecured)
+        throw usageFailure("there is nothing to set; give --address, --namespace, or an option of TLS");
       const before = await readContexts(deps.configFile);
-      const { addresses, namespace: old } = before.contexts.get(name) ?? { addresses: [], namespace: "" };
+      const old = before.contexts.get(name) ?? { addresses: [], namespace: "", security: NO_SECURITY };
       const context = {
-        addresses: address === undefined ? addresses : addressesOf(address, "--address"),
-        namespace: namespace ?? old,
+        addresses: address === undefined ? old.addresses : addressesOf(address, "--address"),
+        namespace: namespace ?? old.namespace,
+        // A context that gets another address gets its security anew: a secret is not for whoever is there.
+        security: mergeSecurity(given, address === undefined ? old.security : NO_SECURITY),
       };
       await writeContexts(deps.configFile, withContext(before, name, context));
       deps.stdout(`context ${name} set\n`);
       finish(EXIT.ok);
     });
+}
+
+function securityText({ tls, caFile, clientCertFile }: Security): string {
+  const encrypts = tls || caFile !== "" || clientCertFile !== "";
+  return [...(encrypts ? ["TLS"] : []), ...(clientCertFile === "" ? [] : ["certificate"])].join(", ");
+}
+
+/** Contexts are used in every folder. */
+function absolutePaths(security: Security): Security {
+  const absolute = (path: string) => (path === "" ? "" : resolve(path));
+  const { caFile, clientCertFile, clientKeyFile } = security;
+  return {
+    ...security,
+    caFile: absolute(caFile),
+    clientCertFile: absolute(clientCertFile),
+    clientKeyFile: absolute(clientKeyFile),
+  };
 }
 
 function registerUse({ program, deps, finish }: Registrar): void {

@@ -1,5 +1,5 @@
 /**
- * A connection to the service that speaks gRPC over HTTP/2 without TLS: as much of the protocol as the command line
+ * A connection to the service that speaks gRPC over HTTP/2: as much of the protocol as the command line
  * needs. Loading a gRPC library, and its first call, would take longer than everything else that a command does.
  */
 import { type ClientHttp2Session, connect, constants, type IncomingHttpHeaders } from "node:http2";
@@ -25,15 +25,27 @@ export type Channel = {
   readonly close: () => void;
 };
 
+/** Encrypts calls. In PEM; null: the authorities that Node trusts, and no certificate of the client. */
+export type ClientTls = {
+  readonly ca: string | null;
+  readonly cert: string | null;
+  readonly key: string | null;
+  /** The name in the service's certificate. Null: the address has it. */
+  readonly serverName: string | null;
+};
+
 /** A service that is stopping refuses calls on an old connection unread. They are sent again on a new one, so often. */
 const REFUSED_MAX = 2;
 
-/** A channel to HOST:PORT. It connects at the first call, and again after a connection was lost. */
-export function openChannel(address: string, limits: FrameLimits): Channel {
+/**
+ * A channel to HOST:PORT. It connects at the first call, and again after a connection was lost. `tls` null: without
+ * encryption.
+ */
+export function openChannel(address: string, limits: FrameLimits, tls: ClientTls | null = null): Channel {
   let connection: Connection | null = null;
   const connected = (): Promise<ClientHttp2Session> => {
     if (connection === null) {
-      const mine = newConnection(address, () => {
+      const mine = newConnection({ address, tls }, () => {
         if (connection === mine) connection = null;
       });
       connection = mine;
@@ -63,10 +75,13 @@ export function openChannel(address: string, limits: FrameLimits): Channel {
 type Connection = { readonly session: ClientHttp2Session; readonly ready: Promise<ClientHttp2Session> };
 
 /** Connects. Calls `onOver` once no new call can use the connection. */
-function newConnection(address: string, onOver: () => void): Connection {
+function newConnection(
+  { address, tls }: { readonly address: string; readonly tls: ClientTls | null },
+  onOver: () => void,
+): Connection {
   const { promise: ready, resolve, reject } = Promise.withResolvers<ClientHttp2Session>();
   ready.catch(() => undefined);
-  const session = connect(`http://${address}`, { maxSessionMemory: Number.MAX_SAFE_INTEGER });
+  const session = newSession(address, tls);
   const fail = (reason: string) => {
     onOver();
     reject(new CallError(STATUS.UNAVAILABLE, `cannot connect to ${address}: ${reason}`, { isSent: false }));
@@ -77,6 +92,19 @@ function newConnection(address: string, onOver: () => void): Connection {
   session.on("error", (error) => fail(reasonOf(error)));
   session.on("close", () => fail("the connection was closed"));
   return { session, ready };
+}
+
+function newSession(address: string, tls: ClientTls | null): ClientHttp2Session {
+  const options = { maxSessionMemory: Number.MAX_SAFE_INTEGER };
+  if (tls === null) return connect(`http://${address}`, options);
+  const { ca, cert, key, serverName } = tls;
+  return connect(`https://${address}`, {
+    ...options,
+    minVersion: "TLSv1.2",
+    ...(ca === null ? {} : { ca }),
+    ...(cert === null || key === null ? {} : { cert, key }),
+    ...(serverName === null ? {} : { servername: serverName }),
+  });
 }
 
 /** Makes one try of a call. "refused": the service did not look at it. */
