@@ -111,4 +111,6 @@ function wrongEnvironment(error: unknown): unknown {
   return error instanceof Error ? new CommandFailure(EXIT.usage, [`error: ${error.message}`]) : error;
 }
 
-process.exitCode = await main();
+void main().then((exitCode) => {
+  process.exitCode = exitCode;
+});

@@ -46,7 +46,7 @@ waits for 240 s without progress ends with status 1.
              --waiting N --nodes N --clusters N --asks N --queues N  (default 100000, 10000, 8, 3000, 1000)
              --rounds N         how many rounds are measured (default 200)
              --trace DIR        places the tasks of a cluster's trace instead, and prints the part of GPUs that they get
-  cli      a call of the command line, beside the start of Node alone
+  cli      calls of the command line, in CPU time; beside the start of Node alone, with HTTP/2, and with one call
              --runs N           how often each is run (default 15)
 
   --profile   also where the CPU time of the service went, by function

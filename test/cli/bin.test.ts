@@ -3,7 +3,7 @@ import { execFile, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { delimiter, join } from "node:path";
+import { delimiter, dirname, join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { waitUntil } from "../support/bounded.ts";
 
@@ -58,9 +58,15 @@ function oldNode(): string | null {
   return found.find((node) => major(node) >= 18 && major(node) < 24) ?? null;
 }
 
-function start(node: string, args: readonly string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+function start(
+  node: string,
+  args: readonly string[],
+  env: NodeJS.ProcessEnv = process.env,
+): Promise<{ code: number; stdout: string; stderr: string }> {
   return new Promise((resolve) => {
-    execFile(node, args, (error, stdout, stderr) => resolve({ code: Number(error?.code ?? 0), stdout, stderr }));
+    execFile(node, args, { env }, (error, stdout, stderr) =>
+      resolve({ code: Number(error?.code ?? 0), stdout, stderr }),
+    );
   });
 }
 
@@ -79,6 +85,25 @@ test("the file is executable from a clone", () => {
     ),
     /755/,
   );
+});
+
+test("a shell replaces itself by the package's own Node, whichever Node the path has", async (t) => {
+  const bin = packageWith(t, { node: process.execPath });
+  const link = join(dirname(bin), "a link");
+  symlinkSync(bin, link);
+  for (const path of [bin, link]) {
+    const child = spawn(path, ["idle"], { stdio: ["ignore", "pipe", "inherit"], env: { PATH: "/usr/bin:/bin" } });
+    const [text] = (await once(child.stdout, "data")) as [Buffer];
+    assert.equal(Number(String(text)), child.pid);
+    child.kill("SIGKILL");
+    await once(child, "exit");
+  }
+});
+
+test("a shell takes the Node of the path if node_modules has none, and passes arguments on", async (t) => {
+  const bin = packageWith(t, { node: null });
+  const ran = await start(bin, ["3", "two words", "*"], { PATH: `${dirname(process.execPath)}:/usr/bin:/bin` });
+  assert.deepEqual(ran, { code: 3, stdout: `{"major":24,"args":["3","two words","*"]}\n`, stderr: "" });
 });
 
 const old = oldNode();

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, renameSync } from "node:fs";
 import { builtinModules } from "node:module";
 import { dirname, join } from "node:path";
 import { after, test } from "node:test";
@@ -78,6 +78,21 @@ function packageOf(target: string): string {
     .slice(0, target.startsWith("@") ? 2 : 1)
     .join("/");
 }
+
+test("the installed command line needs one file, under the Node of a shell and under its own", () => {
+  const main = join(installed, "dist/main.js");
+  renameSync(main, `${main}.away`);
+  try {
+    const path = `${dirname(process.execPath)}:/usr/bin:/bin`;
+    const env = { PATH: path, XDG_CACHE_HOME: join(directory, "cache"), NODE_COMPILE_CACHE: "" };
+    for (const bin of ["bin/gangway", "bin/gangway.js"]) {
+      const ran = spawnSync(join(installed, bin), ["list", "--help"], { encoding: "utf8", env });
+      assert.match(ran.stdout, /^Usage: gangway list/, ran.stderr);
+    }
+  } finally {
+    renameSync(`${main}.away`, main);
+  }
+});
 
 test("the installed command serves, and ends without an error when interrupted", async () => {
   const bin = join(installed, manifest().bin["gangway"] ?? "");

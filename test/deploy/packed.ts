@@ -27,19 +27,30 @@ export function installPacked(): {
   mkdirSync(installed, { recursive: true });
   const file = join(directory, pack.stdout.trim());
   assert.equal(spawnSync("tar", ["xzf", file, "-C", installed, "--strip-components=1"]).status, 0);
-  for (const name of readdirSync(join(root, "node_modules"))) {
-    if (name !== ".bin") symlinkSync(join(root, "node_modules", name), join(modules, name));
-  }
+  linkPackages(modules);
   return { directory, installed, remove: () => rmSync(directory, { recursive: true }) };
+}
+
+/** Fills a folder like node_modules with the packages of this clone, without their commands. */
+export function linkPackages(modules: string): void {
+  mkdirSync(modules, { recursive: true });
+  for (const name of readdirSync(join(root, "node_modules"))) {
+    if (!name.startsWith(".")) symlinkSync(join(root, "node_modules", name), join(modules, name));
+  }
+}
+
+/** Copies what a clone has, without node_modules. */
+export function copyClone(target: string): void {
+  for (const name of readdirSync(root)) {
+    if (!LEFT_OUT.includes(name)) cpSync(join(root, name), join(target, name), { recursive: true });
+  }
 }
 
 const LEFT_OUT = ["node_modules", ".git", "dist", ".gangway", "test"];
 
 /** Packing compiles into the tree that it packs. Tests run in parallel, so each packs its own tree. */
 function copyOfTree(target: string): string {
-  for (const name of readdirSync(root)) {
-    if (!LEFT_OUT.includes(name)) cpSync(join(root, name), join(target, name), { recursive: true });
-  }
+  copyClone(target);
   symlinkSync(join(root, "node_modules"), join(target, "node_modules"));
   return target;
 }

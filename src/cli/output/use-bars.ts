@@ -18,7 +18,7 @@ export type UseSection = { readonly title: string; readonly rows: readonly UseRo
 const BAR_WIDTH = 20;
 const FULL = "█";
 const FREE = "░";
-const BAR = /[█░]+/;
+const BAR = new RegExp(`[${FULL}${FREE}]+`);
 const INDENT = "  ";
 /** Longer names are cut: they, a bar and a note fit 80 columns. */
 const NAME_SHOWN_MAX = 16;
