@@ -1,5 +1,6 @@
 /** Connects the planner with the store, the tokens and this process' lease. */
 import { PLANNER_LEASE } from "../adapters/store/fleet/leases.ts";
+import { createFleetPlanner } from "../planner/fleet-planner.ts";
 import { createPlanner } from "../planner/planner.ts";
 import type { PlannerQuota } from "../planner/ports.ts";
 import { type Base, runLoops } from "./base.ts";
@@ -10,6 +11,10 @@ export function startPlanner(base: Base, quota: PlannerQuota): void {
   const planner = createPlanner(
     {
       clock,
+      fleet: createFleetPlanner(store.planner, {
+        isStopped: () => lease.epoch() === null,
+        monotonicMs: () => clock.monotonicMs(),
+      }),
       store: instrumentation.plannerStore(store.planner),
       quota,
       lease,

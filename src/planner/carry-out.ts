@@ -1,21 +1,20 @@
 /** Carries out a plan in batches: one call of the counters and one transaction for many gangs. */
-import { MissedAdmissions, planSteps } from "../core/plan/missed-admissions.ts";
-import type { PlanGang } from "../core/plan/plan-gang.ts";
-import type { AdmissionRecord, AdmitOutcome, Plan, PlannedAdmission, Refusal } from "../core/plan/plan-types.ts";
+
+import { chainOf, MissedAdmissions, planSteps } from "../core/plan/missed-admissions.ts";
+import type { AdmissionRecord, AdmitOutcome, PlannedAdmission, PlannedGang } from "../core/plan/plan-types.ts";
 import { refuseForTokens } from "../core/plan/refuse.ts";
-import type { PlanSnapshot } from "../core/plan/snapshot.ts";
+import { tokensKey } from "../core/plan/state/refused.ts";
 import { GRANTS_MAX } from "../core/quota/allocations.ts";
 import type { AllocationRef, Caps } from "../core/quota/counters.ts";
+import { invariant } from "../runtime/assert.ts";
 import { UnavailableError } from "../runtime/unavailable-error.ts";
-import type { PlannerPorts } from "./ports.ts";
+import type { FleetDecision, PlannerPorts, SaidRefusal } from "./ports.ts";
 import { type ReserveOutcome, reserveAll } from "./reserve.ts";
 import type { GangTokenRequest, WaitingPlace } from "./waiting-place.ts";
 
 export type RoundContext = PlannerPorts & {
   readonly plannerEpoch: number;
   readonly place: WaitingPlace;
-  /** The refusals that were last recorded, as JSON by job uid: a round does not write the same one again. */
-  readonly recordedRefusals: Map<string, string>;
 };
 
 /** After so many steps of one round that threw, the round takes the store to be away, and ends. */
@@ -24,13 +23,14 @@ export const FAILURES_MAX = 3;
 /** Pools and queues alone limit a job, and its tokens do not lapse. */
 const NO_CAPS: Caps = { project: null, namespace: null };
 
-type RoundPlan = { readonly snapshot: PlanSnapshot; readonly quotaEpoch: number; readonly decided: Plan };
+type RoundPlan = { readonly quotaEpoch: number; readonly decision: FleetDecision };
 
 type RoundResults = {
   readonly recorded: PlannedAdmission[];
+  /** Those that were not recorded and do not wait for tokens. */
+  readonly missed: PlannedAdmission[];
   /** Of gangs that the plan had room for and the counters had not. */
-  readonly refusals: Refusal[];
-  exhausted: number;
+  readonly refusals: SaidRefusal[];
   readonly failures: unknown[];
 };
 
@@ -40,14 +40,15 @@ type RoundResults = {
  */
 export async function carryOut(context: RoundContext, round: RoundPlan, signal: AbortSignal): Promise<RoundResults> {
   const batches = new Batches(context, round);
-  const { decided, quotaEpoch } = round;
-  await batches.attempt(() => context.place.begin(decided, quotaEpoch));
-  for (const step of planSteps(decided, GRANTS_MAX)) {
+  const { decision, quotaEpoch } = round;
+  const { plan } = decision;
+  await batches.attempt(() => context.place.begin(plan, quotaEpoch));
+  for (const step of planSteps(plan, GRANTS_MAX)) {
     if (signal.aborted || batches.isOver) break;
     if (step.step === "admit") await batches.admit(step.planned);
     else await batches.attempt(() => context.place.take(batches.requestFor(step.planned)));
   }
-  return batches.results;
+  return batches.resultsOf(plan);
 }
 
 /** A gang whose tokens are granted. Null fence: it needs none. */
@@ -57,27 +58,32 @@ type MissedOutcome = AdmitOutcome | ReserveOutcome | "unknown";
 
 /** The batches of one round, and the effects of those that were carried out on later ones. */
 class Batches {
-  readonly results: RoundResults = { recorded: [], refusals: [], exhausted: 0, failures: [] };
+  readonly #results: Omit<RoundResults, "missed"> = { recorded: [], refusals: [], failures: [] };
   readonly #context: RoundContext;
   readonly #quotaEpoch: number;
-  readonly #gangs: ReadonlyMap<string, PlanGang>;
-  readonly #missed: MissedAdmissions;
+  readonly #gangs: ReadonlyMap<string, PlannedGang>;
+  readonly #missed = new MissedAdmissions();
+  readonly #exhausted = new Set<PlannedAdmission>();
   /** The counter that each cluster has after the batches so far. */
   readonly #counters = new Map<string, number>();
 
-  constructor(context: RoundContext, { snapshot, quotaEpoch, decided }: RoundPlan) {
+  constructor(context: RoundContext, { quotaEpoch, decision }: RoundPlan) {
     this.#context = context;
     this.#quotaEpoch = quotaEpoch;
-    this.#gangs = new Map([...snapshot.waiting, ...snapshot.admitted].map((gang) => [gang.uid, gang]));
-    this.#missed = new MissedAdmissions(snapshot);
-    for (const { cluster, admissionCounter } of decided.admissions) {
+    this.#gangs = decision.gangs;
+    for (const { cluster, admissionCounter } of decision.plan.admissions) {
       if (cluster !== null && !this.#counters.has(cluster)) this.#counters.set(cluster, admissionCounter);
     }
   }
 
+  resultsOf({ admissions }: FleetDecision["plan"]): RoundResults {
+    const settled = new Set([...this.#results.recorded, ...this.#exhausted]);
+    return { ...this.#results, missed: admissions.filter((planned) => !settled.has(planned)) };
+  }
+
   /** True: so much has failed that the round must end. */
   get isOver(): boolean {
-    return this.results.failures.length >= FAILURES_MAX;
+    return this.#results.failures.length >= FAILURES_MAX;
   }
 
   /** Notes an error as a failure of the round, and returns null. */
@@ -85,22 +91,21 @@ class Batches {
     try {
       return await run();
     } catch (error) {
-      this.results.failures.push(error);
+      this.#results.failures.push(error);
       return null;
     }
   }
 
   requestFor(planned: PlannedAdmission): GangTokenRequest {
-    const gang = this.#gangs.get(planned.jobUid);
+    const gang = this.#gangOf(planned);
     const token = grantToken(planned, this.#context.plannerEpoch);
     return {
       planned,
+      gang,
       epoch: this.#quotaEpoch,
       holder: { kind: "admission", jobUid: planned.jobUid, admission: planned.admission },
       allocations: planned.allocations.map((allocation) => ({ ...allocation, token, caps: NO_CAPS, leaseMs: null })),
-      chain: this.#missed.chainOf(planned),
-      priority: gang?.priority ?? 0,
-      sinceMs: gang?.createTimeMs ?? 0,
+      chain: chainOf(gang),
     };
   }
 
@@ -170,7 +175,8 @@ class Batches {
     if (gangs.length === 0) return [];
     if (this.isOver) return "unknown";
     const records = gangs.map(({ request, fence }): AdmissionRecord => {
-      return { planned: request.planned, allocations: request.allocations, fence, chain: request.chain };
+      const { planned, gang, allocations, chain } = request;
+      return { planned, gang, allocations, fence, chain };
     });
     const clusters = new Set(gangs.map(({ request }) => request.planned.cluster));
     const counters = new Map([...this.#counters].filter(([cluster]) => clusters.has(cluster)));
@@ -179,28 +185,36 @@ class Batches {
       return await store.recordAdmissions({ records, counters, quotaEpoch, plannerEpoch, nowMs: clock.nowMs() });
     } catch (error) {
       if (gangs.length > 1 && !(error instanceof UnavailableError)) return "notRecorded";
-      this.results.failures.push(error);
+      this.#results.failures.push(error);
       return "unknown";
     }
   }
 
   /** True unless a gang before it in its strict queue was missed. */
   #isFree(planned: PlannedAdmission): boolean {
-    return !this.#missed.holdsUp(planned);
+    return !this.#missed.holdsUp(this.#gangOf(planned));
   }
 
   #count(planned: PlannedAdmission): void {
     const { cluster } = planned;
-    this.results.recorded.push(planned);
+    this.#results.recorded.push(planned);
     if (cluster !== null) this.#counters.set(cluster, (this.#counters.get(cluster) ?? 0) + 1);
   }
 
   #miss(planned: PlannedAdmission, outcome: MissedOutcome): void {
-    this.#missed.add(planned);
+    const gang = this.#gangOf(planned);
+    this.#missed.add(gang);
     if (typeof outcome !== "object" || outcome.kind !== "exhausted") return;
-    this.results.exhausted += 1;
-    const gang = this.#gangs.get(planned.jobUid);
-    if (gang !== undefined && planned.kind === "admit") this.results.refusals.push(refuseForTokens(gang, outcome));
+    this.#exhausted.add(planned);
+    if (planned.kind !== "admit") return;
+    const refusal = refuseForTokens(gang, outcome);
+    this.#results.refusals.push({ refusal, causeKey: tokensKey(refusal) });
+  }
+
+  #gangOf({ jobUid }: PlannedAdmission): PlannedGang {
+    const gang = this.#gangs.get(jobUid);
+    invariant(gang !== undefined, "a plan names the gangs of its admissions");
+    return gang;
   }
 
   async #giveBack(requests: readonly GangTokenRequest[]): Promise<void> {

@@ -36,26 +36,18 @@ const RETRY_MS_MAX = 5_000;
 /** The longest wait before missed admissions are planned again. It is short: their job or cluster only changed. */
 const MISSED_MS_MAX = 500;
 
-const NOT_LEADING: Round = { admitted: 0, grown: 0, refused: 0, missed: 0, replanAtMs: null };
+const NOT_LEADING: Round = { admitted: 0, grown: 0, refused: 0, missed: 0, replanAtMs: null, more: false };
 const NEVER = new AbortController().signal;
 
 /** Makes a planner, which runs rounds only while it holds the planner's lease. */
 export function createPlanner(ports: PlannerPorts, options: PlannerOptions): Planner {
-  const recordedRefusals = new Map<string, string>();
   const place = new WaitingPlace(ports.quota);
   const hints = new Hints(ports.clock);
-  let plannerEpoch: number | null = null;
   let last: Promise<unknown> = Promise.resolve();
 
   async function round(signal: AbortSignal): Promise<Round | null> {
-    const epoch = ports.lease.epoch();
-    if (epoch === null) return null;
-    if (epoch !== plannerEpoch) {
-      // Another planner may have led meanwhile, and recorded other refusals.
-      recordedRefusals.clear();
-      plannerEpoch = epoch;
-    }
-    return await runRound({ ...ports, plannerEpoch, place, recordedRefusals }, signal);
+    const plannerEpoch = ports.lease.epoch();
+    return plannerEpoch === null ? null : await runRound({ ...ports, plannerEpoch, place }, signal);
   }
 
   /** Rounds never overlap: each starts when the one before has ended or thrown. */
@@ -98,6 +90,7 @@ function pauseAfter(round: Round | "failed", now: { failedInRow: number; tookMs:
     return { leastMs: delayMs, mostMs: delayMs };
   }
   const leastMs = Math.min(COLLECT_MS_MAX, Math.max(COLLECT_MS, now.tookMs));
+  if (round.more) return { leastMs, mostMs: leastMs };
   const untilMs = round.replanAtMs === null ? IDLE_MS_MAX : round.replanAtMs - now.nowMs;
   return { leastMs, mostMs: Math.min(IDLE_MS_MAX, untilMs) };
 }

@@ -1,19 +1,76 @@
-import type { AdmissionBatch, AdmitOutcome, Refusal } from "../core/plan/plan-types.ts";
-import type { PlanSnapshot } from "../core/plan/snapshot.ts";
+import type { GangUpdate } from "../core/plan/plan-gang.ts";
+import type { AdmissionBatch, AdmitOutcome, Plan, PlannedGang, Refusal } from "../core/plan/plan-types.ts";
+import type { FleetPlace, FleetRead, KnownFleet } from "../core/plan/state/fleet-read.ts";
 import type { AllocationRef, Counters } from "../core/quota/counters.ts";
 import type { Clock } from "../runtime/clock.ts";
 
-/** The functions of the store that the planner needs. */
+/** The functions of the store that the planner records with. */
 export type PlannerStore = {
-  readonly snapshot: () => Promise<PlanSnapshot>;
   /**
    * Records a batch in one transaction: for each gang its admission, its allocations and sums, the job's new status and
    * the event, or nothing. Returns the outcomes in the order of the records. If it throws `UnavailableError`, the batch
    * may have been recorded; if it throws anything else, nothing of it was.
    */
   readonly recordAdmissions: (batch: AdmissionBatch) => Promise<readonly AdmitOutcome[]>;
-  /** Keeps the refusals for ExplainJob. A job's own record and version change only if the dominant reason did. */
-  readonly recordRefusals: (refusals: readonly Refusal[], plannerEpoch: number, nowMs: number) => Promise<void>;
+  /**
+   * Keeps the refusals for ExplainJob. A job's own record and version change only if the dominant reason did. Returns
+   * the jobs that have moved on since they were planned, whose refusals were not recorded.
+   */
+  readonly recordRefusals: (
+    refusals: readonly SaidRefusal[],
+    plannerEpoch: number,
+    nowMs: number,
+  ) => Promise<readonly string[]>;
+};
+
+/** A refusal, and the key of its cause: equal keys mean that nothing but numbers has changed. */
+export type SaidRefusal = { readonly refusal: Refusal; readonly causeKey: number };
+
+/** The functions of the store that the planner's state follows. */
+export type FleetStore = {
+  /** Reads on from a place, a bounded part. Null: from the beginning. */
+  readonly readFleet: (place: FleetPlace | null, known: KnownFleet) => Promise<FleetRead>;
+  /** The gangs of these jobs as they are now. */
+  readonly gangsOf: (jobUids: readonly string[]) => Promise<readonly GangUpdate[]>;
+  /** A page of the causes that are recorded, of jobs whose uids come after `after`. */
+  readonly recordedCauses: (after: string) => Promise<RecordedCauses>;
+};
+
+export type RecordedCauses = {
+  readonly causes: readonly { readonly jobUid: string; readonly causeKey: number }[];
+  /** Where the next page begins. Null: this is the last one. */
+  readonly next: string | null;
+};
+
+/** The decisions of one round. */
+export type FleetDecision = {
+  readonly quotaEpoch: number;
+  readonly plan: Pick<Plan, "admissions" | "inLine">;
+  /** Every gang that the plan names, by uid. */
+  readonly gangs: ReadonlyMap<string, PlannedGang>;
+  /** Of gangs whose cause is new. */
+  readonly refusals: readonly SaidRefusal[];
+  /** When time alone may change the plan. */
+  readonly replanAtMs: number | null;
+  /** True: the next round has more to decide at once. */
+  readonly more: boolean;
+  /** How many gangs wait in each queue. */
+  readonly depths: ReadonlyMap<string, number>;
+  /** The time that the decision took, without reading. */
+  readonly planMs: number;
+};
+
+/** Decides about all gangs. It keeps its state between rounds, and may run in a thread of its own. */
+export type FleetPlanner = {
+  /**
+   * Brings the state to the present, and decides. Loads the state anew for a new epoch. Throws the errors of the store;
+   * `RoundStopped` if the lease was lost meanwhile.
+   */
+  readonly decide: (of: { readonly nowMs: number; readonly plannerEpoch: number }) => Promise<FleetDecision>;
+  /** Reads these gangs again: this planner has recorded them, or another writer has changed them. */
+  readonly reread: (jobUids: readonly string[]) => Promise<void>;
+  /** Lets the next decision tell the refusals of these gangs again. */
+  readonly sayAgain: (jobUids: readonly string[]) => Promise<void>;
 };
 
 /**
@@ -43,9 +100,10 @@ export type PlannerQuota = {
 export type PlannerPorts = {
   readonly clock: Clock;
   readonly store: PlannerStore;
+  readonly fleet: FleetPlanner;
   readonly quota: PlannerQuota;
-  /** Called with the time that a plan took. */
-  readonly onPlanned?: (facts: { readonly planMs: number }) => void;
+  /** Called with each decision. */
+  readonly onPlanned?: (decision: Pick<FleetDecision, "planMs" | "depths">) => void;
   /** The planner's lease: its epoch while this planner surely holds it, else null. */
   readonly lease: { readonly epoch: () => number | null };
   /** A hint to the worker that owns a job to look at it now. A lost hint only costs time. */

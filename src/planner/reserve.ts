@@ -61,10 +61,10 @@ async function askTogether(
   return answers;
 }
 
-function askFor({ planned, holder, allocations, priority, chain }: GangTokenRequest, place: WaitingPlace) {
+function askFor({ planned, gang, holder, allocations, chain }: GangTokenRequest, place: WaitingPlace) {
   const own = waiterOf(planned);
   const waiter = place.waiter === own ? own : null;
-  return { holder, allocations, priority, waiter, chain, stops: place.mayServe(planned) };
+  return { holder, allocations, priority: gang.priority, waiter, chain, stops: place.mayServe(planned) };
 }
 
 /** Requests tokens that a pool has just refused, by the planner's place in the waiting line. */
@@ -74,7 +74,8 @@ async function reserveByPlace(
   request: GangTokenRequest,
   refused: BatchedOutcome,
 ): Promise<BatchedOutcome> {
-  const { planned, epoch, holder, allocations, priority } = request;
+  const { planned, epoch, holder, allocations } = request;
+  const { priority } = request.gang;
   const grantAs = async (waiter: string | null) => {
     const outcome = await counters.grant({ epoch, holder, allocations, priority, waiter });
     if (outcome.kind === "granted") place.used(waiter);

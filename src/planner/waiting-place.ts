@@ -1,18 +1,16 @@
-import type { PlaceInLine, Plan, PlannedAdmission } from "../core/plan/plan-types.ts";
+import type { PlaceInLine, Plan, PlannedAdmission, PlannedGang } from "../core/plan/plan-types.ts";
 import type { Allocation, Holder } from "../core/quota/counters.ts";
 import type { PlannerQuota } from "./ports.ts";
 
 /** The tokens that the planner requests of the counters for one planned admission. */
 export type GangTokenRequest = {
   readonly planned: PlannedAdmission;
+  readonly gang: PlannedGang;
   readonly epoch: number;
   readonly holder: Holder;
   readonly allocations: readonly Allocation[];
   /** The strict queue in which no gang may pass this one. Null: it is in none. */
   readonly chain: string | null;
-  /** The priority and the age of the job. */
-  readonly priority: number;
-  readonly sinceMs: number;
 };
 
 /** Names one admission of a gang in the waiting lines of pools. */
@@ -77,7 +75,8 @@ export class WaitingPlace {
   async take(request: GangTokenRequest): Promise<boolean> {
     if (this.#takenInRound) return false;
     this.#takenInRound = true;
-    const { epoch, holder, allocations, priority, sinceMs } = request;
+    const { epoch, holder, allocations } = request;
+    const { priority, createTimeMs: sinceMs } = request.gang;
     const waiter = waiterOf(request.planned);
     if (this.#waiter !== null && this.#waiter !== waiter) await this.#leave(epoch);
     // Set before the call: if the answer is lost, the counters may have the place.

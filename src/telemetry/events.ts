@@ -27,9 +27,8 @@ export type Telemetry = {
   }) => void;
   /** A unary call was answered. `code` is gRPC's name, such as `NOT_FOUND`. */
   readonly callEnded: (facts: { readonly method: string; readonly code: string; readonly tookMs: number }) => void;
-  /** The planner has read the number of jobs that wait in each queue, queues without any included. */
-  readonly queuesRead: (waiting: ReadonlyMap<string, number>) => void;
-  readonly planned: (facts: { readonly planMs: number }) => void;
+  /** The planner has decided. `depths`: how many jobs wait in each queue, queues without any included. */
+  readonly planned: (facts: { readonly planMs: number; readonly depths: ReadonlyMap<string, number> }) => void;
   readonly gangAdmitted: (facts: { readonly queue: string; readonly waitedMs: number }) => void;
   /** A transaction on the ledger of tokens has ended. If it threw, the outcome is `failed`. */
   readonly ledgerCommitted: (facts: {
@@ -137,12 +136,12 @@ function measurements(meter: Meter) {
   let queues: ReadonlyMap<string, number> = new Map();
   return {
     callEnded: ({ method, code, tookMs }) => meter.record("apiCallDuration", seconds(tookMs), { method, code }),
-    queuesRead: (waiting) => {
-      for (const queue of queues.keys()) if (!waiting.has(queue)) meter.record("queueDepth", 0, { queue });
-      for (const [queue, jobs] of waiting) meter.record("queueDepth", jobs, { queue });
-      queues = waiting;
+    planned: ({ planMs, depths }) => {
+      meter.record("planDuration", seconds(planMs));
+      for (const queue of queues.keys()) if (!depths.has(queue)) meter.record("queueDepth", 0, { queue });
+      for (const [queue, jobs] of depths) meter.record("queueDepth", jobs, { queue });
+      queues = depths;
     },
-    planned: ({ planMs }) => meter.record("planDuration", seconds(planMs)),
     gangAdmitted: ({ queue, waitedMs }) => meter.record("admissionWait", seconds(waitedMs), { queue }),
     ledgerCommitted: ({ kind, outcome, tookMs }) => {
       meter.record("ledgerCommits", 1, { kind, outcome });

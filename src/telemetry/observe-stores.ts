@@ -1,9 +1,7 @@
 /** Serves on-call engineers: measures and traces the calls of the stages to the store. */
 import { isDraining, type Job } from "../core/job/job.ts";
 import type { Registry } from "../core/kinds/registry.ts";
-import type { PlanGang } from "../core/plan/plan-gang.ts";
-import type { PlannedAdmission } from "../core/plan/plan-types.ts";
-import type { PlanSnapshot } from "../core/plan/snapshot.ts";
+import type { AdmissionRecord } from "../core/plan/plan-types.ts";
 import type { Decision } from "../core/reconcile/decision.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { countRecord } from "./count-changes.ts";
@@ -20,36 +18,27 @@ export type ObservePorts = {
 
 // Methods, so that parameters of the real stores may be wider. Every other method passes through unchanged.
 type PlannerStoreLike = {
-  snapshot(): Promise<PlanSnapshot>;
   recordAdmissions(batch: Batch): Promise<readonly string[]>;
 };
 
-type Batch = { readonly records: readonly { readonly planned: PlannedAdmission }[] };
+type GangRecord = Pick<AdmissionRecord, "planned" | "gang">;
+type Batch = { readonly records: readonly GangRecord[] };
 
-/** Reports the depth of queues, admissions with their waiting times, and transactions on the ledger. */
+/** Reports admissions with their waiting times, and transactions on the ledger. */
 export function observePlannerStore<Store>(store: Store & PlannerStoreLike, ports: ObservePorts): Store {
   const { clock, telemetry, tracing } = ports;
-  let known: ReadonlyMap<string, PlanGang> = new Map();
   const recordAdmissions = async (batch: Batch) => {
-    const gangs = batch.records.map(({ planned }) => ({ planned, gang: known.get(planned.jobUid) }));
+    const { records } = batch;
     const recording = commit(ports, "grant", () => store.recordAdmissions(batch), outcomeOfBatch);
-    if (tracing !== null) await Promise.all(gangs.map((one, at) => admissionSpan(tracing, one, recording, at)));
+    if (tracing !== null) await Promise.all(records.map((one, at) => admissionSpan(tracing, one, recording, at)));
     const outcomes = await recording;
-    for (const [at, { planned, gang }] of gangs.entries()) {
-      if (outcomes[at] !== "recorded" || planned.kind !== "admit" || gang === undefined) continue;
+    for (const [at, { planned, gang }] of records.entries()) {
+      if (outcomes[at] !== "recorded" || planned.kind !== "admit") continue;
       telemetry.gangAdmitted({ queue: gang.queue, waitedMs: clock.nowMs() - gang.waitsSinceMs });
     }
     return outcomes;
   };
-  const observed: PlannerStoreLike = {
-    recordAdmissions,
-    snapshot: async () => {
-      const snapshot = await store.snapshot();
-      known = new Map([...snapshot.admitted, ...snapshot.waiting].map((gang) => [gang.uid, gang]));
-      telemetry.queuesRead(depths(snapshot));
-      return snapshot;
-    },
-  };
+  const observed: PlannerStoreLike = { recordAdmissions };
   return { ...store, ...observed };
 }
 
@@ -134,7 +123,7 @@ function outcomeOfBatch(outcomes: readonly string[]): string {
 /** The span of one gang of a batch, which lasts as long as the record of the batch. */
 function admissionSpan(
   tracing: Tracing,
-  { planned, gang }: { readonly planned: PlannedAdmission; readonly gang: PlanGang | undefined },
+  { planned, gang }: GangRecord,
   recording: Promise<readonly string[]>,
   at: number,
 ): Promise<void> {
@@ -144,18 +133,12 @@ function admissionSpan(
     "gangway.admission": planned.admission,
   };
   return tracing.span(
-    { name: `planner ${planned.kind}`, attributes, parent: { traceParent: gang?.traceParent } },
+    { name: `planner ${planned.kind}`, attributes, parent: { traceParent: gang.traceParent } },
     async (span) => {
       const outcomes = await recording;
       span.setAttribute("gangway.outcome", outcomes[at] ?? "");
     },
   );
-}
-
-function depths({ queues, waiting }: PlanSnapshot): ReadonlyMap<string, number> {
-  const depth = new Map(queues.map(({ name }) => [name, 0]));
-  for (const { queue } of waiting) depth.set(queue, (depth.get(queue) ?? 0) + 1);
-  return depth;
 }
 
 function releases(job: Job, { record, forget }: Decision): boolean {

@@ -12,7 +12,9 @@ import { ledgerOf } from "../../src/tokens/domain/domain-ledger.ts";
 import { plannerQuota } from "../../src/tokens/planner-quota.ts";
 import { FLAVOR, newJob, plannedFor, sentOf } from "../store/jobs.ts";
 import { poolChange } from "../store/ledger-fixture.ts";
+import { fleetPlanner } from "../support/fleet-planner.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
+import { gangOfPlanned } from "../support/planned-gang.ts";
 import { RedisServer } from "../support/redis-server.ts";
 import { soleDomain } from "../support/sole-quota.ts";
 import { type Rate, reportLine } from "./measure.ts";
@@ -100,15 +102,16 @@ async function startPlanner({ postgres, gangs }: RecordBench, parts: AsyncDispos
   parts.defer(() => domain.close());
   const quota = plannerQuota(domain);
   const plannerEpoch = (await store.members.takeLease("planner", "bench")) ?? 0;
-  const snapshot = { ...(await store.planner.snapshot()), waiting: [], admitted: [] };
   const place = new WaitingPlace(quota);
   const lease = { epoch: () => plannerEpoch };
-  const common = { clock, store: store.planner, quota, lease, wakeJob: () => undefined };
-  const context = { ...common, plannerEpoch, place, recordedRefusals: new Map() };
+  const fleet = fleetPlanner(store.planner);
+  const context = { clock, store: store.planner, fleet, quota, lease, wakeJob: () => undefined, plannerEpoch, place };
   const admitNext = async (admissions: readonly PlannedAdmission[]) => {
-    const decided = { admissions, inLine: null, refusals: [], replanAtMs: null };
-    const round = { snapshot, quotaEpoch: await quota.open(), decided };
-    const { recorded, failures } = await carryOut(context, round, new AbortController().signal);
+    const quotaEpoch = await quota.open();
+    const gangs = new Map(admissions.map((planned) => [planned.jobUid, gangOfPlanned(planned)]));
+    const nothing = { refusals: [], replanAtMs: null, more: false, depths: new Map(), planMs: 0 };
+    const decision = { ...nothing, quotaEpoch, plan: { admissions, inLine: null }, gangs };
+    const { recorded, failures } = await carryOut(context, { quotaEpoch, decision }, new AbortController().signal);
     if (recorded.length < admissions.length) throw failures[0] ?? new Error("some gangs were not recorded");
   };
   return {

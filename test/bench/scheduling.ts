@@ -12,6 +12,7 @@ import { createPlanner } from "../../src/planner/planner.ts";
 import type { Clock } from "../../src/runtime/clock.ts";
 import { createWorker } from "../../src/worker/worker.ts";
 import { waitUntil } from "../support/bounded.ts";
+import { fleetPlanner } from "../support/fleet-planner.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 import { soleMember } from "../support/sole-member.ts";
 import { soleQuota } from "../support/sole-quota.ts";
@@ -77,7 +78,14 @@ export async function startScheduling(of: {
   });
   const sole = await soleMember({ clock, store, onError });
   const planner = createPlanner(
-    { clock, store: store.planner, quota, lease: sole.plannerLease, wakeJob: (uid) => wakeJob(uid) },
+    {
+      clock,
+      store: store.planner,
+      fleet: fleetPlanner(store.planner),
+      quota,
+      lease: sole.plannerLease,
+      wakeJob: (uid) => wakeJob(uid),
+    },
     { onError },
   );
   const worker = createWorker(

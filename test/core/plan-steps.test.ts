@@ -4,7 +4,8 @@ import { MissedAdmissions, planSteps } from "../../src/core/plan/missed-admissio
 import type { Plan, PlannedAdmission } from "../../src/core/plan/plan-types.ts";
 import { refuseForTokens } from "../../src/core/plan/refuse.ts";
 import type { Violation } from "../../src/core/quota/counters.ts";
-import { job, planGang, queue, snapshot } from "./plan-world.ts";
+import { gangOfPlanned } from "../support/planned-gang.ts";
+import { job, planGang } from "./plan-world.ts";
 
 const gang = (name: string, of: string) => job({ name, queue: of, roles: { Worker: { replicas: 1, gpus: 8 } } });
 
@@ -35,21 +36,26 @@ test("a plan is carried out in its order in batches, with the gang of the waitin
   assert.deepEqual(steps(["a"], { name: "c", after: 1 }), ["admit a", "takePlace c"]);
 });
 
-const missedIn = snapshot({
-  queues: [
-    queue("strict", { h100: 9 }, { strategy: "STRICT_FIFO" }),
-    queue("other", { h100: 9 }, { strategy: "STRICT_FIFO" }),
-    queue("loose", { h100: 9 }),
-  ],
-  waiting: [gang("s1", "strict"), gang("s2", "strict"), gang("o", "other"), gang("l1", "loose"), gang("l2", "loose")],
-});
-
 test("a missed admission holds up the gangs of its own strict queue alone", () => {
-  const missed = new MissedAdmissions(missedIn);
-  assert.equal(missed.holdsUp(planned("s2")), false);
-  missed.add(planned("s1"));
-  missed.add(planned("l1"));
-  const heldUp = ["s2", "o", "l2", "nobody"].filter((name) => missed.holdsUp(planned(name)));
+  const gangs = new Map(
+    [
+      ["s1", "strict", true],
+      ["s2", "strict", true],
+      ["o", "other", true],
+      ["l1", "loose", false],
+      ["l2", "loose", false],
+      ["grows", "strict", false],
+    ].map(([name, queue, isChained]) => [
+      name,
+      gangOfPlanned(planned(String(name)), { queue: String(queue), isChained: isChained === true }),
+    ]),
+  );
+  const gangNamed = (name: string) => gangs.get(name) ?? assert.fail(name);
+  const missed = new MissedAdmissions();
+  assert.equal(missed.holdsUp(gangNamed("s2")), false);
+  missed.add(gangNamed("s1"));
+  missed.add(gangNamed("l1"));
+  const heldUp = ["s2", "o", "l2", "grows"].filter((name) => missed.holdsUp(gangNamed(name)));
   assert.deepEqual(heldUp, ["s2"]);
 });
 

@@ -14,6 +14,7 @@ import { GPU, World } from "../simulation/world.ts";
 import { CuttingProxy } from "../support/cutting-proxy.ts";
 import { seededRandom } from "../support/random.ts";
 import { hasRedisServer, RedisServer } from "../support/redis-server.ts";
+import { snapshotOf } from "../support/snapshot.ts";
 import { ceilings } from "../tokens/limits.ts";
 import { canonicalSums } from "../tokens/sums.ts";
 
@@ -64,7 +65,7 @@ describe("a planner on counters in Redis", { skip: !hasRedisServer() }, () => {
       const scene = await arrange(db, { server, proxy, seed: at + 1 });
       try {
         await play(scene, fault);
-        const { quotaEpoch } = await scene.world.store.planner.snapshot();
+        const { quotaEpoch } = await snapshotOf(db);
         assert.ok(proxy.cuts > 2 || quotaEpoch > 3, "the counters must have been lost several times");
         await comeToRest(scene);
         await checkAgainstLedger(db, scene);

@@ -16,6 +16,7 @@ import { createIntake } from "../../src/intake/intake.ts";
 import { createPlanner } from "../../src/planner/planner.ts";
 import { createWorker } from "../../src/worker/worker.ts";
 import { clock } from "../cluster/harness.ts";
+import { fleetPlanner } from "../support/fleet-planner.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 import { soleMember } from "../support/sole-member.ts";
 import { soleQuota } from "../support/sole-quota.ts";
@@ -90,6 +91,7 @@ export async function startService(
     {
       clock,
       store: store.planner,
+      fleet: fleetPlanner(store.planner),
       quota: soleQuota({ clock, ledger: store.ledger }),
       lease: sole.plannerLease,
       wakeJob: (uid) => hints.job(uid),

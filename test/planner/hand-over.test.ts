@@ -18,6 +18,7 @@ import { FLAVOR, newJob, sentOf } from "../store/jobs.ts";
 import { poolChange } from "../store/ledger-fixture.ts";
 import { completeCapacity } from "../support/complete-capacity.ts";
 import { onPostgres } from "../support/databases.ts";
+import { fleetPlanner } from "../support/fleet-planner.ts";
 import { KillingDb } from "../support/killing-db.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 import { soleDomain } from "../support/sole-quota.ts";
@@ -101,6 +102,7 @@ onPostgres((openDb) => {
       {
         clock,
         store: store.planner,
+        fleet: fleetPlanner(store.planner),
         quota: plannerQuota(domain),
         lease: { epoch: () => lead.epoch },
         wakeJob: () => undefined,

@@ -3,19 +3,26 @@ import { applyAdmission, applyRefusal } from "../../src/core/plan/apply-plan.ts"
 import type { AdmissionBatch, AdmissionRecord, AdmitOutcome, Refusal } from "../../src/core/plan/plan-types.ts";
 import { treeQueue } from "../../src/core/plan/quota-book.ts";
 import type { PlanCluster, PlanQueue, PlanSnapshot } from "../../src/core/plan/snapshot.ts";
+import type { Change } from "../../src/core/plan/state/changes.ts";
+import { changesOf } from "../../src/core/plan/state/load-snapshot.ts";
 import type { Holder, Limits, PoolLimit } from "../../src/core/quota/counters.ts";
 import { TOKENS_MAX, WAITERS_MAX } from "../../src/core/quota/limits.ts";
 import { queueLimitsOf } from "../../src/core/quota/tree.ts";
-import type { PlannerStore } from "../../src/planner/ports.ts";
+import type { FleetStore, PlannerStore } from "../../src/planner/ports.ts";
 import type { DomainLedger } from "../../src/tokens/ports.ts";
 import { planGang, pool, sumsOf } from "../core/plan-world.ts";
 import { MemoryLedger, type MemoryRow } from "../tokens/memory-ledger.ts";
 
 /** The functions of the store that the planner needs, and its domain of the ledger. */
-export type Operation = keyof PlannerStore | "raiseEpoch" | "unconfirmedReleases" | "confirmReleases";
+export type Operation =
+  | keyof PlannerStore
+  | keyof FleetStore
+  | "raiseEpoch"
+  | "unconfirmedReleases"
+  | "confirmReleases";
 
 /** Jobs, clusters and ledger in memory, with the guards that the planner's port promises. */
-export class MemoryStore implements PlannerStore {
+export class MemoryStore implements PlannerStore, FleetStore {
   jobs = new Map<string, Job>();
   clusters: PlanCluster[];
   queues: PlanQueue[];
@@ -28,6 +35,8 @@ export class MemoryStore implements PlannerStore {
   numbers = new Map<string, number>();
   refusalsWritten = 0;
   #limitsVersion = 0;
+  /** The gangs of the last read. */
+  #read: ReadonlySet<string> = new Set();
   #limitsText = "";
   /** The epoch of the planner's lease in the database. */
   plannerEpoch = 1;
@@ -48,8 +57,36 @@ export class MemoryStore implements PlannerStore {
     this.pools = world.pools ?? [];
   }
 
-  snapshot: PlannerStore["snapshot"] = async () => {
-    this.before("snapshot", []);
+  /** Each read has the whole fleet: what the reader knows of gangs, too, and those that are gone. */
+  readFleet: FleetStore["readFleet"] = async (place) => {
+    this.before("readFleet", []);
+    const snapshot = this.#snapshot();
+    const serial = (place?.serial ?? 0) + 1;
+    const gangs = [...snapshot.waiting, ...snapshot.admitted];
+    const gone = [...this.#read].filter((uid) => gangs.every((gang) => gang.uid !== uid));
+    this.#read = new Set(gangs.map(({ uid }) => uid));
+    const changes = changesOf(snapshot).map((change): Change => {
+      if (change.kind === "capacity") return { ...change, sequence: serial };
+      return change.kind === "unobserved" ? change : { ...change, version: serial };
+    });
+    const left = gone.map((uid): Change => ({ kind: "gang", uid, version: serial, gang: null }));
+    return {
+      restarts: place === null,
+      changes: [...changes, ...left],
+      whole: ["queue", "pool", "sum", "cluster"],
+      callers: snapshot.callers,
+      quotaEpoch: snapshot.quotaEpoch,
+      place: { position: 0, loadedTo: null, limitsVersion: null, transaction: "", serial },
+      more: false,
+    };
+  };
+
+  /** The next read has every gang. */
+  gangsOf: FleetStore["gangsOf"] = async () => [];
+
+  recordedCauses: FleetStore["recordedCauses"] = async () => ({ causes: [], next: null });
+
+  #snapshot(): PlanSnapshot {
     const all = [...this.jobs.values()];
     const gang = (job: Job) =>
       planGang(job, { generation: job.version, lastAdmission: this.numbers.get(job.uid) ?? 0 });
@@ -67,7 +104,7 @@ export class MemoryStore implements PlannerStore {
       clusters: this.clusters,
     };
     return structuredClone(snapshot);
-  };
+  }
 
   recordAdmissions: PlannerStore["recordAdmissions"] = async (batch) => {
     this.before(
@@ -117,15 +154,20 @@ export class MemoryStore implements PlannerStore {
 
   recordRefusals: PlannerStore["recordRefusals"] = async (refusals, plannerEpoch, nowMs) => {
     this.before("recordRefusals", []);
-    if (plannerEpoch !== this.plannerEpoch) return;
-    for (const refusal of refusals) {
+    const left: string[] = [];
+    if (plannerEpoch !== this.plannerEpoch) return left;
+    for (const { refusal } of refusals) {
       const job = this.jobs.get(refusal.jobUid);
-      if (job?.version !== refusal.generation) continue;
+      if (job?.version !== refusal.generation) {
+        left.push(refusal.jobUid);
+        continue;
+      }
       this.refusalsWritten += 1;
       this.refusals.set(job.uid, refusal);
       if (job.status.waiting?.reason === refusal.reason) continue;
       this.jobs.set(job.uid, applyRefusal(job, refusal, nowMs).after);
     }
+    return left;
   };
 
   /** The same ledger behind the hooks. */

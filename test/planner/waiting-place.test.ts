@@ -9,6 +9,7 @@ import { type Clock, systemClock } from "../../src/runtime/clock.ts";
 import { plannerQuota } from "../../src/tokens/planner-quota.ts";
 import { cluster, job, nodes, pool, queue } from "../core/plan-world.ts";
 import { waitUntil } from "../support/bounded.ts";
+import { fleetPlanner } from "../support/fleet-planner.ts";
 import { soleDomain } from "../support/sole-quota.ts";
 import { MemoryStore } from "./memory-store.ts";
 
@@ -37,7 +38,14 @@ function start(jobs: readonly Job[], clock: Clock = systemClock()) {
   const counters = inProcessCounters();
   const domain = soleDomain({ clock, ledger: store.ledger, counters });
   const lease = { epoch: () => store.plannerEpoch };
-  const ports = { clock, store, quota: plannerQuota(domain), lease, wakeJob: () => undefined };
+  const ports = {
+    clock,
+    store,
+    fleet: fleetPlanner(store),
+    quota: plannerQuota(domain),
+    lease,
+    wakeJob: () => undefined,
+  };
   const errors: unknown[] = [];
   const planner = createPlanner(ports, { onError: (error) => void errors.push(error) });
   const held = new Map<string, AllocationRef>();

@@ -22,6 +22,7 @@ import type { PluginHost } from "../../src/worker/ports.ts";
 import { createWorker, type Worker } from "../../src/worker/worker.ts";
 import { completeCapacity } from "../support/complete-capacity.ts";
 import { emptyDatabase } from "../support/database.ts";
+import { fleetPlanner } from "../support/fleet-planner.ts";
 import { kindsWith } from "../support/kinds.ts";
 import { LosableCounters } from "../support/losable-counters.ts";
 import { soleDomain } from "../support/sole-quota.ts";
@@ -345,6 +346,7 @@ export class World {
       {
         clock: this.clock,
         store: this.store.planner,
+        fleet: fleetPlanner(this.store.planner),
         quota: plannerQuota(domain),
         lease: member.lease("planner"),
         wakeJob: (uid) => {

@@ -4,6 +4,7 @@ import type { Db } from "../../src/adapters/store/db/db.ts";
 import { type CapacityEntry, capacityOf, type EntryChange } from "../../src/core/plan/capacity-entry.ts";
 import { completeCapacity } from "../support/complete-capacity.ts";
 import { onEachDatabase } from "../support/databases.ts";
+import { snapshotOf } from "../support/snapshot.ts";
 import { freshStore, type TestStore } from "./db.ts";
 import { FLAVOR, NOW, newJob, sentOf } from "./jobs.ts";
 
@@ -33,7 +34,7 @@ onEachDatabase((openDb) => {
     assert.ok(changed.kind === "done");
     assert.deepEqual(changed.record.quotas, turned.quotas);
     assert.equal(changed.record.version, 2);
-    const planned = (await store.planner.snapshot()).queues.find(({ name }) => name === "batch");
+    const planned = (await snapshotOf(db)).queues.find(({ name }) => name === "batch");
     assert.deepEqual(planned, { name: "batch", strategy: "STRICT_FIFO", parent: null, quotas: turned.quotas });
   });
 
@@ -174,7 +175,7 @@ onEachDatabase((openDb) => {
     assert.deepEqual(await report([{ key: N1, entry: empty }]), { epoch, changed: true });
     assert.equal((await store.clusters.recordCapacity({ cluster: "east", reachable: false })).changed, true);
     assert.equal(await store.clusters.markUnreachable("east"), false);
-    const planned = (await store.planner.snapshot()).clusters.find(({ name }) => name === "east");
+    const planned = (await snapshotOf(db)).clusters.find(({ name }) => name === "east");
     assert.equal(planned?.reachable, false);
     assert.deepEqual(planned?.capacity, { ...CAPACITY, seen: [] });
     assert.deepEqual(await report([]), { epoch, changed: true }, "it is reachable again");

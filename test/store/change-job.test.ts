@@ -5,6 +5,7 @@ import type { Job } from "../../src/core/job/job.ts";
 import { changeJob, type WantedChange } from "../../src/core/kinds/change-job.ts";
 import { onEachDatabase } from "../support/databases.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
+import { snapshotOf } from "../support/snapshot.ts";
 import { freshStore, raiseQuotaEpoch, recordOne, type TestStore, takePlannerLease } from "./db.ts";
 import { FLAVOR, NOW, newJob, plannedFor, sentOf } from "./jobs.ts";
 
@@ -117,7 +118,7 @@ onEachDatabase((openDb) => {
       shown?.tokens.map((token) => [token.pool, token.amount, token.fence]),
       [[FLAVOR, 1, fence]],
     );
-    const snapshot = await store.planner.snapshot();
+    const snapshot = await snapshotOf(db);
     assert.equal(snapshot.quotaEpoch, epoch);
     const ofQueues = snapshot.sums.filter(({ scope }) => scope.kind === "queue");
     assert.deepEqual(ofQueues, [{ scope: { kind: "queue", pool: FLAVOR, queue: "research" }, used: 1 }]);

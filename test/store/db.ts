@@ -3,6 +3,7 @@ import { createStore } from "../../src/adapters/store/store.ts";
 import type { AdmissionBatch, AdmissionRecord, AdmitOutcome } from "../../src/core/plan/plan-types.ts";
 import { emptyDatabase } from "../support/database.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
+import { gangOfPlanned } from "../support/planned-gang.ts";
 import { FLAVOR, NOW } from "./jobs.ts";
 
 /** An empty database with queue `research` (8 GPUs), clusters, and namespaces that are created on first use. */
@@ -40,7 +41,8 @@ export async function takePlannerLease(store: TestStore, holder: string): Promis
   return epoch;
 }
 
-type OneRecord = Omit<AdmissionRecord, "chain"> & Pick<AdmissionBatch, "quotaEpoch" | "plannerEpoch" | "nowMs">;
+type OneRecord = Omit<AdmissionRecord, "chain" | "gang"> &
+  Pick<AdmissionBatch, "quotaEpoch" | "plannerEpoch" | "nowMs">;
 
 /** Records an admission as a batch of its own. */
 export async function recordOne(
@@ -48,7 +50,7 @@ export async function recordOne(
   { planned, allocations, fence, ...of }: OneRecord,
 ): Promise<AdmitOutcome> {
   const counters = new Map(planned.cluster === null ? [] : [[planned.cluster, planned.admissionCounter]]);
-  const records = [{ planned, allocations, fence, chain: null }];
+  const records = [{ planned, gang: gangOfPlanned(planned), allocations, fence, chain: null }];
   const [outcome = "stale"] = await store.planner.recordAdmissions({ ...of, records, counters });
   return outcome;
 }

@@ -3,58 +3,30 @@ import { after, before, beforeEach, test } from "node:test";
 import fc from "fast-check";
 import type { Db } from "../../src/adapters/store/db/db.ts";
 import type { Job } from "../../src/core/job/job.ts";
-import type { Ask } from "../../src/core/plan/ask.ts";
-import type { GangUpdate, PlanGang } from "../../src/core/plan/plan-gang.ts";
+import type { PlanGang } from "../../src/core/plan/plan-gang.ts";
+import { FleetFollower } from "../../src/planner/fleet-follower.ts";
+import type { FleetStore } from "../../src/planner/ports.ts";
 import { onEachDatabase } from "../support/databases.ts";
+import { snapshotOf } from "../support/snapshot.ts";
 import { NOW, newJob, plannedFor, sentOf } from "./jobs.ts";
 import { freshPlanner, type TestPlanner } from "./planner-fixture.ts";
 
-type Store = TestPlanner["store"]["planner"];
-type GangPage = Awaited<ReturnType<Store["gangPage"]>>;
+/** The gangs that a planner's state knows, in the order of their uids. */
+function gangsOf({ state }: FleetFollower): readonly PlanGang[] {
+  const gangs = [...state.parts.lines.entries.values()].map(({ gang }) => gang);
+  return gangs.sort((a, b) => (a.uid < b.uid ? -1 : 1));
+}
 
-/** Gangs as a planner keeps them: loaded once, and then moved by updates. */
-class Mirror {
-  readonly #store: Store;
-  readonly #asks = new Map<string, Ask>();
-  #position = 0;
-  readonly #known = new Map<string, GangUpdate>();
-
-  constructor(store: Store) {
-    this.#store = store;
-  }
-
-  get gangs(): readonly PlanGang[] {
-    const gangs = [...this.#known.values()].flatMap(({ gang }) => gang ?? []);
-    return gangs.sort((a, b) => (a.uid < b.uid ? -1 : 1));
-  }
-
-  /** Loads all gangs, with other work between the pages. */
-  async load(between: () => Promise<void>): Promise<void> {
-    this.#known.clear();
-    this.#position = await this.#store.logHead();
-    let next: string | null = null;
-    do {
-      const page: GangPage = await this.#store.gangPage(next, this.#asks);
-      for (const gang of page.gangs) this.#apply({ uid: gang.uid, version: gang.version, gang });
-      next = page.next;
+/** A store whose reads come with other work between them. */
+function disturbed(store: FleetStore, between: () => Promise<void>): FleetStore {
+  return {
+    ...store,
+    readFleet: async (...given) => {
+      const read = await store.readFleet(...given);
       await between();
-    } while (next !== null);
-  }
-
-  /** False: the log has a gap. */
-  async follow(): Promise<boolean> {
-    for (;;) {
-      const since = await this.#store.gangsSince(this.#position, this.#asks);
-      if (since.gap) return false;
-      for (const update of since.updates) this.#apply(update);
-      this.#position = since.position;
-      if (!since.more) return true;
-    }
-  }
-
-  #apply(update: GangUpdate): void {
-    if ((this.#known.get(update.uid)?.version ?? 0) < update.version) this.#known.set(update.uid, update);
-  }
+      return read;
+    },
+  };
 }
 
 onEachDatabase((openDb) => {
@@ -69,7 +41,7 @@ onEachDatabase((openDb) => {
   });
 
   const gangsNow = async () => {
-    const { waiting, admitted } = await planner.store.planner.snapshot();
+    const { waiting, admitted } = await snapshotOf(db);
     return [...waiting, ...admitted].sort((a, b) => (a.uid < b.uid ? -1 : 1));
   };
 
@@ -120,15 +92,18 @@ onEachDatabase((openDb) => {
         fc.array(someStep, { maxLength: 4 }),
         fc.array(fc.array(someStep, { maxLength: 5 }), { maxLength: 3 }),
         async (earlier, meanwhile, later) => {
-          const mirror = new Mirror(planner.store.planner);
-          for (const step of earlier) await run(step);
-          await mirror.load(async () => {
-            for (const step of meanwhile) await run(step);
+          let disturbances = [meanwhile, []];
+          const store = disturbed(planner.store.planner, async () => {
+            for (const step of disturbances.shift() ?? []) await run(step);
           });
+          const follower = new FleetFollower(store);
+          for (const step of earlier) await run(step);
+          await follower.catchUp();
+          disturbances = [];
           for (const steps of [[], ...later]) {
             for (const step of steps) await run(step);
-            assert.equal(await mirror.follow(), true);
-            assert.deepEqual(mirror.gangs, await gangsNow());
+            await follower.catchUp();
+            assert.deepEqual(gangsOf(follower), await gangsNow());
           }
         },
       ),
@@ -142,29 +117,31 @@ onEachDatabase((openDb) => {
       planner.store.intake.createJobs(some.map((job) => ({ job, sent: sentOf(job), requestId: "" })));
     await submit(many.slice(0, 1_000));
     await planner.store.watch.sequence();
-    const mirror = new Mirror(planner.store.planner);
     let pages = 0;
-    await mirror.load(async () => {
+    const store = disturbed(planner.store.planner, async () => {
       pages += 1;
     });
-    assert.deepEqual([pages, mirror.gangs.length], [3, 1_000]);
-    const follower = new Mirror(planner.store.planner);
-    assert.equal(await follower.follow(), true);
+    const loaded = new FleetFollower(store);
+    await loaded.catchUp();
+    assert.deepEqual([pages, gangsOf(loaded).length], [4, 1_000], "three pages of gangs, and what came since");
     await submit(many.slice(1_000));
-    assert.deepEqual([await mirror.follow(), await follower.follow()], [true, true]);
-    assert.deepEqual(mirror.gangs, await gangsNow());
-    assert.deepEqual(follower.gangs, mirror.gangs);
+    await planner.store.watch.sequence();
+    await loaded.catchUp();
+    assert.deepEqual(gangsOf(loaded), await gangsNow());
   });
 
-  test("a position whose entries were pruned is a gap", async () => {
+  test("a planner that has missed pruned entries of the log loads everything anew", async () => {
+    const follower = new FleetFollower(planner.store.planner);
+    assert.equal(await follower.catchUp(), true);
     await planner.submit();
     await planner.store.watch.sequence();
-    const { planner: store, watch } = planner.store;
-    assert.deepEqual((await store.gangsSince(0, new Map())).gap, false);
-    assert.deepEqual((await store.gangsSince(9, new Map())).gap, true, "no entry has this position yet");
-    await watch.prune(NOW + 1);
-    assert.deepEqual((await store.gangsSince(0, new Map())).gap, true);
-    assert.deepEqual(await store.gangsSince(1, new Map()), { gap: false, position: 1, updates: [], more: false });
+    assert.equal(await follower.catchUp(), false);
+    await planner.submit();
+    await planner.store.watch.sequence();
+    await planner.store.watch.prune(NOW + 1);
+    assert.equal(await follower.catchUp(), true);
+    assert.deepEqual(gangsOf(follower), await gangsNow());
+    assert.equal(await follower.catchUp(), false);
   });
 
   test("an update has the gang, none if the job ends, and the highest version if its record is gone", async () => {
@@ -172,12 +149,12 @@ onEachDatabase((openDb) => {
     await forget(gone);
     await planner.store.intake.requestCancel(job, "", NOW);
     const waits = await planner.submit();
-    const updates = await planner.store.planner.gangUpdates([job.uid, gone.uid, waits.uid], new Map());
+    const updates = await planner.store.planner.gangsOf([job.uid, gone.uid, waits.uid]);
     const [gang] = await planner.gangs([waits.uid]);
     assert.deepEqual(updates, [
-      { uid: job.uid, version: 2, gang: null },
+      { uid: job.uid, version: 4, gang: null },
       { uid: gone.uid, version: Number.MAX_SAFE_INTEGER, gang: null },
-      { uid: waits.uid, version: 1, gang },
+      { uid: waits.uid, version: 2, gang },
     ]);
   });
 });

@@ -98,7 +98,7 @@ onEachDatabase((openDb) => {
     refuse: async (job) => {
       const reason = ["NoCapacity", "WaitingForCache"][job.version % 2]!;
       const refusal = refuse(await gangNow(job), { reason, message: "there is no room" });
-      return planner.store.planner.recordRefusals([refusal], planner.plannerEpoch, NOW);
+      return planner.store.planner.recordRefusals([{ refusal, causeKey: job.version }], planner.plannerEpoch, NOW);
     },
     fail: (job) =>
       step(job.uid, ({ status }) => ({

@@ -3,13 +3,18 @@ import { after, before, beforeEach, test } from "node:test";
 import type { Db } from "../../src/adapters/store/db/db.ts";
 import type { Job } from "../../src/core/job/job.ts";
 import type { Admission } from "../../src/core/job/status.ts";
-import type { PlannedAdmission } from "../../src/core/plan/plan-types.ts";
+import type { PlannedAdmission, Refusal } from "../../src/core/plan/plan-types.ts";
 import { refuse } from "../../src/core/plan/refuse.ts";
 import type { Decision } from "../../src/core/reconcile/decision.ts";
 import { onEachDatabase } from "../support/databases.ts";
+import { snapshotOf } from "../support/snapshot.ts";
 import { raiseQuotaEpoch, recordOne, takePlannerLease } from "./db.ts";
 import { FLAVOR, NO_LIMIT, NOW, newJob, plannedFor } from "./jobs.ts";
 import { freshPlanner, type TestPlanner } from "./planner-fixture.ts";
+
+function keyed(refusal: Refusal, causeKey: number) {
+  return { refusal, causeKey };
+}
 
 onEachDatabase((openDb) => {
   let db: Db;
@@ -30,13 +35,13 @@ onEachDatabase((openDb) => {
   });
 
   async function counter(cluster: string): Promise<number> {
-    const found = (await store.planner.snapshot()).clusters.find(({ name }) => name === cluster);
+    const found = (await snapshotOf(db)).clusters.find(({ name }) => name === cluster);
     assert.ok(found);
     return found.admissionCounter;
   }
 
   async function used(): Promise<number> {
-    const { sums } = await store.planner.snapshot();
+    const { sums } = await snapshotOf(db);
     return sums.find(({ scope }) => scope.kind === "queue" && scope.pool === FLAVOR)?.used ?? 0;
   }
 
@@ -119,7 +124,7 @@ onEachDatabase((openDb) => {
   test("an admission is recorded although words of the job's status have changed since the plan", async () => {
     const job = await submit();
     const refusal = refuse({ uid: job.uid, generation: 1 }, { reason: "NoCapacity", message: "there is no room" });
-    await store.planner.recordRefusals([refusal], plannerEpoch, NOW);
+    await store.planner.recordRefusals([keyed(refusal, 1)], plannerEpoch, NOW);
     assert.equal((await load(job.uid)).version, 2);
     assert.equal(await admit(plannedFor(job)), "recorded");
   });
@@ -209,7 +214,7 @@ onEachDatabase((openDb) => {
     await store.worker.record(waiting, decide(waiting, left), lease, NOW);
     const again = await load(job.uid);
     assert.deepEqual(again.admissions, []);
-    assert.equal((await store.planner.snapshot()).waiting[0]?.lastAdmission, 1);
+    assert.equal((await snapshotOf(db)).waiting[0]?.lastAdmission, 1);
     const second = { generation: await generationOf(job), admissionCounter: 1 };
     assert.equal(await admit(plannedFor(job, { ...second, admission: 1 })), "stale");
     assert.equal(await admit(plannedFor(job, { ...second, admission: 2 })), "recorded");
@@ -360,17 +365,20 @@ onEachDatabase((openDb) => {
       quotas: [],
       retryAtMs: null,
     };
-    await store.planner.recordRefusals([refusal], plannerEpoch, NOW + 1);
+    await store.planner.recordRefusals([keyed(refusal, 1)], plannerEpoch, NOW + 1);
     const refused = await load(job.uid);
     assert.equal(refused.version, 2);
     assert.deepEqual(refused.status.waiting, { reason: "QuotaExhausted", message: "needs 8", sinceMs: NOW + 1 });
-    await store.planner.recordRefusals([{ ...refusal, message: "needs 7" }], plannerEpoch, NOW + 2);
+    await store.planner.recordRefusals([keyed({ ...refusal, message: "needs 7" }, 1)], plannerEpoch, NOW + 2);
+    const { atMs, refusal: kept } = (await store.reads.refusalOf(job.uid)) ?? assert.fail();
+    assert.deepEqual([atMs, kept.message], [NOW + 1, "needs 8"], "a refusal with the same cause is not written again");
+    await store.planner.recordRefusals([keyed({ ...refusal, message: "needs 7" }, 2)], plannerEpoch, NOW + 2);
     assert.equal((await load(job.uid)).version, 2);
     assert.deepEqual(await store.reads.refusalOf(job.uid), {
-      refusal: { ...refusal, message: "needs 7" },
+      refusal: { ...refusal, message: "needs 7", causeKey: 2 },
       atMs: NOW + 2,
     });
-    await store.planner.recordRefusals([{ ...refusal, reason: "NoCapacity" }], plannerEpoch, NOW + 3);
+    await store.planner.recordRefusals([keyed({ ...refusal, reason: "NoCapacity" }, 3)], plannerEpoch, NOW + 3);
     assert.equal((await load(job.uid)).status.waiting?.reason, "NoCapacity");
   });
 
@@ -384,12 +392,16 @@ onEachDatabase((openDb) => {
     ];
     const why = { reason: "BehindHead", message: "waits behind team/head" };
     const waits = { ...refuse({ uid: behind.uid, generation: 1 }, why), head: head.uid };
-    await store.planner.recordRefusals([waits], plannerEpoch, NOW);
-    assert.deepEqual((await store.reads.refusalOf(behind.uid))?.refusal, waits, "the head's refusal is not known yet");
+    await store.planner.recordRefusals([keyed(waits, 1)], plannerEpoch, NOW);
+    assert.deepEqual(
+      (await store.reads.refusalOf(behind.uid))?.refusal,
+      { ...waits, causeKey: 1 },
+      "the head's refusal is not known yet",
+    );
     for (const used of [4, 5]) {
       const lacks = { ...ofHead, quotas: quotas.map((quota) => ({ ...quota, used })) };
-      await store.planner.recordRefusals([lacks], plannerEpoch, NOW + used);
-      const joined = { ...waits, message: "waits behind team/head: needs 8", quotas: lacks.quotas };
+      await store.planner.recordRefusals([keyed(lacks, used)], plannerEpoch, NOW + used);
+      const joined = { ...waits, causeKey: 1, message: "waits behind team/head: needs 8", quotas: lacks.quotas };
       assert.deepEqual(await store.reads.refusalOf(behind.uid), { refusal: joined, atMs: NOW });
     }
   });
@@ -406,12 +418,17 @@ onEachDatabase((openDb) => {
       retryAtMs: null,
     });
     await admit(plannedFor(moved));
-    await store.planner.recordRefusals([refusal(moved), refusal(kept)], plannerEpoch, NOW);
+    const left = await store.planner.recordRefusals(
+      [keyed(refusal(moved), 1), keyed(refusal(kept), 1)],
+      plannerEpoch,
+      NOW,
+    );
+    assert.deepEqual(left, [moved.uid]);
     assert.equal(await store.reads.refusalOf(moved.uid), null);
     assert.notEqual(await store.reads.refusalOf(kept.uid), null);
     const late = await submit();
     await takePlannerLease(store, "p2");
-    await store.planner.recordRefusals([refusal(late)], plannerEpoch, NOW);
+    await store.planner.recordRefusals([keyed(refusal(late), 1)], plannerEpoch, NOW);
     assert.equal(await store.reads.refusalOf(late.uid), null);
     assert.equal((await load(late.uid)).version, 1);
   });

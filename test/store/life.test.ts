@@ -11,6 +11,7 @@ import type { WatchStore } from "../../src/watch/ports.ts";
 import type { WorkerStore } from "../../src/worker/ports.ts";
 import { onEachDatabase } from "../support/databases.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
+import { snapshotOf } from "../support/snapshot.ts";
 import { freshStore, raiseQuotaEpoch, recordOne, type TestStore, takePlannerLease } from "./db.ts";
 import { NO_LIMIT, NOW, newJob, plannedFor, sentOf } from "./jobs.ts";
 
@@ -56,12 +57,12 @@ onEachDatabase((openDb) => {
   });
 
   test("a job is made, admitted, run, ended and forgotten, and its tokens are released", async () => {
-    const { intake, planner, worker, reads, watch } = store;
+    const { intake, worker, reads, watch } = store;
     const job = newJob({ name: "train" });
     assert.equal((await intake.createJob({ job, sent: sentOf(job), requestId: "r1" })).kind, "created");
     const plannerEpoch = await takePlannerLease(store, "p1");
     const { epoch } = await raiseQuotaEpoch(store);
-    const snapshot = await planner.snapshot();
+    const snapshot = await snapshotOf(db);
     assert.deepEqual(snapshot.waiting, [gangOf(job, OWN_KINDS, { generation: 1, lastAdmission: 0 })]);
     assert.equal(snapshot.quotaEpoch, epoch);
     const planned = plannedFor(job);
@@ -120,7 +121,7 @@ onEachDatabase((openDb) => {
     assert.deepEqual(unconfirmed, [{ pool: allocations[0]?.pool, token: allocations[0]?.token, fence }]);
     await store.ledger.confirmReleases(unconfirmed);
     assert.deepEqual(await store.ledger.unconfirmedReleases("default", 10), []);
-    assert.deepEqual((await planner.snapshot()).sums, []);
+    assert.deepEqual((await snapshotOf(db)).sums, []);
 
     const third = await worker.loadJob(job.uid);
     assert.ok(third);

@@ -10,6 +10,7 @@ import { queueLimitsOf } from "../../src/core/quota/tree.ts";
 import { CountingDb } from "../support/counting-db.ts";
 import { onEachDatabase } from "../support/databases.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
+import { snapshotOf } from "../support/snapshot.ts";
 import { FLAVOR, NOW, newJob, sentOf } from "./jobs.ts";
 import { allocation, freshLedger, poolChange } from "./ledger-fixture.ts";
 
@@ -40,7 +41,7 @@ onEachDatabase((openDb) => {
     });
     await hold(4, { queue: "research" });
     await hold(3, { project: "speech" });
-    const quiet = await store.planner.snapshot();
+    const quiet = await snapshotOf(db);
     assert.deepEqual(quiet.pools, [{ pool: FLAVOR, quota: 12, projectDefault: 9, namespaceDefault: null }]);
     const sums = quiet.sums.map(({ scope, used }) => [JSON.stringify(scope), used]).sort();
     assert.deepEqual(sums, [
@@ -53,7 +54,7 @@ onEachDatabase((openDb) => {
     const job = newJob();
     await store.intake.createJob({ job, sent: sentOf(job), requestId: "" });
     const place = { caller: "flyte", pool: FLAVOR, namespace: "team" };
-    const { callers } = await store.planner.snapshot();
+    const { callers } = await snapshotOf(db);
     assert.deepEqual(
       [...callers].sort((a, b) => b.amount - a.amount),
       [
@@ -89,7 +90,7 @@ onEachDatabase((openDb) => {
       [await names(1), await names(2), await names(9)],
       [["high"], ["high", "middle"], ["high", "low", "middle"]],
     );
-    const { waiting: _, ...every } = await store.planner.snapshot();
+    const { waiting: _, ...every } = await snapshotOf(db);
     const { waiting: __, ...ofQueue } = await store.planner.snapshotOfQueue({ queue: "research", max: 1 });
     assert.deepEqual(ofQueue, every);
   });
@@ -122,7 +123,7 @@ onEachDatabase((openDb) => {
     const shares = [{ ...quota, nominal: 4, borrowingLimit: 2, lendingLimit: 1 }];
     await store.admin.createQueue({ name: "left", parent: "all", strategy, quotas: shares });
     await store.admin.createQueue({ name: "right", parent: "all", strategy, quotas: [{ ...quota, nominal: 5 }] });
-    const { queues } = await store.planner.snapshot();
+    const { queues } = await snapshotOf(db);
     const { queues: recorded } = await store.ledger.readLimits("default");
     const byName = (limits: typeof recorded) => [...limits].sort((a, b) => (a.queue < b.queue ? -1 : 1));
     assert.deepEqual(byName(queueLimitsOf(queues.map(treeQueue))), byName(recorded));
@@ -138,7 +139,7 @@ onEachDatabase((openDb) => {
     const replicaSpecs = { Worker: { replicas: 4, restartPolicy: "OnFailure" as const, template } };
     const job = { ...plain, spec: { ...plain.spec, replicaSpecs } };
     await store.intake.createJob({ job, sent: sentOf(job), requestId: "" });
-    const made = plan(await store.planner.snapshot(), { nowMs: NOW });
+    const made = plan(await snapshotOf(db), { nowMs: NOW });
     const [refusal] = made.refusals;
     assert.equal(refusal?.quotas[0]?.scope.kind, "pool");
     assert.deepEqual(refusal?.quotas[0]?.heldBy, ["caller flyte"]);

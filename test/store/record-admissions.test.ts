@@ -6,6 +6,7 @@ import type { Job } from "../../src/core/job/job.ts";
 import type { AdmissionBatch, AdmissionRecord, PlannedAdmission } from "../../src/core/plan/plan-types.ts";
 import { onEachDatabase, onPostgres } from "../support/databases.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
+import { gangOfPlanned } from "../support/planned-gang.ts";
 import { StatementDb } from "../support/statement-db.ts";
 import { raiseQuotaEpoch, takePlannerLease } from "./db.ts";
 import { FLAVOR, NO_LIMIT, NOW, plannedFor } from "./jobs.ts";
@@ -22,6 +23,7 @@ function batches(fixture: () => TestPlanner) {
     const token = `job/${job.uid}/admission/${one.admission}/step/${fences}`;
     return {
       planned: one,
+      gang: gangOfPlanned(one),
       allocations: one.allocations.map((allocation) => ({ ...allocation, ...NO_LIMIT, token, amount })),
       fence: (BigInt(fixture().quotaEpoch) << 32n) + fences,
       chain: chain ?? null,

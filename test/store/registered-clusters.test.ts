@@ -3,6 +3,7 @@ import { after, before, beforeEach, test } from "node:test";
 import type { Db } from "../../src/adapters/store/db/db.ts";
 import { completeCapacity } from "../support/complete-capacity.ts";
 import { onEachDatabase } from "../support/databases.ts";
+import { snapshotOf } from "../support/snapshot.ts";
 import { freshStore, raiseQuotaEpoch, recordOne, type TestStore, takePlannerLease } from "./db.ts";
 import { FLAVOR, NOW, newJob, plannedFor, sentOf } from "./jobs.ts";
 
@@ -27,7 +28,7 @@ onEachDatabase((openDb) => {
     assert.ok(made.kind === "done");
     assert.deepEqual([made.record.name, made.record.simulated, made.record.reachable], ["south", false, false]);
     assert.ok(!JSON.stringify(await store.admin.listClusters()).includes("sealed"));
-    assert.ok((await store.planner.snapshot()).clusters.some(({ name }) => name === "south"));
+    assert.ok((await snapshotOf(db)).clusters.some(({ name }) => name === "south"));
     const registered = [{ name: "south", credentials: CREDENTIALS, gangScheduler: "none" }];
     assert.deepEqual(await store.clusters.listCredentials(), {
       registered,
@@ -87,7 +88,7 @@ onEachDatabase((openDb) => {
     const rows = await db.query<{ at: number }>("select recheck_at_ms as at from jobs where uid = $1", [job.uid]);
     assert.deepEqual(rows, [{ at: NOW }]);
     assert.equal(await store.admin.getCluster("south"), null);
-    assert.ok((await store.planner.snapshot()).clusters.every(({ name }) => name !== "south"));
+    assert.ok((await snapshotOf(db)).clusters.every(({ name }) => name !== "south"));
     assert.deepEqual(await store.clusters.listCredentials(), { ...UNREGISTERED, forgotten: ["south"] });
     assert.deepEqual(
       await store.clusters.recordCapacity(completeCapacity("south", [])),
@@ -130,7 +131,7 @@ onEachDatabase((openDb) => {
     await store.intake.createJob({ job, sent: sentOf(job), requestId: "" });
     const plannerEpoch = await takePlannerLease(store, "p1");
     const { epoch: quotaEpoch } = await raiseQuotaEpoch(store);
-    const found = (await store.planner.snapshot()).clusters.find(({ name }) => name === "south");
+    const found = (await snapshotOf(db)).clusters.find(({ name }) => name === "south");
     const planned = plannedFor(job, { cluster: "south", admissionCounter: found?.admissionCounter ?? -1 });
     return { job, planned, allocations: [], fence: null, quotaEpoch, plannerEpoch, nowMs: NOW + 1 };
   }

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import type { Db } from "../../src/adapters/store/db/db.ts";
 import { onEachDatabase, onPostgres } from "../support/databases.ts";
+import { snapshotOf } from "../support/snapshot.ts";
 import { FLAVOR, NOW, plannedFor } from "./jobs.ts";
 import { freshPlanner, type TestPlanner } from "./planner-fixture.ts";
 
@@ -25,7 +26,7 @@ onEachDatabase((openDb) => {
 
   const names = async () => (await store.admin.listClusters()).map(({ name }) => name);
   const retired = async () =>
-    (await store.planner.snapshot()).clusters.filter((cluster) => cluster.retired).map(({ name }) => name);
+    (await snapshotOf(db)).clusters.filter((cluster) => cluster.retired).map(({ name }) => name);
   const register = async () => {
     const outcome = await store.clusters.register(REAL);
     assert.ok(outcome.kind === "done");
@@ -172,7 +173,7 @@ onPostgres((openDb) => {
         store.clusters.register(REAL),
       ]);
       assert.equal(registered.kind, "done");
-      const { clusters } = await store.planner.snapshot();
+      const { clusters } = await snapshotOf(db);
       assert.deepEqual(
         clusters.filter(({ simulated, retired }) => simulated && !retired),
         [],

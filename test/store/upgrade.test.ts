@@ -25,6 +25,7 @@ import { JobService } from "../../src/gen/gangway/v1/job_service_pb.ts";
 import { ReleaseOutcome, ResourceManager } from "../../src/gen/gangway/v1/resource_manager_pb.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 import { createEmptyDatabase, onServer, postgresOptions, postgresServer } from "../support/postgres.ts";
+import { snapshotOf } from "../support/snapshot.ts";
 import { NOW } from "./jobs.ts";
 import { clientOf, fillReleased, RELEASED_NAMES, runReleased, schemaLines } from "./last-release.ts";
 import { releaseOf } from "./ledger-fixture.ts";
@@ -127,9 +128,9 @@ async function assertGangs(db: Db): Promise<void> {
 async function assertWorks(db: Db): Promise<void> {
   await requireSchema(db);
   await assertKept(db);
-  const { pools, ledger, worker, planner } = createStore(db, storeOptions);
+  const { pools, ledger, worker } = createStore(db, storeOptions);
   assert.deepEqual((await pools.check(null)).sums, []);
-  await planner.snapshot();
+  await snapshotOf(db);
   assert.deepEqual(await outdated(db), ["done"]);
   await assertGangs(db);
   const [held] = await db.query<{ uid: string }>("select uid from jobs where name = 'held'");
@@ -215,7 +216,7 @@ describe("on PGlite", () => {
       assert.ok(left.length > 1 && left.length < 1_303, `${left.length} of 1,303 jobs have no gang yet`);
       const [asks] = await db.query<{ count: number }>("select count(*) as count from asks");
       assert.ok((asks?.count ?? 0) > 0);
-      await createStore(db, storeOptions).planner.snapshot();
+      await snapshotOf(db);
       assert.deepEqual(await outdated(db), ["done"]);
       await assertGangs(db);
       await db.close();

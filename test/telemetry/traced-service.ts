@@ -17,6 +17,7 @@ import type { Meter } from "../../src/telemetry/metrics.ts";
 import type { Tracing } from "../../src/telemetry/tracing.ts";
 import { createWatch } from "../../src/watch/watch.ts";
 import { createWorker } from "../../src/worker/worker.ts";
+import { fleetPlanner } from "../support/fleet-planner.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 import { noResources } from "../support/no-resources.ts";
 import { soleMember } from "../support/sole-member.ts";
@@ -72,6 +73,7 @@ export async function startObserved(observing: { readonly tracing: Tracing | nul
       clock,
       lease: sole.plannerLease,
       store: instrumentation.plannerStore(store.planner),
+      fleet: fleetPlanner(store.planner),
       quota: soleQuota({ clock, ledger: store.ledger }),
       wakeJob,
       ...instrumentation.plannerPorts,

@@ -9,6 +9,8 @@ import type { JobEvent } from "../../core/job/event.ts";
 import type { Job } from "../../core/job/job.ts";
 import type { NewJob } from "../../core/job/requests.ts";
 import type { Registry } from "../../core/kinds/registry.ts";
+import type { Ask } from "../../core/plan/ask.ts";
+import type { FleetPlace, KnownFleet } from "../../core/plan/state/fleet-read.ts";
 import { POOLS_MAX, TOKENS_MAX, WAITERS_MAX } from "../../core/quota/limits.ts";
 import type { Decision } from "../../core/reconcile/decision.ts";
 import type { Clock } from "../../runtime/clock.ts";
@@ -40,11 +42,11 @@ import { stepGroups } from "./jobs/step-groups.ts";
 import { entriesAfter, prune, watchSnapshot } from "./jobs/watch-log.ts";
 import { quotaAdmin, quotaLedger } from "./ledger/quota-ledger.ts";
 import type { QuotaBounds } from "./ledger/quota-limits.ts";
-import { gangPage, gangsSince, gangUpdates } from "./planning/gang-updates.ts";
+import { gangUpdates } from "./planning/gang-updates.ts";
 import { planSnapshot } from "./planning/plan-snapshot.ts";
+import { readFleet } from "./planning/read-fleet.ts";
 import { recordAdmissions } from "./planning/record-admissions.ts";
-import { recordRefusals } from "./planning/record-refusals.ts";
-import { refreshGangs } from "./planning/refresh-gangs.ts";
+import { recordedCauses, recordRefusals } from "./planning/record-refusals.ts";
 
 export type StoreOptions = {
   readonly clock: Pick<Clock, "nowMs">;
@@ -127,19 +129,20 @@ function intakeStore(db: Db, options: StoreOptions) {
   };
 }
 
-type Asks = Parameters<typeof gangPage>[2]["asks"];
+/** The functions that a planner's state follows. */
+export function fleetStore(db: Db, kinds: Registry) {
+  const reading = { kinds, asks: new Map<string, Ask>() };
+  return {
+    readFleet: (place: FleetPlace | null, known: KnownFleet) => readFleet(db, place, known, reading),
+    gangsOf: (jobUids: readonly string[]) => gangUpdates(db, jobUids, reading),
+    recordedCauses: (after: string) => recordedCauses(db, after),
+  };
+}
 
 function plannerStore(db: Db, options: StoreOptions) {
   const { kinds, quotaBounds: bounds = QUOTA_BOUNDS } = options;
   return {
-    snapshot: async () => {
-      await refreshGangs(db, kinds);
-      return planSnapshot(db, { kinds, asks: new Map() });
-    },
-    logHead: () => logHead(db),
-    gangPage: (after: string | null, asks: Asks) => gangPage(db, after, { kinds, asks }),
-    gangUpdates: (uids: readonly string[], asks: Asks) => gangUpdates(db, uids, { kinds, asks }),
-    gangsSince: (position: number, asks: Asks) => gangsSince(db, position, { kinds, asks }),
+    ...fleetStore(db, kinds),
     snapshotOfQueue: (only: { readonly queue: string; readonly max: number }) =>
       planSnapshot(db, { kinds, asks: new Map() }, only),
     recordAdmissions: (batch: Parameters<typeof recordAdmissions>[1]) =>

@@ -55,6 +55,17 @@ export function capacityOf(entries: Iterable<CapacityEntry>): ClusterCapacity {
   return { nodes, seen: seen.sort(compareMembers), unbound };
 }
 
+/** A cluster's capacity as entries, if it is only known as a whole. */
+export function entriesOf({ nodes, seen, unbound }: ClusterCapacity): readonly CapacityEntry[] {
+  return [
+    ...nodes.map((node): CapacityEntry => ({ kind: "node", name: node.name, node, members: [] })),
+    // It does not say which node shows a member. A node that does not exist stands for all.
+    { kind: "node", name: "", node: null, members: seen },
+    // Its order is that of the names of the pods, which it does not say.
+    ...unbound.map((pod, at): CapacityEntry => ({ kind: "unbound", name: String(at).padStart(8, "0"), pod })),
+  ];
+}
+
 export function compareMembers(a: BoundMember, b: BoundMember): number {
   const byAdmission = compareText(a.jobUid, b.jobUid) || a.admission - b.admission;
   return byAdmission || compareText(a.role, b.role) || a.index - b.index;

@@ -54,11 +54,16 @@ export type PlanGang = DocumentedFacts & {
 /** The gang of a job after a change. */
 export type GangUpdate = {
   readonly uid: string;
-  /** The version of the job's record; above all others once it is gone. An update older than a known one is late. */
+  /** The `gangVersion`; above all others once the job's record is gone. An update older than a known one is late. */
   readonly version: number;
   /** Null: the planner has nothing to do with the job any more, or its record is gone. */
   readonly gang: PlanGang | null;
 };
+
+/** Rises with every change of a job's record, and each time that its gang is computed again. */
+export function gangVersion({ version, generation }: Pick<PlanGang, "version" | "generation">): number {
+  return version + generation;
+}
 
 /** True for a gang that waits or runs. */
 export function isPlanned(gang: Pick<PlanGang, "waits" | "admissions">): boolean {

@@ -1,5 +1,6 @@
 import type { Allocation, Scope } from "../quota/counters.ts";
 import type { BlockedPod } from "./blocked-pod.ts";
+import type { PlanGang } from "./plan-gang.ts";
 
 /** A gang's allocation of one pool, before the planner names its token. */
 export type PlannedAllocation = Pick<Allocation, "pool" | "amount" | "project" | "namespace"> & {
@@ -109,6 +110,15 @@ export type PlaceInLine = {
   readonly after: number;
 };
 
+/** The facts of a planned gang that its tokens, its record and its messages need. */
+export type PlannedGang = Pick<
+  PlanGang,
+  "uid" | "generation" | "namespace" | "name" | "queue" | "priority" | "createTimeMs" | "waitsSinceMs" | "traceParent"
+> & {
+  /** True: it waits in a strict queue, where no gang may pass it. */
+  readonly isChained: boolean;
+};
+
 export type Plan = {
   readonly admissions: readonly PlannedAdmission[];
   /** The first gang in the plan's order that has a cluster and waits for tokens of pools alone. Null: none does. */
@@ -127,6 +137,7 @@ export type AdmissionRecord = {
   readonly fence: bigint | null;
   /** The strict queue in which no gang may pass this one. Null: it is in none. */
   readonly chain: string | null;
+  readonly gang: PlannedGang;
 };
 
 /** Admissions and growths in the plan's order, at most one for each job. One transaction records them. */

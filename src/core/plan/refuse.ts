@@ -51,7 +51,7 @@ function areHopeless(clusters: readonly ClusterRefusal[]): boolean {
  * waiting lines that no snapshot shows.
  */
 export function refuseForTokens(
-  gang: PlanGang,
+  gang: Pick<PlanGang, "uid" | "generation" | "queue">,
   { violation, inLine }: { readonly violation: Violation; readonly inLine: boolean },
 ): Refusal {
   const { scope, used, limit, requested, reservedForHead } = violation;

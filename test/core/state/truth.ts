@@ -269,7 +269,7 @@ export class Truth {
 
   #next(key: string): number {
     const known = this.#others.get(key);
-    return known === undefined || known.kind === "capacity" ? 1 : known.version + 1;
+    return known === undefined || !("version" in known) ? 1 : known.version + 1;
   }
 }
 

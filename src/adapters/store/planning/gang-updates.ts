@@ -1,5 +1,5 @@
-import { type GangUpdate, isPlanned, type PlanGang } from "../../../core/plan/plan-gang.ts";
-import { type Db, type Executor, onlyRow, readSnapshot } from "../db/db.ts";
+import { type GangUpdate, gangVersion, isPlanned, type PlanGang } from "../../../core/plan/plan-gang.ts";
+import { type Db, type Executor, readSnapshot } from "../db/db.ts";
 import { type GangReading, readGangs, WAITS } from "./read-gangs.ts";
 import { refreshGangs } from "./refresh-gangs.ts";
 
@@ -55,29 +55,34 @@ export type GangsSince =
       readonly more: boolean;
     };
 
+/** The log of jobs' changes: the newest position, and the one up to which entries were pruned. */
+export type LogBounds = { readonly head: number; readonly pruned_to: number };
+
 /**
- * The gangs of jobs that changed after a position of the log, each as it is now. Includes changes that have no position
- * yet, at least the newest: they come again with their positions.
+ * The gangs of jobs that changed after a position of the log, each as it is now, unless the reader knows it already.
+ * Includes changes that have no position yet, at least the newest: they come again with their positions.
  */
-export async function gangsSince(db: Db, position: number, reading: GangReading): Promise<GangsSince> {
-  await refreshGangs(db, reading.kinds);
-  return readSnapshot(db, async (tx) => {
-    const log = onlyRow(await tx.query<{ head: number; pruned_to: number }>("select head, pruned_to from job_log"));
-    if (position < log.pruned_to || position > log.head) return { gap: true };
-    const changes = await tx.query<ChangeRow>(CHANGES, [position, GANG_PAGE]);
-    const positions = changes.flatMap((change) => change.position ?? []);
-    const more = positions.length === GANG_PAGE;
-    const updates = await updatesOf(tx, new Set(changes.map((change) => change.job_uid)), reading);
-    return { gap: false, position: more ? Math.max(...positions) : log.head, updates, more };
-  });
+export async function gangsSince(
+  tx: Executor,
+  of: { readonly position: number; readonly log: LogBounds; readonly versionOf: (uid: string) => number | null },
+  reading: GangReading,
+): Promise<GangsSince> {
+  const { position, log, versionOf } = of;
+  if (position < log.pruned_to || position > log.head) return { gap: true };
+  const changes = await tx.query<ChangeRow>(CHANGES, [position, GANG_PAGE]);
+  const positions = changes.flatMap((change) => change.position ?? []);
+  const more = positions.length === GANG_PAGE;
+  const news = changes.filter(({ job_uid: uid, version }) => version > (versionOf(uid) ?? 0));
+  const updates = await updatesOf(tx, new Set(news.map((change) => change.job_uid)), reading);
+  return { gap: false, position: more ? Math.max(...positions) : log.head, updates, more };
 }
 
-type ChangeRow = { readonly job_uid: string; readonly position: number | null };
+type ChangeRow = { readonly job_uid: string; readonly version: number; readonly position: number | null };
 
 const CHANGES = `
-(select job_uid, position from job_changes where position > $1 order by position limit $2)
+(select job_uid, version, position from job_changes where position > $1 order by position limit $2)
 union all
-(select job_uid, position from job_changes where position is null order by id desc limit $2)`;
+(select job_uid, version, position from job_changes where position is null order by id desc limit $2)`;
 
 async function updatesOf(
   tx: Executor,
@@ -90,6 +95,6 @@ async function updatesOf(
   return [...uids].map((uid) => {
     const gang = byUid.get(uid);
     if (gang === undefined) return { uid, version: Number.MAX_SAFE_INTEGER, gang: null };
-    return { uid, version: gang.version, gang: isPlanned(gang) ? gang : null };
+    return { uid, version: gangVersion(gang), gang: isPlanned(gang) ? gang : null };
   });
 }

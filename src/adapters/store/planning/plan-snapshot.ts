@@ -1,11 +1,9 @@
 import { liveAdmission } from "../../../core/job/job.ts";
-import type { HeldByCaller, PlanCluster, PlanQueue, PlanSnapshot } from "../../../core/plan/snapshot.ts";
-import type { PoolLimit } from "../../../core/quota/counters.ts";
+import type { PlanCluster, PlanSnapshot } from "../../../core/plan/snapshot.ts";
 import { CAPACITY_ENTRIES, type CapacityColumns, withCapacity } from "../admin/cluster-capacity.ts";
 import { IS_RETIRED } from "../admin/clusters.ts";
-import { FLAVOR_QUOTA } from "../admin/queues.ts";
 import { type Db, type Executor, onlyRow, readSnapshot } from "../db/db.ts";
-import { type SumKey, scopeOfSum } from "../ledger/sums.ts";
+import { planCallers, planPools, planQueues, planSums } from "./fleet-settings.ts";
 import { type GangReading, RUNS, readGangs, WAITS } from "./read-gangs.ts";
 
 /** The first waiting jobs of one queue, at most `max`. */
@@ -25,12 +23,10 @@ export function planSnapshot(db: Db, reading: GangReading, only: FirstOfQueue | 
       quotaEpoch: onlyRow(domains).epoch,
       waiting,
       admitted: gangs.filter((gang) => liveAdmission(gang) !== null),
-      queues: await tx.query<PlanQueue>(PLAN_QUEUES),
-      pools: await tx.query<PoolLimit>(PLAN_POOLS),
-      sums: (await tx.query<SumKey & { used: number }>(PLAN_SUMS)).map(({ used, ...key }) => {
-        return { scope: scopeOfSum(key), used };
-      }),
-      callers: waiting.length === 0 && only === null ? [] : await tx.query<HeldByCaller>(PLAN_CALLERS, [CALLER_TOKENS]),
+      queues: await planQueues(tx),
+      pools: await planPools(tx),
+      sums: await planSums(tx, null),
+      callers: waiting.length === 0 && only === null ? [] : await planCallers(tx),
       clusters: await planClusters(tx),
     };
   });
@@ -42,38 +38,6 @@ j.uid in (
    where queue = $1 and phase = 'WAITING' and cancel is null and delete_ms is null
    order by priority desc, create_ms, uid limit $2
 )`;
-
-const PLAN_QUEUES = `
-select q.name, q.parent, q.strategy,
-       coalesce((select json_agg(${FLAVOR_QUOTA} order by position) from queue_quotas where queue = q.name), '[]')
-         as quotas
-  from queues q order by q.name`;
-
-/** The pools that a gang may be charged in. */
-const PLAN_POOLS = `
-select name as pool, quota, project_default as "projectDefault", namespace_default as "namespaceDefault"
-  from pools where name in (select flavor from queue_quotas) order by name`;
-
-/** Sums of projects and namespaces only for pools that limit them. */
-const PLAN_SUMS = `
-select s.pool, s.scope, s.name, s.used
-  from allocation_sums s join pools p on p.name = s.pool
- where s.used > 0 and p.name in (select flavor from queue_quotas)
-   and (s.scope in ('pool', 'queue') or s.scope = 'project' and p.project_default is not null
-     or s.scope = 'namespace' and p.namespace_default is not null)`;
-
-/** How many tokens of each pool a round reads, the oldest first. It is bounded because callers may hold very many. */
-const CALLER_TOKENS = 200;
-
-const PLAN_CALLERS = `
-select a.caller, a.pool, a.project, a.namespace, a.queue, sum(a.amount)::bigint as amount
-  from (select distinct flavor as name from queue_quotas) p
- cross join lateral (
-         select caller, pool, project, namespace, queue, amount from allocations
-          where pool = p.name and released_ms is null order by granted_ms, id limit $1
-       ) a
- where a.caller is not null
- group by a.caller, a.pool, a.project, a.namespace, a.queue`;
 
 async function planClusters(tx: Executor): Promise<readonly PlanCluster[]> {
   const rows = await tx.query<PlanCluster & CapacityColumns>(

@@ -25,7 +25,9 @@ export type Change =
       /** The sequence up to which the changes are complete. */
       readonly sequence: number;
       readonly changes: readonly EntryChange[];
-    };
+    }
+  /** No observer has seen the cluster since it was registered. */
+  | { readonly kind: "unobserved"; readonly cluster: string };
 
 /**
  * `applied`: the state has moved. `stale`: the state knows this, or something newer. `gap`: entries before these are

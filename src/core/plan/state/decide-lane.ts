@@ -189,7 +189,7 @@ export class DecideLane {
       const planned = this.#planned(entry, request, placed.room);
       placed.room.cluster.room.undo(placed.mark);
       const amounts = new Map(planned.allocations.map(({ pool, amount }) => [pool, amount]));
-      quota.reserved = { holder: `${gang.namespace}/${gang.name}`, priority: gang.priority, amounts };
+      quota.reserved = { jobUid: gang.uid, holder: `${gang.namespace}/${gang.name}`, priority: gang.priority, amounts };
       this.inLine = { planned, priority: gang.priority, sinceMs: gang.createTimeMs };
       return;
     }

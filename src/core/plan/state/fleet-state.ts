@@ -7,6 +7,7 @@ import type { ApplyOutcome, Change } from "./changes.ts";
 import { type EntityHash, HashSum, hashText } from "./fact-hash.ts";
 import { type Cursor, type Fact, factKey, factText, isNothing, noFact } from "./facts.ts";
 import { FleetParts } from "./fleet-parts.ts";
+import type { ListedKind } from "./fleet-read.ts";
 import type { RoundBounds } from "./queue-turns.ts";
 import { type FleetPlan, type ReadRound, runRound } from "./run-round.ts";
 
@@ -30,8 +31,8 @@ export class FleetState {
   readonly parts = new FleetParts();
   readonly #records = new Map<string, FactRecord>();
   readonly #gone = new Map<string, number>();
-  /** The entries of each cluster's capacity, by key. */
-  readonly #entries = new Map<string, Map<string, Fact>>();
+  /** The facts of each list that a store can tell as a whole, by key. */
+  readonly #lists = new Map<string, Map<string, Fact>>();
   /** The records that changes after the oldest mark replaced, by key. */
   readonly #journal: Replaced[] = [];
   #marks = 0;
@@ -40,8 +41,18 @@ export class FleetState {
   /** Applies a change if it is newer than the state's record of the same entity. */
   apply(change: Change): ApplyOutcome {
     if (change.kind === "capacity") return this.#applyCapacity(change);
+    if (change.kind === "unobserved") return this.#forgetCapacity(change.cluster);
     const { version, ...fact } = change;
     return this.#put(fact, version) ? "applied" : "stale";
+  }
+
+  /** Removes the entities of a kind that these changes, which name all of them, leave out. */
+  keepOnly(kind: ListedKind, changes: readonly Change[], version: number): void {
+    const named = new Set<string>();
+    for (const change of changes) if (change.kind === kind) named.add(factKey(change as Fact));
+    for (const [key, fact] of [...(this.#lists.get(kind) ?? [])]) {
+      if (!named.has(key)) this.#put(noFact(fact), version);
+    }
   }
 
   /** Marks a point to which `rollback` returns. Marks nest. */
@@ -76,14 +87,25 @@ export class FleetState {
     return runRound(this.parts, { nowMs, number: this.#rounds, bounds }, read);
   }
 
-  /** 16 digits, equal for states with equal facts of equal versions. */
+  /** Notes causes that were told of gangs before this state was made, by their `causeKey`. */
+  noteSaid(jobUid: string, key: number): void {
+    const entry = this.parts.lines.entries.get(jobUid);
+    if (entry !== undefined) entry.said = key;
+  }
+
+  /** Lets a later round tell the causes of these gangs again. */
+  sayAgain(jobUids: Iterable<string>): void {
+    for (const uid of jobUids) this.parts.lines.sayAgain(uid);
+  }
+
+  /** 16 digits, equal for states with equal facts. */
   hash(): string {
     const sum = new HashSum();
     for (const [key, record] of this.#records) sum.add(this.#hashOf(key, record), 1);
     return sum.text;
   }
 
-  /** Calls back with every entity that there is, its version and its hash. */
+  /** Calls back with every entity that there is, its version and the hash of its facts. */
   eachEntity(visit: (key: string, of: { readonly version: number; readonly hash: EntityHash }) => void): void {
     for (const [key, record] of this.#records) {
       const hash = this.#hashOf(key, record);
@@ -107,10 +129,17 @@ export class FleetState {
     return "applied";
   }
 
+  #forgetCapacity(cluster: string): ApplyOutcome {
+    if (this.cursorOf(cluster) === null) return "stale";
+    this.#removeOthers(cluster, []);
+    this.#replaceFact({ kind: "cursor", cluster, at: null }, 0);
+    return "applied";
+  }
+
   /** Removes the entries that a full list does not name. */
   #removeOthers(cluster: string, changes: readonly EntryChange[]): void {
     const named = new Set(changes.map((change) => factKey(entryFact(cluster, change))));
-    for (const [key, fact] of [...(this.#entries.get(cluster) ?? [])]) {
+    for (const [key, fact] of [...(this.#lists.get(capacityList(cluster)) ?? [])]) {
       if (!named.has(key)) this.#replaceFact(noFact(fact), 0);
     }
   }
@@ -120,6 +149,8 @@ export class FleetState {
     const known = this.#records.get(key)?.version ?? this.#gone.get(key) ?? Number.NEGATIVE_INFINITY;
     if (version <= known) return false;
     this.#replace(key, { fact, version, hash: null });
+    // What an observer saw is of use only while the cluster is registered.
+    if (fact.kind === "cluster" && fact.facts === null) this.#forgetCapacity(fact.name);
     return true;
   }
 
@@ -138,7 +169,7 @@ export class FleetState {
   #store(key: string, record: FactRecord): void {
     const { fact, version } = record;
     this.parts.set(fact);
-    if (fact.kind === "node" || fact.kind === "unbound") this.#noteEntry(key, fact);
+    this.#noteInList(key, fact);
     if (isNothing(fact)) {
       this.#records.delete(key);
       this.#remember(key, version);
@@ -158,23 +189,43 @@ export class FleetState {
     }
   }
 
-  #noteEntry(key: string, fact: Fact & { readonly cluster: string }): void {
-    const entries = this.#entries.get(fact.cluster) ?? new Map<string, Fact>();
-    this.#entries.set(fact.cluster, entries);
-    if (isNothing(fact)) entries.delete(key);
-    else entries.set(key, fact);
+  #noteInList(key: string, fact: Fact): void {
+    const name = listOf(fact);
+    if (name === null) return;
+    const list = this.#lists.get(name) ?? new Map<string, Fact>();
+    this.#lists.set(name, list);
+    if (isNothing(fact)) list.delete(key);
+    else list.set(key, fact);
   }
 
   #hashOf(key: string, record: FactRecord): EntityHash {
     if (record.hash !== null) return record.hash;
     // Another place in an observer's numbering, with the same nodes, is the same state.
     const counts = record.fact.kind !== "cursor";
-    record.hash = counts ? hashText(`${key} ${record.version} ${factText(record.fact)}`) : NOTHING;
+    record.hash = counts ? hashText(`${key} ${factText(record.fact)}`) : NOTHING;
     return record.hash;
   }
 }
 
 const NOTHING: EntityHash = { low: 0, high: 0 };
+
+/** The list that a fact is in. Null: its entities are told one by one. */
+function listOf(fact: Fact): string | null {
+  switch (fact.kind) {
+    case "node":
+    case "unbound":
+      return capacityList(fact.cluster);
+    case "gang":
+    case "cursor":
+      return null;
+    default:
+      return fact.kind;
+  }
+}
+
+function capacityList(cluster: string): string {
+  return `capacity ${cluster}`;
+}
 
 function entryFact(cluster: string, { key, entry }: EntryChange): Fact {
   const { name } = key;

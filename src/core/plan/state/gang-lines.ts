@@ -77,6 +77,8 @@ export type Line = {
   head: Lane | null;
   /** The gang behind which the others were last told that they wait. */
   saidHead: string;
+  /** How many gangs wait, those that wait for themselves included. */
+  waiting: number;
 };
 
 /** Every gang by uid, sorted into the lines of queues. */
@@ -89,6 +91,8 @@ export class GangLines {
   readonly timed = new Set<Entry>();
   readonly restless = new Set<Lane>();
   readonly #quota: QuotaState;
+  /** The gang that the last round gave the planner's place in waiting lines. */
+  #inLine: string | null = null;
   /** The shapes of the asks that gangs have, and how many gangs have each. */
   readonly #shapes = new Map<string, { readonly shape: AskShape; gangs: number }>();
 
@@ -104,6 +108,24 @@ export class GangLines {
     }
     if (before !== undefined) this.#remove(before);
     if (gang !== null) this.#add(gang, before);
+  }
+
+  /** Notes which gang has the planner's place in waiting lines. If it is another one, the causes of both are new. */
+  noteInLine(uid: string | null): void {
+    if (uid === this.#inLine) return;
+    for (const one of [uid, this.#inLine]) {
+      const entry = this.entries.get(one ?? "");
+      if (entry !== undefined && isWaiting(entry.gang)) this.fresh.add(entry);
+    }
+    this.#inLine = uid;
+  }
+
+  /** Lets the next round tell a gang's cause again. */
+  sayAgain(uid: string): void {
+    const entry = this.entries.get(uid);
+    if (entry === undefined || !isWaiting(entry.gang)) return;
+    entry.said = 0;
+    this.fresh.add(entry);
   }
 
   /** Lets gangs whose time has come enter their lanes. */
@@ -127,7 +149,7 @@ export class GangLines {
     const { project, namespace, queue } = gang;
     const line = this.#lineOf(queue);
     const account = this.#quota.account(queue, project, namespace);
-    const said = before?.said ?? 0;
+    const said = before !== undefined && isWaiting(gang) ? before.said : 0;
     const entry: Entry = { gang, line, account, shape: this.#shapeOf(gang), lane: null, said };
     this.entries.set(gang.uid, entry);
     if (isWaiting(gang)) this.#enter(entry);
@@ -140,6 +162,7 @@ export class GangLines {
   #enter(entry: Entry): void {
     this.fresh.add(entry);
     entry.line.head = null;
+    entry.line.waiting += 1;
     if (!isHeld(entry.gang, Number.NEGATIVE_INFINITY)) {
       this.#enterLane(entry);
       return;
@@ -170,6 +193,7 @@ export class GangLines {
     this.fresh.delete(entry);
     this.timed.delete(entry);
     line.held.delete(entry);
+    if (isWaiting(gang)) line.waiting -= 1;
     const list = growthList(entry);
     if (list !== null) remove(list, entry);
     if (lane === null) return;
@@ -204,7 +228,7 @@ export class GangLines {
 }
 
 /** The order within a queue: higher priority first, then age, then uid. */
-export function compareEntries({ gang: a }: Entry, { gang: b }: Entry): number {
+export function compareEntries({ gang: a }: Pick<Entry, "gang">, { gang: b }: Pick<Entry, "gang">): number {
   return b.priority - a.priority || a.createTimeMs - b.createTimeMs || compareText(a.uid, b.uid);
 }
 
@@ -270,7 +294,7 @@ function newLane(key: string, { gang, line, shape, account }: Entry): Lane {
 
 function newLine(name: string): Line {
   const lists = { growing: [], stretching: [], held: new Set<Entry>() };
-  return { name, lanes: new Map(), awake: [], ...lists, head: null, saidHead: "" };
+  return { name, lanes: new Map(), awake: [], ...lists, head: null, saidHead: "", waiting: 0 };
 }
 
 function insert(sorted: Entry[], entry: Entry): void {

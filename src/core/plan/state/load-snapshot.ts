@@ -1,4 +1,4 @@
-import { presentEntry } from "../capacity-entry.ts";
+import { entriesOf, presentEntry } from "../capacity-entry.ts";
 import type { PlanCluster, PlanSnapshot } from "../snapshot.ts";
 import type { Change } from "./changes.ts";
 import { FleetState } from "./fleet-state.ts";
@@ -26,13 +26,6 @@ function clusterChanges({ capacity, ...facts }: PlanCluster): readonly Change[] 
   const { name } = facts;
   const record: Change = { kind: "cluster", name, version: 1, facts };
   if (capacity === null) return [record];
-  const { nodes, seen, unbound } = capacity;
-  const changes = [
-    ...nodes.map((node) => presentEntry({ kind: "node", name: node.name, node, members: [] })),
-    // A snapshot does not say which node shows a member. A node that does not exist stands for all.
-    presentEntry({ kind: "node", name: "", node: null, members: seen }),
-    // Its order is that of the names of the pods, which it does not say.
-    ...unbound.map((pod, at) => presentEntry({ kind: "unbound", name: String(at).padStart(8, "0"), pod })),
-  ];
+  const changes = entriesOf(capacity).map(presentEntry);
   return [record, { kind: "capacity", cluster: name, epoch: 1, since: null, sequence: 1, changes }];
 }

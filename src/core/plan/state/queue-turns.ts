@@ -9,7 +9,16 @@ import type { Parts } from "./state-parts.ts";
 export type RoundBounds = {
   /** The most admissions and growths that are planned. The next round plans the others. */
   readonly admissionsMax: number;
+  /** Asked at least once a gang. True: the round ends at once and throws `RoundStopped`. Omitted: never. */
+  readonly isStopped?: () => boolean;
 };
+
+/** Thrown by a round that was stopped. The state has lost its order then: make a new one. */
+export class RoundStopped extends Error {
+  constructor() {
+    super("the planner's round was stopped");
+  }
+}
 
 /** The decisions of a round, before anything is said about them. */
 export type RoundResult = {
@@ -96,6 +105,7 @@ export class QueueTurns {
 
   /** Takes the next turn of a queue. False: it has none left. */
   #takeTurn(turns: Turns): boolean {
+    if (this.#bounds.isStopped?.()) throw new RoundStopped();
     const growing = turns.line.growing[turns.growing];
     if (growing !== undefined) {
       turns.growing += 1;

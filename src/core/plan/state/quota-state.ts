@@ -54,6 +54,7 @@ export type QuotaBlock = {
 
 /** The room in pools that is kept for the gang in their waiting lines. */
 export type Reservation = {
+  readonly jobUid: string;
   readonly holder: string;
   readonly priority: number;
   readonly amounts: ReadonlyMap<string, number>;

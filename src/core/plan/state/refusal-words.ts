@@ -51,15 +51,14 @@ export class RefusalWords {
         return { ...refuse(gang, { reason: "BehindHead", message }), head: uid };
       }
       case "lacks":
-        return this.#lackOf(gang, cause.refusal);
+        return this.#lackOf(gang, cause);
     }
   }
 
-  #lackOf(gang: PlanGang, lacks: LaneRefusal): Refusal {
-    const { reserved } = this.#parts.quota;
-    if (reserved !== null && reserved.holder === `${gang.namespace}/${gang.name}`) {
+  #lackOf(gang: PlanGang, { refusal: lacks, inLine }: Extract<Cause, { kind: "lacks" }>): Refusal {
+    if (inLine.length > 0) {
       const refusal = this.#newLackOf(gang, lacks);
-      return { ...refusal, message: refusal.message + lineWords([...reserved.amounts.keys()]) };
+      return { ...refusal, message: refusal.message + lineWords(inLine) };
     }
     const known = this.#lanes.get(lacks);
     if (known !== undefined) return { ...known, jobUid: gang.uid, generation: gang.generation };

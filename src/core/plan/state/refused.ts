@@ -1,4 +1,6 @@
+import { scopeKey } from "../../quota/scopes.ts";
 import type { PlanGang } from "../plan-gang.ts";
+import type { Refusal } from "../plan-types.ts";
 import { hashText } from "./fact-hash.ts";
 import type { QuotaBlock } from "./quota-state.ts";
 
@@ -41,21 +43,31 @@ export type Cause =
   | { readonly kind: "draining" }
   /** It stands behind this gang, the head of a strict queue that was refused. */
   | { readonly kind: "behindHead"; readonly head: PlanGang }
-  | { readonly kind: "lacks"; readonly refusal: LaneRefusal };
+  /** `inLine`: the pools whose waiting line it is in, beside callers. Empty: none. */
+  | { readonly kind: "lacks"; readonly refusal: LaneRefusal; readonly inLine: readonly string[] };
 
 /** A gang that waits, and its cause. */
 export type RefusedGang = { readonly gang: PlanGang; readonly cause: Cause };
 
 /** A number for a cause. Equal numbers: nothing changed but amounts. 0 is the number of no cause. */
 export function causeKey(cause: Cause): number {
-  const { low, high } = hashText(causeText(cause));
+  return keyOf(causeText(cause));
+}
+
+/** The same for a gang that the plan had room for, but whose tokens the counters did not grant. */
+export function tokensKey({ reason, quotas }: Pick<Refusal, "reason" | "quotas">): number {
+  return keyOf(`tokens ${reason} ${quotas.map(({ scope }) => scopeKey(scope)).join()}`);
+}
+
+function keyOf(text: string): number {
+  const { low, high } = hashText(text);
   return 1 + (low >>> 1) * 2 ** 20 + (high >>> 12);
 }
 
 function causeText(cause: Cause): string {
   switch (cause.kind) {
     case "lacks":
-      return refusalKey(cause.refusal);
+      return `${refusalKey(cause.refusal)} ${cause.inLine.join()}`;
     case "backoff":
       return `backoff ${cause.untilMs}`;
     case "behindHead":

@@ -1,3 +1,4 @@
+import { compareText } from "../../../runtime/compare-text.ts";
 import { drainingAdmission } from "../../job/job.ts";
 import type { PlanGang } from "../plan-gang.ts";
 import type { PlaceInLine, PlannedAdmission } from "../plan-types.ts";
@@ -31,6 +32,7 @@ export function runRound(parts: FleetParts, of: RoundOf, read: ReadRound = () =>
   const marks = [...parts.clusters.values()].map(({ room }) => ({ room, mark: room.mark }));
   const round = new QueueTurns(parts, of.number, of.bounds);
   const { admissions, inLine, refused: lanes, more } = round.run();
+  parts.lines.noteInLine(inLine?.planned.jobUid ?? null);
   const refused = newCauses(parts, { nowMs: of.nowMs, lanes });
   const plan = { admissions, inLine, refused, replanAtMs: replanAt(parts, of.nowMs), more };
   read(plan, parts);
@@ -59,14 +61,16 @@ function newCauses(
     .filter(isNewCause)
     .flatMap(({ entries }) => entries)
     .forEach(say);
-  for (const line of parts.lines.lines.values()) if (isNewHead(line)) waitingIn(line).forEach(say);
-  [...parts.lines.fresh].forEach(say);
+  // The order must not depend on that of the changes.
+  const lines = [...parts.lines.lines.values()].filter(isNewHead).sort((a, b) => compareText(a.name, b.name));
+  for (const line of lines) waitingIn(line).sort(compareEntries).forEach(say);
+  [...parts.lines.fresh].sort((a, b) => compareText(a.line.name, b.line.name) || compareEntries(a, b)).forEach(say);
   return found;
 }
 
 /** True if a lane was refused for another cause than its gangs were told of last. */
 function isNewCause(lane: Lane): boolean {
-  const key = causeKey(lane.refusal === null ? UNKNOWN_QUEUE : { kind: "lacks", refusal: lane.refusal });
+  const key = causeKey(lane.refusal === null ? UNKNOWN_QUEUE : { kind: "lacks", refusal: lane.refusal, inLine: [] });
   const isNew = lane.said !== key;
   lane.said = key;
   return isNew;
@@ -80,7 +84,7 @@ function isNewHead(line: Line): boolean {
   return true;
 }
 
-function waitingIn(line: Line): readonly Entry[] {
+function waitingIn(line: Line): Entry[] {
   return [...[...line.lanes.values()].flatMap(({ entries }) => entries), ...line.held];
 }
 
@@ -96,7 +100,12 @@ export function causeOf({ quota }: Pick<FleetParts, "quota">, entry: Entry, nowM
   const first = headOf(lane);
   const isAdmitted = first === undefined || compareEntries(entry, first) < 0;
   if (lane.awake || isAdmitted || lane.refusal === null) return null;
-  return { kind: "lacks", refusal: lane.refusal };
+  return { kind: "lacks", refusal: lane.refusal, inLine: lineOf(quota, entry) };
+}
+
+/** The pools in whose waiting line a gang is. */
+function lineOf({ reserved }: Pick<FleetParts["quota"], "reserved">, { gang }: Entry): readonly string[] {
+  return reserved?.jobUid === gang.uid ? [...reserved.amounts.keys()] : [];
 }
 
 /** Why a gang waits although others can take nothing from it. */

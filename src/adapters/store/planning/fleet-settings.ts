@@ -1,0 +1,92 @@
+import type { ClusterCapacity, HeldByCaller, PlanQueue } from "../../../core/plan/snapshot.ts";
+import type { ClusterFacts } from "../../../core/plan/state/cluster-state.ts";
+import type { PoolLimit } from "../../../core/quota/counters.ts";
+import type { RecordedSum } from "../../../core/quota/grant-book.ts";
+import { IS_RETIRED } from "../admin/clusters.ts";
+import { FLAVOR_QUOTA } from "../admin/queues.ts";
+import type { Executor } from "../db/db.ts";
+import { type SumKey, scopeOfSum } from "../ledger/sums.ts";
+
+export function planQueues(tx: Executor): Promise<readonly PlanQueue[]> {
+  return tx.query<PlanQueue>(PLAN_QUEUES);
+}
+
+const PLAN_QUEUES = `
+select q.name, q.parent, q.strategy,
+       coalesce((select json_agg(${FLAVOR_QUOTA} order by position) from queue_quotas where queue = q.name), '[]')
+         as quotas
+  from queues q order by q.name`;
+
+/** The pools that a gang may be charged in. */
+export function planPools(tx: Executor): Promise<readonly PoolLimit[]> {
+  return tx.query<PoolLimit>(PLAN_POOLS);
+}
+
+const PLAN_POOLS = `
+select name as pool, quota, project_default as "projectDefault", namespace_default as "namespaceDefault"
+  from pools where name in (select flavor from queue_quotas) order by name`;
+
+/**
+ * The sums of the planner's pools, those of projects and namespaces only for pools that limit them. `transaction`:
+ * only those that this transaction or a later one has changed, and some that did not change.
+ */
+export async function planSums(tx: Executor, transaction: string | null): Promise<readonly RecordedSum[]> {
+  const rows = await tx.query<SumKey & { used: number }>(PLAN_SUMS, [transaction]);
+  return rows.map(({ used, ...key }) => ({ scope: scopeOfSum(key), used }));
+}
+
+/** PostgreSQL keeps with each row the transaction that wrote it. The age of a transaction counts those after it. */
+const PLAN_SUMS = `
+select s.pool, s.scope, s.name, s.used
+  from allocation_sums s join pools p on p.name = s.pool
+ where p.name in (select flavor from queue_quotas)
+   and (s.scope in ('pool', 'queue') or s.scope = 'project' and p.project_default is not null
+     or s.scope = 'namespace' and p.namespace_default is not null)
+   and ($1::text is null and s.used > 0 or age(s.xmin) <= age($1::xid))`;
+
+/** How many tokens of each pool a round reads, the oldest first. It is bounded because callers may hold very many. */
+const CALLER_TOKENS = 200;
+
+/** Some of the external callers that hold tokens of the planner's pools. */
+export function planCallers(tx: Executor): Promise<readonly HeldByCaller[]> {
+  return tx.query<HeldByCaller>(PLAN_CALLERS, [CALLER_TOKENS]);
+}
+
+const PLAN_CALLERS = `
+select a.caller, a.pool, a.project, a.namespace, a.queue, sum(a.amount)::bigint as amount
+  from (select distinct flavor as name from queue_quotas) p
+ cross join lateral (
+         select caller, pool, project, namespace, queue, amount from allocations
+          where pool = p.name and released_ms is null order by granted_ms, id limit $1
+       ) a
+ where a.caller is not null
+ group by a.caller, a.pool, a.project, a.namespace, a.queue`;
+
+/** A cluster's record, and how far its capacity is recorded. */
+export type PlanClusterRow = ClusterFacts & {
+  readonly epoch: number;
+  readonly sequence: number;
+  /** False: no observer has recorded its capacity. */
+  readonly observed: boolean;
+  /** When a program of the version before recorded the capacity, which is in `capacity` then. Null: none did. */
+  readonly legacyMs: number | null;
+};
+
+export function planClusters(tx: Executor): Promise<readonly PlanClusterRow[]> {
+  return tx.query<PlanClusterRow>(PLAN_CLUSTERS);
+}
+
+const PLAN_CLUSTERS = `
+select name, labels, flavors, cordoned, simulated, ${IS_RETIRED} as retired, reachable,
+       admission_counter as "admissionCounter", capacity_epoch as epoch, capacity_sequence as sequence,
+       coalesce(observed_ms, capacity_ms) is not null as observed, observed_ms as "legacyMs"
+  from clusters c where forgotten_ms is null order by name`;
+
+/** The capacity that a program of the version before has recorded in one piece. */
+export async function legacyCapacity(tx: Executor, cluster: string): Promise<ClusterCapacity | null> {
+  const [row] = await tx.query<{ capacity: ClusterCapacity | null }>(
+    "select capacity from clusters where name = $1 and forgotten_ms is null",
+    [cluster],
+  );
+  return row?.capacity ?? null;
+}

@@ -1,0 +1,116 @@
+/**
+ * Reads the fleet for a planner that keeps it in memory: first all of it in pages, then only what has changed. Each
+ * read is bounded, and what it says about gangs, sums and settings is of one commit.
+ */
+import { type GangUpdate, gangVersion } from "../../../core/plan/plan-gang.ts";
+import type { Change } from "../../../core/plan/state/changes.ts";
+import type { FleetPlace, FleetRead, KnownFleet } from "../../../core/plan/state/fleet-read.ts";
+import type { RecordedSum } from "../../../core/quota/grant-book.ts";
+import { type Db, type Executor, onlyRow, readSnapshot } from "../db/db.ts";
+import { capacityChanges } from "./fleet-capacity.ts";
+import { type PlanClusterRow, planCallers, planClusters, planPools, planQueues, planSums } from "./fleet-settings.ts";
+import { gangPage, gangsSince, type LogBounds } from "./gang-updates.ts";
+import type { GangReading } from "./read-gangs.ts";
+import { refreshGangs } from "./refresh-gangs.ts";
+
+/** Reads on from a place. Null: from the beginning. */
+export async function readFleet(
+  db: Db,
+  place: FleetPlace | null,
+  known: KnownFleet,
+  reading: GangReading,
+): Promise<FleetRead> {
+  if (place === null) return begin(db, reading);
+  return place.loadedTo === null ? follow(db, place, known, reading) : load(db, place, place.loadedTo, reading);
+}
+
+/** The first page of gangs. The log's head is noted before, so that no change between the pages is missed. */
+async function begin(db: Db, reading: GangReading): Promise<FleetRead> {
+  await refreshGangs(db, reading.kinds);
+  const { head } = await heads(db);
+  const place: FleetPlace = { position: head, loadedTo: "", limitsVersion: null, transaction: "", serial: 0 };
+  return { ...(await load(db, place, null, reading)), restarts: true };
+}
+
+async function load(db: Db, place: FleetPlace, after: string | null, reading: GangReading): Promise<FleetRead> {
+  const { gangs, next } = await gangPage(db, after, reading);
+  const changes = gangs.map((gang) => gangChange({ uid: gang.uid, version: gangVersion(gang), gang }));
+  const nothing = { restarts: false, whole: [], callers: null, quotaEpoch: 0 };
+  return { ...nothing, changes, place: { ...place, loadedTo: next }, more: true };
+}
+
+type Heads = LogBounds & {
+  readonly epoch: number;
+  readonly limitsVersion: number;
+  /** The oldest transaction that was under way. */
+  readonly transaction: string;
+  /** True: a program of the version before has changed jobs, whose gangs are to be computed. */
+  readonly outdated: boolean;
+};
+
+async function heads(executor: Executor): Promise<Heads> {
+  return onlyRow(await executor.query<Heads>(HEADS));
+}
+
+const HEADS = `
+select l.head, l.pruned_to, d.epoch, d.limits_version as "limitsVersion",
+       (pg_snapshot_xmin(pg_current_snapshot())::text::bigint % 4294967296)::text as transaction,
+       exists (select from jobs where completion_ms is null and gang_version is distinct from version) as outdated
+  from job_log l cross join quota_domains d where d.name = 'default'`;
+
+/** What has changed since a place. */
+async function follow(db: Db, place: FleetPlace, known: KnownFleet, reading: GangReading): Promise<FleetRead> {
+  const serial = place.serial + 1;
+  const found = await readSnapshot(db, (tx) => changesSince(tx, place, known, reading));
+  if (found === "gap") return begin(db, reading);
+  const { head, gangs, settings, sums, clusters, callers } = found;
+  if (head.outdated) await refreshGangs(db, reading.kinds);
+  const capacity = await capacityChanges(db, { clusters, known });
+  const { epoch: quotaEpoch, limitsVersion, transaction } = head;
+  return {
+    restarts: false,
+    changes: [
+      ...settings.queues.map((queue): Change => ({ kind: "queue", name: queue.name, version: serial, queue })),
+      ...settings.pools.map((pool): Change => ({ kind: "pool", name: pool.pool, version: serial, pool })),
+      ...sums.map(({ scope, used }): Change => ({ kind: "sum", scope, version: serial, used })),
+      ...clusters.map((row) => clusterChange(row, serial)),
+      ...capacity.changes,
+      ...gangs.updates.map(gangChange),
+    ],
+    whole: settings.isWhole ? ["queue", "pool", "sum", "cluster"] : ["cluster"],
+    callers,
+    quotaEpoch,
+    place: { position: gangs.position, loadedTo: null, limitsVersion, transaction, serial },
+    more: gangs.more || capacity.more || head.outdated,
+  };
+}
+
+async function changesSince(tx: Executor, place: FleetPlace, known: KnownFleet, reading: GangReading) {
+  const head = await heads(tx);
+  const { position } = place;
+  const gangs = await gangsSince(tx, { position, log: head, versionOf: known.versionOf }, reading);
+  if (gangs.gap) return "gap";
+  const isWhole = place.limitsVersion !== head.limitsVersion;
+  const queues = isWhole ? await planQueues(tx) : [];
+  const pools = isWhole ? await planPools(tx) : [];
+  const sums = isWhole ? await planSums(tx, null) : await changedSums(tx, place.transaction, known);
+  const clusters = await planClusters(tx);
+  // Callers' tokens come and go with the sums.
+  const callers = sums.length > 0 || isWhole ? await planCallers(tx) : null;
+  return { head, gangs, settings: { isWhole, queues, pools }, sums, clusters, callers };
+}
+
+/** A transaction that was under way for long makes the database tell more sums than have changed. */
+async function changedSums(tx: Executor, transaction: string, known: KnownFleet): Promise<readonly RecordedSum[]> {
+  const sums = await planSums(tx, transaction);
+  return sums.filter(({ scope, used }) => used !== known.usedOf(scope));
+}
+
+function gangChange(update: GangUpdate): Change {
+  return { kind: "gang", ...update };
+}
+
+function clusterChange(row: PlanClusterRow, version: number): Change {
+  const { epoch: _, sequence: __, observed: ___, legacyMs: ____, ...facts } = row;
+  return { kind: "cluster", name: facts.name, version, facts };
+}

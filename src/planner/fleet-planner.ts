@@ -1,0 +1,97 @@
+/** Decides for all clusters from a state in memory, which follows the store. */
+import type { PlannedGang } from "../core/plan/plan-types.ts";
+import type { FleetParts } from "../core/plan/state/fleet-parts.ts";
+import { RefusalWords } from "../core/plan/state/refusal-words.ts";
+import { causeKey } from "../core/plan/state/refused.ts";
+import type { FleetPlan } from "../core/plan/state/run-round.ts";
+import { invariant } from "../runtime/assert.ts";
+import { FleetFollower } from "./fleet-follower.ts";
+import type { FleetPlanner, FleetStore, SaidRefusal } from "./ports.ts";
+
+/** How many admissions a round plans. The next one follows at once, and sees the gangs that came meanwhile. */
+export const ADMISSIONS_MAX = 1_024;
+/** How many refusals a round tells. The next one tells the others. */
+const REFUSALS_MAX = 1_000;
+
+type FleetPlannerOptions = {
+  /** True: the lease is lost, and a round that runs ends by throwing. */
+  readonly isStopped: () => boolean;
+  readonly monotonicMs: () => number;
+};
+
+/** Makes a planner whose state is loaded by its first decision, and again for each epoch. */
+export function createFleetPlanner(store: FleetStore, options: FleetPlannerOptions): FleetPlanner {
+  const follower = new FleetFollower(store);
+  let epoch: number | null = null;
+
+  async function catchUp(plannerEpoch: number): Promise<void> {
+    if (plannerEpoch !== epoch) follower.forget();
+    epoch = plannerEpoch;
+    if (await follower.catchUp()) await noteCauses(store, follower);
+  }
+
+  /** A round that throws may leave its marks in the state. */
+  function decideNow(nowMs: number, refusals: SaidRefusal[]): FleetPlan {
+    const bounds = { admissionsMax: ADMISSIONS_MAX, isStopped: options.isStopped };
+    try {
+      return follower.state.round(nowMs, bounds, ({ refused, admissions }, parts) => {
+        const words = new RefusalWords(parts, { callers: follower.callers, admissions });
+        for (const { gang, cause } of refused.slice(0, REFUSALS_MAX)) {
+          refusals.push({ refusal: words.refusalOf(gang, cause), causeKey: causeKey(cause) });
+        }
+      });
+    } catch (error) {
+      follower.forget();
+      throw error;
+    }
+  }
+
+  return {
+    async decide({ nowMs, plannerEpoch }) {
+      await catchUp(plannerEpoch);
+      const startedMs = options.monotonicMs();
+      const refusals: SaidRefusal[] = [];
+      const { admissions, inLine, refused, replanAtMs, more } = decideNow(nowMs, refusals);
+      const { state, quotaEpoch } = follower;
+      state.sayAgain(refused.slice(REFUSALS_MAX).map(({ gang }) => gang.uid));
+      const planned = inLine === null ? admissions : [...admissions, inLine.planned];
+      return {
+        quotaEpoch,
+        plan: { admissions, inLine },
+        gangs: new Map(planned.map(({ jobUid }) => [jobUid, plannedGang(state.parts, jobUid)])),
+        refusals,
+        replanAtMs,
+        more: more || refused.length > REFUSALS_MAX,
+        depths: depthsOf(state.parts),
+        planMs: options.monotonicMs() - startedMs,
+      };
+    },
+    reread: (jobUids) => follower.reread(jobUids),
+    sayAgain: async (jobUids) => follower.state.sayAgain(jobUids),
+  };
+}
+
+function plannedGang({ lines, quota }: FleetParts, jobUid: string): PlannedGang {
+  const entry = lines.entries.get(jobUid);
+  invariant(entry !== undefined, "a plan names gangs of its state");
+  const { uid, generation, namespace, name, queue, priority, createTimeMs, waitsSinceMs, traceParent } = entry.gang;
+  const isChained = entry.lane !== null && quota.queues.get(queue)?.strategy === "STRICT_FIFO";
+  const facts = { uid, generation, namespace, name, queue, priority, createTimeMs, waitsSinceMs, isChained };
+  return traceParent === undefined ? facts : { ...facts, traceParent };
+}
+
+/** How many gangs wait in each queue, queues without any included. */
+function depthsOf({ lines, quota }: FleetParts): ReadonlyMap<string, number> {
+  const depths = new Map([...quota.queues.keys()].map((name) => [name, 0]));
+  for (const { name, waiting } of lines.lines.values()) if (waiting > 0) depths.set(name, waiting);
+  return depths;
+}
+
+/** Notes the causes that were recorded before this planner led, so that they are not written again. */
+async function noteCauses(store: FleetStore, { state }: FleetFollower): Promise<void> {
+  for (let after: string | null = ""; after !== null; ) {
+    const page = await store.recordedCauses(after);
+    for (const { jobUid, causeKey: key } of page.causes) state.noteSaid(jobUid, key);
+    after = page.next;
+  }
+}
