@@ -1,6 +1,6 @@
 import type { Job } from "../core/job/job.ts";
 import type { Registry } from "../core/kinds/registry.ts";
-import { type Simulation, simulate } from "../core/plan/simulate.ts";
+import { type Simulation, simulateOn } from "../core/plan/simulate.ts";
 import type { PlanSnapshot } from "../core/plan/snapshot.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { SharedCalls } from "../runtime/shared-calls.ts";
@@ -30,6 +30,6 @@ export function createSimulator({ clock, kinds, snapshotOfQueue }: SimulatorPort
   return async (job, signal) => {
     const { queue } = job.spec.runPolicy.schedulingPolicy;
     const snapshot = await reads.run(queue, () => snapshotOfQueue({ queue, max: WAITING_BEFORE_MAX }), signal);
-    return snapshot === null ? null : simulate(snapshot, job, { kinds, nowMs: clock.nowMs() });
+    return snapshot === null ? null : simulateOn(snapshot, job, { kinds, nowMs: clock.nowMs() });
   };
 }

@@ -1,23 +1,29 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { compareDemand, fill, nodesFor, place } from "../../src/core/plan/fit.ts";
-import { placeAll } from "../../src/core/plan/fit-all.ts";
-import { allMembers, type MemberGroup, memberGroups } from "../../src/core/plan/gang.ts";
-import { fullness } from "../../src/core/plan/rooms.ts";
-import { type Shape, selectorKeys, shapesOf } from "../../src/core/plan/shapes.ts";
+import type { PodClass } from "../../src/core/plan/ask.ts";
+import { compareDemand } from "../../src/core/plan/fit.ts";
+import type { MemberGroup } from "../../src/core/plan/gang.ts";
 import type { NodeCapacity } from "../../src/core/plan/snapshot.ts";
+import { shapeOf } from "../../src/core/plan/state/ask-shape.ts";
+import { ClusterRoom } from "../../src/core/plan/state/cluster-room.ts";
+import { FitClasses } from "../../src/core/plan/state/fit-classes.ts";
+import { placeAll, placeInOrder } from "../../src/core/plan/state/place-all.ts";
+import { groupsOf } from "../../src/core/plan/state/requests.ts";
 import type { Resources } from "../../src/core/pods/resources.ts";
 import { amounts, type JobParts, job, node, planGang } from "./plan-world.ts";
+
+function roomOf(nodes: readonly NodeCapacity[]): ClusterRoom {
+  const room = new ClusterRoom(new FitClasses());
+  for (const one of nodes) room.setNode(one.name, one);
+  room.reset();
+  return room;
+}
 
 /** How many pods of these roles are placed on these nodes together. */
 function placed(roles: JobParts["roles"], nodes: readonly NodeCapacity[]): number {
   const { ask } = planGang(job({ name: "a", roles }));
-  const groups = memberGroups(ask, allMembers(ask));
-  const keys = selectorKeys(
-    groups.map((group) => group.scheduling),
-    [],
-  );
-  return placeAll(shapesOf(nodes, keys), groups, {}).placed;
+  const room = roomOf(nodes);
+  return placeAll(room, groupsOf(shapeOf("", ask).all, { room }, {})).placed;
 }
 
 const zone = (name: string, gpus: number) =>
@@ -62,106 +68,125 @@ test("a search ends even if nearly every way has to be tried", () => {
 
 const GPU = "nvidia.com/gpu";
 
-/** So many nodes that are alike, with so much free. */
-function shape(name: string, free: Resources, parts: { readonly count?: number; readonly gpu?: string } = {}): Shape {
-  const { count = 1, gpu = "h100" } = parts;
-  const facts = { name, labels: { gpu }, taints: [], unschedulable: false };
-  return { node: facts, allocatable: { cpu: 10, [GPU]: 8 }, free, count };
+/** A node with so much free. */
+function nodeWith(name: string, free: Resources, gpu = "h100"): NodeCapacity {
+  return node(name, gpu, { labels: { gpu }, allocatable: { cpu: 10, [GPU]: 8 }, free });
 }
 
-const group = (requests: Resources, parts: Partial<MemberGroup> = {}): MemberGroup => {
-  return { role: "Worker", scheduling: {}, requests, count: 1, ...parts };
-};
+/** So many nodes that are alike. */
+const alike = (count: number, free: Resources, gpu = "h100") =>
+  Array.from({ length: count }, (_, at) => nodeWith(`${gpu}-${Object.values(free)}-${at}`, free, gpu));
 
-/** The nodes of some shapes with what they have free of processors, fullest first: `2 x 4`. */
-const freeOf = (shapes: readonly Shape[]) =>
-  shapes
-    .toSorted((a, b) => (a.free["cpu"] ?? 0) - (b.free["cpu"] ?? 0))
-    .map(({ count, free }) => `${count} x ${free["cpu"]}`);
+const podsWith = (requests: Resources): PodClass => ({ requests, scheduling: {} });
 
-const fills: Record<string, { nodes: number; pods: number; taken: number; left: readonly string[] }> = {
-  "no pod leaves the nodes as they are": { nodes: 3, pods: 0, taken: 0, left: ["3 x 10"] },
-  "one pod goes on one node": { nodes: 3, pods: 1, taken: 1, left: ["1 x 6", "2 x 10"] },
-  "one node is filled exactly": { nodes: 3, pods: 2, taken: 2, left: ["1 x 2", "2 x 10"] },
-  "one node is filled before the next": { nodes: 3, pods: 3, taken: 3, left: ["1 x 2", "1 x 6", "1 x 10"] },
-  "the last node is filled in part": { nodes: 2, pods: 3, taken: 3, left: ["1 x 2", "1 x 6"] },
-  "all nodes are filled exactly": { nodes: 2, pods: 4, taken: 4, left: ["2 x 2"] },
-  "more pods than fit are left over": { nodes: 2, pods: 9, taken: 4, left: ["2 x 2"] },
+/** The class of pods in a room, on nodes of one GPU model if one is named. */
+const fitOf = (room: ClusterRoom, requests: Resources, labels = {}) =>
+  room.fits.of(podsWith(requests), labels, JSON.stringify(labels));
+
+const group = (requests: Resources, role = "Worker"): MemberGroup => ({ role, scheduling: {}, requests, count: 1 });
+
+/** What the nodes have free of processors, the fullest first. */
+const freeOf = (room: ClusterRoom) =>
+  room
+    .nodesNow()
+    .map(({ free }) => free["cpu"] ?? 0)
+    .sort((a, b) => a - b);
+
+const fills: Record<string, { nodes: number; pods: number; taken: number; left: readonly number[] }> = {
+  "no pod leaves the nodes as they are": { nodes: 3, pods: 0, taken: 0, left: [10, 10, 10] },
+  "one pod goes on one node": { nodes: 3, pods: 1, taken: 1, left: [6, 10, 10] },
+  "one node is filled exactly": { nodes: 3, pods: 2, taken: 2, left: [2, 10, 10] },
+  "one node is filled before the next": { nodes: 3, pods: 3, taken: 3, left: [2, 6, 10] },
+  "the last node is filled in part": { nodes: 2, pods: 3, taken: 3, left: [2, 6] },
+  "all nodes are filled exactly": { nodes: 2, pods: 4, taken: 4, left: [2, 2] },
+  "more pods than fit are left over": { nodes: 2, pods: 9, taken: 4, left: [2, 2] },
 };
 for (const [name, { nodes: count, pods, taken, left }] of Object.entries(fills)) {
   test(`nodes with 10 processors take pods with 4: ${name}`, () => {
-    const filled = fill(shape("n", { cpu: 10 }, { count }), { cpu: 4 }, pods);
-    assert.equal(filled.taken, taken);
-    assert.deepEqual(freeOf(filled.parts), left);
+    const room = roomOf(alike(count, { cpu: 10 }));
+    const { mark } = room;
+    assert.equal(room.place(fitOf(room, { cpu: 4 }), pods), taken);
+    assert.deepEqual(freeOf(room), left);
+    room.undo(mark);
+    assert.deepEqual(
+      freeOf(room),
+      alike(count, {}).map(() => 10),
+    );
   });
 }
 
 test("a resource that pods request none of does not keep them from a node without it", () => {
-  assert.equal(fill(shape("n", { cpu: 10 }), { cpu: 4, [GPU]: 0 }, 9).taken, 2);
-  assert.equal(fill(shape("n", { cpu: 10 }), { cpu: 4, [GPU]: 1 }, 9).taken, 0);
-  assert.equal(fill(shape("n", { cpu: 10, [GPU]: -1 }), { [GPU]: 1 }, 9).taken, 0, "a node may be overcommitted");
+  const fitting = (free: Resources, requests: Resources) => {
+    const room = roomOf([nodeWith("n", free)]);
+    return room.fitting(fitOf(room, requests), 9);
+  };
+  assert.equal(fitting({ cpu: 10 }, { cpu: 4, [GPU]: 0 }), 2);
+  assert.equal(fitting({ cpu: 10 }, { cpu: 4, [GPU]: 1 }), 0);
+  assert.equal(fitting({ cpu: 10, [GPU]: -1 }, { [GPU]: 1 }), 0, "a node may be overcommitted");
 });
 
-const tightest: Record<string, { shapes: readonly Shape[]; requests: Resources; order: readonly string[] }> = {
+const tightest: Record<string, { nodes: readonly NodeCapacity[]; requests: Resources; order: readonly string[] }> = {
   "nodes with less of the resource first": {
-    shapes: [shape("a", { cpu: 9 }), shape("b", { cpu: 5 }), shape("c", { cpu: 7 })],
+    nodes: [nodeWith("a", { cpu: 9 }), nodeWith("b", { cpu: 5 }), nodeWith("c", { cpu: 7 })],
     requests: { cpu: 4 },
     order: ["b", "c", "a"],
   },
   "nodes that are alike by name": {
-    shapes: [shape("b", { cpu: 5 }), shape("a", { cpu: 5 })],
+    nodes: [nodeWith("b", { cpu: 5 }), nodeWith("a", { cpu: 5 })],
     requests: { cpu: 4 },
     order: ["a", "b"],
   },
   "nodes whose devices would stay idle last": {
-    shapes: [shape("a", { cpu: 5, [GPU]: 8 }), shape("b", { cpu: 9, [GPU]: 0 }), shape("c", { cpu: 9, [GPU]: 1 })],
+    nodes: [
+      nodeWith("a", { cpu: 5, [GPU]: 8 }),
+      nodeWith("b", { cpu: 9, [GPU]: 0 }),
+      nodeWith("c", { cpu: 9, [GPU]: 1 }),
+    ],
     requests: { cpu: 4 },
     order: ["b", "c", "a"],
   },
   "devices decide before processors": {
-    shapes: [shape("a", { cpu: 5, [GPU]: 8 }), shape("b", { cpu: 9, [GPU]: 2 })],
+    nodes: [nodeWith("a", { cpu: 5, [GPU]: 8 }), nodeWith("b", { cpu: 9, [GPU]: 2 })],
     requests: { cpu: 4, [GPU]: 1 },
     order: ["b", "a"],
   },
   "nodes whose other resources would stay idle no later": {
-    shapes: [shape("a", { cpu: 5, memory: 9 }), shape("b", { cpu: 9, memory: 1 })],
+    nodes: [nodeWith("a", { cpu: 5, memory: 9 }), nodeWith("b", { cpu: 9, memory: 1 })],
     requests: { cpu: 4 },
     order: ["a", "b"],
   },
   "nodes with devices last if they request none of them": {
-    shapes: [shape("a", { cpu: 5, [GPU]: 5, "x/y": 0 }), shape("b", { cpu: 9, [GPU]: 1, "x/y": 2 })],
+    nodes: [nodeWith("a", { cpu: 5, [GPU]: 5, "x/y": 0 }), nodeWith("b", { cpu: 9, [GPU]: 1, "x/y": 2 })],
     requests: { cpu: 4, [GPU]: 0 },
     order: ["b", "a"],
   },
   "only nodes that have room": {
-    shapes: [shape("a", { cpu: 3 }), shape("b", { cpu: 4 })],
+    nodes: [nodeWith("a", { cpu: 3 }), nodeWith("b", { cpu: 4 })],
     requests: { cpu: 4 },
     order: ["b"],
   },
   "only nodes with the labels": {
-    shapes: [shape("a", { cpu: 9 }, { gpu: "a100" }), shape("b", { cpu: 9 })],
+    nodes: [nodeWith("a", { cpu: 9 }, "a100"), nodeWith("b", { cpu: 9 })],
     requests: { cpu: 4 },
     order: ["b"],
   },
 };
-for (const [name, { shapes, requests, order }] of Object.entries(tightest)) {
+for (const [name, { nodes, requests, order }] of Object.entries(tightest)) {
   test(`pods try ${name}`, () => {
-    const { open, closed } = nodesFor(shapes, group(requests), { gpu: "h100" });
-    assert.deepEqual(
-      open.map(({ node: { name: of } }) => of),
-      order,
-    );
-    assert.equal(open.length + closed.length, shapes.length);
+    const room = roomOf(nodes);
+    const slots = room.tightest(fitOf(room, requests, { gpu: "h100" }));
+    const names = slots.map((slot) => room.nodeAt(slot)?.name);
+    assert.deepEqual(names, order);
   });
 }
 
 test("the group with the largest requests is placed first, and what is left of each node is kept", () => {
-  const small = group({ cpu: 3 }, { count: 4 });
-  const large = group({ cpu: 8 }, { role: "Master" });
-  const shapes = [shape("a", { cpu: 10 }), shape("b", { cpu: 7 })];
-  const placedPods = place(shapes, [small, large], {});
-  assert.equal(placedPods.placed, 3);
-  assert.deepEqual(freeOf(placedPods.left), ["1 x 1", "1 x 2"]);
+  const room = roomOf([nodeWith("a", { cpu: 10 }), nodeWith("b", { cpu: 7 })]);
+  const { ask } = planGang(job({ name: "a", roles: { Worker: { replicas: 4 }, Master: { replicas: 1 } } }));
+  const podClasses = [podsWith({ cpu: 8 }), podsWith({ cpu: 3 })];
+  const roles = ask.roles.map((one) => ({ ...one, podClass: one.role === "Master" ? 0 : 1 }));
+  assert.equal(placeInOrder(room, groupsOf(shapeOf("", { ...ask, roles, podClasses }).all, { room }, {})), 3);
+  assert.deepEqual(freeOf(room), [1, 2]);
 });
 
 test("groups are ordered by devices, then processors, then memory, then others, then role", () => {
@@ -171,20 +196,18 @@ test("groups are ordered by devices, then processors, then memory, then others, 
     group({ memory: 1, cpu: 8 }),
     group({ memory: 9, cpu: 7 }),
     group({ cpu: 7, memory: 8, "ephemeral-storage": 1 }),
-    group({ cpu: 7, memory: 7, "ephemeral-storage": 9 }, { role: "A" }),
-    group({ cpu: 7, memory: 7, "ephemeral-storage": 9 }, { role: "B" }),
+    group({ cpu: 7, memory: 7, "ephemeral-storage": 9 }, "A"),
+    group({ cpu: 7, memory: 7, "ephemeral-storage": 9 }, "B"),
   ];
   assert.deepEqual(ordered.toReversed().toSorted(compareDemand), ordered);
 });
 
 test("nodes are as full as the part of their resource that is in use", () => {
-  const of = { resource: GPU, nodeLabels: { gpu: "h100" } };
-  const shapes = [
-    shape("a", { [GPU]: 8 }, { count: 2 }),
-    shape("b", { [GPU]: 0 }, { count: 6 }),
-    shape("c", { [GPU]: 8 }, { count: 9, gpu: "a100" }),
-  ];
-  assert.equal(fullness(shapes, of), 0.75);
-  assert.equal(fullness([], of), 1);
-  assert.equal(fullness(shapes, { ...of, resource: "tpu" }), 1);
+  const labels = { gpu: "h100" };
+  const of = { resource: GPU, labels, labelsKey: JSON.stringify(labels) };
+  const room = roomOf([...alike(2, { [GPU]: 8 }), ...alike(6, { [GPU]: 0 }), ...alike(9, { [GPU]: 8 }, "a100")]);
+  assert.equal(room.fullness(of, 0), 0.75);
+  assert.equal(room.fullness(of, 4), 0.75 + 4 / 64, "once more of it is placed");
+  assert.equal(roomOf([]).fullness(of, 0), 1);
+  assert.equal(room.fullness({ ...of, resource: "tpu" }, 0), 1);
 });

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { flavorChoices } from "../../src/core/plan/flavors.ts";
 import { plan } from "../../src/core/plan/plan.ts";
 import type { Plan } from "../../src/core/plan/plan-types.ts";
-import { QuotaBook } from "../../src/core/plan/quota-book.ts";
+import { shapeOf } from "../../src/core/plan/state/ask-shape.ts";
+import { flavorChoices } from "../../src/core/plan/state/choices.ts";
+import { stateOf } from "../../src/core/plan/state/load-snapshot.ts";
 import { AT, admission, cluster, job, nodes, planGang, pool, queue, snapshot } from "./plan-world.ts";
 
 const POOL = "gpu/h100";
@@ -291,8 +292,12 @@ test("of very many combinations of flavors, a bounded number is tried", () => {
     [1, 2, 3, 4, 5].map((at) => ({ flavor: `${resource}-${at}`, resource })),
   );
   const limits = queue("q", {}, { quotas: names.map((each) => ({ ...each, nominal: 99 })) });
-  const book = new QuotaBook(snapshot({ queues: [limits], pools: names.map(({ flavor }) => pool(flavor)) }));
-  const amounts = Object.fromEntries(resources.map((resource) => [resource, 1]));
-  const { choices, inLine } = flavorChoices(planGang(gang("a", 1)), limits, { amounts, book });
-  assert.deepEqual([choices.length, inLine.length], [64, 64]);
+  const from = snapshot({ queues: [limits], pools: names.map(({ flavor }) => pool(flavor)) });
+  const { quota } = stateOf(from).parts;
+  const requests = Object.fromEntries(resources.map((resource) => [resource, 1000]));
+  const { ask } = planGang(gang("a", 1));
+  const shape = shapeOf("", { ...ask, podClasses: [{ requests, scheduling: {} }] });
+  const lane = { shape, priority: 0, account: quota.account("q", "research", "ml") };
+  const { choices, inLine, cut } = flavorChoices(lane, limits, { sized: shape.all, resources, quota });
+  assert.deepEqual([choices.length, inLine.length, cut], [64, 64, true]);
 });

@@ -5,8 +5,9 @@ import type { Job } from "../../src/core/job/job.ts";
 import { plan } from "../../src/core/plan/plan.ts";
 import type { PlanGang } from "../../src/core/plan/plan-gang.ts";
 import type { PlannedAdmission } from "../../src/core/plan/plan-types.ts";
-import { QuotaBook, treeQueue } from "../../src/core/plan/quota-book.ts";
 import type { PlanQueue, PlanSnapshot } from "../../src/core/plan/snapshot.ts";
+import { stateOf } from "../../src/core/plan/state/load-snapshot.ts";
+import { treeQueue } from "../../src/core/plan/tree-queue.ts";
 import { CounterState } from "../../src/core/quota/counter-state.ts";
 import type { Allocation, LedgerRow, Violation } from "../../src/core/quota/counters.ts";
 import { limitBook, TOKENS_MAX, WAITERS_MAX } from "../../src/core/quota/limits.ts";
@@ -144,7 +145,7 @@ const standOf = (one: PlanGang, allocations: readonly Allocation[]) => ({
 /** How often the laws below met what they are about. Tests of their own look at it: a law also holds in fewer runs. */
 const met = { refused: 0, reserved: 0, standing: 0 };
 
-test("the planner's book refuses what the counters refuse, at the same level and with the same numbers", () => {
+test("the planner's state refuses what the counters refuse, at the same level and with the same numbers", () => {
   fc.assert(
     fc.property(
       fc.oneof(someWorld, someWorld.map(whereOnlyPoolsLimit)),
@@ -153,19 +154,24 @@ test("the planner's book refuses what the counters refuse, at the same level and
       fc.integer({ min: 1, max: 8 }),
       (world, of, need, most) => {
         const [one, head] = [world.from.waiting[0]!, world.from.waiting.at(-1)!];
-        const book = new QuotaBook(world.from);
+        const { quota } = stateOf(world.from).parts;
+        const account = ({ queue: own, project, namespace }: PlanGang) => quota.account(own, project, namespace);
         const state = countersOf(world);
         const name = `gpu/${of}`;
-        const lacking = book.refusals(head, name, most);
+        const lacking = quota.blocks(account(head), name, { need: most, priority: head.priority });
         const isForTokens = lacking.every(({ scope, reason }) => scope.kind === "pool" && reason === "QuotaExhausted");
         if (head !== one && lacking.length > 0 && isForTokens) {
           const allocations = linesOf(head, [{ pool: name, amount: most }]);
           assert.equal(state.stand(standOf(head, allocations)).kind, "waiting");
-          book.reserve(head, [
-            { pool: name, amount: most, project: head.project, namespace: head.namespace, queue: head.queue },
-          ]);
+          quota.reserved = {
+            jobUid: head.uid,
+            holder: head.name,
+            priority: head.priority,
+            amounts: new Map([[name, most]]),
+          };
         }
-        const refusals = book.refusals(one, name, need);
+        const refusals = quota.blocks(account(one), name, { need, priority: one.priority });
+        assert.equal(quota.admits(account(one), name, { need, priority: one.priority }), refusals.length === 0);
         const outcome = state.grant({ ...requestOf(one, linesOf(one, [{ pool: name, amount: need }])), waiter: null });
         const [first] = refusals;
         const expected: Violation | null = first

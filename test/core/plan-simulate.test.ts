@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import type { Job } from "../../src/core/job/job.ts";
 import { plan } from "../../src/core/plan/plan.ts";
-import { type Simulation, simulate } from "../../src/core/plan/simulate.ts";
+import { type Simulation, simulateOn as simulate } from "../../src/core/plan/simulate.ts";
 import type { PlanSnapshot } from "../../src/core/plan/snapshot.ts";
 import {
   AT,

@@ -17,42 +17,21 @@ const SAVES_TIME = "The result is the same; the line saves time.";
 
 /** By file, as a path below `src`. */
 export const EXPLAINED: Readonly<Record<string, readonly Explained[]>> = {
-  "core/plan/admit-gang.ts": [
-    {
-      line: "const second = memberCount(fewest) < memberCount(all) ?",
-      becomes: ["true", "memberCount(fewest) <= memberCount(all)"],
-      why: SAVES_TIME,
-    },
-  ],
-  "core/plan/choose-cluster.ts": [{ line: "room.refused.set(request, tried);", becomes: [";"], why: SAVES_TIME }],
-  "core/plan/fit-all.ts": [
-    {
-      line: "if (groups.some((group) => place(shapes, [group], nodeLabels).placed < group.count)) return first;",
-      becomes: [
-        "false",
-        "() => undefined",
-        "groups.every(group => place(shapes, [group], nodeLabels).placed < group.count)",
-      ],
-      why: "Nothing places a gang of which one group alone has no room; the line saves time.",
-    },
+  "core/plan/state/place-all.ts": [
     { line: "for (const leader of groups.slice(1, 1 + LEADERS_MAX)) {", becomes: ["groups"], why: SAVES_TIME },
-    { line: "if (dead.has(key)) return null;", becomes: ["false"], why: SAVES_TIME },
-    { line: "dead.add(key);", becomes: [";"], why: SAVES_TIME },
+    { line: "if (this.#dead.has(key)) return false;", becomes: ["false"], why: SAVES_TIME },
+    { line: "this.#dead.add(key);", becomes: [";"], why: SAVES_TIME },
   ],
-  "core/plan/grow-gang.ts": [
+  "core/plan/state/grow.ts": [
     { line: "let [least, most] = [1, tooMany - 1];", becomes: ["tooMany + 1"], why: SAVES_TIME },
     {
-      line: 'const room = state.rooms.get(admission.cluster ?? "");',
+      line: 'const cluster = parts.clusters.get(live?.cluster ?? "");',
       becomes: [DEFAULT_TEXT],
       why: "No cluster has either name.",
     },
-    {
-      line: 'state.book.refusals(gang, admission.flavors[resource] ?? "", need).length > 0;',
-      becomes: [DEFAULT_TEXT],
-      why: "No pool has either name.",
-    },
+    { line: 'const pool = live.flavors[resource] ?? "";', becomes: [DEFAULT_TEXT], why: "No pool has either name." },
   ],
-  "core/plan/holdings.ts": [
+  "core/plan/state/holders.ts": [
     { line: "if (known !== undefined) return known;", becomes: ["false"], why: SAVES_TIME },
     { line: "this.#largest.set(key, names);", becomes: [";"], why: SAVES_TIME },
   ],

@@ -1,10 +1,10 @@
 import type { Job } from "../../src/core/job/job.ts";
 import { applyAdmission, applyRefusal } from "../../src/core/plan/apply-plan.ts";
 import type { AdmissionBatch, AdmissionRecord, AdmitOutcome, Refusal } from "../../src/core/plan/plan-types.ts";
-import { treeQueue } from "../../src/core/plan/quota-book.ts";
 import type { PlanCluster, PlanQueue, PlanSnapshot } from "../../src/core/plan/snapshot.ts";
 import type { Change } from "../../src/core/plan/state/changes.ts";
 import { changesOf } from "../../src/core/plan/state/load-snapshot.ts";
+import { treeQueue } from "../../src/core/plan/tree-queue.ts";
 import type { Holder, Limits, PoolLimit } from "../../src/core/quota/counters.ts";
 import { TOKENS_MAX, WAITERS_MAX } from "../../src/core/quota/limits.ts";
 import { queueLimitsOf } from "../../src/core/quota/tree.ts";

@@ -5,7 +5,7 @@ import { loadJob } from "../../src/adapters/store/jobs/load-job.ts";
 import { planSnapshot } from "../../src/adapters/store/planning/plan-snapshot.ts";
 import { refreshGangs } from "../../src/adapters/store/planning/refresh-gangs.ts";
 import { plan } from "../../src/core/plan/plan.ts";
-import { treeQueue } from "../../src/core/plan/quota-book.ts";
+import { treeQueue } from "../../src/core/plan/tree-queue.ts";
 import { queueLimitsOf } from "../../src/core/quota/tree.ts";
 import { CountingDb } from "../support/counting-db.ts";
 import { onEachDatabase } from "../support/databases.ts";

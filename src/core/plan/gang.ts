@@ -16,16 +16,6 @@ export function memberGroups({ roles, podClasses }: AskMembers, members: MemberC
   });
 }
 
-/** All members of a gang, by replica type. */
-export function allMembers({ roles }: Pick<Ask, "roles">): MemberCounts {
-  return Object.fromEntries(inOrder(roles).map(({ role, replicas }) => [role, replicas]));
-}
-
-/** The fewest members that a gang accepts, by replica type. */
-export function fewestMembers({ roles }: Pick<Ask, "roles">): MemberCounts {
-  return Object.fromEntries(roles.map(({ role, first }) => [role, first]));
-}
-
 function inOrder(roles: Ask["roles"]): Ask["roles"] {
   return [...roles].sort((a, b) => compareRoles(a.role, b.role));
 }

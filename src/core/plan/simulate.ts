@@ -3,15 +3,17 @@
  * that no cluster can ever take.
  */
 import { invariant } from "../../runtime/assert.ts";
-import { compareText } from "../../runtime/compare-text.ts";
 import type { Job } from "../job/job.ts";
 import type { Registry } from "../kinds/registry.ts";
-import { refuseCluster } from "./choose-cluster.ts";
-import { plan } from "./plan.ts";
 import { gangOf, type PlanGang } from "./plan-gang.ts";
 import type { ClusterRefusal, PlannedAdmission, QuotaRefusal, Refusal } from "./plan-types.ts";
 import { nearestRefusal } from "./refuse.ts";
-import type { PlanCluster, PlanSnapshot } from "./snapshot.ts";
+import type { HeldByCaller, PlanSnapshot } from "./snapshot.ts";
+import type { FleetState } from "./state/fleet-state.ts";
+import { type AloneAnswers, judgeAlone } from "./state/judge-alone.ts";
+import { stateOf } from "./state/load-snapshot.ts";
+import { RefusalWords } from "./state/refusal-words.ts";
+import { causeOf } from "./state/run-round.ts";
 
 /**
  * `FITS_NOW`: the next plan admits it. `WAITS`: not now, but once others have ended, or a cluster is back.
@@ -44,25 +46,35 @@ export type Simulation = {
 
 type At = { readonly kinds: Registry; readonly nowMs: number };
 
+/** Versions above those of all records. */
+const REMOVED_VERSION = Number.MAX_SAFE_INTEGER - 1;
+const SIMULATED_VERSION = Number.MAX_SAFE_INTEGER;
+
+/** Judges a job by a snapshot, see `simulate`. */
+export function simulateOn(snapshot: PlanSnapshot, submitted: Job, at: At): Simulation {
+  return simulate(stateOf(snapshot), submitted, { ...at, callers: snapshot.callers });
+}
+
 /**
- * Judges a job as if it were submitted now, and not suspended. The waiting jobs of the snapshot come before it, except
- * one of its name: the user asks about that one.
+ * Judges a job as if it were submitted now, and not suspended. The state's waiting jobs come before it, except one of
+ * its name: the user asks about that one. Leaves the state as it was.
  */
-export function simulate(snapshot: PlanSnapshot, submitted: Job, at: At): Simulation {
+export function simulate(
+  state: FleetState,
+  submitted: Job,
+  at: At & { readonly callers: readonly HeldByCaller[] },
+): Simulation {
   const gang = gangOf(asWaiting(submitted), at.kinds, { generation: 1, lastAdmission: 0 });
-  const others = snapshot.waiting.filter(({ namespace, name }) => namespace !== gang.namespace || name !== gang.name);
-  const now = judge({ ...snapshot, waiting: [...others, gang] }, gang, at);
-  // The limits stay, nothing is used of them, and every cluster can be used.
-  const named = [...snapshot.clusters].sort((a, b) => compareText(a.name, b.name));
-  const usable = named.map((cluster) => ({ ...cluster, cordoned: false, reachable: true }));
-  const best = { ...snapshot, waiting: [gang], sums: [], callers: [], clusters: usable };
-  const ever = judge(best, gang, at);
-  const hasNoPods = "kind" in ever && ever.cluster === null;
-  const clusters = hasNoPods ? [] : named.map((cluster) => judgeCluster(cluster, best, { gang, at }));
-  if ("kind" in now) return { verdict: "FITS_NOW", admission: now, reason: "", message: "", clusters, quotas: [] };
-  const isNever = "reason" in ever && clusters.every(({ verdict }) => verdict === "NEVER");
-  const { reason, message, quotas } = isNever ? ever : now;
-  return { verdict: isNever ? "NEVER" : "WAITS", admission: null, reason, message, clusters, quotas };
+  const mark = state.mark();
+  try {
+    addInPlace(state, gang);
+    const now = judgeNow(state, gang, at);
+    const entry = state.parts.lines.entries.get(gang.uid);
+    invariant(entry !== undefined, "the state has the gang that was added");
+    return simulationOf(now, gang, judgeAlone(state.parts, entry));
+  } finally {
+    state.rollback(mark);
+  }
 }
 
 /** The job as one that nothing holds back but quotas and clusters: not suspended, and without an earlier result. */
@@ -71,36 +83,56 @@ function asWaiting(job: Job): Job {
   return { ...job, spec: { ...job.spec, runPolicy }, status: { ...job.status, phase: "WAITING" }, admissions: [] };
 }
 
-function judge(snapshot: PlanSnapshot, gang: PlanGang, at: At): PlannedAdmission | Refusal {
-  const { admissions, refusals } = plan(snapshot, at);
-  const isOurs = ({ jobUid }: { readonly jobUid: string }) => jobUid === gang.uid;
-  const decided = admissions.find(isOurs) ?? refusals.find(isOurs);
-  invariant(decided !== undefined, "a plan admits or refuses every waiting job");
+/** Adds a gang to the state, in the place of the one of its name that waits. */
+function addInPlace(state: FleetState, { namespace, name, ...gang }: PlanGang): void {
+  const others = [...state.parts.lines.entries.values()].filter(({ gang: other }) => {
+    return other.waits && other.namespace === namespace && other.name === name;
+  });
+  for (const { gang: other } of others) {
+    state.apply({ kind: "gang", uid: other.uid, version: REMOVED_VERSION, gang: null });
+  }
+  const added = { ...gang, namespace, name };
+  state.apply({ kind: "gang", uid: gang.uid, version: SIMULATED_VERSION, gang: added });
+}
+
+/** The decision of the next round about a gang. */
+function judgeNow(
+  state: FleetState,
+  gang: PlanGang,
+  { nowMs, callers }: { readonly nowMs: number; readonly callers: readonly HeldByCaller[] },
+): PlannedAdmission | Refusal {
+  let decided: PlannedAdmission | Refusal | null = null;
+  state.preview(nowMs, ({ admissions }, parts) => {
+    const entry = parts.lines.entries.get(gang.uid);
+    const cause = entry === undefined ? null : causeOf(parts, entry, nowMs);
+    const refusal = cause === null ? null : new RefusalWords(parts, { callers, admissions }).refusalOf(gang, cause);
+    decided = admissions.find(({ jobUid }) => jobUid === gang.uid) ?? refusal;
+  });
+  invariant(decided !== null, "a round admits or refuses every waiting gang");
   return decided;
 }
 
-/** Plans the job for one cluster alone. The others stay, cordoned, because their flavors count everywhere. */
-function judgeCluster(
-  cluster: PlanCluster,
-  best: PlanSnapshot,
-  { gang, at }: { readonly gang: PlanGang; readonly at: At },
-): ClusterVerdict {
-  const { name, simulated = false } = cluster;
-  const clusters = best.clusters.map((one) => (one.name === name ? one : { ...one, cordoned: true, capacity: null }));
-  const alone = judge({ ...best, clusters }, gang, at);
-  const refusal = "kind" in alone ? null : refusalOf(name, alone);
-  if (refusal !== null && !WAITS_FOR.includes(refusal.reason))
-    return { cluster: name, simulated, verdict: "NEVER", refusal };
-  const barred = refuseCluster(gang, cluster) ?? refusal;
-  return { cluster: name, simulated, verdict: barred === null ? "FITS_NOW" : "WAITS", refusal: barred };
+function simulationOf(now: PlannedAdmission | Refusal, gang: PlanGang, alone: AloneAnswers): Simulation {
+  const { refusal: ever } = alone;
+  const clusters = gang.ask.service ? [] : alone.clusters.map((one) => judgeCluster(one, ever));
+  if ("kind" in now) return { verdict: "FITS_NOW", admission: now, reason: "", message: "", clusters, quotas: [] };
+  const isNever = ever !== null && clusters.every(({ verdict }) => verdict === "NEVER");
+  const { reason, message, quotas } = isNever ? ever : now;
+  return { verdict: isNever ? "NEVER" : "WAITS", admission: null, reason, message, clusters, quotas };
 }
 
 /** A cluster that refuses for one of these reasons may take the gang later, without a change of the gang. */
 const WAITS_FOR = ["NoCapacity", "CapacityUnknown"];
 
-/** Why a cluster refuses the job. A gang that its queue can never admit is not tried in any cluster. */
-function refusalOf(cluster: string, { clusters, reason, message }: Refusal): ClusterRefusal {
-  const own = clusters.filter((refusal) => refusal.cluster === cluster);
-  if (own.length > 0) return nearestRefusal(own);
-  return { cluster, reason, message, flavor: null, need: 0, have: 0, blocked: null };
+/** A gang that its queue can never admit is not tried in any cluster. */
+function judgeCluster(one: AloneAnswers["clusters"][number], ever: Refusal | null): ClusterVerdict {
+  const { name: cluster, simulated, barred, refusals, fits } = one;
+  const of = { cluster, simulated };
+  const untried = fits || ever === null ? null : { reason: ever.reason, message: ever.message };
+  const refusal = refusals.length > 0 ? nearestRefusal(refusals) : untried && { cluster, ...untried, ...NOT_TRIED };
+  if (refusal !== null && !WAITS_FOR.includes(refusal.reason)) return { ...of, verdict: "NEVER", refusal };
+  const now = barred ?? refusal;
+  return { ...of, verdict: now === null ? "FITS_NOW" : "WAITS", refusal: now };
 }
+
+const NOT_TRIED = { flavor: null, need: 0, have: 0, blocked: null };

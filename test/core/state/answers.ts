@@ -80,7 +80,7 @@ function inOrder(refusals: readonly Refusal[]): readonly Refusal[] {
   return refusals.toSorted((a, b) => (a.jobUid < b.jobUid ? -1 : 1));
 }
 
-function maskedCluster(refusal: ClusterRefusal) {
+export function maskedCluster(refusal: ClusterRefusal) {
   const { blocked } = refusal;
   const size = (blocked?.obstacles ?? []).map((one) => {
     return one.kind === "resource" ? (one.need - one.available) / one.need : 1;
@@ -91,7 +91,7 @@ function maskedCluster(refusal: ClusterRefusal) {
 }
 
 /** Room that is kept for another gang counts only where it is in the way. */
-function maskedQuota(refusal: QuotaRefusal) {
+export function maskedQuota(refusal: QuotaRefusal) {
   return refusal.reason === "Reserved" ? refusal : { ...refusal, reserved: 0 };
 }
 

@@ -17,7 +17,7 @@ import { seededRandom } from "../../support/random.ts";
 import { admission, amounts, flavor, job, NOW, node, planGang, pool, queue, snapshot, sumsOf } from "../plan-world.ts";
 
 export const MODELS = ["h100", "a100"] as const;
-const QUEUES = ["root", "left", "right", "below", "alone"];
+export const QUEUES = ["root", "left", "right", "below", "alone"];
 const PARENTS: Readonly<Record<string, string | null>> = { left: "root", right: "root", below: "left" };
 
 /** Draws random parts of worlds. The same seed draws the same ones. */

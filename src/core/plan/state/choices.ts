@@ -21,6 +21,9 @@ export type FlavorChoices = {
   readonly cut: boolean;
 };
 
+/** The part of a lane that flavors are chosen for. */
+export type LaneAsk = Pick<Lane, "shape" | "account" | "priority">;
+
 const NO_BLOCKS: readonly QuotaBlock[] = [];
 const NO_FLAVORS: readonly Flavors[] = [[]];
 
@@ -28,7 +31,7 @@ const NO_FLAVORS: readonly Flavors[] = [[]];
  * Tries the flavors of a lane's gangs. A resource of amount 0, which only later members request, still gets its flavor.
  */
 export function flavorChoices(
-  lane: Lane,
+  lane: LaneAsk,
   queue: PlanQueue,
   of: { readonly sized: SizedAsk; readonly resources: readonly string[]; readonly quota: QuotaState },
 ): FlavorChoices {
@@ -58,7 +61,7 @@ type Found = { readonly blocks: QuotaBlock[]; readonly closedBy: QuotaBlock[] };
 
 /** The flavors that are open now, and those that are or lack only tokens of a pool. Notes what closes the others. */
 function tryFlavors(
-  { account, priority }: Lane,
+  { account, priority }: LaneAsk,
   flavors: readonly string[],
   of: { readonly need: number; readonly quota: QuotaState; readonly found: Found },
 ): { readonly open: readonly string[]; readonly soon: readonly string[] } {
@@ -102,7 +105,7 @@ function flavorsFor({ quotas }: PlanQueue, resource: string, models: readonly st
 }
 
 /** The flavors by resource. */
-export function choiceOf({ shape }: Lane, flavors: Flavors, resources: readonly string[]): FlavorChoice {
+export function choiceOf({ shape }: Pick<Lane, "shape">, flavors: Flavors, resources: readonly string[]): FlavorChoice {
   const requested = Object.keys(unitsOf(shape.all, resources));
   return Object.fromEntries(requested.map((resource, at) => [resource, flavors[at] ?? ""]));
 }

@@ -1,8 +1,8 @@
 import { compareText } from "../../../runtime/compare-text.ts";
+import { readyNode } from "../../pods/node-match.ts";
 import type { PodClass } from "../ask.ts";
 import { podClassOf } from "../ask.ts";
 import { compareDemand, type NodeLabels } from "../fit.ts";
-import { emptied } from "../shapes.ts";
 import type { BoundMember, NodeCapacity, PlanCluster, UnboundPod } from "../snapshot.ts";
 import { ClusterRoom } from "./cluster-room.ts";
 import type { FitClass, FitClasses } from "./fit-classes.ts";
@@ -66,7 +66,7 @@ export class ClusterState {
     const before = this.room.node(name);
     this.room.setNode(name, node);
     if (node === null || before === undefined || emptyFacts(before) !== emptyFacts(node)) {
-      this.empty.setNode(name, node === null ? null : (emptied([node])[0] ?? null));
+      this.empty.setNode(name, node === null ? null : emptied(node));
       this.emptyVersion += 1;
     }
     this.#setMembers(name, members);
@@ -189,6 +189,11 @@ function countShown(shown: ReadonlyMap<string, number> | undefined, role: string
 
 function admissionKey(jobUid: string, admission: number): string {
   return `${jobUid} ${admission}`;
+}
+
+/** The node as if nothing ran on it and it was ready: the most that a gang could ever get of it. */
+function emptied(node: NodeCapacity): NodeCapacity {
+  return { ...readyNode(node), free: node.allocatable };
 }
 
 /** Everything of a node that does not change with the pods on it. */

@@ -4,7 +4,7 @@ import { type NodeFacts, type NodeObstacle, nodeAllows } from "../../pods/node-m
 import type { Resources } from "../../pods/resources.ts";
 import type { PodClass } from "../ask.ts";
 import { carries, compareResources, isExtended, type NodeLabels } from "../fit.ts";
-import { selectorKeys } from "../shapes.ts";
+import { selectorKeys } from "./selector-keys.ts";
 
 /** Numbers the names of resources: each is a column of the nodes' amounts. */
 export class Columns {
@@ -125,7 +125,7 @@ export class FitClasses {
     const key = canonicalJson([scheduling, nodeLabels]);
     const known = this.#rules.get(key);
     if (known !== undefined) return known;
-    const { labels, byName } = selectorKeys([scheduling], Object.keys(nodeLabels));
+    const { labels, byName } = selectorKeys(scheduling, Object.keys(nodeLabels));
     const made = {
       scheduling,
       nodeLabels,

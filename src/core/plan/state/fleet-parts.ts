@@ -93,11 +93,12 @@ export class FleetParts implements Parts {
   clustersFor(shape: AskShape): readonly EligibleCluster[] {
     const known = this.#eligible.get(shape);
     if (known !== undefined) return known;
-    const eligible: EligibleCluster[] = [];
-    for (const cluster of [...this.clusters.values()].sort((a, b) => compareText(a.name, b.name))) {
-      const { gates: facts } = cluster;
-      if (facts !== null) eligible.push({ cluster, facts, block: blockOf(shape, facts, cluster.observed) });
-    }
+    const eligible = [...this.clusters.values()]
+      .sort((a, b) => compareText(a.name, b.name))
+      .flatMap((cluster): readonly EligibleCluster[] => {
+        const { gates: facts, observed } = cluster;
+        return facts === null ? [] : [{ cluster, facts, block: blockOf(shape, facts, observed) }];
+      });
     this.#eligible.set(shape, eligible);
     return eligible;
   }
@@ -170,11 +171,7 @@ export class FleetParts implements Parts {
   #wakeAll(): void {
     this.#wakesAll = false;
     for (const line of this.lines.lines.values()) {
-      line.head = null;
-      for (const lane of line.lanes.values()) {
-        lane.refusal = null;
-        this.lines.wake(lane);
-      }
+      for (const lane of line.lanes.values()) this.lines.lookAgain(lane);
     }
   }
 
@@ -194,7 +191,11 @@ function gatesText(facts: ClusterFacts | null): string {
 }
 
 /** Why a cluster refuses an ask, even if it has room. */
-function blockOf({ ask }: AskShape, facts: ClusterFacts, observed: boolean): EligibleCluster["block"] {
+export function blockOf(
+  { ask }: Pick<AskShape, "ask">,
+  facts: ClusterFacts,
+  observed: boolean,
+): EligibleCluster["block"] {
   const { clusters, clusterSelector } = ask.placement;
   if (clusters.length > 0 && !clusters.includes(facts.name)) return "NotSelected";
   if (Object.entries(clusterSelector).some(([key, value]) => facts.labels[key] !== value)) return "NotSelected";

@@ -87,6 +87,16 @@ export class FleetState {
     return runRound(this.parts, { nowMs, number: this.#rounds, bounds }, read);
   }
 
+  /**
+   * Decides as a round would, for `read` alone: the next round decides again about every gang that this one refuses.
+   * So changes that are rolled back afterwards leave no trace.
+   */
+  preview(nowMs: number, read: ReadRound): void {
+    this.#rounds += 1;
+    const bounds = { admissionsMax: Number.POSITIVE_INFINITY };
+    runRound(this.parts, { nowMs, number: this.#rounds, bounds, isPreview: true }, read);
+  }
+
   /** Notes causes that were told of gangs before this state was made, by their `causeKey`. */
   noteSaid(jobUid: string, key: number): void {
     const entry = this.parts.lines.entries.get(jobUid);

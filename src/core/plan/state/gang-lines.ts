@@ -145,6 +145,13 @@ export class GangLines {
     lane.line.awake.push(lane);
   }
 
+  /** Lets the next round decide about a lane as if none had. */
+  lookAgain(lane: Lane): void {
+    lane.refusal = null;
+    lane.line.head = null;
+    if (lane.entries.length > 0) this.wake(lane);
+  }
+
   #add(gang: PlanGang, before: Entry | undefined): void {
     const { project, namespace, queue } = gang;
     const line = this.#lineOf(queue);

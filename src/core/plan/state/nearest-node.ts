@@ -4,7 +4,7 @@ import type { ClusterRoom } from "./cluster-room.ts";
 import { allowsNode, type FitClass, type Judgement, NO_NODE, type Rules } from "./fit-classes.ts";
 
 /** The node that is nearest to taking a pod. */
-export type NearestNode = Pick<BlockedPod, "node" | "nodes" | "obstacles">;
+type NearestNode = Pick<BlockedPod, "node" | "nodes" | "obstacles">;
 
 type PodOnNodes = {
   readonly room: ClusterRoom;

@@ -3,8 +3,8 @@ import { limitOf, QUEUE_DEPTH_MAX } from "../../quota/decide.ts";
 import { type LimitBook, limitBook } from "../../quota/limits.ts";
 import { scopeKey } from "../../quota/scopes.ts";
 import { queueLimitsOf } from "../../quota/tree.ts";
-import { treeQueue } from "../quota-book.ts";
 import type { PlanQueue } from "../snapshot.ts";
+import { treeQueue } from "../tree-queue.ts";
 
 /** A job is limited by pools and queues alone. */
 const NO_CAPS: Caps = { project: null, namespace: null };
@@ -115,6 +115,14 @@ export class QuotaState {
 
   sumOf(scope: Scope): number {
     return this.#own[this.#idOf(scope)] as number;
+  }
+
+  /** The same limits with nothing used. */
+  withoutUse(): QuotaState {
+    const limits = new QuotaState();
+    for (const [name, queue] of this.queues) limits.setQueue(name, queue);
+    for (const [name, pool] of this.pools) limits.setPool(name, pool);
+    return limits;
   }
 
   /** The room that is left at a level. */

@@ -89,7 +89,7 @@ export class RefusalWords {
     if (reason === "NoQuota") return { ...at, need: asked, used: 0, limit: 0, reserved: 0, heldBy: [] };
     const { quota } = this.#parts;
     const { need, used, limit } = quota.usageAt(quota.account(queue, project, namespace), scope, asked);
-    const isFirst = quota.reserved?.holder === `${namespace}/${gang.name}`;
+    const isFirst = quota.reserved?.jobUid === gang.uid;
     const reserved = scope.kind === "pool" && !isFirst ? quota.reservedIn(flavor, priority) : 0;
     return { ...at, need, used, limit, reserved, heldBy: this.#holdersOf(scope, reason) };
   }

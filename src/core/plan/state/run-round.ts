@@ -22,21 +22,32 @@ export type FleetPlan = {
 
 export type ReadRound = (plan: FleetPlan, parts: FleetParts) => void;
 
-type RoundOf = { readonly nowMs: number; readonly number: number; readonly bounds: RoundBounds };
+type RoundOf = {
+  readonly nowMs: number;
+  readonly number: number;
+  readonly bounds: RoundBounds;
+  /** True: the round says no cause, and leaves every gang that it refuses to the next one. */
+  readonly isPreview?: boolean;
+};
 
 /** Runs one round, and gives back the room and the quota that it took. */
 export function runRound(parts: FleetParts, of: RoundOf, read: ReadRound = () => undefined): FleetPlan {
   parts.sync(of.nowMs);
   const { quota } = parts;
+  const { reserved } = quota;
   quota.reserved = null;
   const marks = [...parts.clusters.values()].map(({ room }) => ({ room, mark: room.mark }));
   const round = new QueueTurns(parts, of.number, of.bounds);
   const { admissions, inLine, refused: lanes, more } = round.run();
-  parts.lines.noteInLine(inLine?.planned.jobUid ?? null);
-  const refused = newCauses(parts, { nowMs: of.nowMs, lanes });
+  if (of.isPreview !== true) parts.lines.noteInLine(inLine?.planned.jobUid ?? null);
+  const refused = of.isPreview === true ? [] : newCauses(parts, { nowMs: of.nowMs, lanes });
   const plan = { admissions, inLine, refused, replanAtMs: replanAt(parts, of.nowMs), more };
   read(plan, parts);
   round.end();
+  if (of.isPreview === true) {
+    quota.reserved = reserved;
+    for (const lane of lanes) parts.lines.lookAgain(lane);
+  }
   for (const { room, mark } of marks) room.undo(mark);
   quota.undo(0);
   return plan;
@@ -45,11 +56,11 @@ export function runRound(parts: FleetParts, of: RoundOf, read: ReadRound = () =>
 /** Says the causes that are new: of the lanes that were refused, of new gangs, and behind a new head. */
 function newCauses(
   parts: FleetParts,
-  of: { readonly nowMs: number; readonly lanes: readonly Lane[] },
+  { nowMs, lanes }: { readonly nowMs: number; readonly lanes: readonly Lane[] },
 ): readonly RefusedGang[] {
   const found: RefusedGang[] = [];
   const say = (entry: Entry): void => {
-    const cause = causeOf(parts, entry, of.nowMs);
+    const cause = causeOf(parts, entry, nowMs);
     if (cause === null) return;
     parts.lines.fresh.delete(entry);
     const key = causeKey(cause);
@@ -57,7 +68,7 @@ function newCauses(
     entry.said = key;
     found.push({ gang: entry.gang, cause });
   };
-  of.lanes
+  lanes
     .filter(isNewCause)
     .flatMap(({ entries }) => entries)
     .forEach(say);
