@@ -24,8 +24,8 @@ const LABEL_BYTES = 64;
 const USAGE = 2;
 
 /**
- * Resolves with the function that runs the command line; null if there is no bundle and none can be made. Keeps compiled
- * code in the folder `cache`, if there is one.
+ * Resolves with the function that runs the command line; null if there is no bundle and none can be made. Keeps
+ * compiled code in the folder `cache`, if there is one.
  */
 exports.loadBundle = async (root, cache) => {
   try {

@@ -5,7 +5,7 @@ import { configFileAt } from "./cli/config-file.ts";
 import type { CliIo, ServeOptions, UpOptions } from "./cli/deps.ts";
 import { CommandFailure, EXIT } from "./cli/exit.ts";
 import { processIo } from "./cli/process-io.ts";
-import { listenToSignals } from "./cli/signals.ts";
+import { signalsOf } from "./cli/signals.ts";
 import { startProgram } from "./cli/tokens/child-program.ts";
 import { type ClientConfig, programEnvironment, readClientConfig } from "./client-config.ts";
 
@@ -21,7 +21,7 @@ async function main(): Promise<number> {
   const client = clientConfig(io);
   if (client === null) return EXIT.usage;
   const kinds = () => kindsOf(client, process.cwd());
-  const { interrupted: signal, takeSignals, endAtOnce } = listenToSignals(process);
+  const { interrupted: signal, listen, takeSignals } = signalsOf(process);
   return runCli(process.argv.slice(2), {
     ...io,
     color: io.color && !client.plain,
@@ -33,6 +33,7 @@ async function main(): Promise<number> {
     security: client.security,
     configFile: configFileAt(client.contextsFile),
     signal,
+    listen,
     takeSignals,
     startProgram: (argv, variables, onFailure) => startProgram(argv, programEnvironment(variables), onFailure),
     openEditor: async (name) => {
@@ -55,7 +56,7 @@ async function main(): Promise<number> {
         clock: systemClock(),
         kinds,
         signal,
-        endAtOnce,
+        listen,
         examples: join(root, "examples"),
         start,
       });
@@ -67,7 +68,7 @@ async function main(): Promise<number> {
         const { startServe } = await import("./compose/serve.ts");
         return startServe(chosen, config, await kinds());
       };
-      return runServe(options, { ...io, signal, endAtOnce, start });
+      return runServe(options, { ...io, signal, listen, start });
     },
     migrate: async ({ offline }) => {
       const { database } = await serviceConfig(process.cwd());

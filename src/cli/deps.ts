@@ -105,8 +105,10 @@ export type CliDeps = CliIo & {
     readonly read: () => Promise<string | null>;
     readonly write: (text: string) => Promise<void>;
   };
-  /** Aborted when the user interrupts the command. */
+  /** Aborted when the user interrupts the command after `listen`. */
   readonly signal: AbortSignal;
+  /** Called by a command that ends by itself when it is interrupted. Until then, an interruption ends the process. */
+  readonly listen: () => void;
   /**
    * Starts a program with these environment variables, in addition to those of this process. `onFailure` gets the
    * reason if the program cannot be started.

@@ -50,6 +50,7 @@ export function onRun<O extends object>(
   body: (run: Run, args: readonly string[], options: O) => Promise<number>,
 ): void {
   command.action(async () => {
+    deps.listen();
     const options = await compileOutput(command.optsWithGlobals<O & GlobalOptions>());
     // Only commands that call the service load this code, because it takes long.
     const { connect } = await import("./rpc/client.ts");

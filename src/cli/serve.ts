@@ -15,20 +15,15 @@ export type ServeDeps = Pick<CliIo, "stdout"> & {
   /** Starts the process. Throws an error that a user understands. */
   readonly start: (options: ServeOptions) => Promise<ServeProcess>;
   /** As in `Signals`. */
-  readonly endAtOnce: () => () => void;
+  readonly listen: () => void;
 };
 
 /** Runs a process of the service until it is interrupted. Before it ends, it hands its work over to other processes. */
-export async function runServe(
-  options: ServeOptions,
-  { start, signal, stdout, endAtOnce }: ServeDeps,
-): Promise<number> {
-  const listenAgain = endAtOnce();
-  const running = await start(options)
-    .catch((error: Error) => {
-      throw startFailure(error);
-    })
-    .finally(listenAgain);
+export async function runServe(options: ServeOptions, { start, signal, stdout, listen }: ServeDeps): Promise<number> {
+  const running = await start(options).catch((error: Error) => {
+    throw startFailure(error);
+  });
+  listen();
   try {
     stdout(`${running.inUse}\n`);
     stdout(

@@ -6,15 +6,14 @@ export type SignalledProcess = Pick<NodeJS.Process, "on" | "removeListener" | "e
 };
 
 export type Signals = {
-  /** Aborted by the first Ctrl-C or request to stop. The second one ends the process at once. */
+  /**
+   * Aborted by the first Ctrl-C or request to stop after `listen`. The second one ends the process at once. Until then
+   * they have their default effect, which ends the process at once, also while it loads or computes.
+   */
   readonly interrupted: AbortSignal;
+  readonly listen: () => void;
   /** As in `CliDeps`. */
   readonly takeSignals: (listener: (signal: TakenSignal) => void) => () => void;
-  /**
-   * Gives signals their default effect, which ends this process at once, also while it computes. Call the returned
-   * function to listen again.
-   */
-  readonly endAtOnce: () => () => void;
 };
 
 /** The terminal and npm both send an interruption: one Ctrl-C may come twice within this time. */
@@ -24,8 +23,8 @@ const INTERRUPTIONS = ["SIGINT", "SIGTERM"] as const;
 const OTHERS = ["SIGHUP", "SIGQUIT", "SIGUSR2"] as const;
 const FROM_TERMINAL: readonly NodeJS.Signals[] = ["SIGINT", "SIGQUIT"];
 
-/** Listens to the signals that ask this process to stop. */
-export function listenToSignals(process: SignalledProcess): Signals {
+/** The signals that ask this process to stop. */
+export function signalsOf(process: SignalledProcess): Signals {
   const controller = new AbortController();
   let taker: ((signal: TakenSignal) => void) | null = null;
   let firstMs = 0;
@@ -38,15 +37,10 @@ export function listenToSignals(process: SignalledProcess): Signals {
     else if (performance.now() - firstMs > SAME_INTERRUPTION_MS) process.exit(130);
     controller.abort();
   };
-  const listen = () => {
-    for (const name of INTERRUPTIONS) process.on(name, interrupt);
-  };
-  listen();
   return {
     interrupted: controller.signal,
-    endAtOnce: () => {
-      for (const name of INTERRUPTIONS) process.removeListener(name, interrupt);
-      return listen;
+    listen: () => {
+      for (const name of INTERRUPTIONS) process.on(name, interrupt);
     },
     takeSignals: (listener) => {
       taker = listener;

@@ -30,8 +30,8 @@ export type UpDeps = CliIo & {
   readonly kinds: () => Promise<Registry>;
   /** Starts the service, and tells what it does. Throws an error that a user understands. */
   readonly start: (options: UpOptions, progress: (text: string) => void) => Promise<RunningService>;
-  /** As in `Signals`. A start survives being killed, and parts of it compute for seconds. */
-  readonly endAtOnce: () => () => void;
+  /** As in `Signals`. Called after the start, which survives being killed and computes for seconds. */
+  readonly listen: () => void;
   /** The folder of example manifests. */
   readonly examples: string;
 };
@@ -44,14 +44,11 @@ const ROWS_MAX = 14;
 export async function runUp(options: UpOptions, deps: UpDeps): Promise<number> {
   // The first line of stdout names the parts in use, also for programs that read it.
   const progress = (text: string) => deps.stderr(`${text} …\n`);
-  const listenAgain = deps.endAtOnce();
   progress("starting gangway");
-  const service = await deps
-    .start(options, progress)
-    .catch((error: Error) => {
-      throw startFailure(error);
-    })
-    .finally(listenAgain);
+  const service = await deps.start(options, progress).catch((error: Error) => {
+    throw startFailure(error);
+  });
+  deps.listen();
   try {
     deps.stdout(`${service.inUse}\n`);
     if (service.migrated.length > 0) deps.stdout(`migrated the database: ran ${service.migrated.join(", ")}\n`);

@@ -42,6 +42,7 @@ export async function run(argv: readonly string[], world: World = {}): Promise<R
     signal: new AbortController().signal,
     startProgram: () => Promise.reject(new Error("no program is started here")) as never,
     openEditor: () => Promise.reject(new Error("no editor is opened here")),
+    listen: () => {},
     takeSignals: () => () => {},
     up: async (_options: UpOptions) => 0,
     serve: async () => 0,

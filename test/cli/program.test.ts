@@ -7,8 +7,10 @@ import { PassThrough, Readable } from "node:stream";
 import { test } from "node:test";
 import type { TakenSignal } from "../../src/cli/deps.ts";
 import { type ProcessStreams, processIo } from "../../src/cli/process-io.ts";
-import { listenToSignals, type SignalledProcess } from "../../src/cli/signals.ts";
+import { type SignalledProcess, signalsOf } from "../../src/cli/signals.ts";
 import { startProgram } from "../../src/cli/tokens/child-program.ts";
+import { startFixture } from "../api/fixture.ts";
+import { run } from "./harness.ts";
 
 const PATH = { PATH: process.env["PATH"] };
 
@@ -50,9 +52,29 @@ class FakeProcess extends EventEmitter {
   }
 }
 
+test("until a command listens, no signal waits for code that is still loading", async (t) => {
+  const fake = new FakeProcess();
+  const { interrupted, listen } = signalsOf(fake as unknown as SignalledProcess);
+  assert.deepEqual(fake.eventNames(), []);
+  listen();
+  assert.deepEqual(fake.eventNames(), ["SIGINT", "SIGTERM"]);
+  assert.equal(interrupted.aborted, false);
+  const { api } = await startFixture(t);
+  for (const [args, listens] of [
+    [["list", "--address", api.address], 1],
+    [["up"], 0],
+    [["serve", "--roles", "api"], 0],
+  ] as const) {
+    let listened = 0;
+    await run(args, { listen: () => void listened++ });
+    assert.equal(listened, listens, args.join(" "));
+  }
+});
+
 test("the first signal interrupts; signals that a listener takes interrupt nothing", () => {
   const fake = new FakeProcess();
-  const { interrupted, takeSignals } = listenToSignals(fake as unknown as SignalledProcess);
+  const { interrupted, listen, takeSignals } = signalsOf(fake as unknown as SignalledProcess);
+  listen();
   const taken: TakenSignal[] = [];
   const giveBack = takeSignals((signal) => taken.push(signal));
   for (const name of ["SIGINT", "SIGTERM", "SIGHUP"]) fake.emit(name, name);

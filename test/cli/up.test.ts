@@ -22,7 +22,7 @@ function interrupted(closed: string[]): UpDeps {
     signal: AbortSignal.abort(),
     kinds: async () => OWN_KINDS,
     clock: systemClock(),
-    endAtOnce: () => () => {},
+    listen: () => {},
     examples: "examples",
     start: async () => ({
       address: "127.0.0.1:1",
