@@ -72,6 +72,21 @@ for (const phase of ["FAILED", "CANCELLED"] as const) {
   });
 }
 
+test("wait takes jobs by their properties, as the commands that change jobs do", async (t) => {
+  const { api, store } = await startFixture(t);
+  const world = { address: api.address, files: { "a.yaml": pytorchManifest("a"), "b.yaml": pytorchManifest("b") } };
+  await run(["submit", "a.yaml", "b.yaml"], world);
+  const onOutput = (line: string) => {
+    for (const name of ["a", "b"]) if (line.includes(`${name}  WAITING`)) move(store, name, "SUCCEEDED");
+  };
+  const ran = await run(["wait", "--queue", "default"], { ...world, onOutput });
+  assert.equal(ran.exitCode, 0, ran.stderr);
+  assert.match(ran.stdout, /a {2}SUCCEEDED/);
+  assert.match(ran.stdout, /b {2}SUCCEEDED/);
+  assert.deepEqual(await run(["wait", "-l", "no=such"], world), { exitCode: 0, stdout: "", stderr: "no jobs\n" });
+  for (const args of [["wait"], ["wait", "a", "--all"]]) assert.equal((await run(args, world)).exitCode, 2);
+});
+
 test("a job that is deleted meanwhile has not succeeded", async (t) => {
   const ran = await submitAndWait(t, {
     names: ["a"],

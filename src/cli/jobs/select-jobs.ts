@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import type { Job, JobPhase } from "../../gen/gangway/v1/job_pb.ts";
+import type { JobView } from "../../gen/gangway/v1/job_service_pb.ts";
 import { CommandFailure, EXIT, usageFailure } from "../exit.ts";
 import { splitCommas } from "../options.ts";
 import { CallError } from "../rpc/call-error.ts";
@@ -29,10 +30,16 @@ const NAMES_SHOWN_MAX = 10;
 
 /** Adds the argument and the options of commands that change several jobs, by name or by properties. */
 export function addJobSelection(command: Command): Command {
+  return addJobNamesOrFilter(command).option(
+    "--yes",
+    "change the selected jobs; without it, only show how many there are",
+  );
+}
+
+/** The same for a command that changes nothing, which needs no --yes. */
+export function addJobNamesOrFilter(command: Command): Command {
   command.argument("[name...]", "names of jobs, as NAME or KIND/NAME; or select jobs with the options");
-  return addJobFilterOptions(command)
-    .option("--all", "all jobs of the namespace; with -A, of all namespaces")
-    .option("--yes", "change the selected jobs; without it, only show how many there are");
+  return addJobFilterOptions(command).option("--all", "all jobs of the namespace; with -A, of all namespaces");
 }
 
 /** The names in job arguments, which may be lists with commas. */
@@ -50,23 +57,38 @@ export async function selectJobs(
   args: readonly string[],
   { options, verb, phases = [], changes = () => true }: Selection,
 ): Promise<readonly JobRef[]> {
-  const names = splitNames(args);
-  const isSelection = hasFilter(options) || options.all === true;
-  if (names.length > 0 && isSelection) {
-    throw usageFailure("give either names of jobs or options that select jobs, not both");
-  }
+  const names = namesGiven(args, options, verb);
   if (names.length > 0) return namedJobs(run, names);
-  if (!isSelection) {
-    throw usageFailure(`give the names of the jobs to ${verb}, or select jobs with -l, --queue, --phase, … or --all`);
-  }
-  const listed = await listJobs(run, { ...options, limit: SELECTED_MAX }, phases);
-  const jobs = listed.jobs.filter(changes);
-  if (listed.isCut) throw usageFailure(`more than ${SELECTED_MAX} jobs are selected; select fewer at once`);
+  const jobs = (await listSelected(run, options, phases)).filter(changes);
   if (jobs.length === 0) run.deps.stderr("no jobs\n");
   if (jobs.length > 0 && options.yes !== true) {
     throw usageFailure(`this would ${verb} ${countText(jobs.length)}: ${shownNames(jobs)}; add --yes to do it`);
   }
   return jobs.map(({ metadata }) => ({ namespace: metadata?.namespace ?? "", name: metadata?.name ?? "" }));
+}
+
+/** The names of a command line; none if options select the jobs. Refuses both, and neither. */
+export function namesGiven(args: readonly string[], options: JobSelectionOptions, verb: string): readonly string[] {
+  const names = splitNames(args);
+  const isSelection = hasFilter(options) || options.all === true;
+  if (names.length > 0 && isSelection) {
+    throw usageFailure("give either names of jobs or options that select jobs, not both");
+  }
+  if (names.length === 0 && !isSelection) {
+    throw usageFailure(`give the names of the jobs to ${verb}, or select jobs with -l, --queue, --phase, … or --all`);
+  }
+  return names;
+}
+
+/** The jobs that options select, in `phases` unless --phase says which. */
+export async function listSelected(
+  run: Run,
+  options: JobFilterOptions & { readonly view?: JobView },
+  phases: readonly JobPhase[],
+): Promise<readonly Job[]> {
+  const { jobs, isCut } = await listJobs(run, { ...options, limit: SELECTED_MAX }, phases);
+  if (isCut) throw usageFailure(`more than ${SELECTED_MAX} jobs are selected; select fewer at once`);
+  return jobs;
 }
 
 /** Resolves every name before the first job is changed. */
