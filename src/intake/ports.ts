@@ -2,7 +2,7 @@ import type { ClusterRecord } from "../core/admin/cluster.ts";
 import type { NamespaceRecord, NamespaceRules } from "../core/admin/namespace.ts";
 import type { JobEvent } from "../core/job/event.ts";
 import type { Job } from "../core/job/job.ts";
-import type { CreatedJob, CreateOutcome, EndOutcome, JobName, NewJob } from "../core/job/requests.ts";
+import type { CreatedJob, CreateOutcome, EndOutcome, JobName, NewJob, OutdatedCheck } from "../core/job/requests.ts";
 import type { SentJob } from "../core/job/sent.ts";
 import type { Registry } from "../core/kinds/registry.ts";
 import type { PodConfig } from "../core/pods/pod-config.ts";
@@ -35,11 +35,12 @@ export type IntakeStore = {
   }) => Promise<CreateOutcome | null>;
   /**
    * Writes the request id, the job and its first event in one transaction, exactly once. Creates an open namespace.
+   * The namespace and the queue exist until the job is written.
    */
-  readonly createJob: (job: NewJob) => Promise<CreateOutcome>;
+  readonly createJob: (job: NewJob) => Promise<CreateOutcome | OutdatedCheck>;
   /**
-   * Creates, in one transaction, all jobs whose names and request ids are free. Null: the name or the request id of
-   * this job is taken, and nothing was written for it.
+   * Creates, in one transaction, all jobs whose names and request ids are free, and whose namespaces and queues exist.
+   * Null: nothing was written for this job, and `createJob` tells why.
    */
   readonly createJobs: (jobs: readonly NewJob[]) => Promise<readonly (CreatedJob | null)[]>;
   /**

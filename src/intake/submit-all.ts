@@ -3,7 +3,7 @@ import type { BatchSubmitOutcome, Submission } from "../core/job/requests.ts";
 import { invariant } from "../runtime/assert.ts";
 import { UnavailableError } from "../runtime/unavailable-error.ts";
 import type { IntakePorts, IntakeStore } from "./ports.ts";
-import { finish, makeJob, prepare, type Ready } from "./submit.ts";
+import { finish, makeJob, type Prepared, prepare, type Ready } from "./submit.ts";
 
 /**
  * The number of jobs that share a transaction: enough to make the commit cheap, and few enough to hold row locks
@@ -23,7 +23,12 @@ export async function submitAll(
 ): Promise<readonly BatchSubmitOutcome[]> {
   const remembering = { ...ports, store: rememberingFacts(ports.store) };
   const answers: BatchSubmitOutcome[] = [];
-  for (const group of groupsOf(submissions)) answers.push(...(await submitGroup(remembering, group)));
+  for (const group of groupsOf(submissions)) {
+    const prepared: PreparedOrFailed[] = [];
+    for (const submission of group) prepared.push(await orFailed(prepare(remembering, submission)));
+    // Without the remembered facts: a job that they are outdated for is checked again.
+    answers.push(...(await submitGroup(ports, group, prepared)));
+  }
   return answers;
 }
 
@@ -41,12 +46,13 @@ function groupsOf(submissions: readonly Submission[]): readonly (readonly Submis
   return groups;
 }
 
+type PreparedOrFailed = Prepared | Failed;
+
 async function submitGroup(
   ports: IntakePorts,
   submissions: readonly Submission[],
+  prepared: readonly PreparedOrFailed[],
 ): Promise<readonly BatchSubmitOutcome[]> {
-  const prepared = [];
-  for (const submission of submissions) prepared.push(await orFailed(prepare(ports, submission)));
   const items = prepared.flatMap((one, at): Item[] => {
     const submission = submissions[at];
     return one.kind === "ready" && submission !== undefined ? [{ submission, ready: one }] : [];
@@ -61,7 +67,7 @@ async function submitGroup(
   return answers;
 }
 
-/** Creates the jobs whose names are free in one transaction, then submits the rest one by one, in their order. */
+/** Creates the jobs that can be in one transaction, then submits the rest one by one, in their order. */
 async function createGroup(ports: IntakePorts, items: readonly Item[]): Promise<readonly BatchSubmitOutcome[]> {
   const made = await createFree(ports, items);
   const isNew = (outcome: Made, at: number) =>

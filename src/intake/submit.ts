@@ -1,8 +1,9 @@
 import type { Job } from "../core/job/job.ts";
-import type { CreateOutcome, MadeJob, Submission, SubmitOutcome } from "../core/job/requests.ts";
+import type { CreateOutcome, MadeJob, OutdatedCheck, Submission, SubmitOutcome } from "../core/job/requests.ts";
 import type { FieldNote, SentJob } from "../core/job/sent.ts";
 import type { PodConfig } from "../core/pods/pod-config.ts";
 import { invariant } from "../runtime/assert.ts";
+import { UnavailableError } from "../runtime/unavailable-error.ts";
 import { uuidV7 } from "../runtime/uuid-v7.ts";
 import { isDnsLabel } from "./check-metadata.ts";
 import { describeDifference } from "./describe-difference.ts";
@@ -14,6 +15,8 @@ import { warnSimulated } from "./warn-simulated.ts";
 
 /** There are 27^6 suffixes: five collisions in a row have another cause. */
 const NAMES_TRIED_MAX = 5;
+/** How often a job is checked whose namespace or queue others delete and make again at the same time. */
+const CHECKS_MAX = 5;
 const UUID_BYTES = 10;
 const PROJECT_DEFAULT = "default";
 
@@ -58,14 +61,29 @@ export async function make(ports: IntakePorts, submission: Submission): Promise<
   return { kind: "made", job: makeJob(ports, submission, prepared), warnings: prepared.warnings };
 }
 
-/** Makes a validated job durable. With `validateOnly`: only returns how that would end. */
+/**
+ * Makes a validated job durable. With `validateOnly`: only returns how that would end. If the job's namespace or queue
+ * was deleted after the check, checks the job again: it is answered as if it were submitted now.
+ */
 export async function finish(ports: IntakePorts, submission: Submission, ready: Ready): Promise<SubmitOutcome> {
-  const outcome = await create(ports, submission, ready);
-  if (outcome.kind === "created" && submission.validateOnly) {
-    return { kind: "valid", job: outcome.job, warnings: ready.warnings };
+  let prepared: Prepared = ready;
+  for (let checks = 1; checks <= CHECKS_MAX; checks++) {
+    if (prepared.kind === "refused") return prepared.answer;
+    const outcome = await create(ports, submission, prepared);
+    if (outcome.kind !== "outdated") return finished(ports, submission, { outcome, warnings: prepared.warnings });
+    prepared = await prepare(ports, submission);
   }
+  throw new UnavailableError(`the namespace or the queue of the job was deleted ${CHECKS_MAX} times; retry later`);
+}
+
+function finished(
+  ports: IntakePorts,
+  { job: sent, validateOnly }: Submission,
+  { outcome, warnings }: { readonly outcome: CreateOutcome; readonly warnings: readonly FieldNote[] },
+): SubmitOutcome {
+  if (outcome.kind === "created" && validateOnly) return { kind: "valid", job: outcome.job, warnings };
   if (outcome.kind === "created") ports.wakePlanner();
-  return submitOutcome(outcome, submission.job, ready.warnings);
+  return submitOutcome(outcome, sent, warnings);
 }
 
 /**
@@ -108,7 +126,11 @@ async function findings(of: {
 }
 
 /** Creates the job. If a generated name is taken, tries another one. */
-async function create(ports: IntakePorts, submission: Submission, ready: Ready): Promise<CreateOutcome> {
+async function create(
+  ports: IntakePorts,
+  submission: Submission,
+  ready: Ready,
+): Promise<CreateOutcome | OutdatedCheck> {
   const { job: sent, requestId, validateOnly: dryRun } = submission;
   for (let tried = 1; ; tried++) {
     const outcome = await ports.store.createJob({ job: makeJob(ports, submission, ready), sent, requestId, dryRun });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { specNow } from "../../src/core/job/interruptible.ts";
-import type { CreateOutcome, NewJob, Submission } from "../../src/core/job/requests.ts";
+import type { CreateOutcome, NewJob, OutdatedCheck, Submission } from "../../src/core/job/requests.ts";
 import type { SentJob } from "../../src/core/job/sent.ts";
 import { PLAIN_POD_CONFIG, type PodConfig } from "../../src/core/pods/pod-config.ts";
 import type { PodPolicy } from "../../src/core/pods/policy/pod-policy.ts";
@@ -40,7 +40,7 @@ function submission(job: SentJob, change: Partial<Submission> = {}): Submission 
 
 /** An intake over a store that answers creates with the given outcomes, in turn. */
 function startIntake(
-  outcomes: readonly (Exclude<CreateOutcome, { kind: "created" }> | "created")[] = ["created"],
+  outcomes: readonly (Exclude<CreateOutcome, { kind: "created" }> | OutdatedCheck | "created")[] = ["created"],
   podConfig: PodConfig = PLAIN_POD_CONFIG,
 ) {
   const created: NewJob[] = [];
@@ -100,6 +100,19 @@ test("a repeated call gets the answer of the first one, although its queue was d
   assert.equal((await intake.submit(submission(gone, { requestId: "r1" }))).kind, "invalid");
   created.push(...before);
   assert.equal((await intake.submit(submission(gone, { requestId: "r1" }))).kind, "replayed");
+});
+
+test("a job whose namespace or queue was deleted after the check is checked again", async () => {
+  const { intake, created, asked } = startIntake([{ kind: "outdated" }, "created"]);
+  assert.equal((await intake.submit(submission(sentJob({})))).kind, "created");
+  assert.equal(created.length, 2);
+  assert.equal(asked.length, 2);
+});
+
+test("a job whose namespace or queue is deleted again and again is answered UNAVAILABLE", async () => {
+  const { intake, created } = startIntake([{ kind: "outdated" }]);
+  await assert.rejects(intake.submit(submission(sentJob({}))), UnavailableError);
+  assert.equal(created.length, 5);
 });
 
 test("a new job has its uid, project, queue, defaults, and the condition Created", async () => {

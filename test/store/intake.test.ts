@@ -114,7 +114,7 @@ onEachDatabase((openDb) => {
     );
   });
 
-  test("a closed installation makes no namespace", async () => {
+  test("a closed installation makes no namespace, and a job without one is to be checked again", async () => {
     const clock = { nowMs: () => NOW };
     const closed = createStore(db, {
       clock,
@@ -124,7 +124,13 @@ onEachDatabase((openDb) => {
       onAppended: () => {},
     });
     assert.equal((await closed.intake.facts("team")).namespace, null);
-    await assert.rejects(closed.intake.createJob(request("train", "")), /namespace/);
+    for (const requestId of ["", "r1"]) {
+      assert.deepEqual(await closed.intake.createJob(request("train", requestId)), { kind: "outdated" });
+      assert.deepEqual(await closed.intake.createJobs([request("train", requestId)]), [null]);
+      assert.deepEqual(await closed.intake.createJobs([{ ...request("train", requestId), dryRun: true }]), [null]);
+    }
+    assert.deepEqual(await closed.admin.listNamespaces(), []);
+    assert.deepEqual(await db.query("select 1 from request_ids"), []);
   });
 
   test("facts say whether a queue exists", async () => {

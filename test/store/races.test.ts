@@ -3,9 +3,9 @@ import { after, before, beforeEach, test } from "node:test";
 import type { Db } from "../../src/adapters/store/db/db.ts";
 import type { Job } from "../../src/core/job/job.ts";
 import type { Decision } from "../../src/core/reconcile/decision.ts";
-import { waitUntil } from "../support/bounded.ts";
 import { onPostgres } from "../support/databases.ts";
 import { raiseQuotaEpoch, takePlannerLease } from "./db.ts";
+import { awaitBlocked } from "./in-order.ts";
 import { FLAVOR, NOW, newJob, plannedFor, sentOf } from "./jobs.ts";
 import { freshPlanner, type TestPlanner } from "./planner-fixture.ts";
 
@@ -143,20 +143,15 @@ onPostgres((openDb) => {
 
   test("a planner's take-over waits for an admission in flight, which is recorded", async () => {
     const job = await submit();
-    const blocked = async (count: number) => {
-      const waiting = "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
-      const isBlocked = async () => taken || (await db.query(waiting)).length >= count;
-      await waitUntil(`${count} wait for a lock`, isBlocked, { pollMs: 1 });
-    };
     let taken = false;
     const inFlight = await db.tx(async (tx) => {
       await tx.query("select 1 from clusters where name = 'east' for update");
       const admitting = admit(plannedFor(job));
-      await blocked(1);
+      await awaitBlocked(db, 1);
       const takeOver = takePlannerLease(store, "p2").then(() => {
         taken = true;
       });
-      await blocked(2);
+      await awaitBlocked(db, 2, takeOver);
       assert.equal(taken, false);
       return { admitting, takeOver };
     });
@@ -241,20 +236,15 @@ onPostgres((openDb) => {
     const job = await submit();
     const lease = await leaseOf(job, "w1");
     let taken = false;
-    const blocked = async (count: number) => {
-      const waiting = "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
-      const isBlocked = async () => taken || (await db.query(waiting)).length >= count;
-      await waitUntil(`${count} wait for a lock`, isBlocked, { pollMs: 1 });
-    };
     const inFlight = await db.tx(async (tx) => {
       await tx.query("select 1 from jobs where uid = $1 for update", [job.uid]);
       const recording = store.worker.record(job, decide(job, { phase: "RUNNING" }), lease, NOW);
-      await blocked(1);
+      await awaitBlocked(db, 1);
       const takeOver = leases("w2").then((took) => {
         taken = true;
         return took;
       });
-      await blocked(2);
+      await awaitBlocked(db, 2, takeOver);
       assert.equal(taken, false);
       return { recording, takeOver };
     });
@@ -277,8 +267,7 @@ onPostgres((openDb) => {
         taken = true;
       });
       await db.query("update workers set counter = counter + 1 where name = 'w1'");
-      const blocked = "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
-      await waitUntil("the take-over waits", async () => (await db.query(blocked)).length > 0, { pollMs: 1 });
+      await awaitBlocked(db, 1, takeOver);
       assert.equal(taken, false);
     });
     await takeOver;

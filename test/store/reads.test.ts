@@ -20,6 +20,7 @@ onEachDatabase((openDb) => {
   after(() => db.close());
   beforeEach(async () => {
     store = (await freshStore(db)).store;
+    await store.admin.ensureQueue({ name: "batch", strategy: "BEST_EFFORT_FIFO", quotas: [] });
   });
 
   async function submit(changes: Parameters<typeof newJob>[0] = {}): Promise<Job> {

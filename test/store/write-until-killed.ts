@@ -9,13 +9,14 @@ import { NOW, newJob, sentOf } from "./jobs.ts";
 
 const db = await openPglite(process.argv[2] ?? "");
 const clock = { nowMs: () => NOW };
-const { intake } = createStore(db, {
+const { intake, admin } = createStore(db, {
   clock,
   kinds: OWN_KINDS,
   openNamespaces: true,
   defaultQueue: "research",
   onAppended: () => {},
 });
+await admin.ensureQueue({ name: "research", strategy: "BEST_EFFORT_FIFO", quotas: [] });
 for (let at = 0; ; at += 1) {
   const job = newJob({ name: `job-${at}` });
   const outcome = await intake.createJob({ job, sent: sentOf(job), requestId: `r-${at}` });

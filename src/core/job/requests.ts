@@ -65,6 +65,9 @@ export type CreateOutcome =
   | { readonly kind: "beingDeleted" }
   | TooManyNamespaces;
 
+/** The job's namespace or queue was deleted after the job was checked, so it has to be checked again. */
+export type OutdatedCheck = { readonly kind: "outdated" };
+
 /** The outcome of an update of a job. Violations name fields by their paths in the request. */
 export type UpdateOutcome =
   /** `terminal`: the job has ended. `ending`: its cancellation or deletion was requested. */

@@ -1,5 +1,5 @@
 import { createdEvent } from "../../../core/job/create-and-end.ts";
-import type { CreateOutcome, NewJob } from "../../../core/job/requests.ts";
+import type { CreateOutcome, NewJob, OutdatedCheck } from "../../../core/job/requests.ts";
 import type { SentJob } from "../../../core/job/sent.ts";
 import type { Registry } from "../../../core/kinds/registry.ts";
 import { canonicalJson } from "../../../runtime/json.ts";
@@ -29,8 +29,8 @@ export async function createJob(
   request: NewJob,
   opening: NamespaceDefaults,
   kinds: Registry,
-): Promise<CreateOutcome> {
-  return undoable<CreateOutcome>(db, async (tx, undo) => {
+): Promise<CreateOutcome | OutdatedCheck> {
+  return undoable<CreateOutcome | OutdatedCheck>(db, async (tx, undo) => {
     const outcome = await create(tx, request, opening, kinds);
     const changed = outcome.kind === "created" || outcome.kind === "unchanged";
     return request.dryRun || !changed ? undo(outcome) : outcome;
@@ -42,7 +42,7 @@ async function create(
   request: NewJob,
   opening: NamespaceDefaults,
   kinds: Registry,
-): Promise<CreateOutcome> {
+): Promise<CreateOutcome | OutdatedCheck> {
   const { job, sent, requestId } = request;
   const replay = await claimRequestId(tx, request);
   if (replay !== null) return replay;
@@ -52,7 +52,7 @@ async function create(
     if (outcome === "full") return { kind: "tooManyNamespaces", max: opening.namespacesMax };
   }
   if (!(await insertJob(tx, { job, sent }, kinds))) {
-    const found = await nameConflict(tx, request);
+    const found = await conflict(tx, request);
     if (found.kind === "unchanged" && requestId !== "") {
       await tx.query(NAME_REQUEST, [job.namespace, requestId, found.job.uid]);
     }
@@ -96,16 +96,17 @@ returning job_uid`;
 const NAME_REQUEST = "update request_ids set job_uid = $3 where namespace = $1 and request_id = $2";
 
 /**
- * Why the job's name is not free. A job of that name with the same payload answers the call, unless the name was
- * generated: each such call wants a job of its own.
+ * Why the job was not inserted. A job of that name with the same payload answers the call, unless the name was
+ * generated: each such call wants a job of its own. Without such a job, the namespace or the queue is gone, or a job of
+ * that name was deleted at this moment.
  */
-async function nameConflict(tx: Executor, { job, sent }: NewJob): Promise<CreateOutcome> {
+async function conflict(tx: Executor, { job, sent }: NewJob): Promise<CreateOutcome | OutdatedCheck> {
   const [taken] = await tx.query<{ uid: string; sent: SentJob }>(
     "select uid, sent from jobs where namespace = $1 and name = $2",
     [job.namespace, job.name],
   );
   const found = taken === undefined ? null : await loadJob(tx, taken.uid);
-  if (taken === undefined || found === null) return { kind: "beingDeleted" };
+  if (taken === undefined || found === null) return { kind: "outdated" };
   if (found.job.deleteTimeMs !== null) return { kind: "beingDeleted" };
   const same = sent.name !== "" && canonicalJson(taken.sent) === canonicalJson(sent);
   return same ? { kind: "unchanged", job: found.job } : { kind: "nameTaken", sent: taken.sent };

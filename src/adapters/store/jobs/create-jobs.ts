@@ -12,11 +12,11 @@ import { insertJobs } from "./write-job.ts";
  * Makes a group of jobs durable in one transaction of a few statements. Clients that submit many jobs need it: a commit
  * for each job would be far slower.
  *
- * Creates the jobs whose name and request id are free. Answers null for each other one, also if only an earlier job of
- * the group has the name; `createJob` then tells why. Locks rows as `createJob` does: request ids first, then
- * namespaces, then jobs, each in the order of their names, and jobs of one name in the order given. So groups never
- * wait for each other in a circle. Dry runs only look, each as if it came alone: of two with one name both are
- * `created`.
+ * Creates the jobs whose name and request id are free, and whose namespace and queue exist. Answers null for each
+ * other one, also if only an earlier job of the group has the name; `createJob` then tells why. Locks rows as
+ * `createJob` does: request ids first, then namespaces, queues and jobs, each in the order of their names, and jobs of
+ * one name in the order given. So groups never wait for each other in a circle. Dry runs only look, each as if it came
+ * alone: of two with one name both are `created`.
  */
 export async function createJobs(
   db: Db,
@@ -31,25 +31,30 @@ export async function createJobs(
   return requests.map(({ job }) => (created.has(job.uid) || free.has(job.uid) ? { kind: "created", job } : null));
 }
 
-/** The uids of the jobs whose names and request ids are free, and whose namespaces exist or may be created. */
+/**
+ * The uids of the jobs whose names and request ids are free, whose queues exist, and whose namespaces exist or may be
+ * created.
+ */
 async function findFree(db: Db, requests: readonly NewJob[], opening: NamespaceDefaults): Promise<ReadonlySet<string>> {
   const free = await db.query<{ uid: string }>(FREE, [
     requests.map(({ job }) => job.namespace),
     requests.map(({ job }) => job.name),
     requests.map(({ requestId }) => requestId),
     requests.map(({ job }) => job.uid),
-    opening?.namespacesMax ?? null,
+    requests.map(({ job }) => job.spec.runPolicy.schedulingPolicy.queue),
+    opening?.namespacesMax ?? 0,
   ]);
   return new Set(free.map(({ uid }) => uid));
 }
 
 const FREE = `
 select r.uid
-  from unnest($1::text[], $2::text[], $3::text[], $4::uuid[]) as r (namespace, name, request_id, uid)
+  from unnest($1::text[], $2::text[], $3::text[], $4::uuid[], $5::text[]) as r (namespace, name, request_id, uid, queue)
  where not exists (select from jobs j where j.namespace = r.namespace and j.name = r.name)
    and not exists (select from request_ids q where q.namespace = r.namespace and q.request_id = r.request_id)
-   and ($5::bigint is null or exists (select from namespaces n where n.name = r.namespace)
-        or (select count(*) from namespaces) < $5::bigint)`;
+   and exists (select from queues q where q.name = r.queue)
+   and (exists (select from namespaces n where n.name = r.namespace)
+        or (select count(*) from namespaces) < $6::bigint)`;
 
 /** Creates the jobs whose names and request ids are free, and returns their uids. */
 async function createFree(

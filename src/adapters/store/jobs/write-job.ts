@@ -11,12 +11,15 @@ import { clusterOf, statusDocument } from "./job-row.ts";
 /** A job that has no row yet. */
 type InsertedJob = { readonly job: Job; readonly sent: SentJob };
 
-/** Inserts a job's row, due at once. False: its name is taken. */
+/** Inserts a job's row, due at once. False: its name is taken, or its namespace or queue does not exist. */
 export async function insertJob(tx: Executor, inserted: InsertedJob, kinds: Registry): Promise<boolean> {
   return (await insertJobs(tx, [inserted], kinds)).has(inserted.job.uid);
 }
 
-/** Inserts jobs in this order, due at once. Returns the uids of those whose name was free. */
+/**
+ * Inserts jobs in this order, due at once. Returns the uids of those whose name was free, and whose namespace and queue
+ * exist. Others cannot delete these namespaces and queues until the transaction ends.
+ */
 export async function insertJobs(
   tx: Executor,
   jobs: readonly InsertedJob[],
@@ -57,6 +60,10 @@ export async function insertJobs(
 
 const INSERT_JOBS = `
 with asked as (${writeAsks("$27", "$28")}
+), kept_namespaces as (
+  select name from namespaces where name = any($2::text[]) order by name for key share
+), kept_queues as (
+  select name from queues where name = any($6::text[]) order by name for key share
 )
 insert into jobs (
   uid, namespace, name, project, kind, queue, priority, phase, completion_ms, cluster, labels, annotations, created_by,
@@ -72,11 +79,13 @@ select uid, namespace, name, project, kind, queue, priority, phase, completion_m
     $10::text[], $11::text[], $12::text[], $13::text[], $14::bigint[], $15::bigint[], $16::text[], $17::bigint[],
     $18::smallint[], $19::text[], $20::text[], $21::text[], $22::text[], $23::text[], $24::text[],
     $25::text[], $26::text[]
-  ) as j (
+  ) with ordinality as j (
     uid, namespace, name, project, kind, queue, priority, phase, completion_ms, cluster, labels, annotations,
     created_by, create_ms, delete_ms, cancel, version, bucket, sent, spec, outline, status, trace_parent, cache_key,
-    ask_hash, gang
+    ask_hash, gang, place
   )
+ where namespace in (select name from kept_namespaces) and queue in (select name from kept_queues)
+ order by place
 on conflict (namespace, name) do nothing
 returning uid`;
 
