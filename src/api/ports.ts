@@ -8,7 +8,7 @@ import type {
   SentCredentials,
   UidRefusal,
 } from "../core/admin/cluster.ts";
-import type { NamespaceRecord, NamespaceSettings } from "../core/admin/namespace.ts";
+import type { NamespaceChange, NamespaceOutcome, NamespaceRecord } from "../core/admin/namespace.ts";
 import type { QueueOutcome, QueueRecord, QueueSettings } from "../core/admin/queue.ts";
 import type { LogFailure, LogRequest, LogTarget, OpenLog, PodForLog } from "../core/job/container-log.ts";
 import type { EventPage, EventQuery } from "../core/job/event.ts";
@@ -93,11 +93,9 @@ export type Admin = {
   readonly deleteQueue: (name: string) => Promise<ChangeOutcome<QueueRecord>>;
   readonly getQueue: (name: string) => Promise<QueueRecord | null>;
   readonly listQueues: () => Promise<readonly QueueRecord[]>;
-  readonly createNamespace: (namespace: NamespaceSettings) => Promise<ChangeOutcome<NamespaceRecord>>;
+  readonly createNamespace: (change: NamespaceChange) => Promise<NamespaceOutcome>;
   /** `version` 0 accepts any version. */
-  readonly updateNamespace: (
-    namespace: NamespaceSettings & Pick<NamespaceRecord, "version">,
-  ) => Promise<ChangeOutcome<NamespaceRecord>>;
+  readonly updateNamespace: (change: NamespaceChange & Pick<NamespaceRecord, "version">) => Promise<NamespaceOutcome>;
   readonly deleteNamespace: (name: string) => Promise<ChangeOutcome<NamespaceRecord>>;
   readonly getNamespace: (name: string) => Promise<NamespaceRecord | null>;
   readonly listNamespaces: () => Promise<readonly NamespaceRecord[]>;

@@ -302,11 +302,15 @@ export class MemoryStore {
     },
     getQueue: async (name) => this.queues.get(name) ?? null,
     listQueues: async () => [...this.queues.values()],
-    createNamespace: async (namespace) =>
-      this.namespaces.has(namespace.name)
-        ? { kind: "exists" }
-        : keep(this.namespaces, { ...namespaceRecord(namespace.name), ...namespace }),
-    updateNamespace: async (namespace) => {
+    createNamespace: async ({ namesQueue = false, ...namespace }) => {
+      const { name, defaultQueue } = namespace;
+      if (namesQueue && !this.queues.has(defaultQueue)) return { kind: "unknownQueue", name: defaultQueue };
+      if (this.namespaces.has(name)) return { kind: "exists" };
+      return keep(this.namespaces, { ...namespaceRecord(name), ...namespace });
+    },
+    updateNamespace: async ({ namesQueue = false, ...namespace }) => {
+      const { defaultQueue } = namespace;
+      if (namesQueue && !this.queues.has(defaultQueue)) return { kind: "unknownQueue", name: defaultQueue };
       const there = this.namespaces.get(namespace.name);
       if (there === undefined) return { kind: "notFound" };
       if (namespace.version !== 0 && namespace.version !== there.version) return { kind: "stale" };

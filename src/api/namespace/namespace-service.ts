@@ -1,6 +1,6 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import type { NamespaceRecord, NamespaceRules, NamespaceSettings } from "../../core/admin/namespace.ts";
+import type { NamespaceChange, NamespaceOutcome, NamespaceRecord, NamespaceRules } from "../../core/admin/namespace.ts";
 import { type PodPolicyDefault, policyInForce } from "../../core/pods/policy/pod-policy.ts";
 import type { Namespace, NamespaceSchema, NamespaceService } from "../../gen/gangway/v1/namespace_service_pb.ts";
 import type { Admin } from "../ports.ts";
@@ -16,22 +16,19 @@ export function namespaceService(
   const toProtoNamespace = (record: NamespaceRecord) => protoNamespace(record, podPolicyDefault);
   return {
     createNamespace: async ({ namespace }) => {
-      const sent = await sentNamespace(admin, namespace);
+      const sent = sentNamespace(namespace);
       if (isReserved(sent.name)) throw invalidFields([{ field: "namespace.name", message: RESERVED }]);
-      return { namespace: toProtoNamespace(changedRecord(await admin.createNamespace(sent), namespaceRef(sent.name))) };
+      return { namespace: toProtoNamespace(changedNamespace(await admin.createNamespace(sent), sent.name)) };
     },
     getNamespace: async ({ name }) => ({
       namespace: toProtoNamespace(existingRecord(await admin.getNamespace(name), namespaceRef(name))),
     }),
     listNamespaces: async () => ({ namespaces: (await admin.listNamespaces()).map(toProtoNamespace) }),
     updateNamespace: async ({ namespace }) => {
-      const sent = await sentNamespace(admin, namespace);
+      const sent = sentNamespace(namespace);
       const version = Number(namespace?.resourceVersion ?? "");
-      return {
-        namespace: toProtoNamespace(
-          changedRecord(await admin.updateNamespace({ ...sent, version }), namespaceRef(sent.name)),
-        ),
-      };
+      const outcome = await admin.updateNamespace({ ...sent, version });
+      return { namespace: toProtoNamespace(changedNamespace(outcome, sent.name)) };
     },
     deleteNamespace: async ({ name }) => {
       changedRecord(await admin.deleteNamespace(name), namespaceRef(name));
@@ -45,16 +42,18 @@ function namespaceRef(name: string) {
 }
 
 /** Refuses a default queue that does not exist: every job that names no queue would be refused. */
-async function sentNamespace(admin: Admin, namespace: Namespace | undefined): Promise<NamespaceSettings> {
-  const defaultQueue = namespace?.defaultQueue || "default";
-  if (namespace?.defaultQueue && (await admin.getQueue(defaultQueue)) === null) {
-    throw invalidFields([{ field: "namespace.default_queue", message: `queue ${defaultQueue} does not exist` }]);
-  }
+function changedNamespace(outcome: NamespaceOutcome, name: string): NamespaceRecord {
+  if (outcome.kind !== "unknownQueue") return changedRecord(outcome, namespaceRef(name));
+  throw invalidFields([{ field: "namespace.default_queue", message: `queue ${outcome.name} does not exist` }]);
+}
+
+function sentNamespace(namespace: Namespace | undefined): NamespaceChange {
   const policy = namespace?.podPolicy;
   return {
     name: namespace?.name ?? "",
     project: namespace?.project || "default",
-    defaultQueue,
+    defaultQueue: namespace?.defaultQueue || "default",
+    namesQueue: Boolean(namespace?.defaultQueue),
     ...(policy === undefined ? {} : { podPolicy: sentPodPolicy(policy) }),
   };
 }

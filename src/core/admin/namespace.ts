@@ -1,4 +1,5 @@
 import { BASELINE_DEFAULT, type PodPolicy, type PodPolicyDefault } from "../pods/policy/pod-policy.ts";
+import type { ChangeOutcome } from "./change-outcome.ts";
 
 export type NamespaceRecord = {
   readonly name: string;
@@ -15,6 +16,17 @@ export type NamespaceSettings = Pick<NamespaceRecord, "name" | "project" | "defa
   /** Omitted: none for a new namespace; an update leaves it as it is. */
   readonly podPolicy?: PodPolicy;
 };
+
+/** The settings that a change asks for. */
+export type NamespaceChange = NamespaceSettings & {
+  /** True: the default queue must exist, because the admin has named it. Omitted: it may be made later. */
+  readonly namesQueue?: boolean;
+};
+
+export type NamespaceOutcome =
+  | ChangeOutcome<NamespaceRecord>
+  /** The change names a default queue that does not exist. */
+  | { readonly kind: "unknownQueue"; readonly name: string };
 
 /** Kubernetes keeps names that begin so for its own namespaces: `kube-system`, `kube-public`, `kube-node-lease`. */
 const SYSTEM_PREFIX = "kube-";

@@ -24,9 +24,10 @@ export async function freeUid(tx: Executor, cluster: string): Promise<void> {
   await tx.query("delete from cluster_uids where cluster = $1", [cluster]);
 }
 
+/** Locks the cluster, so that it is not deleted before it has its uid. */
 const CLAIM_UID = `
 insert into cluster_uids (uid, cluster)
-select $1::text, name from clusters where name = $2 and forgotten_ms is null
+select $1::text, name from clusters where name = $2 and forgotten_ms is null for key share
 on conflict do nothing`;
 
 /** Why a cluster cannot have this uid. Null: it has it, or nothing keeps it from having it. */
@@ -42,8 +43,16 @@ const SELECT_TAKEN = `
 select u.uid, u.cluster from cluster_uids u join clusters c on c.name = u.cluster
  where (u.uid = $1 or u.cluster = $2) and c.forgotten_ms is null`;
 
-/** Gives a cluster its uid, whoever had it: the process that simulates a cluster knows better than every record. */
+/**
+ * Gives a cluster its uid, whoever had it: the process that simulates a cluster knows better than every record. A
+ * cluster that was deleted meanwhile gets none.
+ */
 export async function setUid(tx: Executor, { cluster, uid }: TellsUid): Promise<void> {
   await tx.query("delete from cluster_uids where (uid = $1) <> (cluster = $2)", [uid, cluster]);
-  await tx.query("insert into cluster_uids (uid, cluster) values ($1, $2) on conflict do nothing", [uid, cluster]);
+  await tx.query(SET_UID, [uid, cluster]);
 }
+
+const SET_UID = `
+insert into cluster_uids (uid, cluster)
+select $1::text, name from clusters where name = $2 for key share
+on conflict do nothing`;

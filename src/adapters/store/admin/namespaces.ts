@@ -1,7 +1,13 @@
 import type { ChangeOutcome } from "../../../core/admin/change-outcome.ts";
-import type { NamespaceRecord, NamespaceSettings } from "../../../core/admin/namespace.ts";
+import type {
+  NamespaceChange,
+  NamespaceOutcome,
+  NamespaceRecord,
+  NamespaceSettings,
+} from "../../../core/admin/namespace.ts";
 import { UnavailableError } from "../../../runtime/unavailable-error.ts";
 import { type Db, type Executor, json, onlyRow } from "../db/db.ts";
+import { keepQueue } from "./queues.ts";
 
 const COLUMNS = `
 name, project, default_queue as "defaultQueue", pod_policy as "podPolicy", version, create_ms as "createTimeMs"`;
@@ -42,15 +48,24 @@ select $1::text, $2::text, $3::text, $4::bigint, $6::jsonb
 on conflict (name) do nothing
 returning name`;
 
-export async function createNamespace(
-  executor: Executor,
-  namespace: NamespaceSettings,
+export function createNamespace(
+  db: Db,
+  change: NamespaceChange,
   bounds: { readonly max: number; readonly nowMs: number },
-): Promise<ChangeOutcome<NamespaceRecord>> {
-  const outcome = await ensureNamespace(executor, namespace, bounds);
-  if (outcome === "full") return { kind: "full", max: bounds.max };
-  if (outcome === "exists") return { kind: "exists" };
-  return { kind: "done", record: { podPolicy: null, ...namespace, version: 1, createTimeMs: bounds.nowMs } };
+): Promise<NamespaceOutcome> {
+  return db.tx(async (tx) => {
+    const { namesQueue, ...namespace } = change;
+    if (!(await keepDefaultQueue(tx, change))) return { kind: "unknownQueue", name: change.defaultQueue };
+    const outcome = await ensureNamespace(tx, namespace, bounds);
+    if (outcome === "full") return { kind: "full", max: bounds.max };
+    if (outcome === "exists") return { kind: "exists" };
+    return { kind: "done", record: { podPolicy: null, ...namespace, version: 1, createTimeMs: bounds.nowMs } };
+  });
+}
+
+/** Keeps others from deleting the default queue until the transaction ends. False: it must exist, and does not. */
+async function keepDefaultQueue(tx: Executor, { defaultQueue, namesQueue }: NamespaceChange): Promise<boolean> {
+  return (await keepQueue(tx, defaultQueue)) || namesQueue !== true;
 }
 
 function policyJson({ podPolicy }: NamespaceSettings): string | null {
@@ -58,19 +73,18 @@ function policyJson({ podPolicy }: NamespaceSettings): string | null {
 }
 
 /** Changes all settings. Jobs keep the project that they were created under. Version 0: any version. */
-export async function updateNamespace(
-  executor: Executor,
-  namespace: NamespaceSettings & { readonly version: number },
-): Promise<ChangeOutcome<NamespaceRecord>> {
-  const [record] = await executor.query<NamespaceRecord>(UPDATE_NAMESPACE, [
-    namespace.name,
-    namespace.project,
-    namespace.defaultQueue,
-    namespace.version,
-    policyJson(namespace),
-  ]);
-  if (record !== undefined) return { kind: "done", record };
-  return { kind: (await getNamespace(executor, namespace.name)) === null ? "notFound" : "stale" };
+export function updateNamespace(
+  db: Db,
+  change: NamespaceChange & { readonly version: number },
+): Promise<NamespaceOutcome> {
+  return db.tx(async (tx) => {
+    const { name, project, defaultQueue, version } = change;
+    if (!(await keepDefaultQueue(tx, change))) return { kind: "unknownQueue", name: defaultQueue };
+    const params = [name, project, defaultQueue, version, policyJson(change)];
+    const [record] = await tx.query<NamespaceRecord>(UPDATE_NAMESPACE, params);
+    if (record !== undefined) return { kind: "done", record };
+    return { kind: (await getNamespace(tx, name)) === null ? "notFound" : "stale" };
+  });
 }
 
 const UPDATE_NAMESPACE = `

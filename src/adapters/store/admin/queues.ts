@@ -65,7 +65,7 @@ async function checkPlace(
   queue: QueueSettings,
 ): Promise<{ readonly kind: "misplaced"; readonly problem: TreeProblem } | null> {
   const { parent = null } = queue;
-  if (parent !== null) await tx.query("select 1 from queues where name = $1 for key share", [storable(parent)]);
+  if (parent !== null) await keepQueue(tx, parent);
   await takeDomain(tx, QUEUES_DOMAIN);
   if (parent === null) return null;
   const problem = treeProblem(
@@ -127,6 +127,12 @@ export async function getQueue(executor: Executor, name: string): Promise<QueueR
 
 export function listQueues(executor: Executor): Promise<readonly QueueRecord[]> {
   return selectQueues(executor, null);
+}
+
+/** Keeps others from deleting a queue until the transaction ends. False: it does not exist. */
+export async function keepQueue(tx: Executor, name: string): Promise<boolean> {
+  const rows = await tx.query("select 1 from queues where name = $1 for key share", [storable(name)]);
+  return rows.length === 1;
 }
 
 export async function queueExists(executor: Executor, name: string): Promise<boolean> {

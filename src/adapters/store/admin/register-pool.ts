@@ -10,6 +10,7 @@ import { type Db, type Executor, onlyRow, storable, undoable } from "../db/db.ts
 import { QUEUES_DOMAIN, raiseLimitsVersion, takeDomain } from "../ledger/quota-domains.ts";
 import { appendAudit } from "./audit.ts";
 import { getPool } from "./list-pools.ts";
+import { keepQueue } from "./queues.ts";
 
 /** A pool of the store, before the counters add its waiters. */
 type StoredOutcome = RegisterOutcome<PoolRecord>;
@@ -38,7 +39,8 @@ export function registerPool(
 ): Promise<StoredOutcome> {
   const { nowMs, poolsMax } = by;
   return undoable<StoredOutcome>(db, async (tx, undo) => {
-    await takeQueue(tx, change.queue ?? null);
+    // Queues are locked before domains.
+    if (typeof change.queue === "string") await keepQueue(tx, change.queue);
     const domain = await takeDomainOf(tx, change);
     const before = await getPool(tx, change.name);
     const settings = resolved(change, before);
@@ -74,11 +76,6 @@ export function registerPool(
     if (record === null) throw new Error(`pool ${name} is gone in the transaction that wrote it`);
     return { kind: "done", record };
   });
-}
-
-/** A queue that is named stays until the transaction ends. Queues are taken before domains. */
-async function takeQueue(tx: Executor, queue: string | null): Promise<void> {
-  if (queue !== null) await tx.query("select 1 from queues where name = $1 for key share", [storable(queue)]);
 }
 
 /**

@@ -92,7 +92,10 @@ async function changeReasons(
 
 const JOBS = `select ${JOB_READING.BASIC.columns} from jobs j where j.uid = any($1::uuid[])`;
 
-/** A program of the version before keeps refusals without the key of their cause. */
+/**
+ * Locks the jobs, so that none of them is deleted before its refusal is written. A program of the version before keeps
+ * refusals without the key of their cause.
+ */
 const KEEP_REFUSALS = `
 insert into refusals (job_uid, refusal, at_ms)
 select k.uid, k.refusal::json, $4
@@ -101,6 +104,7 @@ select k.uid, k.refusal::json, $4
   left join refusals r on r.job_uid = k.uid
  where (r.refusal->>'causeKey')::bigint is distinct from k.cause_key
  order by k.uid
+   for key share of j
 on conflict (job_uid) do update set refusal = excluded.refusal, at_ms = excluded.at_ms`;
 
 /** How many causes one read returns at most. */
