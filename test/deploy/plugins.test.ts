@@ -14,6 +14,7 @@ const bin = join(installed, "bin", "gangway");
 const warehouse = await Warehouse.open("open sesame");
 const env = {
   ...process.env,
+  XDG_CACHE_HOME: join(directory, "cache"),
   GANGWAY_PLUGINS: "./kinds/ray-job.js,./kinds/query-job.js",
   GANGWAY_SECRETS: join(directory, "secrets"),
   WAREHOUSE_URL: warehouse.url,
