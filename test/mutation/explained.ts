@@ -42,14 +42,9 @@ export const EXPLAINED: Readonly<Record<string, readonly Explained[]>> = {
       why: "The set is never asked for null.",
     },
     {
-      line: 'return this.#strictQueues.has(this.chainOf(planned) ?? "");',
+      line: 'return this.#strictQueues.has(chainOf(gang) ?? "");',
       becomes: [DEFAULT_TEXT],
       why: "No queue has either name.",
-    },
-    {
-      line: "return queue !== undefined && strict.has(queue) ? queue : null;",
-      becomes: ["true"],
-      why: "No strict queue has the name undefined.",
     },
   ],
 };

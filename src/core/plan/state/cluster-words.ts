@@ -6,9 +6,10 @@ import type { ClusterRefusal } from "../plan-types.ts";
 import { unselected } from "../selects.ts";
 import { describeNeed } from "../words.ts";
 import type { SizedAsk } from "./ask-shape.ts";
+import type { ClusterRoom } from "./cluster-room.ts";
 import type { ClusterFacts, ClusterState } from "./cluster-state.ts";
 import { findBlocked } from "./find-blocked.ts";
-import { placeAll } from "./place-all.ts";
+import { type FitGroup, type PlaceResult, placeAll } from "./place-all.ts";
 import type { ClusterBlock } from "./refused.ts";
 import { groupsOf, labelsFor } from "./requests.ts";
 import type { Parts } from "./state-parts.ts";
@@ -84,20 +85,29 @@ function fitRefusal(
   const { labels, flavorOf, lacks } = labelsFor(facts, choice);
   if (lacks !== null) return { ...tried, message: `it has no ${lacks}`, flavor: lacks, have: 0, blocked: null };
   const groups = groupsOf(sized, cluster, labels);
-  const [now, ever] = [cluster.room, cluster.empty].map((room) => {
-    const { mark } = room;
-    const placed = placeAll(room, groups);
-    room.undo(mark);
-    return placed;
-  });
   const words = { cluster: clusterName(facts), gang: describeNeed(memberGroups(gang.ask, sized.members), choice) };
-  const tooLarge = ever?.all !== true;
+  const now = tryAll(cluster.room, groups);
+  const ever = reason === "TooLarge" ? tryAll(cluster.empty, groups) : null;
+  const tooLarge = ever !== null && !ever.all;
   const room = tooLarge ? cluster.empty : cluster.room;
-  const blocked = now?.all === true ? null : findBlocked({ room, empty: cluster.empty, flavorOf }, groups);
+  const blocked = now.all ? null : findBlocked({ room, empty: cluster.empty, flavorOf }, groups);
   if (blocked === null) {
     return { ...tried, message: `needs ${words.gang}; all fit now on ${words.cluster}`, have: need, blocked };
   }
-  const have = now?.placed ?? 0;
-  const message = describeBlocked(blocked, { ...words, fit: tooLarge ? (ever?.placed ?? 0) : have, tooLarge });
-  return { ...tried, message, have, blocked };
+  const fit = tooLarge ? ever.placed : now.placed;
+  return { ...tried, message: describeBlocked(blocked, { ...words, fit, tooLarge }), have: now.placed, blocked };
+}
+
+/** Places all pods if it can, and takes them back. */
+function tryAll(room: ClusterRoom, groups: readonly FitGroup[]): PlaceResult {
+  const [only, ...others] = groups;
+  // Pods of one class are placed whenever that is possible, so it is enough to count the places.
+  if (only !== undefined && others.length === 0) {
+    const placed = room.fitting(only.fit, only.count);
+    return { all: placed === only.count, placed };
+  }
+  const { mark } = room;
+  const result = placeAll(room, groups);
+  room.undo(mark);
+  return result;
 }

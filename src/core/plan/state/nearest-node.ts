@@ -21,56 +21,74 @@ export function nearestNode(of: PodOnNodes, flavorOf: Readonly<Record<string, st
   const best = nearestSlot(of);
   if (best < 0) return { node: null, nodes: 0, obstacles: [] };
   let nodes = 0;
-  for (let slot = 0; slot < of.room.slotCount; slot++) if (counts(of, slot) && isAlike(of, slot, best)) nodes += 1;
+  for (let slot = 0; slot < of.room.slotCount; slot++) if (isAlike(of, slot, best) && counts(of, slot)) nodes += 1;
   return { node: of.room.nodeAt(best)?.name ?? null, nodes, obstacles: obstaclesOf(of, best, flavorOf) };
 }
 
 function nearestSlot(of: PodOnNodes): number {
   const { room, fit } = of;
   let best = -1;
-  let least = { count: Number.POSITIVE_INFINITY, size: Number.POSITIVE_INFINITY };
+  let [least, smallest] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
   for (let slot = 0; slot < room.slotCount; slot++) {
     const nodeClass = room.classAt(fit.rules.keys, slot);
     if (nodeClass === NO_NODE) continue;
-    const distance = distanceOf(of, slot, judge(fit.rules, nodeClass).obstacles.length);
-    const nearer = distance.count - least.count || distance.size - least.size;
-    if (nearer > 0 || (nearer === 0 && !room.isNamedBefore(slot, best)) || !counts(of, slot)) continue;
+    const ruled = judge(fit.rules, nodeClass).obstacles.length;
+    const count = ruled + lackCount(of, slot);
+    if (count > least) continue;
+    const size = ruled + lackSize(of, slot);
+    const isNearer = count < least || size < smallest || (size === smallest && room.isNamedBefore(slot, best));
+    if (!isNearer || !counts(of, slot)) continue;
     best = slot;
-    least = distance;
+    least = count;
+    smallest = size;
   }
   return best;
 }
 
-/** The number of obstacles on a node. As a size, a resource counts as the part of the request that is missing. */
-function distanceOf({ room, fit }: PodOnNodes, slot: number, ruled: number) {
-  let count = ruled;
+/** How many resources a node lacks for the pod. */
+function lackCount({ room, fit }: PodOnNodes, slot: number): number {
+  let count = 0;
+  for (let at = 0; at < fit.columns.length; at++) {
+    if ((fit.amounts[at] as number) > Math.max(0, room.freeAt(fit.columns[at] as number, slot))) count += 1;
+  }
+  return count;
+}
+
+/** The parts of the pod's requests that a node lacks, added up. */
+function lackSize({ room, fit }: PodOnNodes, slot: number): number {
   let size = 0;
   for (let at = 0; at < fit.columns.length; at++) {
     const need = fit.amounts[at] as number;
     const available = Math.max(0, room.freeAt(fit.columns[at] as number, slot));
-    if (need <= available) continue;
-    count += 1;
-    size += (need - available) / need;
+    if (need > available) size += (need - available) / need;
   }
-  return { count, size: size + ruled };
+  return size;
 }
 
+/** True if a node counts as one that may take the pod. */
 function counts({ room, fit, mayTake }: PodOnNodes, slot: number): boolean {
   const nodeClass = room.classAt(fit.rules.keys, slot);
   if (nodeClass === NO_NODE) return false;
   if (!mayTake) return true;
   if (!judge(fit.rules, nodeClass).allowsReady) return false;
-  return fit.columns.every((column, at) => (fit.amounts[at] as number) <= room.allocatableAt(column, slot));
+  for (let at = 0; at < fit.columns.length; at++) {
+    if ((fit.amounts[at] as number) > room.allocatableAt(fit.columns[at] as number, slot)) return false;
+  }
+  return true;
 }
 
-/** True if two nodes have the same obstacles. */
+/** True if two slots have nodes with the same obstacles. */
 function isAlike({ room, fit }: PodOnNodes, one: number, other: number): boolean {
-  const [a, b] = [one, other].map((slot) => judge(fit.rules, room.classAt(fit.rules.keys, slot)).key);
-  if (a !== b) return false;
+  const { keys } = fit.rules;
+  const nodeClass = room.classAt(keys, one);
+  if (nodeClass === NO_NODE) return false;
+  const { key } = judge(fit.rules, nodeClass);
+  if (key !== judge(fit.rules, room.classAt(keys, other)).key) return false;
   for (let at = 0; at < fit.columns.length; at++) {
     const column = fit.columns[at] as number;
     const need = fit.amounts[at] as number;
-    const [free, others] = [Math.max(0, room.freeAt(column, one)), Math.max(0, room.freeAt(column, other))];
+    const free = Math.max(0, room.freeAt(column, one));
+    const others = Math.max(0, room.freeAt(column, other));
     if (need <= free && need <= others) continue;
     if (free !== others || room.allocatableAt(column, one) !== room.allocatableAt(column, other)) return false;
   }
