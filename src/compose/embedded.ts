@@ -69,7 +69,7 @@ export async function startEmbedded(
   progress("starting the simulated clusters");
   const simulations = await startSimulations(base, { directory, besideReal: options.simulate });
   const followed = await followClusters(base, { config, listens: true, simulations });
-  startPlanner(base, quota.planner);
+  startPlanner(base, quota.planner, config);
   startWorker(base, followed.clusters, quota, config);
   await startHealth({ config, clock, db, synced: followed.clusters.synced, scrape, tls, parts });
   const api = await startServer(base, followed, quota, { ...options, tls }, config);

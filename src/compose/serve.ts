@@ -46,7 +46,7 @@ export async function startServe(options: ServeOptions, config: Config, kinds: R
   const followed = await clustersFor(base, options.roles, config);
   const quota = await quotaFor(base, db, options.roles, config);
   if (has("worker") && followed !== null) startWorker(base, followed.clusters, quota, config);
-  if (has("planner") && quota !== null) startPlanner(base, quota.planner);
+  if (has("planner") && quota !== null) startPlanner(base, quota.planner, config);
   const api =
     has("api") && followed !== null && quota !== null
       ? await startServer(base, followed, quota, { ...options, tls }, config)

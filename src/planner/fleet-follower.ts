@@ -1,6 +1,8 @@
 import type { HeldByCaller } from "../core/plan/snapshot.ts";
 import type { FleetPlace, FleetRead, KnownFleet } from "../core/plan/state/fleet-read.ts";
 import { FleetState } from "../core/plan/state/fleet-state.ts";
+import { RoundStopped } from "../core/plan/state/queue-turns.ts";
+import { Semaphore } from "../runtime/semaphore.ts";
 import type { FleetStore } from "./ports.ts";
 
 /** Keeps a state in memory that follows the store: it loads everything once, and then reads what has changed. */
@@ -17,29 +19,45 @@ export class FleetFollower {
     cursorOf: (cluster) => this.state.cursorOf(cluster),
   };
 
-  constructor(store: FleetStore) {
+  readonly #isStopped: () => boolean;
+  readonly #turns = new Semaphore(1);
+  /** Rises each time that everything is forgotten. */
+  #loads = 0;
+
+  /** `isStopped` true: a call that catches up ends by throwing `RoundStopped`. Omitted: never. */
+  constructor(store: FleetStore, { isStopped = () => false }: { readonly isStopped?: () => boolean } = {}) {
     this.#store = store;
+    this.#isStopped = isStopped;
   }
 
-  /** Forgets everything, so that the next call loads it anew. */
+  /** Forgets everything, so that the next call, or one that runs, loads it anew. */
   forget(): void {
     this.#place = null;
+    this.#loads += 1;
+    this.state = new FleetState();
   }
 
   /**
    * Brings the state to the present. Returns true if it was loaded anew. Throws the errors of the store; a later call
-   * continues.
+   * continues. Calls run one after the other: each place is read from once.
    */
-  async catchUp(): Promise<boolean> {
+  catchUp(): Promise<boolean> {
+    return this.#turns.run(() => this.#catchUp());
+  }
+
+  async #catchUp(): Promise<boolean> {
     let isNew = false;
-    let read: FleetRead;
-    do {
-      read = await this.#store.readFleet(this.#place, this.#known);
+    for (let more = true; more; ) {
+      if (this.#isStopped()) throw new RoundStopped();
+      const loads = this.#loads;
+      const read = await this.#store.readFleet(this.#place, this.#known);
+      if (loads !== this.#loads) continue;
       if (read.restarts) this.state = new FleetState();
       isNew ||= read.restarts;
       this.#apply(read);
       this.#place = read.place;
-    } while (read.more);
+      more = read.more;
+    }
     return isNew;
   }
 

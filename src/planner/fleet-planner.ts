@@ -5,6 +5,7 @@ import { RefusalWords } from "../core/plan/state/refusal-words.ts";
 import { causeKey } from "../core/plan/state/refused.ts";
 import type { FleetPlan } from "../core/plan/state/run-round.ts";
 import { invariant } from "../runtime/assert.ts";
+import { checkState } from "./check-state.ts";
 import { FleetFollower } from "./fleet-follower.ts";
 import type { FleetPlanner, FleetStore, SaidRefusal } from "./ports.ts";
 
@@ -21,7 +22,7 @@ type FleetPlannerOptions = {
 
 /** Makes a planner whose state is loaded by its first decision, and again for each epoch. */
 export function createFleetPlanner(store: FleetStore, options: FleetPlannerOptions): FleetPlanner {
-  const follower = new FleetFollower(store);
+  const follower = new FleetFollower(store, options);
   let epoch: number | null = null;
 
   async function catchUp(plannerEpoch: number): Promise<void> {
@@ -68,6 +69,15 @@ export function createFleetPlanner(store: FleetStore, options: FleetPlannerOptio
     },
     reread: (jobUids) => follower.reread(jobUids),
     sayAgain: async (jobUids) => follower.state.sayAgain(jobUids),
+    async check() {
+      const found = await checkState(store, follower);
+      if (found.wrong.length > 0) follower.forget();
+      return found;
+    },
+    rest() {
+      follower.forget();
+      epoch = null;
+    },
   };
 }
 

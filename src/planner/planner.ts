@@ -1,3 +1,4 @@
+import { RoundStopped } from "../core/plan/state/queue-turns.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { doublingMs } from "../runtime/doubling.ts";
 import type { PlannerPorts } from "./ports.ts";
@@ -43,11 +44,24 @@ const NEVER = new AbortController().signal;
 export function createPlanner(ports: PlannerPorts, options: PlannerOptions): Planner {
   const place = new WaitingPlace(ports.quota);
   const hints = new Hints(ports.clock);
+  const checks = new StateChecks(ports, options);
   let last: Promise<unknown> = Promise.resolve();
 
   async function round(signal: AbortSignal): Promise<Round | null> {
     const plannerEpoch = ports.lease.epoch();
-    return plannerEpoch === null ? null : await runRound({ ...ports, plannerEpoch, place }, signal);
+    if (plannerEpoch === null) {
+      ports.fleet.rest();
+      return null;
+    }
+    try {
+      return await runRound({ ...ports, plannerEpoch, place }, signal);
+    } catch (error) {
+      // The lease was lost meanwhile.
+      if (error instanceof RoundStopped) return null;
+      throw error;
+    } finally {
+      checks.begin();
+    }
   }
 
   /** Rounds never overlap: each starts when the one before has ended or thrown. */
@@ -93,6 +107,44 @@ function pauseAfter(round: Round | "failed", now: { failedInRow: number; tookMs:
   if (round.more) return { leastMs, mostMs: leastMs };
   const untilMs = round.replanAtMs === null ? IDLE_MS_MAX : round.replanAtMs - now.nowMs;
   return { leastMs, mostMs: Math.min(IDLE_MS_MAX, untilMs) };
+}
+
+/** The time between two comparisons of the state with the store. After a long one it is longer. */
+const CHECK_EVERY_MS = 300_000;
+const CHECK_SHARE = 100;
+
+/** Begins a comparison from time to time. Rounds do not wait for it. */
+class StateChecks {
+  readonly #ports: Pick<PlannerPorts, "clock" | "fleet" | "onChecked">;
+  readonly #options: Pick<PlannerOptions, "onError">;
+  #nextMs: number;
+  #runs = false;
+
+  constructor(ports: Pick<PlannerPorts, "clock" | "fleet" | "onChecked">, options: Pick<PlannerOptions, "onError">) {
+    this.#ports = ports;
+    this.#options = options;
+    this.#nextMs = ports.clock.monotonicMs() + CHECK_EVERY_MS;
+  }
+
+  begin(): void {
+    if (this.#runs || this.#ports.clock.monotonicMs() < this.#nextMs) return;
+    this.#runs = true;
+    void this.#run();
+  }
+
+  async #run(): Promise<void> {
+    const { clock, fleet, onChecked } = this.#ports;
+    const startedMs = clock.monotonicMs();
+    try {
+      const found = await fleet.check();
+      onChecked?.({ ...found, tookMs: clock.monotonicMs() - startedMs });
+    } catch (error) {
+      if (!(error instanceof RoundStopped)) this.#options.onError(error);
+    }
+    const endedMs = clock.monotonicMs();
+    this.#nextMs = endedMs + Math.max(CHECK_EVERY_MS, CHECK_SHARE * (endedMs - startedMs));
+    this.#runs = false;
+  }
 }
 
 /** Remembers whether a hint came, also while nothing waits for one. */

@@ -71,6 +71,16 @@ export type FleetPlanner = {
   readonly reread: (jobUids: readonly string[]) => Promise<void>;
   /** Lets the next decision tell the refusals of these gangs again. */
   readonly sayAgain: (jobUids: readonly string[]) => Promise<void>;
+  /** Compares the state with the store. Decisions go on meanwhile. A state that is wrong is loaded anew. */
+  readonly check: () => Promise<StateCheck>;
+  /** Forgets the state, because another process leads. */
+  readonly rest: () => void;
+};
+
+/** The result of comparing the planner's state with the store. */
+export type StateCheck = {
+  /** The entities of which the state has missed a change, by their keys. Empty: it is right. */
+  readonly wrong: readonly string[];
 };
 
 /**
@@ -102,6 +112,8 @@ export type PlannerPorts = {
   readonly store: PlannerStore;
   readonly fleet: FleetPlanner;
   readonly quota: PlannerQuota;
+  /** Called with each comparison of the state with the store, and the time that it took. */
+  readonly onChecked?: (check: StateCheck & { readonly tookMs: number }) => void;
   /** Called with each decision. */
   readonly onPlanned?: (decision: Pick<FleetDecision, "planMs" | "depths">) => void;
   /** The planner's lease: its epoch while this planner surely holds it, else null. */

@@ -29,6 +29,8 @@ export type Telemetry = {
   readonly callEnded: (facts: { readonly method: string; readonly code: string; readonly tookMs: number }) => void;
   /** The planner has decided. `depths`: how many jobs wait in each queue, queues without any included. */
   readonly planned: (facts: { readonly planMs: number; readonly depths: ReadonlyMap<string, number> }) => void;
+  /** The planner's state was compared with the store. `wrong`: entities of which it has missed a change. */
+  readonly plannerStateChecked: (facts: { readonly wrong: readonly string[]; readonly tookMs: number }) => void;
   readonly gangAdmitted: (facts: { readonly queue: string; readonly waitedMs: number }) => void;
   /** A transaction on the ledger of tokens has ended. If it threw, the outcome is `failed`. */
   readonly ledgerCommitted: (facts: {
@@ -102,6 +104,9 @@ export function createTelemetry({ level, file, meter = null, traceIds }: Telemet
   return telemetryOn(log, meter);
 }
 
+/** How many entities of a wrong state one line names. */
+const WRONG_LOGGED = 20;
+
 const NO_METER: Meter = { record: () => {}, read: () => {} };
 
 function telemetryOn(log: Logger, measuring: Meter | null): Telemetry {
@@ -127,6 +132,11 @@ function telemetryOn(log: Logger, measuring: Meter | null): Telemetry {
     clusterFailed: (facts) => {
       log.warn(facts, "cluster call failed");
       meter.record("clusterFailures", 1, { cluster: facts.cluster ?? "" });
+    },
+    plannerStateChecked: ({ wrong, tookMs }) => {
+      const facts = { wrong: wrong.slice(0, WRONG_LOGGED), count: wrong.length, tookMs };
+      if (wrong.length > 0) log.error(facts, "the planner's state had missed changes; it is loaded again");
+      meter.record("plannerStateChecks", 1, { outcome: wrong.length === 0 ? "right" : "wrong" });
     },
     ...measurements(meter),
   };

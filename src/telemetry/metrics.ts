@@ -9,7 +9,7 @@ export const METRICS = {
   queueDepth: {
     kind: "gauge",
     name: "gangway_queue_depth",
-    help: "Jobs that wait in each queue, in the planner's last snapshot",
+    help: "Jobs that wait in each queue, as the planner's last round knew it",
     labels: ["queue"],
   },
   admissionWait: {
@@ -23,6 +23,12 @@ export const METRICS = {
     name: "gangway_plan_duration_seconds",
     help: "How long the planner took to decide one plan, without reading and recording",
     labels: [],
+  },
+  plannerStateChecks: {
+    kind: "counter",
+    name: "gangway_planner_state_checks_total",
+    help: "Comparisons of the planner's state in memory with the database, by outcome: right or wrong",
+    labels: ["outcome"],
   },
   ledgerCommits: {
     kind: "counter",

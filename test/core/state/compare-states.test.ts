@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Change } from "../../../src/core/plan/state/changes.ts";
-import { compareStates } from "../../../src/core/plan/state/compare-states.ts";
+import { compareStates, lastingDifference } from "../../../src/core/plan/state/compare-states.ts";
+import { FactHashes } from "../../../src/core/plan/state/fact-hashes.ts";
 import { FleetState } from "../../../src/core/plan/state/fleet-state.ts";
 import { changesOf } from "../../../src/core/plan/state/load-snapshot.ts";
 import { cluster, job, node, planGang, queue, snapshot } from "../plan-world.ts";
@@ -29,41 +30,70 @@ function wrongState(change: Change): FleetState {
   return state;
 }
 
-test("states with equal facts do not differ", () => {
-  assert.deepEqual(compareStates(stateWith(), stateWith()), { wrong: [], moved: [] });
+const differing = (followed: FleetState, loaded = stateWith()) => [...compareStates(followed, loaded).keys()];
+
+test("states with equal facts do not differ, whatever led there", () => {
+  assert.deepEqual(differing(stateWith()), []);
+  const sum: Change = { kind: "sum", scope, version: 7, used: 2 };
+  assert.deepEqual(differing(stateWith(sum)), []);
 });
 
-const wrong: Record<string, { readonly state: FleetState; readonly names: string }> = {
-  "a gang": { state: wrongState({ kind: "gang", uid: gang.uid, version: gang.version, gang }), names: "gang uid-a" },
+const wrong: Record<string, { readonly state: FleetState; readonly name: string }> = {
+  "a gang": { state: wrongState({ kind: "gang", uid: gang.uid, version: gang.version, gang }), name: "gang uid-a" },
   "a sum": {
     state: wrongState({ kind: "sum", scope, version: 1, used: 3 }),
-    names: 'sum ["queue","gpu/h100","q"]',
+    name: 'sum ["queue","gpu/h100","q"]',
   },
   "a queue": {
     state: wrongState({ kind: "queue", name: "q", version: 1, queue: queue("q", { h100: 9 }) }),
-    names: "queue q",
+    name: "queue q",
   },
   "a node": {
     state: stateWith({
       ...{ kind: "capacity", cluster: "east", epoch: 1, since: 1, sequence: 2 },
       changes: [{ key, entry: { kind: "node", name: "n", node: bare, members: [] } }],
     }),
-    names: "node east n",
+    name: "node east n",
+  },
+  "a queue that is gone": {
+    state: stateWith({ kind: "queue", name: "q", version: 2, queue: null }),
+    name: "queue q",
   },
 };
-for (const [name, { state, names }] of Object.entries(wrong)) {
-  test(`${name} that differs at the same version is wrong`, () => {
-    assert.deepEqual(compareStates(state, stateWith()), { wrong: [names], moved: [] });
-    assert.notEqual(state.hash(), stateWith().hash());
+for (const [name, of] of Object.entries(wrong)) {
+  test(`${name} differs, in either direction`, () => {
+    assert.deepEqual(differing(of.state), [of.name]);
+    assert.deepEqual(differing(stateWith(), of.state), [of.name]);
+    assert.notEqual(of.state.hash(), stateWith().hash());
   });
 }
 
-test("an entity of another version, and one that only one state has, may be on their way", () => {
-  const later = stateWith({ kind: "gang", uid: gang.uid, version: gang.version + 1, gang });
-  const gone = stateWith({ kind: "queue", name: "q", version: 2, queue: null });
-  assert.deepEqual(compareStates(later, stateWith()), { wrong: [], moved: ["gang uid-a"] });
-  assert.deepEqual(compareStates(gone, stateWith()), { wrong: [], moved: ["queue q"] });
-  assert.deepEqual(compareStates(stateWith(), gone), { wrong: [], moved: ["queue q"] });
+test("only a difference that stays as it is lasts", () => {
+  const [three, four] = [3, 4].map((used) => stateWith({ kind: "sum", scope, version: 2, used }));
+  assert.ok(three !== undefined && four !== undefined);
+  const before = compareStates(three, stateWith());
+  assert.deepEqual(
+    [...lastingDifference(before, compareStates(three, stateWith())).keys()],
+    ['sum ["queue","gpu/h100","q"]'],
+  );
+  assert.deepEqual([...lastingDifference(before, compareStates(three, three)).keys()], []);
+  assert.deepEqual(
+    [...lastingDifference(before, compareStates(four, stateWith())).keys()],
+    [],
+    "the state has moved meanwhile",
+  );
+  assert.deepEqual(
+    [...lastingDifference(before, compareStates(three, four)).keys()],
+    [],
+    "the store has moved meanwhile",
+  );
+  assert.deepEqual([...lastingDifference(new Map(), before).keys()], []);
+});
+
+test("hashes of changes without a state are those of the state", () => {
+  const hashes = new FactHashes();
+  for (const change of changesOf(from)) hashes.apply(change);
+  assert.deepEqual([...compareStates(stateWith(), hashes)], []);
 });
 
 test("the state takes a record that is older than its own, or that is gone, for stale", () => {
@@ -82,5 +112,5 @@ test("the state asks for a cluster's full list after a gap, and once another obs
   assert.equal(state.apply({ ...step, epoch: 1, since: 0, sequence: 1 }), "stale");
   assert.deepEqual(state.cursorOf("east"), { epoch: 1, sequence: 1 });
   assert.equal(state.apply({ ...step, epoch: 2, since: null, sequence: 1 }), "applied");
-  assert.deepEqual(compareStates(stateWith(), state).moved, ["node east n"]);
+  assert.deepEqual(differing(state), ["node east n"]);
 });

@@ -3,6 +3,7 @@ import type { EntryChange } from "../capacity-entry.ts";
 import type { PlanGang } from "../plan-gang.ts";
 import type { PlanQueue } from "../snapshot.ts";
 import type { ClusterFacts } from "./cluster-state.ts";
+import type { Fact } from "./facts.ts";
 
 /**
  * One change of the state's facts, as the store has it. A record's version rises with each change of it, so that a late
@@ -28,6 +29,25 @@ export type Change =
     }
   /** No observer has seen the cluster since it was registered. */
   | { readonly kind: "unobserved"; readonly cluster: string };
+
+/** What a change says of each entity that it names, but that a full list of capacity leaves others out. */
+export function factsOf(change: Change): readonly Fact[] {
+  if (change.kind === "unobserved") return [];
+  if (change.kind !== "capacity") {
+    const { version: _, ...fact } = change;
+    return [fact];
+  }
+  return change.changes.map((entry) => entryFact(change.cluster, entry));
+}
+
+/** An entry of a cluster's capacity as a fact. */
+export function entryFact(cluster: string, { key, entry }: EntryChange): Fact {
+  const { name } = key;
+  if (key.kind === "unbound")
+    return { kind: "unbound", cluster, name, pod: entry?.kind === "unbound" ? entry.pod : null };
+  if (entry?.kind !== "node") return { kind: "node", cluster, name, node: null, members: [] };
+  return { kind: "node", cluster, name, node: entry.node, members: entry.members };
+}
 
 /**
  * `applied`: the state has moved. `stale`: the state knows this, or something newer. `gap`: entries before these are

@@ -1,27 +1,34 @@
-import type { FleetState } from "./fleet-state.ts";
+import type { EntityHash } from "./fact-hash.ts";
 
-/** How a state that follows changes differs from one that was loaded afterwards. */
-export type StateDifference = {
-  /** Entities that differ although both states have the same version of them: an error of this program. */
-  readonly wrong: readonly string[];
-  /** Entities of which one state has another version, or none. They may only be on their way: compare them again. */
-  readonly moved: readonly string[];
+/** Anything that can name each entity that it knows, with the hash of the entity's facts. */
+export type HashedEntities = {
+  readonly eachEntity: (visit: (key: string, of: { readonly hash: EntityHash }) => void) => void;
 };
 
-/** Names the entities in which two states differ. Both lists are empty if the states' hashes are equal. */
-export function compareStates(followed: FleetState, loaded: FleetState): StateDifference {
-  const wrong: string[] = [];
-  const moved: string[] = [];
-  const others = new Map<string, EntityState>();
-  loaded.eachEntity((key, entity) => others.set(key, entity));
-  followed.eachEntity((key, entity) => {
-    const other = others.get(key);
+/** The entities in which two states differ, by key, each with the hashes that the two have of it. */
+export type StateDifference = ReadonlyMap<string, string>;
+
+/** Names the entities in which a state that follows changes differs from one that was loaded afterwards. */
+export function compareStates(followed: HashedEntities, loaded: HashedEntities): StateDifference {
+  const others = new Map<string, string>();
+  loaded.eachEntity((key, { hash }) => others.set(key, hashWords(hash)));
+  const differing = new Map<string, string>();
+  followed.eachEntity((key, { hash }) => {
+    const [mine, other] = [hashWords(hash), others.get(key)];
     others.delete(key);
-    if (other === undefined || other.version !== entity.version) moved.push(key);
-    else if (other.hash.low !== entity.hash.low || other.hash.high !== entity.hash.high) wrong.push(key);
+    if (mine !== other) differing.set(key, `${mine}, ${other ?? NONE}`);
   });
-  moved.push(...others.keys());
-  return { wrong: wrong.sort(), moved: moved.sort() };
+  for (const [key, other] of others) differing.set(key, `${NONE}, ${other}`);
+  return differing;
 }
 
-type EntityState = Parameters<Parameters<FleetState["eachEntity"]>[0]>[1];
+/** The part of a difference that was the same before. The rest was on its way. */
+export function lastingDifference(before: StateDifference, now: StateDifference): StateDifference {
+  return new Map([...now].filter(([key, hashes]) => before.get(key) === hashes));
+}
+
+const NONE = "none";
+
+function hashWords({ low, high }: EntityHash): string {
+  return `${high} ${low}`;
+}

@@ -3,9 +3,11 @@
  * decisions depend on its facts alone, not on the order or the number of the changes that led there.
  */
 import type { EntryChange } from "../capacity-entry.ts";
-import type { ApplyOutcome, Change } from "./changes.ts";
-import { type EntityHash, HashSum, hashText } from "./fact-hash.ts";
-import { type Cursor, type Fact, factKey, factText, isNothing, noFact } from "./facts.ts";
+import { type ApplyOutcome, type Change, entryFact } from "./changes.ts";
+import type { HashedEntities } from "./compare-states.ts";
+import { type EntityHash, HashSum } from "./fact-hash.ts";
+import { hashOf, isCompared } from "./fact-hashes.ts";
+import { type Cursor, type Fact, factKey, isNothing, noFact } from "./facts.ts";
 import { FleetParts } from "./fleet-parts.ts";
 import type { ListedKind } from "./fleet-read.ts";
 import type { RoundBounds } from "./queue-turns.ts";
@@ -27,7 +29,7 @@ const GONE_MAX = 100_000;
 
 type CapacityChange = Extract<Change, { readonly kind: "capacity" }>;
 
-export class FleetState {
+export class FleetState implements HashedEntities {
   readonly parts = new FleetParts();
   readonly #records = new Map<string, FactRecord>();
   readonly #gone = new Map<string, number>();
@@ -111,14 +113,14 @@ export class FleetState {
   /** 16 digits, equal for states with equal facts. */
   hash(): string {
     const sum = new HashSum();
-    for (const [key, record] of this.#records) sum.add(this.#hashOf(key, record), 1);
+    for (const record of this.#records.values()) sum.add(this.#hashOf(record), 1);
     return sum.text;
   }
 
   /** Calls back with every entity that there is, its version and the hash of its facts. */
   eachEntity(visit: (key: string, of: { readonly version: number; readonly hash: EntityHash }) => void): void {
     for (const [key, record] of this.#records) {
-      const hash = this.#hashOf(key, record);
+      const hash = this.#hashOf(record);
       if (hash !== NOTHING) visit(key, { version: record.version, hash });
     }
   }
@@ -208,11 +210,8 @@ export class FleetState {
     else list.set(key, fact);
   }
 
-  #hashOf(key: string, record: FactRecord): EntityHash {
-    if (record.hash !== null) return record.hash;
-    // Another place in an observer's numbering, with the same nodes, is the same state.
-    const counts = record.fact.kind !== "cursor";
-    record.hash = counts ? hashText(`${key} ${factText(record.fact)}`) : NOTHING;
+  #hashOf(record: FactRecord): EntityHash {
+    record.hash ??= isCompared(record.fact) ? hashOf(record.fact) : NOTHING;
     return record.hash;
   }
 }
@@ -235,12 +234,4 @@ function listOf(fact: Fact): string | null {
 
 function capacityList(cluster: string): string {
   return `capacity ${cluster}`;
-}
-
-function entryFact(cluster: string, { key, entry }: EntryChange): Fact {
-  const { name } = key;
-  if (key.kind === "unbound")
-    return { kind: "unbound", cluster, name, pod: entry?.kind === "unbound" ? entry.pod : null };
-  if (entry?.kind !== "node") return { kind: "node", cluster, name, node: null, members: [] };
-  return { kind: "node", cluster, name, node: entry.node, members: entry.members };
 }
