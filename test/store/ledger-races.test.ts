@@ -191,7 +191,7 @@ onPostgres((openDb) => {
     const made = grant([allocation()]);
     assert.equal(await commit(made), "committed");
     const repeated = await db.tx(async (tx) => {
-      await releaseTokensIn(tx, [releaseOf({ token: "t1" })], NOW);
+      await releaseTokensIn(tx, { requests: [releaseOf({ token: "t1" })], counts: () => true, nowMs: NOW });
       const committing = commit(made);
       await Promise.race([committing, blocked(1)]);
       return { committing };

@@ -3,18 +3,16 @@ import { decodeCursor, encodeCursor } from "../db/cursor.ts";
 import { type Executor, json, storable } from "../db/db.ts";
 
 export async function appendAudit(executor: Executor, entry: AuditEntry): Promise<void> {
-  const { timeMs, actor, action, subject, reason, details } = entry;
-  await executor.query(APPEND_AUDIT, [
-    timeMs,
-    storable(actor),
-    action,
-    storable(subject),
-    storable(reason),
-    json(details),
-  ]);
+  await executor.query(INSERT_AUDIT, auditParams(entry));
 }
 
-const APPEND_AUDIT = `
+/** The parameters of INSERT_AUDIT. */
+export function auditParams({ timeMs, actor, action, subject, reason, details }: AuditEntry): readonly unknown[] {
+  return [timeMs, storable(actor), action, storable(subject), storable(reason), json(details)];
+}
+
+/** Writes an entry. It may be a part of the statement that makes the change, whose first parameters it then has. */
+export const INSERT_AUDIT = `
 insert into audit_entries (at_ms, actor, action, subject, reason, details) values ($1, $2, $3, $4, $5, $6)`;
 
 const ORDER = "audit";

@@ -10,24 +10,35 @@ export type TellsUid = { readonly cluster: string; readonly uid: string };
  * the same time, the second waits for the first's row and is refused.
  */
 export async function claimUid(tx: Executor, told: TellsUid): Promise<UidRefusal | null> {
+  await takeCluster(tx, told.cluster);
   await tx.query(FREE_FORGOTTEN);
   await tx.query(CLAIM_UID, [told.uid, told.cluster]);
   return uidRefusal(tx, told);
 }
 
+/** Keeps the cluster's record until the transaction ends. Clusters are locked before their uids. */
+async function takeCluster(tx: Executor, cluster: string): Promise<void> {
+  await tx.query("select 1 from clusters where name = $1 for key share", [cluster]);
+}
+
 /** Takes the uid away from clusters that were forgotten: what they were may be registered again. */
 const FREE_FORGOTTEN = `
-delete from cluster_uids where cluster in (select name from clusters where forgotten_ms is not null)`;
+with forgotten as (
+  select uid from cluster_uids
+   where cluster in (select name from clusters where forgotten_ms is not null)
+   order by uid
+     for update
+)
+delete from cluster_uids where uid in (select uid from forgotten)`;
 
 /** Takes the uid away from the name of a forgotten cluster, which is registered again: it may name another one now. */
 export async function freeUid(tx: Executor, cluster: string): Promise<void> {
   await tx.query("delete from cluster_uids where cluster = $1", [cluster]);
 }
 
-/** Locks the cluster, so that it is not deleted before it has its uid. */
 const CLAIM_UID = `
 insert into cluster_uids (uid, cluster)
-select $1::text, name from clusters where name = $2 and forgotten_ms is null for key share
+select $1::text, name from clusters where name = $2 and forgotten_ms is null
 on conflict do nothing`;
 
 /** Why a cluster cannot have this uid. Null: it has it, or nothing keeps it from having it. */
@@ -48,11 +59,18 @@ select u.uid, u.cluster from cluster_uids u join clusters c on c.name = u.cluste
  * cluster that was deleted meanwhile gets none.
  */
 export async function setUid(tx: Executor, { cluster, uid }: TellsUid): Promise<void> {
-  await tx.query("delete from cluster_uids where (uid = $1) <> (cluster = $2)", [uid, cluster]);
+  await takeCluster(tx, cluster);
+  await tx.query(FREE_OTHERS, [uid, cluster]);
   await tx.query(SET_UID, [uid, cluster]);
 }
 
 const SET_UID = `
 insert into cluster_uids (uid, cluster)
-select $1::text, name from clusters where name = $2 for key share
+select $1::text, name from clusters where name = $2
 on conflict do nothing`;
+
+const FREE_OTHERS = `
+with other as (
+  select uid from cluster_uids where (uid = $1) <> (cluster = $2) order by uid for update
+)
+delete from cluster_uids where uid in (select uid from other)`;

@@ -2,10 +2,10 @@
 import type { ChangeOutcome } from "../../../core/admin/change-outcome.ts";
 import type { PoolRecord } from "../../../core/quota/pools.ts";
 import { type Db, storable } from "../db/db.ts";
-import { QUEUES_DOMAIN, raiseLimitsVersion, takeDomain, takeDomainsOf } from "../ledger/quota-domains.ts";
+import { QUEUES_DOMAIN, takeDomain, takeDomainsOf } from "../ledger/quota-domains.ts";
 import { takePools } from "../ledger/sums.ts";
-import { appendAudit } from "./audit.ts";
-import { getPool } from "./list-pools.ts";
+import { auditParams, INSERT_AUDIT } from "./audit.ts";
+import { SELECT_POOLS } from "./list-pools.ts";
 
 /**
  * Deletes a pool, unless tokens, a queue or a cluster use it. Version 0: any version. A grant of the pool commits
@@ -22,23 +22,17 @@ export function deletePool(
     await takeDomain(tx, QUEUES_DOMAIN);
     await takeDomainsOf(tx, [storable(name)]);
     await takePools(tx, [storable(name)]);
-    const record = await getPool(tx, name);
-    if (record === null) return { kind: "notFound" };
+    const [found] = await tx.query<PoolRecord & { readonly user: string | null }>(FIND_POOL, [storable(name)]);
+    if (found === undefined) return { kind: "notFound" };
+    const { user, ...record } = found;
     if (version !== 0 && version !== record.version) return { kind: "stale" };
-    const [user] = await tx.query<{ by: string }>(POOL_USER, [name]);
-    if (user !== undefined) return { kind: "inUse", by: user.by };
-    await raiseLimitsVersion(tx, record.domain);
-    await tx.query("delete from allocation_sums where pool = $1", [name]);
-    await tx.query("delete from pools where name = $1", [name]);
+    if (user !== null) return { kind: "inUse", by: user };
     const { used: _used, tokens: _tokens, ...before } = record;
-    await appendAudit(tx, {
-      timeMs: nowMs,
-      actor,
-      action: "DeletePool",
-      subject: name,
-      reason: "",
-      details: { before },
-    });
+    await tx.query(DELETE_POOL, [
+      ...auditParams({ timeMs: nowMs, actor, action: "DeletePool", subject: name, reason: "", details: { before } }),
+      name,
+      record.domain,
+    ]);
     return { kind: "done", record };
   });
 }
@@ -57,3 +51,15 @@ union all
   where forgotten_ms is null and exists (select from json_array_elements(c.flavors) f where f ->> 'name' = $1)
   order by name limit 1)
 limit 1`;
+
+const FIND_POOL = `
+select p.*, (${POOL_USER}) as "user" from (${SELECT_POOLS} where p.name = $1) p`;
+
+const DELETE_POOL = `
+with raised as (
+  update quota_domains set limits_version = limits_version + 1 where name = $8
+), cleared as (
+  delete from allocation_sums where pool = $7
+), noted as (${INSERT_AUDIT}
+)
+delete from pools where name = $7`;

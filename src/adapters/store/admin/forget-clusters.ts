@@ -1,7 +1,7 @@
 import { type Executor, json } from "../db/db.ts";
 
 /**
- * Forgets clusters: what was placed there counts as gone. Their rows stay, so that every process notices. Simulated
+ * Forgets clusters whose rows the caller has locked: what was placed there counts as gone. Their rows stay, so that every process notices. Simulated
  * ones are noted as retired, and may come back once no real cluster is registered, or as removed for good.
  */
 export async function forgetClusters(
@@ -32,6 +32,11 @@ export async function recheckPlaced(executor: Executor, clusters: readonly strin
 }
 
 const RECHECK_PLACED = `
-update jobs set recheck_at_ms = $2
- where uid in (select job_uid from admission_clusters where cluster in ${NAMES})
-   and (recheck_at_ms is null or recheck_at_ms > $2)`;
+with placed as (
+  select uid from jobs
+   where uid in (select job_uid from admission_clusters where cluster in ${NAMES})
+     and (recheck_at_ms is null or recheck_at_ms > $2)
+   order by uid
+     for no key update
+)
+update jobs set recheck_at_ms = $2 where uid in (select uid from placed)`;

@@ -10,7 +10,8 @@ export async function getPool(executor: Executor, name: string): Promise<PoolRec
   return record ?? null;
 }
 
-const SELECT_POOLS = `
+/** Selects pools as records, from `pools p`. */
+export const SELECT_POOLS = `
 select p.name, p.quota, p.project_default as "projectDefault", p.namespace_default as "namespaceDefault", p.queue,
        p.domain, p.default_lease_ms as "defaultLeaseMs", p.max_lease_ms as "maxLeaseMs", p.durability, p.version,
        p.create_ms as "createTimeMs", p.update_ms as "updateTimeMs",

@@ -4,28 +4,26 @@
  */
 import type { ChangeOutcome } from "../../../core/admin/change-outcome.ts";
 import type { QueueOutcome, QueueRecord, QueueSettings } from "../../../core/admin/queue.ts";
-import { type TreeEdge, type TreeProblem, treeProblem } from "../../../core/quota/check-tree.ts";
+import { type TreeEdge, treeProblem } from "../../../core/quota/check-tree.ts";
 import { GrantBook, type RecordedSum } from "../../../core/quota/grant-book.ts";
 import { queueLimitsOf, type TreeQueue } from "../../../core/quota/tree.ts";
 import { type Db, type Executor, json, onlyRow, storable, undoable } from "../db/db.ts";
 import { QUEUES_DOMAIN, raiseLimitsVersion, takeDomain } from "../ledger/quota-domains.ts";
-import { ensurePools, type PoolBounds } from "./pools.ts";
+import { INSERT_POOLS, POOL_FACTS, type PoolBounds, type PoolFacts, poolRefusal } from "./pools.ts";
 
 export function createQueue(db: Db, queue: QueueSettings, bounds: PoolBounds): Promise<QueueOutcome> {
   return undoable<QueueOutcome>(db, async (tx, undo) => {
-    const misplaced = await checkPlace(tx, queue);
-    if (await queueExists(tx, queue.name)) return undo({ kind: "exists" });
-    if (misplaced !== null) return undo(misplaced);
-    const made = await tx.query(CREATE_QUEUE, [queue.name, queue.strategy, queue.parent ?? null, bounds.nowMs]);
+    const taken = await takeQueues(tx, queue);
+    if (taken.has(queue.name)) return { kind: "exists" };
+    const made = await tx.query(CREATE_QUEUE, [queue.name, queue.strategy, bounds.nowMs]);
     if (made.length === 0) return undo({ kind: "exists" });
-    const refused = await writeQuotas(tx, queue, bounds);
-    if (refused !== null) return undo(refused);
-    return { kind: "done", record: onlyRow(await selectQueues(tx, queue.name)) };
+    return writeQueue(tx, queue, bounds, undo);
   });
 }
 
+/** Without its parent, which is checked once the domain is locked. Queues are locked before the domain. */
 const CREATE_QUEUE = `
-insert into queues (name, strategy, parent, create_ms, update_ms) values ($1, $2, $3, $4, $4)
+insert into queues (name, strategy, create_ms, update_ms) values ($1, $2, $3, $3)
 on conflict (name) do nothing
 returning name`;
 
@@ -39,52 +37,66 @@ export function updateQueue(
   bounds: PoolBounds,
 ): Promise<QueueOutcome> {
   return undoable<QueueOutcome>(db, async (tx, undo) => {
-    const [current] = await tx.query<{ version: number }>(TAKE_QUEUE, [storable(queue.name)]);
+    const current = (await takeQueues(tx, queue)).get(queue.name);
     if (current === undefined) return { kind: "notFound" };
-    if (queue.version !== 0 && queue.version !== current.version) return { kind: "stale" };
-    const misplaced = await checkPlace(tx, queue);
-    if (misplaced !== null) return undo(misplaced);
-    await tx.query(UPDATE_QUEUE, [queue.name, queue.strategy, queue.parent ?? null, bounds.nowMs]);
-    const refused = await writeQuotas(tx, queue, bounds);
-    if (refused !== null) return undo(refused);
-    return { kind: "done", record: onlyRow(await selectQueues(tx, queue.name)) };
+    if (queue.version !== 0 && queue.version !== current) return { kind: "stale" };
+    await tx.query("update queues set version = version + 1, update_ms = $2 where name = $1", [
+      queue.name,
+      bounds.nowMs,
+    ]);
+    return writeQueue(tx, queue, bounds, undo);
   });
 }
 
-const UPDATE_QUEUE = `
-update queues set strategy = $2, parent = $3, version = version + 1, update_ms = $4 where name = $1`;
+/** Locks a queue and its parent. Returns the versions of those that exist. */
+async function takeQueues(tx: Executor, { name, parent = null }: QueueSettings): Promise<ReadonlyMap<string, number>> {
+  const names = [name, ...(parent === null ? [] : [parent])].map(storable);
+  const rows = await tx.query<{ name: string; version: number }>(TAKE_QUEUES, [names]);
+  return new Map(rows.map((row) => [row.name, row.version]));
+}
 
-const TAKE_QUEUE = "select version from queues where name = $1 for no key update";
+const TAKE_QUEUES = "select name, version from queues where name = any($1::text[]) order by name for no key update";
 
 /**
- * Checks whether a queue may be below its parent, and locks the parent. Locks the domain, so that trees change one
- * after the other. Queues are locked before domains.
+ * Writes the settings of a queue whose row and whose parent's row are locked. Locks the domain, so that trees change
+ * one after the other, and so that the limits bind the ledger from this transaction on.
  */
-async function checkPlace(
+async function writeQueue(
   tx: Executor,
   queue: QueueSettings,
-): Promise<{ readonly kind: "misplaced"; readonly problem: TreeProblem } | null> {
-  const { parent = null } = queue;
-  if (parent !== null) await keepQueue(tx, parent);
+  bounds: PoolBounds,
+  undo: (outcome: QueueOutcome) => never,
+): Promise<QueueOutcome> {
+  const { name, parent = null, strategy, quotas } = queue;
+  const flavors = quotas.map((quota) => quota.flavor);
   await takeDomain(tx, QUEUES_DOMAIN);
-  if (parent === null) return null;
-  const problem = treeProblem(
-    { name: queue.name, parent },
-    await tx.query<TreeEdge>("select name, parent from queues"),
-  );
-  return problem && { kind: "misplaced", problem };
+  const { edges, ...facts } = onlyRow(await tx.query<QueueFacts>(QUEUE_FACTS, [flavors]));
+  const problem = parent === null ? null : treeProblem({ name, parent }, edges);
+  if (problem !== null) return undo({ kind: "misplaced", problem });
+  const refused = poolRefusal(facts, bounds);
+  if (refused !== null) return undo(refused);
+  await tx.query(WRITE_QUEUE, [flavors, bounds.nowMs, name, strategy, parent]);
+  await tx.query(WRITE_QUOTAS, [name, json(quotas.map((quota, position) => ({ ...quota, position })))]);
+  const [record] = await selectQueues(tx, name);
+  if (record === undefined) throw new Error(`queue ${name} is gone in the transaction that wrote it`);
+  return { kind: "done", record };
 }
 
-/** Writes a queue's quotas, which bind the ledger from this transaction on. Returns why their pools are refused. */
-async function writeQuotas(tx: Executor, queue: QueueSettings, bounds: PoolBounds) {
-  await raiseLimitsVersion(tx, QUEUES_DOMAIN);
-  const flavors = queue.quotas.map((quota) => quota.flavor);
-  const refused = await ensurePools(tx, flavors, bounds);
-  if (refused !== null) return refused;
-  await tx.query("delete from queue_quotas where queue = $1", [queue.name]);
-  await tx.query(WRITE_QUOTAS, [queue.name, json(queue.quotas.map((quota, position) => ({ ...quota, position })))]);
-  return null;
-}
+type QueueFacts = PoolFacts & { readonly edges: readonly TreeEdge[] };
+
+const QUEUE_FACTS = `
+select coalesce((select json_agg(json_build_object('name', name, 'parent', parent)) from queues), '[]') as edges,
+       ${POOL_FACTS}`;
+
+/** Its quotas are written by a statement of their own: one statement cannot replace rows with the same keys. */
+const WRITE_QUEUE = `
+with raised as (
+  update quota_domains set limits_version = limits_version + 1 where name = 'default'
+), made as (${INSERT_POOLS}
+), cleared as (
+  delete from queue_quotas where queue = $3
+)
+update queues set strategy = $4, parent = $5 where name = $3`;
 
 const WRITE_QUOTAS = `
 insert into queue_quotas (queue, position, flavor, resource, nominal, borrowing_limit, lending_limit)
@@ -142,9 +154,10 @@ export async function queueExists(executor: Executor, name: string): Promise<boo
 
 /** The use of a queue depends on the queues below it, so this reads the charges of all, also for one queue. */
 async function selectQueues(executor: Executor, name: string | null): Promise<readonly QueueRecord[]> {
-  const rows = await executor.query<QueueRow>(SELECT_QUEUES, [name]);
-  const [tree] = await executor.query<QueueTree>(QUEUE_TREE);
-  const book = new GrantBook({ pools: [], queues: queueLimitsOf(tree?.queues ?? []) }, recordedSums(tree?.sums ?? []));
+  const { rows, tree } = onlyRow(
+    await executor.query<{ rows: readonly QueueRow[]; tree: QueueTree }>(READ_QUEUES, [name]),
+  );
+  const book = new GrantBook({ pools: [], queues: queueLimitsOf(tree.queues) }, recordedSums(tree.sums));
   const used = new Map<string, Record<string, number>>();
   for (const { scope, used: amount } of book.used()) {
     if (scope.kind === "queue") used.set(scope.queue, { ...used.get(scope.queue), [scope.pool]: amount });
@@ -196,3 +209,7 @@ select q.name, q.parent, q.strategy, q.version, q.create_ms as "createTimeMs", q
   from queues q
  where $1::text is null or q.name = $1
  order by q.name`;
+
+const READ_QUEUES = `
+select coalesce((select json_agg(q) from (${SELECT_QUEUES}) q), '[]') as rows,
+       (select row_to_json(t) from (${QUEUE_TREE}) t) as tree`;

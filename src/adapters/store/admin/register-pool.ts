@@ -7,9 +7,9 @@ import {
   UNCHANGED,
 } from "../../../core/quota/pools.ts";
 import { type Db, type Executor, onlyRow, storable, undoable } from "../db/db.ts";
-import { QUEUES_DOMAIN, raiseLimitsVersion, takeDomain } from "../ledger/quota-domains.ts";
-import { appendAudit } from "./audit.ts";
-import { getPool } from "./list-pools.ts";
+import { QUEUES_DOMAIN, takeDomain } from "../ledger/quota-domains.ts";
+import { auditParams, INSERT_AUDIT } from "./audit.ts";
+import { getPool, SELECT_POOLS } from "./list-pools.ts";
 import { keepQueue } from "./queues.ts";
 
 /** A pool of the store, before the counters add its waiters. */
@@ -39,64 +39,38 @@ export function registerPool(
 ): Promise<StoredOutcome> {
   const { nowMs, poolsMax } = by;
   return undoable<StoredOutcome>(db, async (tx, undo) => {
-    // Queues are locked before domains.
-    if (typeof change.queue === "string") await keepQueue(tx, change.queue);
-    const domain = await takeDomainOf(tx, change);
-    const before = await getPool(tx, change.name);
+    // Queues are locked before domains. No queue has an empty name.
+    await keepQueue(tx, change.queue ?? "");
+    // Registrations follow each other by the domain that is always there.
+    await takeDomain(tx, QUEUES_DOMAIN);
+    const facts = await readFacts(tx, change);
+    const { before } = facts;
     const settings = resolved(change, before);
     const refused =
       versionRefusal(before, by.version) ??
       fixedRefusal(change, settings, before) ??
-      (await missing(tx, { settings, before, poolsMax }));
+      missing(settings, facts, poolsMax);
     if (refused !== null) return undo(refused);
     if (before !== null && isSame(before, settings)) return { kind: "done", record: before };
-    const { name, quota, projectDefault, namespaceDefault, queue, defaultLeaseMs, maxLeaseMs, durability } = settings;
-    await tx.query(WRITE_POOL, [
-      name,
-      domain,
-      durability,
-      quota,
-      projectDefault,
-      namespaceDefault,
-      queue,
-      defaultLeaseMs,
-      maxLeaseMs,
-      nowMs,
-    ]);
-    await raiseLimitsVersion(tx, domain);
-    await appendAudit(tx, {
-      timeMs: nowMs,
-      actor: by.actor,
-      action: "RegisterResourceQuota",
-      subject: name,
-      reason: "",
-      details: { before: before && resolved({ ...UNCHANGED, name }, before), after: settings },
-    });
-    const record = await getPool(tx, name);
-    if (record === null) throw new Error(`pool ${name} is gone in the transaction that wrote it`);
+    await writePool(tx, settings, { before, actor: by.actor, nowMs });
+    const record = await getPool(tx, change.name);
+    if (record === null) throw new Error(`pool ${change.name} is gone in the transaction that wrote it`);
     return { kind: "done", record };
   });
 }
 
-/**
- * Takes the domain that the pool is in, or will be, and returns its name. Registrations follow each other by the domain
- * that is always there.
- */
-async function takeDomainOf(tx: Executor, change: PoolChange): Promise<string> {
-  await takeDomain(tx, QUEUES_DOMAIN);
-  await tx.query(ENSURE_DOMAIN, [change.domain ?? QUEUES_DOMAIN]);
-  const rows = await tx.query<{ name: string }>(TAKE_DOMAIN_OF, [change.name, change.domain ?? QUEUES_DOMAIN]);
-  return onlyRow(rows).name;
+/** A pool before its change, whether the queue that it is to name exists, and the number of pools. */
+type Facts = { readonly before: PoolRecord | null; readonly queue: boolean; readonly pools: number };
+
+async function readFacts(tx: Executor, { name, queue }: PoolChange): Promise<Facts> {
+  return onlyRow(await tx.query<Facts>(FACTS, [storable(name), queue == null ? null : storable(queue)]));
 }
 
-const ENSURE_DOMAIN = `
-insert into quota_domains (name, epoch) values ($1, 0)
-on conflict (name) do nothing`;
-
-const TAKE_DOMAIN_OF = `
-select name from quota_domains
- where name = coalesce((select domain from pools where name = $1), $2)
-   for no key update`;
+/** Null: the change names no queue. The queue that the pool names already is there: pools refer to it. */
+const FACTS = `
+select (select row_to_json(p) from (${SELECT_POOLS} where p.name = $1) p) as before,
+       $2::text is null or exists (select from queues where name = $2) as queue,
+       (select count(*) from pools) as pools`;
 
 function resolved(change: PoolChange, before: PoolRecord | null): PoolSettings {
   const kept = before ?? FIRST;
@@ -142,31 +116,48 @@ function fixedRefusal(change: PoolChange, settings: PoolSettings, before: PoolRe
   return null;
 }
 
-async function missing(
-  tx: Executor,
-  of: {
-    readonly settings: PoolSettings;
-    readonly before: PoolRecord | null;
-    readonly poolsMax: number;
-  },
-): Promise<StoredOutcome | null> {
-  const { settings, before, poolsMax } = of;
-  const [facts] = await tx.query<{ queue: boolean; pools: number }>(FACTS, [storable(settings.queue ?? "")]);
-  if (settings.queue !== null && facts?.queue !== true) return { kind: "unknownQueue", name: settings.queue };
-  if (before === null && (facts?.pools ?? 0) >= poolsMax) return { kind: "tooManyPools", poolsMax };
-  return null;
+function missing(settings: PoolSettings, { before, queue, pools }: Facts, poolsMax: number): StoredOutcome | null {
+  if (settings.queue !== null && !queue) return { kind: "unknownQueue", name: settings.queue };
+  return before === null && pools >= poolsMax ? { kind: "tooManyPools", poolsMax } : null;
 }
 
-const FACTS = `
-select exists (select from queues where name = $1) as queue,
-       (select count(*) from pools) as pools`;
+/** Writes a pool, the version of its domain's limits, and the audit entry. */
+async function writePool(
+  tx: Executor,
+  settings: PoolSettings,
+  { before, actor, nowMs }: { readonly before: PoolRecord | null; readonly actor: string; readonly nowMs: number },
+): Promise<void> {
+  const { name, quota, projectDefault, namespaceDefault, queue, defaultLeaseMs, maxLeaseMs, durability } = settings;
+  const details = { before: before && resolved({ ...UNCHANGED, name }, before), after: settings };
+  await tx.query(WRITE_POOL, [
+    ...auditParams({ timeMs: nowMs, actor, action: "RegisterResourceQuota", subject: name, reason: "", details }),
+    name,
+    settings.domain,
+    durability,
+    quota,
+    projectDefault,
+    namespaceDefault,
+    queue,
+    defaultLeaseMs,
+    maxLeaseMs,
+    nowMs,
+  ]);
+}
 
+/** The pool is written after its domain, which may be new. */
 const WRITE_POOL = `
+with raised as (
+  insert into quota_domains as d (name, epoch, limits_version) values ($8, 0, 1)
+  on conflict (name) do update set limits_version = d.limits_version + 1
+  returning d.name
+), noted as (${INSERT_AUDIT}
+)
 insert into pools as p (
   name, domain, durability, quota, project_default, namespace_default, queue,
   default_lease_ms, max_lease_ms, create_ms, update_ms
 )
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10)
+select $7, r.name, $9, $10::bigint, $11::bigint, $12::bigint, $13, $14::bigint, $15::bigint, $16::bigint, $16::bigint
+  from raised r
 on conflict (name) do update
    set quota = excluded.quota,
        project_default = excluded.project_default, namespace_default = excluded.namespace_default,

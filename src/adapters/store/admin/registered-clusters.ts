@@ -11,7 +11,7 @@ import { claimUid, freeUid } from "./cluster-uids.ts";
 import { getCluster } from "./clusters.ts";
 import { forgetClusters, recheckPlaced } from "./forget-clusters.ts";
 import { ensurePools, type PoolBounds } from "./pools.ts";
-import { retireSimulated } from "./simulated-clusters.ts";
+import { retireSimulated, takeWithSimulated } from "./simulated-clusters.ts";
 
 export type NewCluster = Pick<ClusterRecord, "name" | "labels" | "flavors"> & {
   /** Encrypted credentials, or a reference to them: nobody can use the row alone. */
@@ -28,6 +28,7 @@ export type NewCluster = Pick<ClusterRecord, "name" | "labels" | "flavors"> & {
  */
 export function registerCluster(db: Db, cluster: NewCluster, bounds: PoolBounds): Promise<RegistrationOutcome> {
   return undoable<RegistrationOutcome>(db, async (tx, undo) => {
+    await takeWithSimulated(tx, cluster.name);
     const made = await tx.query(REGISTER_CLUSTER, [
       cluster.name,
       json(cluster.labels),
@@ -39,8 +40,8 @@ export function registerCluster(db: Db, cluster: NewCluster, bounds: PoolBounds)
     if (made.length === 0) return { kind: "exists" };
     await freeUid(tx, cluster.name);
     const retired = await retireSimulated(tx);
-    const refused = await claimed(tx, cluster, bounds);
-    return refused === null ? { ...(await done(tx, cluster.name)), retired } : undo(refused);
+    const outcome = await claimed(tx, cluster, bounds);
+    return outcome.kind === "done" ? { ...outcome, retired } : undo(outcome);
   });
 }
 
@@ -79,8 +80,8 @@ export function updateCluster(
       cluster.gangScheduler ?? null,
     ]);
     if (changed.length === 1) {
-      const refused = await claimed(tx, cluster, bounds);
-      return refused === null ? done(tx, cluster.name) : undo(refused);
+      const outcome = await claimed(tx, cluster, bounds);
+      return outcome.kind === "done" ? outcome : undo(outcome);
     }
     const record = await getCluster(tx, cluster.name);
     if (record === null) return undo({ kind: "notFound" });
@@ -106,7 +107,7 @@ export async function deleteCluster(
   how: { readonly forget: boolean; readonly nowMs: number },
 ): Promise<ChangeOutcome<null>> {
   const outcome = await db.tx((tx) => remove(tx, name, how));
-  // In a transaction of its own: admissions lock a job before its cluster, so the transaction above must lock no jobs.
+  // In a transaction of its own: jobs are locked before clusters.
   if (outcome.kind === "done") await recheckPlaced(db, [name], how.nowMs);
   return outcome;
 }
@@ -178,7 +179,7 @@ export async function credentialsOf(executor: Executor, name: string): Promise<J
   return row?.credentials ?? null;
 }
 
-/** Gives a cluster its uid and its pools. Returns why it cannot have them. */
+/** Gives a cluster its uid and its pools, and returns its record, or why it cannot have them. */
 async function claimed(
   tx: Executor,
   { name, uid, flavors }: Pick<NewCluster, "name" | "uid" | "flavors">,
@@ -186,12 +187,9 @@ async function claimed(
 ) {
   const taken = uid === undefined ? null : await claimUid(tx, { cluster: name, uid });
   if (taken !== null) return taken;
+  const record = await getCluster(tx, name);
+  if (record === null) throw new Error(`cluster ${name} is gone in the transaction that wrote it`);
   const pools = flavors.map((flavor) => flavor.name);
   const refused = await ensurePools(tx, pools, bounds);
-  return refused?.kind === "tooManyPools" ? refused : null;
-}
-
-async function done(tx: Executor, name: string): Promise<ChangeOutcome<ClusterRecord>> {
-  const record = await getCluster(tx, name);
-  return record === null ? { kind: "notFound" } : { kind: "done", record };
+  return refused?.kind === "tooManyPools" ? refused : { kind: "done" as const, record };
 }

@@ -57,18 +57,22 @@ on conflict (name) do update
    and (c.forgotten_ms is not null or c.labels <> excluded.labels or c.flavors::jsonb <> excluded.flavors::jsonb
      or c.simulation is distinct from excluded.simulation)`;
 
+const TAKES_UNTIL_REAL = "simulated and forgotten_ms is null and coalesce(simulation, '') not in ('kept', 'retired')";
+
+/** Locks a cluster and the simulated ones that a registration retires, in the order of their names. */
+export async function takeWithSimulated(tx: Executor, name: string): Promise<void> {
+  await tx.query(TAKE_WITH_SIMULATED, [name]);
+}
+
+const TAKE_WITH_SIMULATED = `select 1 from clusters where name = $1 or ${TAKES_UNTIL_REAL} order by name for update`;
+
 /** Lets simulated clusters take no more gangs, except those that are kept beside real ones. Returns their names. */
 export async function retireSimulated(tx: Executor): Promise<readonly string[]> {
   return (await tx.query<{ name: string }>(RETIRE)).map(({ name }) => name);
 }
 
-/** Locks the rows in the order of their names, so that two registrations never wait for each other in a circle. */
 const RETIRE = `
-with simulating as (
-  select name from clusters
-   where simulated and forgotten_ms is null and coalesce(simulation, '') not in ('kept', 'retired')
-   order by name for update
-)
+with simulating as (select name from clusters where ${TAKES_UNTIL_REAL} order by name for update)
 update clusters c set simulation = 'retired', version = version + 1
   from simulating s where s.name = c.name
 returning c.name`;

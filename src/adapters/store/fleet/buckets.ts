@@ -45,8 +45,11 @@ select bucket, epoch from taken order by bucket`;
 
 /** Frees buckets of this worker, which must have stopped working on them. */
 export async function giveBuckets(executor: Executor, worker: string, buckets: readonly number[]): Promise<void> {
-  await executor.query("update bucket_leases set worker = '' where worker = $1 and bucket = any($2::smallint[])", [
-    storable(worker),
-    buckets,
-  ]);
+  await executor.query(GIVE_BUCKETS, [storable(worker), buckets]);
 }
+
+const GIVE_BUCKETS = `
+with own as (
+  select bucket from bucket_leases where worker = $1 and bucket = any($2::smallint[]) order by bucket for no key update
+)
+update bucket_leases set worker = '' where bucket in (select bucket from own)`;

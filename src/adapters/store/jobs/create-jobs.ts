@@ -138,7 +138,8 @@ const CLAIM_REQUESTS = `
 insert into request_ids (namespace, request_id, sent, job_uid, create_ms)
 select namespace, request_id, sent::json, job_uid, create_ms
   from unnest($1::text[], $2::text[], $3::text[], $4::uuid[], $5::bigint[])
-    as r (namespace, request_id, sent, job_uid, create_ms)
+       with ordinality as r (namespace, request_id, sent, job_uid, create_ms, place)
+ order by place
 on conflict (namespace, request_id) do nothing
 returning job_uid`;
 

@@ -6,9 +6,7 @@ import type { JobEvent } from "../../../core/job/event.ts";
 import type { Job } from "../../../core/job/job.ts";
 import type { Decision, RecordOutcome } from "../../../core/reconcile/decision.ts";
 import type { Db, Executor } from "../db/db.ts";
-import { type JobAdmission, poolsHeld, releaseAdmissions } from "../ledger/release-tokens.ts";
-import { shrinkTokens } from "../ledger/shrink-tokens.ts";
-import { takePools } from "../ledger/sums.ts";
+import { giveBack, type JobAdmission, type ShrunkAdmission } from "../ledger/give-back.ts";
 import { appendChanges } from "./append.ts";
 import { moveRechecks, type Recheck } from "./due-jobs.ts";
 import { type ChangeTime, updateJobs, writeAdmissions } from "./write-job.ts";
@@ -19,8 +17,8 @@ export type DecidedStep = { readonly job: Job; readonly decision: Decision; read
 /**
  * Records the decisions of steps in one transaction, each under its own guards. Records nothing of a step whose job has
  * moved on (`stale`), or whose bucket another worker holds (`leaseLost`). A decision without a record only moves the
- * time to look again. The number of statements does not depend on the number of steps, except for gangs that shrink.
- * All transactions lock rows in one order: leases, jobs, sums. Returns the outcomes in the order of the steps.
+ * time to look again. The number of statements does not depend on the number of steps. Tokens come last, since grants
+ * wait for their pools. Returns the outcomes in the order of the steps.
  */
 export function recordSteps(
   db: Db,
@@ -41,12 +39,17 @@ export function recordSteps(
         admissions.changed.map((admission) => ({ jobUid: after.uid, admission })),
       ),
     );
-    await giveBack(tx, [...changes.flatMap(releasedBy), ...(await admissionsOf(tx, forgotten))], changes, nowMs);
+    const left = await deleteAdmissions(tx, forgotten);
     await clearClusters(tx, changes);
-    await forget(tx, forgotten);
+    await deleteJobs(tx, forgotten);
     await appendChanges(
       tx,
       [...changes, ...forgotten.map((job) => ({ before: job, after: null, events: [deletedEvent(job)] }))],
+      nowMs,
+    );
+    await giveBack(
+      tx,
+      { released: [...changes.flatMap(releasedBy), ...left], shrunk: changes.flatMap(shrunkBy) },
       nowMs,
     );
     return outcomes;
@@ -131,32 +134,8 @@ function releasedBy({ before, after, admissions }: StepChange): readonly JobAdmi
   return numbers.map((admission) => ({ jobUid: after.uid, admission }));
 }
 
-async function admissionsOf(tx: Executor, jobs: readonly Job[]): Promise<readonly JobAdmission[]> {
-  if (jobs.length === 0) return [];
-  return tx.query<JobAdmission>(ADMISSIONS_OF, [jobs.map(({ uid }) => uid)]);
-}
-
-const ADMISSIONS_OF = `
-select job_uid as "jobUid", number as admission from admissions where job_uid = any($1::uuid[])`;
-
-/** Releases and reduces tokens. Locks all their pools at once, so that two records never wait in a circle. */
-async function giveBack(
-  tx: Executor,
-  released: readonly JobAdmission[],
-  changes: readonly StepChange[],
-  nowMs: number,
-): Promise<void> {
-  const shrunk = changes.flatMap(({ after, before, admissions }) =>
-    admissions.shrunk.map((admission) => ({ jobUid: after.uid, spec: before.spec, admission, nowMs })),
-  );
-  const pools = [
-    ...(await poolsHeld(tx, released)),
-    ...shrunk.flatMap(({ admission }) => Object.values(admission.flavors)),
-  ];
-  if (pools.length === 0) return;
-  await takePools(tx, pools);
-  await releaseAdmissions(tx, released, nowMs);
-  for (const one of shrunk) await shrinkTokens(tx, one);
+function shrunkBy({ before, after, admissions }: StepChange): readonly ShrunkAdmission[] {
+  return admissions.shrunk.map((admission) => ({ jobUid: after.uid, spec: before.spec, admission }));
 }
 
 async function clearClusters(tx: Executor, changes: readonly StepChange[]): Promise<void> {
@@ -171,10 +150,16 @@ const CLEAR_CLUSTERS = `
 delete from admission_clusters c using unnest($1::uuid[], $2::int[]) as g (job_uid, admission)
  where c.job_uid = g.job_uid and c.admission = g.admission`;
 
-/** Removes the jobs' records and keeps their events. Their tokens were released before: none outlives its job. */
-async function forget(tx: Executor, jobs: readonly Job[]): Promise<void> {
-  if (jobs.length === 0) return;
-  const uids = jobs.map(({ uid }) => uid);
-  await tx.query("delete from jobs where uid = any($1::uuid[])", [uids]);
-  await tx.query("delete from admissions where job_uid = any($1::uuid[])", [uids]);
+/** Removes what is recorded of the admissions of these jobs, and returns them. None of their tokens outlives its job. */
+async function deleteAdmissions(tx: Executor, jobs: readonly Job[]): Promise<readonly JobAdmission[]> {
+  return jobs.length === 0 ? [] : tx.query<JobAdmission>(DELETE_ADMISSIONS, [jobs.map(({ uid }) => uid)]);
+}
+
+const DELETE_ADMISSIONS = `
+delete from admissions where job_uid = any($1::uuid[])
+returning job_uid as "jobUid", number as admission`;
+
+/** Removes the jobs' records and keeps their events. */
+async function deleteJobs(tx: Executor, jobs: readonly Job[]): Promise<void> {
+  if (jobs.length > 0) await tx.query("delete from jobs where uid = any($1::uuid[])", [jobs.map(({ uid }) => uid)]);
 }

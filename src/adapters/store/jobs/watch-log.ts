@@ -87,11 +87,20 @@ export async function prune(db: Db, beforeMs: number): Promise<void> {
 const FIRST_KEPT = "select min(position) as first from job_changes where position is not null and at_ms >= $1";
 
 async function pruneByAge(executor: Executor, beforeMs: number): Promise<void> {
-  await executor.query("delete from job_events where at_ms < $1", [beforeMs]);
+  await executor.query(PRUNE_EVENTS, [beforeMs]);
   await executor.query(PRUNE_REQUESTS, [beforeMs]);
   await pruneAsks(executor);
 }
 
+const PRUNE_EVENTS = `
+with old as (select id from job_events where at_ms < $1 order by id for update)
+delete from job_events where id in (select id from old)`;
+
 const PRUNE_REQUESTS = `
-delete from request_ids r
- where r.create_ms < $1 and not exists (select from jobs where uid = r.job_uid)`;
+with old as (
+  select namespace, request_id from request_ids r
+   where r.create_ms < $1 and not exists (select from jobs where uid = r.job_uid)
+   order by namespace, request_id
+     for update
+)
+delete from request_ids where (namespace, request_id) in (select namespace, request_id from old)`;

@@ -2,8 +2,8 @@ import type { LedgerCheck } from "../../../core/quota/ledger.ts";
 import { type Db, type Executor, readSnapshot } from "../db/db.ts";
 import { LEDGER_COLUMNS, type LedgerColumns, ledgerRow } from "./ledger-row.ts";
 import { takeDomainsOf } from "./quota-domains.ts";
-import { endAllocations } from "./release-tokens.ts";
-import { LIVE_SUMS, type SumKey, scopeOfSum, sumAnew, takePools } from "./sums.ts";
+import { reduceAllocations } from "./reduce-allocations.ts";
+import { LIVE_SUMS, type SumKey, scopeOfSum, takePools } from "./sums.ts";
 
 type LedgerFindings = LedgerCheck & { readonly orphanIds: readonly number[] };
 
@@ -23,13 +23,8 @@ export function repairLedger(db: Db, pool: string | null, nowMs: number): Promis
     await takeDomainsOf(tx, pools);
     await takePools(tx, pools);
     const { sums, orphans, orphanIds } = await find(tx, pools);
-    await sumAnew(tx, pools);
-    const ended = orphans.map((allocation, at) => ({
-      id: orphanIds[at] ?? 0,
-      reason: "reconciled" as const,
-      allocation,
-    }));
-    await endAllocations(tx, ended, nowMs);
+    const ended = orphanIds.map((id) => ({ id, kept: 0, reason: "reconciled" as const }));
+    await reduceAllocations(tx, ended, { nowMs, anew: pools });
     return { sums, orphans };
   });
 }

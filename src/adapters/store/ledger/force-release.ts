@@ -13,7 +13,7 @@ export function forceRelease(db: Db, forced: ForcedRelease, nowMs: number): Prom
   const { pool, token, reason, actor } = forced;
   const request = { pool, token, holder: null, project: null, namespace: null, fence: null, reason: "forced" as const };
   return db.tx(async (tx) => {
-    const [outcome] = await releaseTokensIn(tx, [request], nowMs);
+    const [outcome] = await releaseTokensIn(tx, { requests: [request], counts: () => true, nowMs });
     if (outcome === undefined || outcome.kind === "notHeld") return { kind: "notHeld" };
     if (outcome.kind === "liveAdmission") {
       return { kind: "liveAdmission", job: await jobName(tx, outcome.jobUid), admission: outcome.admission };

@@ -3,7 +3,8 @@ import { type RaisedEpoch, registeredDomain } from "../../../core/quota/ledger.t
 import { type Db, type Executor, json, onlyRow } from "../db/db.ts";
 import { LEDGER_COLUMNS, type LedgerColumns, ledgerRow, refText } from "./ledger-row.ts";
 import { type LimitBounds, readLimits } from "./quota-limits.ts";
-import { sumAnew, takePools } from "./sums.ts";
+import { reduceAllocations } from "./reduce-allocations.ts";
+import { takePools } from "./sums.ts";
 
 /**
  * Raises a domain's epoch if it equals `expected` (null: always), and reads the state to rebuild the counters from. The
@@ -11,21 +12,27 @@ import { sumAnew, takePools } from "./sums.ts";
  * since the new counters never held those tokens. It also recomputes the sums, because a program of the previous
  * version keeps fewer of them and may have granted until now.
  */
-export function raiseEpoch(db: Db, domain: string, expected: number | null, bounds: LimitBounds): Promise<RaisedEpoch> {
+export async function raiseEpoch(
+  db: Db,
+  domain: string,
+  expected: number | null,
+  bounds: LimitBounds,
+): Promise<RaisedEpoch> {
+  const { durability } = registeredDomain(domain);
+  if (durability === "REDIS") await db.query(ENSURE_EPOCH, [domain]);
   return db.tx(async (tx) => {
-    if (registeredDomain(domain).durability === "REDIS") await tx.query(ENSURE_EPOCH, [domain]);
     const [raised] = await tx.query<{ epoch: number }>(RAISE_EPOCH, [domain, expected]);
     if (raised === undefined) {
       const present = await tx.query<{ epoch: number }>("select epoch from quota_domains where name = $1", [domain]);
       return { kind: "moved", epoch: onlyRow(present).epoch };
     }
-    const pools = await poolsIn(tx, domain);
+    const limits = await readLimits(tx, domain, bounds);
+    if (durability === "REDIS") return { kind: "raised", epoch: raised.epoch, rows: [], limits };
+    const pools = limits.pools.map(({ pool }) => pool);
     await takePools(tx, pools);
-    await tx.query(CONFIRM_ALL, [domain]);
-    await tx.query(CONFIRM_SHRUNK, [domain]);
-    await sumAnew(tx, pools);
-    const rows = (await tx.query<LedgerColumns>(LIVE_ALLOCATIONS, [domain])).map(ledgerRow);
-    return { kind: "raised", epoch: raised.epoch, rows, limits: await readLimits(tx, domain, bounds) };
+    await reduceAllocations(tx, [], { nowMs: 0, anew: pools });
+    const rows = (await tx.query<LedgerColumns>(CONFIRM_AND_READ, [domain])).map(ledgerRow);
+    return { kind: "raised", epoch: raised.epoch, rows, limits };
   });
 }
 
@@ -39,29 +46,26 @@ update quota_domains set epoch = epoch + 1
  where name = $1 and ($2::bigint is null or epoch = $2)
 returning epoch`;
 
-export async function poolsIn(tx: Executor, domain: string): Promise<readonly string[]> {
-  const rows = await tx.query<{ name: string }>("select name from pools where domain = $1", [domain]);
-  return rows.map(({ name }) => name);
-}
-
-/** Locks in the order of ids, as every statement locks released rows. */
-const CONFIRM_ALL = `
-with released as (
+/**
+ * Confirms releases and reductions, and reads the live rows. Locks released rows in the order of ids, as every
+ * statement does. Live rows need no lock: a change of one locks its pool, which is locked here.
+ */
+const CONFIRM_AND_READ = `
+with pool as (
+  select name from pools where domain = $1
+), released as (
   select id from allocations
-   where released_ms is not null and not confirmed and pool in (select name from pools where domain = $1)
+   where released_ms is not null and not confirmed and pool in (select name from pool)
    order by id for no key update
+), confirmed as (
+  update allocations set confirmed = true where id in (select id from released)
+), unshrunk as (
+  update allocations set shrunk = false
+   where shrunk and released_ms is null and pool in (select name from pool)
 )
-update allocations set confirmed = true where id in (select id from released)`;
-
-/** Needs no lock on rows: a shrink of a live row locks its pool, which is locked here. */
-const CONFIRM_SHRUNK = `
-update allocations set shrunk = false
- where shrunk and released_ms is null and pool in (select name from pools where domain = $1)`;
-
-const LIVE_ALLOCATIONS = `
 select ${LEDGER_COLUMNS}
-  from allocations a join pools p on p.name = a.pool
- where p.domain = $1 and a.released_ms is null
+  from allocations a
+ where a.released_ms is null and a.pool in (select name from pool)
  order by a.id`;
 
 /**
@@ -73,11 +77,15 @@ export async function unconfirmedReleases(
   domain: string,
   limit: number,
 ): Promise<readonly AllocationRef[]> {
-  const rows = await executor.query<{ pool: string; token: string; fence: string }>(UNCONFIRMED, [domain, limit]);
+  const rows = await executor.query<{ pool: string; token: string; fence: string }>(UNCONFIRMED_RELEASES, [
+    domain,
+    limit,
+  ]);
   return rows.map((row) => ({ ...row, fence: BigInt(row.fence) }));
 }
 
-const UNCONFIRMED = `
+/** Reads the oldest unconfirmed releases of a domain ($1), up to a number ($2). */
+export const UNCONFIRMED_RELEASES = `
 select a.pool, a.token, a.fence::text
   from allocations a left join pools p on p.name = a.pool
  where coalesce(p.domain, 'default') = $1 and a.released_ms is not null and not a.confirmed

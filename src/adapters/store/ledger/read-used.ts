@@ -1,6 +1,6 @@
 import type { LedgerRow, Limits, ScopeSum } from "../../../core/quota/counters.ts";
 import { GrantBook } from "../../../core/quota/grant-book.ts";
-import { type Db, type Executor, readSnapshot } from "../db/db.ts";
+import { type Db, readSnapshot } from "../db/db.ts";
 import { type LimitBounds, readLimits } from "./quota-limits.ts";
 import { type SumKey, scopeOfSum, sharesOf } from "./sums.ts";
 
@@ -9,17 +9,16 @@ import { type SumKey, scopeOfSum, sharesOf } from "./sums.ts";
  * ledger's rows.
  */
 export function readUsed(db: Db, domain: string, bounds: LimitBounds): Promise<readonly ScopeSum[]> {
-  return readSnapshot(db, async (tx) => usedWith(await readLimits(tx, domain, bounds), await recordedIn(tx, domain)));
+  return readSnapshot(db, async (tx) =>
+    usedWith(await readLimits(tx, domain, bounds), await tx.query<RecordedUse>(RECORDED_USE, [domain])),
+  );
 }
 
-type RecordedUse = SumKey & { readonly used: number };
+/** A recorded sum. */
+export type RecordedUse = SumKey & { readonly used: number };
 
 /** Reads the recorded sums of a domain's pools. */
-export function recordedIn(tx: Executor, domain: string): Promise<readonly RecordedUse[]> {
-  return tx.query<RecordedUse>(READ_USED, [domain]);
-}
-
-const READ_USED = `
+export const RECORDED_USE = `
 select s.pool, s.scope, s.name, s.used
   from allocation_sums s join pools p on p.name = s.pool
  where p.domain = $1 and s.used > 0`;

@@ -5,11 +5,12 @@ import { takePools } from "./sums.ts";
 
 /** Reads the amounts of reduced allocations that the counters still hold in full, oldest first. */
 export async function unconfirmedShrinks(executor: Executor, domain: string, limit: number): Promise<readonly Rest[]> {
-  const rows = await executor.query<Omit<Rest, "fence"> & { fence: string }>(UNCONFIRMED, [domain, limit]);
+  const rows = await executor.query<Omit<Rest, "fence"> & { fence: string }>(UNCONFIRMED_SHRINKS, [domain, limit]);
   return rows.map((row) => ({ ...row, fence: BigInt(row.fence) }));
 }
 
-const UNCONFIRMED = `
+/** Reads the oldest reductions of a domain ($1) that the counters do not have, up to a number ($2). */
+export const UNCONFIRMED_SHRINKS = `
 select a.pool, a.token, a.fence::text, a.amount
   from allocations a join pools p on p.name = a.pool
  where p.domain = $1 and a.shrunk and a.released_ms is null

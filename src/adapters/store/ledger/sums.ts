@@ -1,5 +1,5 @@
 import type { LedgerRow, Scope } from "../../../core/quota/counters.ts";
-import { type Executor, json } from "../db/db.ts";
+import type { Executor } from "../db/db.ts";
 
 /** The key of one sum. */
 export type SumKey = { readonly pool: string; readonly scope: Scope["kind"]; readonly name: string };
@@ -72,46 +72,16 @@ export function sharesOf(allocations: readonly Counted[]): readonly (SumKey & { 
   return [...shares.values()];
 }
 
-/**
- * Subtracts ended allocations from the sums of their pools, which the caller has locked. If a sum is too small for
- * that, it recomputes the pool: a program that keeps fewer sums wrote those rows.
- */
-export async function discharge(tx: Executor, allocations: readonly Counted[]): Promise<void> {
-  if (allocations.length === 0) return;
-  const shares = sharesOf(allocations);
-  const changed = await tx.query(DISCHARGE, [json(shares)]);
-  if (changed.length < shares.length) await sumAnew(tx, [...new Set(allocations.map(({ pool }) => pool))]);
-}
-
-const DISCHARGE = `
-update allocation_sums s set used = s.used - c.amount
-  from json_to_recordset($1::json) as c (pool text, scope text, name text, amount bigint)
- where s.pool = c.pool and s.scope = c.scope and s.name = c.name and s.used >= c.amount
-returning 1`;
+/** The scopes, beside its row `a` of allocations, in whose recorded sums a line is counted. A null name: in none. */
+export const COUNTED_IN = `
+(values ('pool', ''), ('project', a.project), ('queue', a.queue),
+        ('namespace', '[' || to_json(a.project)::text || ',' || to_json(a.namespace)::text || ']')
+) as s (scope, name)`;
 
 /** Computes the sums of live rows. */
 export const LIVE_SUMS = `
 select a.pool, s.scope, s.name, sum(a.amount)::bigint as used
   from allocations a
- cross join lateral (values
-         ('pool', ''), ('project', a.project), ('queue', a.queue),
-         ('namespace', '[' || to_json(a.project)::text || ',' || to_json(a.namespace)::text || ']')
-       ) as s (scope, name)
+ cross join lateral ${COUNTED_IN}
  where a.released_ms is null and s.name is not null and ($1::text[] is null or a.pool = any($1))
  group by a.pool, s.scope, s.name`;
-
-/** Recomputes the sums of these pools from their live rows. The caller has locked the pools. */
-export async function sumAnew(tx: Executor, pools: readonly string[]): Promise<void> {
-  await tx.query(SUM_ANEW, [pools]);
-  await tx.query(CLEAR_SUMS, [pools]);
-}
-
-const SUM_ANEW = `
-insert into allocation_sums as s (pool, scope, name, used) ${LIVE_SUMS}
-on conflict (pool, scope, name) do update set used = excluded.used where s.used <> excluded.used`;
-
-const CLEAR_SUMS = `
-with live as (${LIVE_SUMS})
-update allocation_sums s set used = 0
- where s.pool = any($1::text[]) and s.used <> 0
-   and not exists (select from live l where l.pool = s.pool and l.scope = s.scope and l.name = s.name)`;

@@ -3,6 +3,7 @@ import type { LedgerGrant, ReleaseOutcome, ReleaseRequest, Tombstone } from "../
 import { type Db, type Executor, json } from "../db/db.ts";
 import { takeDomain } from "./quota-domains.ts";
 import { releaseTokensIn } from "./release-tokens.ts";
+import { takeLeases } from "./take-leases.ts";
 
 /**
  * The time for which tombstones are kept. No commit takes longer than this, and counters that come back are reconciled
@@ -20,12 +21,11 @@ export function buryTokens(
 ): Promise<readonly ReleaseOutcome[]> {
   const { domain, requests, nowMs } = of;
   return db.tx(async (tx) => {
+    const counts = await takeLeases(tx, requests);
     await takeDomain(tx, domain);
-    const outcomes = await releaseTokensIn(tx, requests, nowMs);
+    const outcomes = await releaseTokensIn(tx, { requests, counts, nowMs });
     const buried = requests.filter((_request, at) => outcomes[at]?.kind === "notHeld");
-    await tx.query(CLEAR_OLD, [domain, nowMs - KEPT_MS]);
-    if (buried.length > 0) await tx.query(BURY, [domain, json(buried.flatMap(columnsOf)), nowMs]);
-    await tx.query(NOTE_BURIED, [domain]);
+    await tx.query(BURY, [domain, json(buried.flatMap(columnsOf)), nowMs, nowMs - KEPT_MS]);
     return outcomes;
   });
 }
@@ -35,16 +35,25 @@ function columnsOf({ pool, token, holder, project, namespace }: ReleaseRequest |
   return [{ pool, token, holder: holderKey(holder), project: project ?? "", namespace: namespace ?? "" }];
 }
 
-const CLEAR_OLD = "delete from token_tombstones where domain = $1 and at_ms < $2";
-
+/** Also deletes old tombstones, except those that it writes anew, and notes whether the domain has any. */
 const BURY = `
-insert into token_tombstones (domain, pool, token, holder, project, namespace, at_ms)
-select distinct $1, pool, token, holder, project, namespace, $3::bigint
-  from json_to_recordset($2::json) as t (pool text, token text, holder text, project text, namespace text)
-on conflict (pool, token, holder, project, namespace) do update set at_ms = excluded.at_ms`;
-
-const NOTE_BURIED = `
-update quota_domains set buried = exists (select from token_tombstones where domain = $1)
+with grave as (
+  select distinct pool, token, holder, project, namespace
+    from json_to_recordset($2::json) as t (pool text, token text, holder text, project text, namespace text)
+), cleared as (
+  delete from token_tombstones t
+   where t.domain = $1 and t.at_ms < $4
+     and (t.pool, t.token, t.holder, t.project, t.namespace)
+         not in (select pool, token, holder, project, namespace from grave)
+), buried as (
+  insert into token_tombstones (domain, pool, token, holder, project, namespace, at_ms)
+  select $1, pool, token, holder, project, namespace, $3::bigint
+    from grave order by pool, token, holder, project, namespace
+  on conflict (pool, token, holder, project, namespace) do update set at_ms = excluded.at_ms
+)
+update quota_domains
+   set buried = exists (select from grave)
+             or exists (select from token_tombstones where domain = $1 and at_ms >= $4)
  where name = $1`;
 
 /** Reads tombstones of a domain, oldest first. */

@@ -55,14 +55,14 @@ async function recordBut(
   const clusters = gangs.size > 0 ? await lockClusters(tx, batch.counters) : new Set<string>();
   const { outcomes, applied } = decide(batch, refused, { gangs, clusters });
   if (applied.length === 0) return { kind: "recorded", outcomes };
-  await writeAdmissions(
-    tx,
-    applied.map(({ after, admission }) => ({ jobUid: after.uid, admission })),
-  );
   await updateJobs(
     tx,
     applied.map(({ before, after }) => ({ before, after, recheckAtMs: nowMs })),
     kinds,
+  );
+  await writeAdmissions(
+    tx,
+    applied.map(({ after, admission }) => ({ jobUid: after.uid, admission })),
   );
   await enterClusters(
     tx,

@@ -39,72 +39,99 @@ export async function recordRefusals(
 
 /** Reads without locks and writes only differences: so a batch without news writes nothing. */
 async function recordBatch(tx: Executor, batch: readonly KeyedRefusal[], at: ChangeTime): Promise<readonly string[]> {
-  const waiting = await tx.query<{ uid: string; version: number; reason: string | null }>(WAITING, [
+  const waiting = await tx.query<WaitingRow>(WAITING, [
     batch.map(({ refusal }) => refusal.jobUid),
     batch.map(({ refusal }) => refusal.generation),
+    batch.map(({ causeKey }) => causeKey),
   ]);
   const found = new Map(waiting.map((row) => [row.uid, row]));
-  const current = batch.filter(({ refusal }) => found.has(refusal.jobUid));
-  const changed = current
-    .map(({ refusal }) => refusal)
-    .filter((refusal) => found.get(refusal.jobUid)?.reason !== refusal.reason);
-  const versions = new Map(waiting.map(({ uid, version }) => [uid, version]));
-  if (changed.length > 0) await changeReasons(tx, changed, { ...at, versions });
+  const isNews = ({ refusal: { jobUid, reason } }: KeyedRefusal) => {
+    const row = found.get(jobUid);
+    return row !== undefined && (row.isNews || row.reason !== reason);
+  };
+  const news = batch.filter(isNews);
+  const locked = news.length === 0 ? new Set() : await lockJobs(tx, news, found);
+  const current = news.filter(({ refusal }) => locked.has(refusal.jobUid));
+  const changed = current.filter(({ refusal }) => found.get(refusal.jobUid)?.reason !== refusal.reason);
+  const changes = await changesOf(
+    tx,
+    changed.map(({ refusal }) => refusal),
+    at.nowMs,
+  );
+  if (changes.length > 0) await updateJobs(tx, changes, at.kinds);
   if (current.length > 0) {
     await tx.query(KEEP_REFUSALS, [
       current.map(({ refusal }) => refusal.jobUid),
       current.map(({ refusal, causeKey }) => json({ ...refusal, causeKey })),
-      current.map(({ causeKey }) => causeKey),
       at.nowMs,
     ]);
   }
-  return batch.flatMap(({ refusal }) => (found.has(refusal.jobUid) ? [] : [refusal.jobUid]));
-}
-
-const WAITING = `
-select j.uid, j.version, j.status->'waiting'->>'reason' as reason
-  from jobs j
-  join unnest($1::uuid[], $2::bigint[]) as r (uid, generation) on r.uid = j.uid and r.generation = j.generation
- where j.gang_version = j.version and j.phase = 'WAITING' and j.cancel is null and j.delete_ms is null`;
-
-/** Leaves out jobs that have another version by now. */
-async function changeReasons(
-  tx: Executor,
-  refusals: readonly Refusal[],
-  { nowMs, kinds, versions }: ChangeTime & { readonly versions: ReadonlyMap<string, number> },
-): Promise<void> {
-  const rows = await tx.query<JobRow>(JOBS, [refusals.map((refusal) => refusal.jobUid)]);
-  const jobs = new Map(rows.map((row) => [row.uid, JOB_READING.BASIC.jobOf(row)]));
-  const changes = refusals.flatMap((refusal) => {
-    const before = jobs.get(refusal.jobUid);
-    if (before === undefined || before.version !== versions.get(refusal.jobUid)) return [];
-    return [applyRefusal(before, refusal, nowMs)];
-  });
-  const written = await updateJobs(tx, changes, kinds);
   await appendChanges(
     tx,
-    changes
-      .filter(({ after }) => written.has(after.uid))
-      .map(({ before, after, event }) => ({ before, after, events: [event] })),
-    nowMs,
+    changes.map(({ before, after, event }) => ({ before, after, events: [event] })),
+    at.nowMs,
   );
+  return batch.filter((one) => !found.has(one.refusal.jobUid) || (isNews(one) && !current.includes(one))).map(uidOf);
+}
+
+function uidOf({ refusal }: KeyedRefusal): string {
+  return refusal.jobUid;
+}
+
+/** A waiting job, the reason that its record shows, and whether another cause is kept, or none. */
+type WaitingRow = {
+  readonly uid: string;
+  readonly version: number;
+  readonly reason: string | null;
+  readonly isNews: boolean;
+};
+
+/** A program of the version before keeps refusals without the key of their cause. */
+const WAITING = `
+select j.uid, j.version, j.status->'waiting'->>'reason' as reason,
+       (k.refusal->>'causeKey')::bigint is distinct from r.cause_key as "isNews"
+  from jobs j
+  join unnest($1::uuid[], $2::bigint[], $3::bigint[]) as r (uid, generation, cause_key)
+    on r.uid = j.uid and r.generation = j.generation
+  left join refusals k on k.job_uid = j.uid
+ where j.gang_version = j.version and j.phase = 'WAITING' and j.cancel is null and j.delete_ms is null`;
+
+/** Locks the jobs that still have the versions that were found. Returns their uids. */
+async function lockJobs(
+  tx: Executor,
+  refusals: readonly KeyedRefusal[],
+  found: ReadonlyMap<string, WaitingRow>,
+): Promise<ReadonlySet<unknown>> {
+  const uids = refusals.map(uidOf);
+  const rows = await tx.query<{ uid: string }>(LOCK_JOBS, [uids, uids.map((uid) => found.get(uid)?.version)]);
+  return new Set(rows.map(({ uid }) => uid));
+}
+
+const LOCK_JOBS = `
+select j.uid
+  from jobs j
+ where j.uid = any($1::uuid[])
+   and (j.uid, j.version) in (select uid, version from unnest($1::uuid[], $2::bigint[]) as r (uid, version))
+ order by j.uid
+   for no key update of j`;
+
+/** Applies refusals to their jobs, which are locked. */
+async function changesOf(tx: Executor, refusals: readonly Refusal[], nowMs: number) {
+  if (refusals.length === 0) return [];
+  const rows = await tx.query<JobRow>(JOBS, [refusals.map((refusal) => refusal.jobUid)]);
+  const jobs = new Map(rows.map((row) => [row.uid, JOB_READING.BASIC.jobOf(row)]));
+  return refusals.flatMap((refusal) => {
+    const before = jobs.get(refusal.jobUid);
+    return before === undefined ? [] : [applyRefusal(before, refusal, nowMs)];
+  });
 }
 
 const JOBS = `select ${JOB_READING.BASIC.columns} from jobs j where j.uid = any($1::uuid[])`;
 
-/**
- * Locks the jobs, so that none of them is deleted before its refusal is written. A program of the version before keeps
- * refusals without the key of their cause.
- */
+/** Of jobs that are locked. */
 const KEEP_REFUSALS = `
 insert into refusals (job_uid, refusal, at_ms)
-select k.uid, k.refusal::json, $4
-  from unnest($1::uuid[], $2::text[], $3::bigint[]) as k (uid, refusal, cause_key)
-  join jobs j on j.uid = k.uid and j.phase = 'WAITING'
-  left join refusals r on r.job_uid = k.uid
- where (r.refusal->>'causeKey')::bigint is distinct from k.cause_key
- order by k.uid
-   for key share of j
+select uid, refusal::json, $3 from unnest($1::uuid[], $2::text[]) as k (uid, refusal) order by uid
 on conflict (job_uid) do update set refusal = excluded.refusal, at_ms = excluded.at_ms`;
 
 /** How many causes one read returns at most. */
