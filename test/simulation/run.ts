@@ -5,6 +5,7 @@
 import { parseArgs } from "node:util";
 import { openPglite } from "../../src/adapters/store/db/pglite.ts";
 import { WAIT_MS_MAX, within } from "../support/bounded.ts";
+import { checkedDb, requireNoBreach } from "../support/locks/checked-db.ts";
 import { openTestPostgres, postgresServer } from "../support/postgres.ts";
 import { ALONE, runHistory, SEVERAL } from "./history.ts";
 
@@ -18,13 +19,14 @@ const { values } = parseArgs({
 });
 const server = values.postgres ? await postgresServer() : null;
 if (values.postgres && server === null) throw new Error("no PostgreSQL server answers: set TEST_DATABASE_URL");
-const db = server === null ? await openPglite(null) : await openTestPostgres(server);
+const db = server === null ? checkedDb(await openPglite(null)) : await openTestPostgres(server);
 const first = Number(values.seed);
 const count = Number(values.histories);
 const options = values.processes === "several" ? SEVERAL : ALONE;
 try {
   for (let seed = first; seed < first + count; seed += 1) {
     await within(`the history of seed ${seed}`, WAIT_MS_MAX, runHistory(db, seed, options));
+    requireNoBreach();
     if ((seed - first + 1) % 50 === 0) console.log(`${seed - first + 1} histories`);
   }
 } finally {

@@ -1,14 +1,18 @@
 import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe } from "node:test";
+import { after, describe } from "node:test";
 import { PGlite } from "@electric-sql/pglite";
 import type { Db } from "../../src/adapters/store/db/db.ts";
 import { migrate } from "../../src/adapters/store/db/migrate.ts";
 import { openPglite } from "../../src/adapters/store/db/pglite.ts";
+import { checkedDb, requireNoBreach } from "./locks/checked-db.ts";
 import { migrationsDigest, openTestPostgres, postgresServer } from "./postgres.ts";
 import { sharedFolder } from "./shared-folder.ts";
 
 const server = await postgresServer();
+
+// The code under test may catch the error of a transaction and go on.
+after(requireNoBreach);
 
 /** Runs a suite on PGlite, and on PostgreSQL if a server answers. */
 export function onEachDatabase(suite: (openDb: () => Promise<Db>) => void): void {
@@ -24,7 +28,7 @@ export function onPostgres(suite: (openDb: () => Promise<Db>) => void): void {
 /** A migrated PGlite in memory. Loads the image of an earlier one, which takes a tenth of the time. */
 export async function openMemoryDb(): Promise<Db> {
   const file = join(sharedFolder(), `pglite-${pgliteVersion()}-${migrationsDigest()}.tar`);
-  return openPglite(null, existsSync(file) ? new Blob([readFileSync(file)]) : await makeImage(file));
+  return checkedDb(await openPglite(null, existsSync(file) ? new Blob([readFileSync(file)]) : await makeImage(file)));
 }
 
 function pgliteVersion(): string {

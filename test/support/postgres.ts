@@ -6,6 +6,7 @@ import pg from "pg";
 import type { Db } from "../../src/adapters/store/db/db.ts";
 import { migrateDatabase } from "../../src/adapters/store/db/migrate-server.ts";
 import { openPostgres, type PostgresOptions } from "../../src/adapters/store/db/postgres.ts";
+import { checkedDb } from "./locks/checked-db.ts";
 
 /** Long, because a busy server answers late. If no server runs, the connection is refused at once. */
 const CONNECT_MS = 60_000;
@@ -62,7 +63,7 @@ export function postgresOptions(url: string): PostgresOptions {
 /** Opens a new migrated database, which is dropped when it is closed. */
 export async function openTestPostgres(server: string): Promise<Db> {
   const { url, drop } = await createDatabase(server);
-  const db = await openPostgres(postgresOptions(url));
+  const db = checkedDb(await openPostgres(postgresOptions(url)));
   return {
     ...db,
     close: async () => {

@@ -88,13 +88,16 @@ const QUEUE_FACTS = `
 select coalesce((select json_agg(json_build_object('name', name, 'parent', parent)) from queues), '[]') as edges,
        ${POOL_FACTS}`;
 
-/** Its quotas are written by a statement of their own: one statement cannot replace rows with the same keys. */
+/**
+ * Its quotas are written by a statement of their own: one statement cannot replace rows with the same keys. Parts of a
+ * statement that nothing reads run after it, the last one first: pools are locked before quotas.
+ */
 const WRITE_QUEUE = `
 with raised as (
   update quota_domains set limits_version = limits_version + 1 where name = 'default'
-), made as (${INSERT_POOLS}
 ), cleared as (
   delete from queue_quotas where queue = $3
+), made as (${INSERT_POOLS}
 )
 update queues set strategy = $4, parent = $5 where name = $3`;
 

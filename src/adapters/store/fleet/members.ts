@@ -61,5 +61,9 @@ export async function leaveMembers(executor: Executor, name: string): Promise<vo
 
 /** Declares all members dead. For a process that is surely alone with its database. */
 export async function forgetMembers(executor: Executor): Promise<void> {
-  await executor.query("delete from workers");
+  await executor.query(FORGET_ALL);
 }
+
+const FORGET_ALL = `
+with member as (select name from workers order by name for update)
+delete from workers where name in (select name from member)`;

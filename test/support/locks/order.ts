@@ -1,0 +1,51 @@
+/** The order in which transactions lock rows, as data. `src/README.md` explains it. */
+
+/** What is known of a table whose rows transactions lock. */
+export type LockedTable = {
+  readonly name: string;
+  /** The columns that name one row; several sets of them for a table with several keys. An empty set: it has one row. */
+  readonly keys: readonly (readonly string[])[];
+  /** Rows of this table are locked in any order by a transaction that has locked rows of one of these tables. */
+  readonly gates?: readonly string[];
+  /** True: nobody waits for rows that are inserted here, since no two transactions insert the same key. */
+  readonly isLog?: true;
+};
+
+/** Every table whose rows are locked, in the order in which a transaction locks them. */
+export const LOCK_ORDER: readonly LockedTable[] = [
+  { name: "workers", keys: [["name"]] },
+  { name: "counters_holder", keys: [[]] },
+  { name: "leases", keys: [["name"]] },
+  { name: "bucket_leases", keys: [["bucket"]] },
+  { name: "request_ids", keys: [["namespace", "request_id"]] },
+  { name: "namespaces", keys: [["name"]] },
+  { name: "jobs", keys: [["uid"], ["namespace", "name"]] },
+  { name: "clusters", keys: [["name"]] },
+  { name: "asks", keys: [["hash"]] },
+  { name: "admissions", keys: [["job_uid", "number"]], gates: ["jobs"] },
+  { name: "admission_clusters", keys: [["job_uid", "admission", "cluster"]], gates: ["jobs"] },
+  { name: "refusals", keys: [["job_uid"]], gates: ["jobs"] },
+  { name: "cluster_capacity", keys: [["cluster", "kind", "name"]], gates: ["clusters"] },
+  { name: "cluster_uids", keys: [["uid"], ["cluster"]] },
+  { name: "job_log", keys: [[]] },
+  { name: "job_changes", keys: [["id"]], gates: ["jobs", "job_log"] },
+  { name: "job_events", keys: [["id"]], isLog: true },
+  { name: "queues", keys: [["name"]] },
+  { name: "quota_domains", keys: [["name"]] },
+  { name: "allocation_sums", keys: [["pool", "scope", "name"]], gates: ["quota_domains"] },
+  { name: "allocations", keys: [["id"]], gates: ["quota_domains", "allocation_sums"] },
+  { name: "token_tombstones", keys: [["pool", "token", "holder", "project", "namespace"]], gates: ["quota_domains"] },
+  { name: "pools", keys: [["name"]], gates: ["quota_domains"] },
+  { name: "queue_quotas", keys: [["queue", "position"]], gates: ["quota_domains", "queues"] },
+  { name: "audit_entries", keys: [["id"]], isLog: true },
+];
+
+/** Tables that no program writes after the migrations. */
+export const NEVER_LOCKED: readonly string[] = ["installation", "migrations"];
+
+/** Callers' grants wait for these. A transaction that has locked one of them runs at most so many more statements. */
+export const GRANTS_WAIT_FOR: readonly string[] = ["quota_domains", "allocation_sums"];
+export const STATEMENTS_AFTER_MAX = 4;
+
+/** Transactions that may break a rule, by their file and function, with the reason. There are none. */
+export const EXCEPTIONS: Readonly<Record<string, string>> = {};
