@@ -48,6 +48,8 @@ export function breachOf(statements: readonly string[]): Breach | null {
 function brokenBy({ table, mode, rows }: RowLock, held: ReadonlyMap<string, LockMode>): string | null {
   const known = TABLES.get(table);
   if (known === undefined) return `locks ${table}, which has no place in the order of locks`;
+  // Who holds rows for update waits for it when it writes them.
+  if (mode === "table") return `locks the whole table ${table}: lock a row`;
   const before = held.get(table);
   if (before !== undefined) {
     const isCovered = mode === "insert" || STRENGTH[mode] <= STRENGTH[before] || isOpen(known, mode, held);

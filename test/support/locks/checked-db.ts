@@ -18,35 +18,47 @@ export function requireNoBreach(): void {
 /** The verdicts on sequences of statements: the same ones come again and again. */
 const verdicts = new Map<string, Breach | null>();
 
+/** A place in the store. */
+type Frame = { readonly file: string; readonly name: string };
+
+/** What tests of the check itself look at. */
+type Watching = {
+  /** Told the files of the store behind each statement. */
+  readonly seen?: (file: string) => void;
+  /** Where a transaction began. Omitted: as the stack says. */
+  readonly place?: () => Frame | null;
+  /** Told the text of a breach. Omitted: it fails the process at its end. */
+  readonly report?: (breach: string) => void;
+};
+
 /**
  * A database that checks each transaction of the store against the order of locks, at its end, and fails it if it
- * breaks the order. A statement alone is a transaction too. Does not check what tests themselves do. `seen` is told
- * the file of each statement.
+ * breaks the order. A statement alone is a transaction too. Does not check what tests themselves do.
  */
-export function checkedDb(db: Db, seen: ((file: string) => void) | null = null): Db {
+export function checkedDb(db: Db, watching: Watching = {}): Db {
   const noted = (at: Error): Error => {
-    if (seen !== null) for (const { file } of framesOf(at)) seen(file);
+    if (watching.seen !== undefined) for (const { file } of framesOf(at.stack ?? "")) watching.seen(file);
     return at;
   };
   return {
     ...db,
     query: async (text, params) => {
-      check([text], noted(here()));
+      check([text], noted(here()), watching);
       return db.query(text, params);
     },
-    tx: (fn) => {
+    tx: async (fn) => {
       const at = noted(here());
       return db.tx(async (tx) => {
         const statements: string[] = [];
         const query: Executor["query"] = (text, params) => {
-          if (seen !== null) noted(here());
+          if (watching.seen !== undefined) noted(here());
           statements.push(text);
           return tx.query(text, params);
         };
         try {
           return await fn({ query });
         } finally {
-          check(statements, at);
+          check(statements, at, watching);
         }
       });
     },
@@ -62,14 +74,15 @@ function here(): Error {
   return at;
 }
 
-function check(statements: readonly string[], at: Error): void {
+function check(statements: readonly string[], at: Error, watching: Watching): void {
   const breach = verdictOn(statements);
   if (breach === null) return;
-  const [frame] = framesOf(at);
-  if (frame === undefined || EXCEPTIONS[`${frame.file} ${frame.name}`] !== undefined) return;
-  const number = statements.indexOf(breach.statement) + 1;
-  const text = `${frame.file}, ${frame.name}: statement ${number} of ${statements.length} ${breach.rule}: ${breach.statement}`;
-  breaches.push(text);
+  const frame = watching.place === undefined ? frameOf(at.stack ?? "") : watching.place();
+  if (frame === null || EXCEPTIONS[`${frame.file} ${frame.name}`] !== undefined) return;
+  const number = `${statements.indexOf(breach.statement) + 1} of ${statements.length}`;
+  const text = `${frame.file}, ${frame.name}: statement ${number} ${breach.rule}: ${breach.statement}`;
+  if (watching.report === undefined) breaches.push(text);
+  else watching.report(text);
   throw new Error(text);
 }
 
@@ -82,6 +95,11 @@ function verdictOn(statements: readonly string[]): Breach | null {
   return verdict;
 }
 
-function framesOf({ stack = "" }: Error): readonly { readonly file: string; readonly name: string }[] {
+/** The function of the store that is nearest in a stack. Null: none is. */
+export function frameOf(stack: string): Frame | null {
+  return framesOf(stack)[0] ?? null;
+}
+
+function framesOf(stack: string): readonly Frame[] {
   return [...stack.matchAll(STORE_FRAME)].map(([, name = "a function", file = ""]) => ({ file, name }));
 }

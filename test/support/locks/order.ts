@@ -20,6 +20,7 @@ export const LOCK_ORDER: readonly LockedTable[] = [
   { name: "request_ids", keys: [["namespace", "request_id"]] },
   { name: "namespaces", keys: [["name"]] },
   { name: "jobs", keys: [["uid"], ["namespace", "name"]] },
+  { name: "installation", keys: [[]] },
   { name: "clusters", keys: [["name"]] },
   { name: "asks", keys: [["hash"]] },
   { name: "admissions", keys: [["job_uid", "number"]], gates: ["jobs"] },
@@ -40,8 +41,8 @@ export const LOCK_ORDER: readonly LockedTable[] = [
   { name: "audit_entries", keys: [["id"]], isLog: true },
 ];
 
-/** Tables that no program writes after the migrations. */
-export const NEVER_LOCKED: readonly string[] = ["installation", "migrations"];
+/** Tables that only migrations write. */
+export const NEVER_LOCKED: readonly string[] = ["migrations"];
 
 /** Callers' grants wait for these. A transaction that has locked one of them runs at most so many more statements. */
 export const GRANTS_WAIT_FOR: readonly string[] = ["quota_domains", "allocation_sums"];

@@ -143,7 +143,7 @@ function insertLocks(flat: Tokens, parts: ReadonlySet<string>, schema: Schema): 
   const sources = sourcesOf(flat, parts);
   const isOne =
     flat.includes("values") ||
-    !flat.includes("from") ||
+    fromOf(flat) < 0 ||
     sources.some((source) => rowsOf(flat, source.table, schema) === "one");
   const rows = isOne ? "one" : text.includes("order by") ? "ordered" : "many";
   const open = flat.indexOf("(");
@@ -181,9 +181,14 @@ function parentLocks(
 
 const AFTER_SOURCE = new Set("where on join left cross inner full order group for limit using set as union".split(" "));
 
+/** The place of a query's `from`; that of `is distinct from` is none. */
+function fromOf(flat: Tokens): number {
+  return flat.findIndex((token, at) => token === "from" && flat[at - 1] !== "distinct");
+}
+
 /** The tables that a query reads at its own level, with their names in it. */
 function sourcesOf(flat: Tokens, parts: ReadonlySet<string>): readonly { table: string; alias: string }[] {
-  const from = flat.indexOf("from");
+  const from = fromOf(flat);
   const end = flat.findIndex((token, at) => at > from && /^(where|group|order|for|limit|union)$/.test(token));
   const clause = from < 0 ? [] : flat.slice(from, end < 0 ? undefined : end);
   return clause.flatMap((token, at) => {

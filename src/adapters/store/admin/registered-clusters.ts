@@ -11,7 +11,7 @@ import { claimUid, freeUid } from "./cluster-uids.ts";
 import { getCluster } from "./clusters.ts";
 import { forgetClusters, recheckPlaced } from "./forget-clusters.ts";
 import { ensurePools, type PoolBounds } from "./pools.ts";
-import { retireSimulated, takeWithSimulated } from "./simulated-clusters.ts";
+import { retireSimulated, takeRegistrations, takeWithSimulated } from "./simulated-clusters.ts";
 
 export type NewCluster = Pick<ClusterRecord, "name" | "labels" | "flavors"> & {
   /** Encrypted credentials, or a reference to them: nobody can use the row alone. */
@@ -28,6 +28,7 @@ export type NewCluster = Pick<ClusterRecord, "name" | "labels" | "flavors"> & {
  */
 export function registerCluster(db: Db, cluster: NewCluster, bounds: PoolBounds): Promise<RegistrationOutcome> {
   return undoable<RegistrationOutcome>(db, async (tx, undo) => {
+    await takeRegistrations(tx);
     await takeWithSimulated(tx, cluster.name);
     const made = await tx.query(REGISTER_CLUSTER, [
       cluster.name,

@@ -24,8 +24,7 @@ export function simulateCluster(
 ): Promise<ClusterRecord | null> {
   const { name, labels, flavors, besideReal = false } = cluster;
   return db.tx(async (tx) => {
-    // Waits for registrations and holds up later ones: either this sees the real cluster, or that retires this one.
-    await tx.query("lock table clusters in share row exclusive mode");
+    await takeRegistrations(tx);
     await tx.query(UPSERT_CLUSTER, [name, json(labels), json(flavors), besideReal, nowMs]);
     const record = await getCluster(tx, name);
     if (record === null || !record.simulated || record.retired) return null;
@@ -38,6 +37,14 @@ export function simulateCluster(
   });
 }
 
+/**
+ * Lets registrations and simulations of clusters follow each other: either a simulation sees the real cluster, or its
+ * registration retires the simulated one. It is a row of its own, since neither has a row of the other to lock.
+ */
+export async function takeRegistrations(tx: Executor): Promise<void> {
+  await tx.query("select 1 from installation for no key update");
+}
+
 /** Beside real clusters, a new row is not written, one that is there is retired, and a forgotten one stays so. */
 const UPSERT_CLUSTER = `
 with wanted as (
@@ -48,8 +55,8 @@ with wanted as (
          end as simulation
 )
 insert into clusters as c (name, labels, flavors, simulated, simulation, create_ms)
-select $1, $2::jsonb, $3::json, true, w.simulation, $5 from wanted w
- where w.simulation <> 'retired' or exists (select from clusters where name = $1 and forgotten_ms is null)
+select $1, $2::jsonb, $3::json, true, (select simulation from wanted), $5::bigint
+ where (select simulation from wanted) <> 'retired' or exists (select from clusters where name = $1 and forgotten_ms is null)
 on conflict (name) do update
    set labels = excluded.labels, flavors = excluded.flavors, simulated = true, simulation = excluded.simulation,
        version = c.version + 1, credentials = null, forgotten_ms = null

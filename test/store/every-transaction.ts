@@ -1,0 +1,317 @@
+/** Every kind of transaction of the store, on so few rows that many of them at once want the same ones. */
+import type { Db } from "../../src/adapters/store/db/db.ts";
+import { holdCounters } from "../../src/adapters/store/fleet/counters-holder.ts";
+import { stepGroups } from "../../src/adapters/store/jobs/step-groups.ts";
+import type { BucketLease } from "../../src/core/job/bucket.ts";
+import type { Job } from "../../src/core/job/job.ts";
+import type { AdmissionRecord } from "../../src/core/plan/plan-types.ts";
+import type { HeldToken } from "../../src/core/quota/counters.ts";
+import type { LedgerGrant } from "../../src/core/quota/ledger.ts";
+import type { Decision } from "../../src/core/reconcile/decision.ts";
+import { systemClock } from "../../src/runtime/clock.ts";
+import { OWN_KINDS } from "../support/kinds.ts";
+import { FLAVOR, NO_LIMIT, NOW, newJob, plannedFor, sentOf } from "./jobs.ts";
+import { allocation, caller, freshLedger, POOL, poolChange, releaseOf } from "./ledger-fixture.ts";
+
+const ALL = { namespace: "", names: [], kinds: [], phases: [], queue: "", cluster: null, labels: {} };
+const POOLS = [POOL, "ex:b", "apart"];
+const QUEUES = ["research", "left", "right"];
+const CLUSTERS = ["a-real", "east", "west", "z-real"];
+const NAMESPACES = ["n1", "n2", "team"];
+const MEMBERS = ["m1", "m2"];
+const UIDS = ["uid-1", "uid-2"];
+const FLAVORS = [{ name: FLAVOR, resource: "nvidia.com/gpu", nodeLabels: {} }];
+
+/** Runs one transaction. `random` decides which rows it wants. */
+export type Act = () => Promise<unknown>;
+
+/** Makes an empty store with a few rows of every kind, and returns its transactions by name. */
+export async function everyTransaction(db: Db, random: () => number): Promise<Readonly<Record<string, Act>>> {
+  const { store, epoch, grant } = await freshLedger(db);
+  await store.pools.register(poolChange({ name: "ex:b", quota: 10 }), { version: 0, actor: "admin" });
+  await store.pools.register(poolChange({ name: "apart", quota: 10, domain: "far" }), { version: 0, actor: "admin" });
+  let quotaEpoch = epoch;
+  let plannerEpoch = (await store.members.takeLease("planner", "p1")) ?? 0;
+  const leases = new Map<number, BucketLease>();
+  const groups = stepGroups(db, OWN_KINDS);
+  let jobs: readonly Job[] = [];
+  let requests = 0;
+
+  const pick = <T>(of: readonly T[]): T => of[Math.floor(random() * of.length)] as T;
+  const some = <T>(of: readonly T[]): readonly T[] => {
+    const chosen = of.filter(() => random() < 0.6).sort(() => random() - 0.5);
+    return chosen.length > 0 ? chosen : of.slice(0, 1);
+  };
+  const token = () => `t${Math.floor(random() * 6)}`;
+  const freshJob = () => newJob({ namespace: pick(NAMESPACES), name: `job-${Math.floor(random() * 40)}` });
+  const jobName = () => ({ namespace: pick(NAMESPACES), name: `job-${Math.floor(random() * 40)}` });
+  const byAdmin = { version: 0, actor: "admin" };
+  const quotas = () =>
+    some([FLAVOR, POOL, "ex:b"]).map((flavor) => ({ flavor, resource: flavor, nominal: Math.floor(random() * 90) }));
+  const queueOf = (name: string) => ({
+    name,
+    strategy: "BEST_EFFORT_FIFO" as const,
+    quotas: quotas(),
+    parent: name === "research" ? null : pick([null, "research"]),
+  });
+
+  async function take(buckets: readonly number[] | undefined, worker: string): Promise<void> {
+    for (const lease of await store.worker.takeBuckets(worker, buckets)) leases.set(lease.bucket, lease);
+  }
+
+  async function look(): Promise<void> {
+    const { waiting, admitted } = await store.planner.snapshot();
+    const uids = some([...waiting, ...admitted].map(({ uid }) => uid)).slice(0, 8);
+    const loaded = await Promise.all(uids.map((uid) => store.worker.loadJob(uid)));
+    jobs = loaded.flatMap((one) => (one === null ? [] : [one.job]));
+  }
+
+  function grantOf(pools: readonly string[], holder = caller("flyte")): LedgerGrant {
+    const allocations = pools.map((pool) => allocation({ pool, token: token(), queue: null }));
+    const made = grant(allocations, holder);
+    return { ...made, fence: (BigInt(quotaEpoch) << 32n) + (made.fence & 0xffff_ffffn) };
+  }
+
+  async function admit(): Promise<void> {
+    await look();
+    const counted = await db.query<{ name: string; counter: number }>(
+      "select name, admission_counter as counter from clusters where forgotten_ms is null",
+    );
+    const counters = new Map(counted.map(({ name, counter }) => [name, counter]));
+    const records = jobs
+      .filter((job) => job.admissions.length === 0)
+      .map((job): AdmissionRecord => {
+        const cluster = pick(CLUSTERS);
+        const planned = plannedFor(job, { cluster, admissionCounter: counters.get(cluster) ?? 0 });
+        const allocations = planned.allocations.map((one) => ({
+          ...one,
+          ...NO_LIMIT,
+          token: `job/${job.uid}/admission/1/step/1/1`,
+        }));
+        return { planned, allocations, fence: grantOf([POOL]).fence, chain: null };
+      });
+    await store.planner.recordAdmissions({ records, counters, quotaEpoch, plannerEpoch, nowMs: NOW });
+  }
+
+  /** What a worker decides about a job: it ends, loses a member, changes its words, or goes. */
+  function decide(job: Job): Decision {
+    const kind = pick(["ends", "shrinks", "speaks", "goes", "waits"] as const);
+    const ended = { state: "ended" as const, tokensReleasedMs: NOW, goneMs: NOW };
+    const admissions = job.admissions.map((admission) => {
+      if (kind === "ends") return { ...admission, ...ended };
+      return kind === "shrinks" ? { ...admission, members: { Worker: 1 } } : admission;
+    });
+    const status = kind === "ends" ? { ...job.status, phase: "SUCCEEDED" as const, completionTimeMs: NOW } : job.status;
+    const record = { status, admissions, events: [], deleteTimeMs: null };
+    return {
+      record: kind === "waits" || kind === "goes" ? null : record,
+      forget: kind === "goes",
+      actions: [],
+      recheckAtMs: NOW + Math.floor(random() * 9),
+    };
+  }
+
+  async function step(): Promise<void> {
+    await look();
+    await Promise.all(
+      jobs.map(async (job) => {
+        const loaded = await store.worker.loadJob(job.uid);
+        const lease = leases.get(loaded?.bucket ?? -1);
+        if (loaded === null || lease === undefined) return;
+        await store.worker.record(loaded.job, decide(loaded.job), lease, NOW);
+      }),
+    );
+  }
+
+  const refuse = async () => {
+    await look();
+    const refusals = jobs.map((job) => ({
+      jobUid: job.uid,
+      generation: 1,
+      reason: pick(["NoCapacity", "NoQuota"]),
+      message: pick(["one", "two"]),
+      clusters: [],
+      quotas: [],
+      retryAtMs: null,
+    }));
+    await store.planner.recordRefusals(refusals, plannerEpoch, NOW);
+  };
+
+  await take(undefined, "w1");
+  return {
+    createJob: () => {
+      const job = freshJob();
+      return store.intake.createJob({ job, sent: sentOf(job), requestId: pick(["", `r${requests++ % 9}`]) });
+    },
+    createJobs: () => {
+      const made = Array.from({ length: 5 }, freshJob);
+      return store.intake.createJobs(
+        made.map((job) => ({ job, sent: sentOf(job), requestId: pick(["", `r${requests++ % 9}`]) })),
+      );
+    },
+    changeJob: () =>
+      store.intake.changeJob(
+        jobName(),
+        (job) => ({
+          kind: "changed",
+          job: { ...job, labels: { at: `${random()}` }, version: job.version + 1 },
+          event: { type: "Normal", reason: "Changed", message: "its labels" },
+        }),
+        NOW,
+      ),
+    cancel: () => store.intake.requestCancel(jobName(), "enough", NOW),
+    delete: () => store.intake.requestDelete(jobName(), NOW),
+    admit,
+    refuse,
+    readGangs: async () => {
+      const asks = new Map();
+      const { gangs } = await store.planner.gangPage(null, asks);
+      await store.planner.gangUpdates(
+        gangs.map(({ uid }) => uid),
+        asks,
+      );
+      await store.planner.gangsSince(await store.planner.logHead(), asks);
+    },
+    outdate: () =>
+      db.query("update jobs set gang_version = null where namespace = $1 and name = $2", [
+        jobName().namespace,
+        jobName().name,
+      ]),
+    step,
+    note: async () => {
+      await look();
+      const event = { type: "Normal" as const, reason: "Seen", message: "" };
+      await Promise.all(jobs.map((job) => groups.notes.ask({ job, events: [event], nowMs: NOW })));
+    },
+    takeBuckets: () => take(undefined, "w1"),
+    giveBuckets: async () => {
+      await store.worker.giveBuckets("w1", some([...leases.keys()]));
+      await take(undefined, "w1");
+    },
+    commit: () => store.ledger.commit("default", quotaEpoch, [grantOf(some([POOL, "ex:b"])), grantOf([POOL])], NOW),
+    commitForTask: async () => {
+      await look();
+      const [job] = jobs;
+      const loaded = job === undefined ? null : await store.worker.loadJob(job.uid);
+      const lease = leases.get(loaded?.bucket ?? -1);
+      if (loaded === null || lease === undefined) return;
+      const holder = { kind: "admission", jobUid: loaded.job.uid, admission: 1 } as const;
+      const made = grantOf([POOL], holder);
+      await store.ledger.commit("default", quotaEpoch, [{ ...made, lease }], NOW);
+      const given = made.allocations.map((one) => releaseOf({ token: one.token, holder, lease }));
+      await store.ledger.release(given, NOW);
+    },
+    release: () =>
+      store.ledger.release(
+        some(POOLS).map((pool) => releaseOf({ pool, token: token() })),
+        NOW,
+      ),
+    bury: () => store.ledger.bury("default", [releaseOf({ token: token() }), releaseOf({ token: token() })], NOW),
+    forgetTombstones: async () => store.ledger.forgetTombstones("default", await store.ledger.tombstones("default", 9)),
+    void: () => {
+      const { allocations, holder, fence } = grantOf(["apart", POOL]);
+      const held = allocations.map(({ caps: _, ...rest }): HeldToken => ({ ...rest, holder, fence, confirmed: false }));
+      return store.ledger.voidGrants(held, NOW);
+    },
+    settle: async () => {
+      await store.ledger.confirmReleases(await store.ledger.unconfirmedReleases("default", 50));
+      await store.ledger.confirmShrinks(await store.ledger.unconfirmedShrinks("default", 50));
+      await store.ledger.pruneReleases(NOW + 90_000_000);
+    },
+    raiseEpoch: async () => {
+      quotaEpoch = (await store.ledger.raiseEpoch("default", null)).epoch;
+      await store.ledger.raiseEpoch("far~redis", null);
+    },
+    compare: async () => {
+      await store.ledger.readUsed("default");
+      return store.ledger.readBoth("default", async () => ({ used: [], limitsVersion: 0, tokens: [] }));
+    },
+    repair: async () => {
+      await store.pools.check(null);
+      await store.pools.repair(pick([null, POOL]));
+    },
+    forceRelease: () => store.pools.forceRelease({ pool: pick(POOLS), token: token(), reason: "r", actor: "admin" }),
+    audit: () => store.pools.appendAudit({ actor: "a", action: "ForceRelease", subject: "s", reason: "", details: {} }),
+    registerPool: () => {
+      const name = pick([...POOLS, "new-1", "new-2"]);
+      const domain = name === "apart" ? "far" : undefined;
+      const change = { name, quota: 5 + Math.floor(random() * 9), ...(domain === undefined ? {} : { domain }) };
+      const queue = domain === undefined ? { queue: pick([null, ...QUEUES]) } : {};
+      return store.pools.register(poolChange({ ...change, ...queue }), byAdmin);
+    },
+    deletePool: () => store.pools.remove(pick(["new-1", "new-2", "ex:b"]), byAdmin),
+    createQueue: () => store.admin.createQueue(queueOf(pick(QUEUES))),
+    updateQueue: () => store.admin.updateQueue({ ...queueOf(pick(QUEUES)), version: 0 }),
+    deleteQueue: () => store.admin.deleteQueue(pick(["left", "right"])),
+    namespaces: async () => {
+      const settings = { name: pick(NAMESPACES), project: "default", defaultQueue: "research" };
+      await store.admin.createNamespace(settings);
+      await store.admin.updateNamespace({ ...settings, version: 0 });
+      await store.admin.deleteNamespace(pick(NAMESPACES));
+    },
+    cordon: () => store.admin.setCordoned(pick(CLUSTERS), random() < 0.3),
+    simulate: () => store.clusters.simulate({ name: pick(["east", "west"]), labels: {}, flavors: FLAVORS }),
+    register: () =>
+      store.clusters.register({
+        name: pick(["a-real", "z-real"]),
+        labels: {},
+        flavors: FLAVORS,
+        credentials: {},
+        uid: pick(UIDS),
+      }),
+    updateCluster: () =>
+      store.clusters.update({
+        name: pick(["a-real", "z-real"]),
+        labels: { at: `${random()}` },
+        flavors: FLAVORS,
+        version: 0,
+        credentials: null,
+        uid: pick(UIDS),
+      }),
+    removeCluster: () => store.clusters.remove(pick(CLUSTERS), random() < 0.7),
+    forgetRetired: () => store.clusters.forgetRetired(["east"]),
+    claimUid: () => store.clusters.claimUid({ cluster: pick(["a-real", "z-real"]), uid: pick(UIDS) }),
+    setUid: async () => {
+      await store.clusters.simulate({ name: "east", labels: {}, flavors: FLAVORS });
+      const known = (await store.admin.listClusters()).filter(({ simulated }) => simulated);
+      if (known.length > 0) await store.clusters.setUid({ cluster: "east", uid: "uid-of-east" });
+    },
+    observe: async () => {
+      const cluster = pick(CLUSTERS);
+      const leaseEpoch = await store.members.takeLease(`observer/${cluster}`, "m1");
+      if (leaseEpoch === null) return;
+      const change = (name: string) => ({ key: { kind: "node" as const, name }, entry: null });
+      const changes = some(["n1", "n2", "n3"]).map(change);
+      await store.clusters.recordCapacity({ cluster, reachable: true, since: null, changes }, leaseEpoch);
+    },
+    lose: () => store.clusters.markUnreachable(pick(CLUSTERS)),
+    members: async () => {
+      const name = `${pick(MEMBERS)}/${requests++}`;
+      await store.members.join({ name, takesBuckets: true, leaseMs: 1_000 });
+      const { others } = await store.members.renew(name);
+      for (const other of others) await store.members.declareDead(other);
+      await store.members.leave(name);
+      await store.members.forgetAll();
+    },
+    lead: async () => {
+      plannerEpoch = (await store.members.takeLease("planner", "p1")) ?? plannerEpoch;
+    },
+    countInMemory: async () => {
+      const hold = {
+        holder: `h${requests++}`,
+        clock: systemClock(),
+        leaseMs: 0,
+        onLost: () => undefined,
+        onError: () => undefined,
+      };
+      await (await holdCounters(db, { ...hold, renewMs: 3_600_000 }).catch(() => null))?.release();
+    },
+    sequence: () => store.watch.sequence(),
+    follow: async () => {
+      await store.watch.snapshot(ALL);
+      await store.watch.entriesAfter(0, 9);
+      await store.reads.listJobs({ filter: ALL, order: "name", pageSize: 9, after: null });
+    },
+    prune: () => store.watch.prune(NOW + 1),
+  };
+}
