@@ -5,11 +5,13 @@ import { stepGroups } from "../../src/adapters/store/jobs/step-groups.ts";
 import type { BucketLease } from "../../src/core/job/bucket.ts";
 import type { Job } from "../../src/core/job/job.ts";
 import type { AdmissionRecord } from "../../src/core/plan/plan-types.ts";
+import type { FleetPlace, FleetRead } from "../../src/core/plan/state/fleet-read.ts";
 import type { HeldToken } from "../../src/core/quota/counters.ts";
 import type { LedgerGrant } from "../../src/core/quota/ledger.ts";
 import type { Decision } from "../../src/core/reconcile/decision.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
+import { gangOfPlanned } from "../support/planned-gang.ts";
 import { FLAVOR, NO_LIMIT, NOW, newJob, plannedFor, sentOf } from "./jobs.ts";
 import { allocation, caller, freshLedger, POOL, poolChange, releaseOf } from "./ledger-fixture.ts";
 
@@ -21,6 +23,8 @@ const NAMESPACES = ["n1", "n2", "team"];
 const MEMBERS = ["m1", "m2"];
 const UIDS = ["uid-1", "uid-2"];
 const FLAVORS = [{ name: FLAVOR, resource: "nvidia.com/gpu", nodeLabels: {} }];
+
+const NOTHING_KNOWN = { versionOf: () => null, usedOf: () => 0, cursorOf: () => null };
 
 /** Runs one transaction. `random` decides which rows it wants. */
 export type Act = () => Promise<unknown>;
@@ -60,14 +64,14 @@ export async function everyTransaction(db: Db, random: () => number): Promise<Re
   }
 
   async function look(): Promise<void> {
-    const { waiting, admitted } = await store.planner.snapshot();
+    const { waiting, admitted } = await store.planner.snapshotOfQueue({ queue: "research", max: 20 });
     const uids = some([...waiting, ...admitted].map(({ uid }) => uid)).slice(0, 8);
     const loaded = await Promise.all(uids.map((uid) => store.worker.loadJob(uid)));
     jobs = loaded.flatMap((one) => (one === null ? [] : [one.job]));
   }
 
   function grantOf(pools: readonly string[], holder = caller("flyte")): LedgerGrant {
-    const allocations = pools.map((pool) => allocation({ pool, token: token(), queue: null }));
+    const allocations = pools.map((pool) => allocation({ pool, token: token(), leaseMs: null }));
     const made = grant(allocations, holder);
     return { ...made, fence: (BigInt(quotaEpoch) << 32n) + (made.fence & 0xffff_ffffn) };
   }
@@ -88,7 +92,7 @@ export async function everyTransaction(db: Db, random: () => number): Promise<Re
           ...NO_LIMIT,
           token: `job/${job.uid}/admission/1/step/1/1`,
         }));
-        return { planned, allocations, fence: grantOf([POOL]).fence, chain: null };
+        return { planned, gang: gangOfPlanned(planned), allocations, fence: grantOf([POOL]).fence, chain: null };
       });
     await store.planner.recordAdmissions({ records, counters, quotaEpoch, plannerEpoch, nowMs: NOW });
   }
@@ -126,13 +130,16 @@ export async function everyTransaction(db: Db, random: () => number): Promise<Re
   const refuse = async () => {
     await look();
     const refusals = jobs.map((job) => ({
-      jobUid: job.uid,
-      generation: 1,
-      reason: pick(["NoCapacity", "NoQuota"]),
-      message: pick(["one", "two"]),
-      clusters: [],
-      quotas: [],
-      retryAtMs: null,
+      refusal: {
+        jobUid: job.uid,
+        generation: 1,
+        reason: pick(["NoCapacity", "NoQuota"]),
+        message: pick(["one", "two"]),
+        clusters: [],
+        quotas: [],
+        retryAtMs: null,
+      },
+      causeKey: Math.floor(random() * 3),
     }));
     await store.planner.recordRefusals(refusals, plannerEpoch, NOW);
   };
@@ -163,14 +170,14 @@ export async function everyTransaction(db: Db, random: () => number): Promise<Re
     delete: () => store.intake.requestDelete(jobName(), NOW),
     admit,
     refuse,
-    readGangs: async () => {
-      const asks = new Map();
-      const { gangs } = await store.planner.gangPage(null, asks);
-      await store.planner.gangUpdates(
-        gangs.map(({ uid }) => uid),
-        asks,
-      );
-      await store.planner.gangsSince(await store.planner.logHead(), asks);
+    readFleet: async () => {
+      let place: FleetPlace | null = null;
+      for (let reads = 0; reads < 9; reads += 1) {
+        const read: FleetRead = await store.planner.readFleet(place, NOTHING_KNOWN);
+        if (!read.more) break;
+        place = read.place;
+      }
+      await store.planner.gangsOf(jobs.map(({ uid }) => uid));
     },
     outdate: () =>
       db.query("update jobs set gang_version = null where namespace = $1 and name = $2", [

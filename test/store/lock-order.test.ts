@@ -24,14 +24,14 @@ const kept: Record<string, readonly string[]> = {
   "leases, jobs, clusters, the domain, sums": [
     "select 1 from leases where name = $1 and epoch = $2 for key share",
     JOBS,
-    "select c.name from clusters c join unnest($1) as g (name) on g.name = c.name order by c.name for no key update of c",
+    "select c.name from clusters c join g on g.name = c.name order by c.name for no key update of c",
     DOMAIN,
     SUMS,
     "insert into allocations (pool) select pool from json_to_recordset($1) as l (pool text)",
   ],
   "jobs that are locked are written later": [JOBS, DOMAIN, "update jobs set phase = $1 where uid = any($2)"],
   "a part that nothing reads runs after the statement": [
-    "with asked as (insert into asks (hash) select h from unnest($1) h order by h) update jobs set phase = '' where uid = $2",
+    "with asked as (insert into asks (hash) values ($1)) update jobs set phase = '' where uid = $2",
   ],
   "rows behind a gate are locked in no order": [JOBS, "delete from refusals where job_uid = any($1)"],
   "rows of a log are inserted in no order": ["insert into job_events (name) select name from unnest($1) name"],
@@ -58,7 +58,8 @@ const broken: Record<string, { statements: readonly string[]; rule: RegExp }> = 
   },
   "a lock in a part that the statement reads": {
     statements: [
-      "with c as (select name from clusters where name = $1 for update) update jobs set phase = '' where uid in (select uid from c)",
+      `with c as (select name from clusters where name = $1 for update)
+       update jobs set phase = '' where uid in (select uid from c)`,
     ],
     rule: /locks jobs after clusters/,
   },

@@ -37,7 +37,8 @@ export function breachOf(statements: readonly string[]): Breach | null {
       if (before === undefined || STRENGTH[before] < STRENGTH[lock.mode]) held.set(lock.table, lock.mode);
     }
     if (after > STATEMENTS_AFTER_MAX) {
-      const rule = `is number ${after} after a lock of ${GRANTS_WAIT_FOR.join(" or ")}: at most ${STATEMENTS_AFTER_MAX} may follow, since grants wait`;
+      const locked = GRANTS_WAIT_FOR.join(" or ");
+      const rule = `is number ${after} after a lock of ${locked}, of at most ${STATEMENTS_AFTER_MAX}: grants wait`;
       return { statement, rule };
     }
   }

@@ -3,7 +3,7 @@
 /** What is known of a table whose rows transactions lock. */
 export type LockedTable = {
   readonly name: string;
-  /** The columns that name one row; several sets of them for a table with several keys. An empty set: it has one row. */
+  /** The columns that name one row, for each key of the table. No columns: the table has one row. */
   readonly keys: readonly (readonly string[])[];
   /** Rows of this table are locked in any order by a transaction that has locked rows of one of these tables. */
   readonly gates?: readonly string[];

@@ -1,8 +1,9 @@
 import { type Executor, json } from "../db/db.ts";
 
 /**
- * Forgets clusters whose rows the caller has locked: what was placed there counts as gone. Their rows stay, so that every process notices. Simulated
- * ones are noted as retired, and may come back once no real cluster is registered, or as removed for good.
+ * Forgets clusters whose rows the caller has locked: what was placed there counts as gone. Their rows stay, so that
+ * every process notices. Simulated ones are noted as retired, and may come back once no real cluster is registered, or
+ * as removed for good.
  */
 export async function forgetClusters(
   tx: Executor,

@@ -56,7 +56,8 @@ with wanted as (
 )
 insert into clusters as c (name, labels, flavors, simulated, simulation, create_ms)
 select $1, $2::jsonb, $3::json, true, (select simulation from wanted), $5::bigint
- where (select simulation from wanted) <> 'retired' or exists (select from clusters where name = $1 and forgotten_ms is null)
+ where (select simulation from wanted) <> 'retired'
+    or exists (select from clusters where name = $1 and forgotten_ms is null)
 on conflict (name) do update
    set labels = excluded.labels, flavors = excluded.flavors, simulated = true, simulation = excluded.simulation,
        version = c.version + 1, credentials = null, forgotten_ms = null
@@ -71,7 +72,8 @@ export async function takeWithSimulated(tx: Executor, name: string): Promise<voi
   await tx.query(TAKE_WITH_SIMULATED, [name]);
 }
 
-const TAKE_WITH_SIMULATED = `select 1 from clusters where name = $1 or ${TAKES_UNTIL_REAL} order by name for update`;
+const TAKE_WITH_SIMULATED = `
+select 1 from clusters where name = $1 or ${TAKES_UNTIL_REAL} order by name for update`;
 
 /** Lets simulated clusters take no more gangs, except those that are kept beside real ones. Returns their names. */
 export async function retireSimulated(tx: Executor): Promise<readonly string[]> {

@@ -150,7 +150,7 @@ const CLEAR_CLUSTERS = `
 delete from admission_clusters c using unnest($1::uuid[], $2::int[]) as g (job_uid, admission)
  where c.job_uid = g.job_uid and c.admission = g.admission`;
 
-/** Removes what is recorded of the admissions of these jobs, and returns them. None of their tokens outlives its job. */
+/** Removes the admissions of these jobs, and returns them: their tokens are released, and none outlives its job. */
 async function deleteAdmissions(tx: Executor, jobs: readonly Job[]): Promise<readonly JobAdmission[]> {
   return jobs.length === 0 ? [] : tx.query<JobAdmission>(DELETE_ADMISSIONS, [jobs.map(({ uid }) => uid)]);
 }
