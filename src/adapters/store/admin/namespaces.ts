@@ -6,7 +6,7 @@ import type {
   NamespaceSettings,
 } from "../../../core/admin/namespace.ts";
 import { UnavailableError } from "../../../runtime/unavailable-error.ts";
-import { type Db, type Executor, json, onlyRow } from "../db/db.ts";
+import { type Db, type Executor, json, onlyRow, undoable } from "../db/db.ts";
 import { keepQueue } from "./queues.ts";
 
 const COLUMNS = `
@@ -53,10 +53,11 @@ export function createNamespace(
   change: NamespaceChange,
   bounds: { readonly max: number; readonly nowMs: number },
 ): Promise<NamespaceOutcome> {
-  return db.tx(async (tx) => {
+  return undoable<NamespaceOutcome>(db, async (tx, undo) => {
     const { namesQueue, ...namespace } = change;
-    if (!(await keepDefaultQueue(tx, change))) return { kind: "unknownQueue", name: change.defaultQueue };
+    // Namespaces are locked before queues, as when a job is created.
     const outcome = await ensureNamespace(tx, namespace, bounds);
+    if (!(await keepDefaultQueue(tx, change))) return undo({ kind: "unknownQueue", name: change.defaultQueue });
     if (outcome === "full") return { kind: "full", max: bounds.max };
     if (outcome === "exists") return { kind: "exists" };
     return { kind: "done", record: { podPolicy: null, ...namespace, version: 1, createTimeMs: bounds.nowMs } };
@@ -79,6 +80,7 @@ export function updateNamespace(
 ): Promise<NamespaceOutcome> {
   return db.tx(async (tx) => {
     const { name, project, defaultQueue, version } = change;
+    await tx.query("select 1 from namespaces where name = $1 for no key update", [name]);
     if (!(await keepDefaultQueue(tx, change))) return { kind: "unknownQueue", name: defaultQueue };
     const params = [name, project, defaultQueue, version, policyJson(change)];
     const [record] = await tx.query<NamespaceRecord>(UPDATE_NAMESPACE, params);
