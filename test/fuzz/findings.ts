@@ -8,7 +8,7 @@ import type { Finding } from "./groups.ts";
 import { jsonOf, type PlannedCall } from "./plan.ts";
 import { shrunk } from "./shrink.ts";
 import { pathOf, shortName } from "./surface.ts";
-import { problemsOf } from "./verdict.ts";
+import { isTimed, problemsOf } from "./verdict.ts";
 
 const FOLDER = join(tmpdir(), "gangway-fuzz-failures");
 /** Text of a request that is printed; its file has all of it. */
@@ -34,6 +34,15 @@ export class Findings {
   report(finding: Finding): void {
     if (!this.#isNew(shortName(finding.call.method), finding.problem)) return;
     this.#fresh.push({ finding, before: this.#history.all });
+  }
+
+  /** Drops the new findings that a machine can have caused that stood still. Others of their kinds are new again. */
+  dropTimed(): void {
+    const dropped = this.#fresh.filter(({ finding }) => isTimed(finding.problem));
+    this.#fresh = this.#fresh.filter(({ finding }) => !isTimed(finding.problem));
+    for (const { finding } of dropped) {
+      this.#kinds.delete(kindOfFinding(shortName(finding.call.method), finding.problem));
+    }
   }
 
   /** A problem that no single call shows. */

@@ -11,9 +11,10 @@ import { growth } from "./growth.ts";
 import type { Footprint } from "./monitor.ts";
 import { planCall } from "./plan.ts";
 import { type Group, schedule } from "./schedule.ts";
-import { stallsOver } from "./stalls.ts";
+import { stallsOver, stoodStill } from "./stalls.ts";
 import { Subject, type SubjectOptions } from "./subject.ts";
 import { shortName } from "./surface.ts";
+import { isTimed } from "./verdict.ts";
 
 export type FuzzOptions = SubjectOptions & {
   readonly calls: number;
@@ -139,10 +140,17 @@ class Run {
       this.findings.note(`in ${name}, the service ended: ${subject.output}`);
       return;
     }
-    await probe().catch((error: unknown) => this.findings.note(`after ${name}, a well-formed call failed: ${error}`));
-    for (const line of subject.newErrors()) this.findings.note(`in ${name}, the service logged ${line}`);
-    await this.findings.describe();
+    const notes: string[] = [];
+    await probe().catch((error: unknown) => notes.push(`after ${name}, a well-formed call failed: ${error}`));
+    for (const line of subject.newErrors()) notes.push(`in ${name}, the service logged ${line}`);
     const [own, machine] = await Promise.all([subject.stalls(), control.take()]);
+    const isNoisy = stoodStill(machine);
+    if (isNoisy) {
+      this.findings.dropTimed();
+      this.#options.print(`in ${name}, the machine stood still, so that no time-out of it counts`);
+    }
+    for (const note of notes) if (!isNoisy || !isTimed(note)) this.findings.note(note);
+    await this.findings.describe();
     for (const line of stallsOver(own, machine)) this.#stalled(`in ${name}, ${line}`);
   }
 

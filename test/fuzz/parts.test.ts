@@ -15,9 +15,9 @@ import { growth } from "./growth.ts";
 import { decode, encode, methodsNamed, type PlannedCall, planCall } from "./plan.ts";
 import { schedule } from "./schedule.ts";
 import { shrunk } from "./shrink.ts";
-import { stallsOver } from "./stalls.ts";
+import { stallsOver, stoodStill } from "./stalls.ts";
 import { METHODS, methodNamed, shortName } from "./surface.ts";
-import { problemsOf } from "./verdict.ts";
+import { isTimed, problemsOf } from "./verdict.ts";
 
 const GET_JOB = methodNamed("JobService.GetJob");
 
@@ -131,4 +131,19 @@ test("a changed table, a grown heap and a stall by the service's own work are no
   const stall = { fromMs: 0, forMs: 5000, cpuMs: 4000 };
   assert.equal(stallsOver([stall], []).length, 1);
   assert.equal(stallsOver([{ ...stall, cpuMs: 10 }], [stall]).length, 0, "the machine was busy");
+  const busy = { fromMs: 100, forMs: 300, cpuMs: 0 };
+  assert.equal(stallsOver([stall], [busy, { ...busy, fromMs: 900 }]).length, 1, "an idle loop ran in between");
+});
+
+test("no time counts while the machine stands still, and everything else does", () => {
+  const service = { fromMs: 0, forMs: 43_210, cpuMs: 1_800 };
+  const idle = { fromMs: 2_000, forMs: 35_619, cpuMs: 1 };
+  assert.equal(stoodStill([{ ...idle, forMs: 900 }]), false);
+  assert.equal(stoodStill([idle]), true);
+  assert.deepEqual(stallsOver([service], [idle]), []);
+  assert.equal(stallsOver([service], [{ ...idle, fromMs: 50_000 }]).length, 1, "it stood still later");
+  const timed = ["no status (the stream ended)", "UNAVAILABLE: the database does not answer: timeout exceeded"];
+  assert.deepEqual(timed.filter(isTimed), timed);
+  const real = ["INTERNAL: why", "UNKNOWN: why", "NOT_FOUND (why), yet jobs changed", "OK with 0 messages"];
+  assert.deepEqual(real.filter(isTimed), []);
 });

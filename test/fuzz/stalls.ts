@@ -39,16 +39,29 @@ export function watchStalls(): { readonly take: () => readonly Stall[]; readonly
 /** The service promises to answer others meanwhile, whatever one call asks for. */
 const STALL_MS_MAX = 1000;
 
+/**
+ * True if a loop that does nothing did not run for longer than the service may stall. Then no time tells anything about
+ * the service: connections time out, and its thread is charged for what others did.
+ */
+export function stoodStill(machine: readonly Stall[]): boolean {
+  return machine.some(({ forMs }) => forMs > STALL_MS_MAX);
+}
+
 /** Says of each stall that the service's own work has caused, how the machine did meanwhile. */
 export function stallsOver(own: readonly Stall[], machine: readonly Stall[]): readonly string[] {
   return own
     .filter(({ cpuMs }) => cpuMs > STALL_MS_MAX)
-    .map(({ forMs, cpuMs, fromMs }) => {
-      const meanwhile = machine.filter((one) => one.fromMs < fromMs + forMs && fromMs < one.fromMs + one.forMs);
+    .map((stall) => ({ ...stall, meanwhile: machine.filter((one) => overlaps(one, stall)) }))
+    .filter(({ meanwhile }) => !stoodStill(meanwhile))
+    .map(({ forMs, cpuMs, meanwhile }) => {
       const machineMs = meanwhile.reduce((sum, one) => sum + one.forMs, 0);
       return (
         `the service's event loop did not run for ${Math.round(forMs)} ms (${Math.round(cpuMs)} ms of CPU time); ` +
         `an idle loop of this machine did not run for ${Math.round(machineMs)} ms meanwhile`
       );
     });
+}
+
+function overlaps(one: Stall, other: Stall): boolean {
+  return one.fromMs < other.fromMs + other.forMs && other.fromMs < one.fromMs + one.forMs;
 }

@@ -58,6 +58,15 @@ function unmeant(code: string, answer: Answer): readonly string[] {
   return [`${code}: ${answer.message}`];
 }
 
+/** Problems that a machine causes that stands still: connections and their pings time out. */
+const TIMED =
+  /^(no status|UNAVAILABLE: the database does not answer)|UnavailableError|CallError: (DEADLINE_EXCEEDED|UNAVAILABLE)/;
+
+/** Whether a problem can be that of a machine that stood still, instead of the service. */
+export function isTimed(problem: string): boolean {
+  return TIMED.test(problem);
+}
+
 /** Whether an answer of UNAVAILABLE says the truth. */
 export function isMeant(answer: Answer): boolean {
   return MEANT_UNAVAILABLE.includes(reasonOf(answer) ?? "");
