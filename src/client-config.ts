@@ -18,6 +18,7 @@ export type ClientConfig = {
     readonly clientCertFile: string;
     readonly clientKeyFile: string;
     readonly tlsServerName: string;
+    readonly tokenFile: string;
   };
   /** The file of the command line's contexts. */
   readonly contextsFile: string;
@@ -51,6 +52,7 @@ export function readClientConfig(workingDirectory: string, env: Environment = pr
       clientCertFile: given(env, "GANGWAY_CLIENT_CERT_FILE") ?? "",
       clientKeyFile: given(env, "GANGWAY_CLIENT_KEY_FILE") ?? "",
       tlsServerName: given(env, "GANGWAY_TLS_SERVER_NAME") ?? "",
+      tokenFile: given(env, "GANGWAY_TOKEN_FILE") ?? "",
     },
     contextsFile: resolve(workingDirectory, given(env, "GANGWAY_CONFIG") ?? join(folder, "config.yaml")),
     editor: given(env, "KUBE_EDITOR") ?? given(env, "EDITOR") ?? "vi",

@@ -5,12 +5,17 @@ import { parseAllowedHosts } from "./adapters/cluster/allowed-hosts.ts";
 import { type Login, parseAddress, type TlsOptions } from "./adapters/counters/redis/address.ts";
 import type { ConnectionBounds } from "./api/connection-bounds.ts";
 import { type ClientConfig, type Environment, given, namesOf, readClientConfig } from "./client-config.ts";
+import { readRedisTls, readTls, type TlsConfig } from "./config-tls.ts";
+import {
+  type AuthenticationSettings,
+  NO_AUTHENTICATION,
+  readAuthentication,
+} from "./core/access/authentication-settings.ts";
 import { PLAIN_POD_CONFIG, type PodConfig } from "./core/pods/pod-config.ts";
 import { POD_SECURITY_LEVELS, type PodSecurityLevel } from "./core/pods/policy/control.ts";
 import type { PendingLimits } from "./core/pods/read-pending.ts";
 import { readPodConfig } from "./core/pods/read-pod-config.ts";
 import type { Json } from "./runtime/json.ts";
-import { type ClientCertificates, type TlsContext, type TlsFiles, tlsContext, tlsPaths } from "./runtime/server-tls.ts";
 import { readYaml } from "./runtime/yaml.ts";
 import { VARIABLES, type Variable, type VariableName } from "./variables.ts";
 
@@ -37,20 +42,14 @@ export type RedisConfig = {
   readonly tls: TlsOptions;
 };
 
-/** The files of the listeners' TLS with their texts, in the order of `tlsPaths`. */
-export type TlsConfig = {
-  readonly clients: ClientCertificates;
-  readonly files: TlsFiles;
-  readonly texts: readonly string[];
-  readonly context: TlsContext;
-};
-
 /** The settings of the environment. Options of the command line override them. */
 export type Config = ClientConfig & {
   /** Where the service serves its API. */
   readonly listen: string;
   /** The certificate of every listener, as it was read. Null: no listener speaks TLS. */
   readonly tls: TlsConfig | null;
+  /** Which callers the service knows. */
+  readonly authentication: AuthenticationSettings;
   readonly dataDirectory: string;
   /** Other processes take over from one that was silent for this long. */
   readonly leaseMs: number;
@@ -108,6 +107,7 @@ export function readConfig(workingDirectory: string, env: Environment = process.
     ...readClientConfig(workingDirectory, env),
     listen: textOf(env, "GANGWAY_LISTEN"),
     tls: readTls(env),
+    authentication: readAuthenticationFile(env),
     dataDirectory: resolve(workingDirectory, textOf(env, "GANGWAY_DATA")),
     leaseMs: numberOf(env, "GANGWAY_LEASE_SECONDS") * 1000,
     openNamespaces: choiceOf(env, "NAMESPACES") === "open",
@@ -133,6 +133,7 @@ export function readConfig(workingDirectory: string, env: Environment = process.
       connectionsMax: numberOf(env, "GANGWAY_CONNECTIONS_MAX"),
       callsMax: numberOf(env, "GANGWAY_CALLS_PER_CONNECTION_MAX"),
       idleMs: numberOf(env, "GANGWAY_IDLE_CONNECTION_SECONDS") * 1000,
+      ageMs: numberOf(env, "GANGWAY_CONNECTION_AGE_SECONDS") * 1000,
     },
     namespacesMax: numberOf(env, "GANGWAY_NAMESPACES_MAX"),
     quotaBounds: {
@@ -194,30 +195,35 @@ function readPodSettings(env: Environment): Pick<Config, "podConfig" | "podConfi
   const path = given(env, "GANGWAY_POD_CONFIG");
   if (path === null) return { podConfig: PLAIN_POD_CONFIG, podConfigFile: null };
   const refuse = (why: string) => new Error(`GANGWAY_POD_CONFIG names ${path}, ${why}`);
-  const readable = <T>(read: () => T): T => {
-    try {
-      return read();
-    } catch (error) {
-      throw refuse(`which cannot be read: ${error instanceof Error ? error.message : error}`);
-    }
-  };
   const parsed = (text: string): PodConfig => {
     const outcome = readPodConfig(
-      readable(() => parsedYaml(text)),
+      readable(() => parsedYaml(text), refuse),
       (name) => env[name],
     );
     if (outcome.kind === "refused") throw refuse(`where ${outcome.errors.join("; ")}`);
     return outcome.config;
   };
-  const text = readable(() => readFileSync(path, "utf8"));
+  const text = readable(() => readFileSync(path, "utf8"), refuse);
   return { podConfig: parsed(text), podConfigFile: { path, text, parse: parsed } };
 }
 
+function readYamlFile(path: string, refuse: (why: string) => Error): Json {
+  return readable(() => parsedYaml(readFileSync(path, "utf8")), refuse);
+}
+
+function readable<T>(read: () => T, refuse: (why: string) => Error): T {
+  try {
+    return read();
+  } catch (error) {
+    throw refuse(`which cannot be read: ${error instanceof Error ? error.message : error}`);
+  }
+}
+
 /** More than the settings of any platform. */
-const POD_CONFIG_LIMITS = { bytesMax: 1024 * 1024, depthMax: 64, tokensMax: 300_000, referencesMax: 1_000 };
+const SETTINGS_LIMITS = { bytesMax: 1024 * 1024, depthMax: 64, tokensMax: 300_000, referencesMax: 1_000 };
 
 function parsedYaml(text: string): Json {
-  const document = readYaml(text, POD_CONFIG_LIMITS);
+  const document = readYaml(text, SETTINGS_LIMITS);
   if (document.kind === "value") return document.value ?? {};
   const texts = document.problems.map(
     ({ line, message, detail }) => detail || `${line ? `line ${line}` : "it"} ${message}`,
@@ -302,71 +308,13 @@ function readRedis(env: Environment): RedisConfig | null {
   };
 }
 
-const REDIS_TLS = ["REDIS_CA_FILE", "REDIS_CERT_FILE", "REDIS_KEY_FILE", "REDIS_TLS_SERVER_NAME"] as const;
-
-function readRedisTls(env: Environment, url: string): TlsOptions {
-  const unused = REDIS_TLS.find((name) => given(env, name) !== null);
-  if (unused !== undefined && !url.startsWith("rediss")) {
-    throw new Error(`${unused} is set, but REDIS_URL asks for no TLS: begin it with rediss instead of redis`);
-  }
-  requirePair(env, "REDIS_CERT_FILE", "REDIS_KEY_FILE");
-  return {
-    ca: readPem(env, "REDIS_CA_FILE"),
-    cert: readPem(env, "REDIS_CERT_FILE"),
-    key: readPem(env, "REDIS_KEY_FILE"),
-    serverName: given(env, "REDIS_TLS_SERVER_NAME"),
-  };
-}
-
-/** The text of a file in PEM. */
-function readPem(env: Environment, name: VariableName): string | null {
-  const file = given(env, name);
-  if (file === null) return null;
-  let text: string;
-  try {
-    text = readFileSync(file, "utf8");
-  } catch (error) {
-    throw new Error(`${name} names ${file}, which cannot be read: ${error instanceof Error ? error.message : error}`);
-  }
-  if (!text.includes("-----BEGIN ")) throw new Error(`${name} names ${file}, which is not in PEM`);
-  return text;
-}
-
-function readTls(env: Environment): TlsConfig | null {
-  requirePair(env, "GANGWAY_TLS_CERT_FILE", "GANGWAY_TLS_KEY_FILE");
-  const certFile = given(env, "GANGWAY_TLS_CERT_FILE");
-  const keyFile = given(env, "GANGWAY_TLS_KEY_FILE");
-  const clientCaFile = given(env, "GANGWAY_TLS_CLIENT_CA_FILE");
-  const clients = clientCertificates(env);
-  if (certFile === null || keyFile === null) {
-    if (clients === "none") return null;
-    throw new Error(
-      "GANGWAY_TLS_CLIENT_CA_FILE is set, but clients show certificates only if GANGWAY_TLS_CERT_FILE is",
-    );
-  }
-  const files: TlsFiles = { certFile, keyFile, clientCaFile };
-  try {
-    const texts = tlsPaths(files).map((path) => readFileSync(path, "utf8"));
-    return { clients, files, texts, context: tlsContext(files, texts) };
-  } catch (error) {
-    throw new Error(`the files of GANGWAY_TLS_… cannot be used: ${error instanceof Error ? error.message : error}`);
-  }
-}
-
-function clientCertificates(env: Environment): ClientCertificates {
-  const text = given(env, "GANGWAY_TLS_CLIENT");
-  const verifies = given(env, "GANGWAY_TLS_CLIENT_CA_FILE") !== null;
-  if (text !== null && !verifies) {
-    throw new Error("GANGWAY_TLS_CLIENT is set, but not GANGWAY_TLS_CLIENT_CA_FILE, which verifies the certificates");
-  }
-  if (text === null || text === "required") return verifies ? "required" : "none";
-  if (text === "optional") return "optional";
-  throw new Error(`GANGWAY_TLS_CLIENT is "${text}"; allowed are optional, required`);
-}
-
-function requirePair(env: Environment, one: VariableName, other: VariableName): void {
-  if ((given(env, one) === null) === (given(env, other) === null)) return;
-  throw new Error(`${one} and ${other} belong together: set both or neither`);
+function readAuthenticationFile(env: Environment): AuthenticationSettings {
+  const path = given(env, "GANGWAY_AUTHENTICATION_FILE");
+  if (path === null) return NO_AUTHENTICATION;
+  const refuse = (why: string) => new Error(`GANGWAY_AUTHENTICATION_FILE names ${path}, ${why}`);
+  const outcome = readAuthentication(readYamlFile(path, refuse));
+  if (outcome.kind === "refused") throw refuse(`where ${outcome.errors.join("; ")}`);
+  return outcome.settings;
 }
 
 const KEY_BYTES = 32;

@@ -44,6 +44,9 @@ export const VARIABLES = {
   GANGWAY_TLS_SERVER_NAME: {
     meaning: "The name in the service's certificate, if the command line reaches the service by another name.",
   },
+  GANGWAY_TOKEN_FILE: {
+    meaning: "The file of the bearer token that the command line sends; it is read again for each command.",
+  },
   XDG_CONFIG_HOME: { meaning: "The folder of `gangway/config.yaml`, instead of `~/.config`." },
   KUBE_EDITOR: { meaning: "The command of the editor for `gangway edit`, before `EDITOR`." },
   EDITOR: { meaning: "The command of the editor for `gangway edit`. Unset: `vi`." },
@@ -59,6 +62,9 @@ export const VARIABLES = {
     meaning:
       "With `GANGWAY_TLS_CLIENT_CA_FILE`, `required` or `optional`: whether clients must show a certificate. Unset: " +
       "`required`.",
+  },
+  GANGWAY_AUTHENTICATION_FILE: {
+    meaning: "The YAML file that names the issuers whose tokens the service takes, and how callers are named.",
   },
   GANGWAY_DATA: {
     default: ".gangway",
@@ -154,6 +160,11 @@ export const VARIABLES = {
     default: inSeconds(CONNECTION_BOUNDS.idleMs),
     range: [1, 86_400],
     meaning: "A connection without a call for this many seconds is closed; clients connect again by themselves.",
+  },
+  GANGWAY_CONNECTION_AGE_SECONDS: {
+    default: inSeconds(CONNECTION_BOUNDS.ageMs),
+    range: [10, 86_400],
+    meaning: "Where clients show certificates, a connection this old is closed: withdrawn ones count no longer then.",
   },
   GANGWAY_NAMESPACES_MAX: {
     default: String(NAMESPACES_MAX),

@@ -1,5 +1,5 @@
 /** Bounds what the connections of clients may use, so that no client keeps others from the service. */
-import type { Http2Server } from "node:http2";
+import type { Http2SecureServer, Http2Server } from "node:http2";
 import type { Socket } from "node:net";
 import type { Server } from "@grpc/grpc-js";
 import { invariant } from "../runtime/assert.ts";
@@ -12,9 +12,16 @@ export type ConnectionBounds = {
   readonly callsMax: number;
   /** A connection without calls for so long is asked to close. Clients connect again with their next call. */
   readonly idleMs: number;
+  /** Where clients show certificates, a connection this old is asked to close: withdrawn ones count no longer then. */
+  readonly ageMs: number;
 };
 
-export const CONNECTION_BOUNDS: ConnectionBounds = { connectionsMax: 4_000, callsMax: 2_000, idleMs: 600_000 };
+export const CONNECTION_BOUNDS: ConnectionBounds = {
+  connectionsMax: 4_000,
+  callsMax: 2_000,
+  idleMs: 600_000,
+  ageMs: 3_600_000,
+};
 
 /** A connection that has not begun to speak HTTP/2, or TLS below it, by then is closed. */
 export const HANDSHAKE_MS = 10_000;
@@ -43,9 +50,13 @@ const PATIENCE = {
   maxSessionInvalidFrames: 2 ** 32 - 1,
 };
 
-/** The options of a server of grpc-js with these bounds. */
-export function boundOptions({ callsMax, idleMs }: ConnectionBounds) {
+/** Calls of a connection that was asked to close have this long to end. */
+const AGE_GRACE_MS = 30_000;
+
+/** The options of a server of grpc-js with these bounds. `ages`: clients show certificates. */
+export function boundOptions({ callsMax, idleMs, ageMs }: ConnectionBounds, ages: boolean) {
   return {
+    ...(ages ? { "grpc.max_connection_age_ms": ageMs, "grpc.max_connection_age_grace_ms": AGE_GRACE_MS } : {}),
     // Detects and frees half-open connections of watches within a minute.
     "grpc.keepalive_time_ms": 40_000,
     "grpc.keepalive_timeout_ms": 15_000,
@@ -58,7 +69,7 @@ export function boundOptions({ callsMax, idleMs }: ConnectionBounds) {
 type PrivateParts = {
   /** The options of every HTTP/2 server that it creates. */
   readonly commonServerOptions?: object;
-  readonly http2Servers?: ReadonlyMap<Http2Server, unknown>;
+  readonly http2Servers?: ReadonlyMap<Http2Server | Http2SecureServer, unknown>;
 };
 
 /** Cuts clients off later than Node does by default. Call it before the server is bound. */
@@ -77,13 +88,18 @@ export function boundConnections(
   { connectionsMax, isSecure }: ConnectionBounds & { readonly isSecure: boolean },
   clock: Pick<Clock, "sleep">,
 ): void {
-  const { http2Servers } = server as unknown as PrivateParts;
-  invariant(http2Servers !== undefined && http2Servers.size > 0, "grpc-js has a bound HTTP/2 server");
-  for (const listener of http2Servers.keys()) {
+  for (const listener of listenersOf(server)) {
     listener.maxConnections = connectionsMax;
     const begins = isSecure ? "secureConnection" : "connection";
     listener.on(begins, (socket: Socket) => void closeIfSilent(socket, clock));
   }
+}
+
+/** The HTTP/2 servers of a server that is bound. */
+export function listenersOf(server: Server): readonly (Http2Server | Http2SecureServer)[] {
+  const { http2Servers } = server as unknown as PrivateParts;
+  invariant(http2Servers !== undefined && http2Servers.size > 0, "grpc-js has a bound HTTP/2 server");
+  return [...http2Servers.keys()];
 }
 
 async function closeIfSilent(socket: Socket, clock: Pick<Clock, "sleep">): Promise<void> {

@@ -9,24 +9,26 @@ export type Exposure = {
   readonly insecure: boolean;
   /** Null: calls are not encrypted. */
   readonly tls: Pick<ServerTls, "clients"> | null;
+  /** True: the service asks every caller for credentials. */
+  readonly authenticates: boolean;
 };
 
 const HOW = {
   encryption: "GANGWAY_TLS_CERT_FILE and GANGWAY_TLS_KEY_FILE",
-  authentication: "GANGWAY_TLS_CLIENT_CA_FILE with GANGWAY_TLS_CLIENT=required",
+  authentication: "GANGWAY_TLS_CLIENT_CA_FILE or GANGWAY_AUTHENTICATION_FILE",
 } as const;
 
 /** What calls from other machines would lack. Empty for an address that only this machine can reach. */
-export function lacking({ listen, tls }: Pick<Exposure, "listen" | "tls">): readonly (keyof typeof HOW)[] {
+export function lacking({ listen, tls, authenticates }: Omit<Exposure, "insecure">): readonly (keyof typeof HOW)[] {
   if (isLoopback(parseListenAddress(listen).host)) return [];
-  if (tls === null) return ["encryption", "authentication"];
-  return tls.clients === "required" ? [] : ["authentication"];
+  return [...(tls === null ? ["encryption" as const] : []), ...(authenticates ? [] : ["authentication" as const])];
 }
 
 /** Returns the address. Throws if calls would lack something there, unless the operator insists. */
-export function allowedAddress({ listen, insecure, tls }: Exposure): ListenAddress {
+export function allowedAddress(exposure: Exposure): ListenAddress {
+  const { listen, insecure } = exposure;
   const address = parseListenAddress(listen);
-  const lacks = lacking({ listen, tls });
+  const lacks = lacking(exposure);
   if (lacks.length === 0 || insecure) return address;
   throw new Error(
     `will not listen on ${listen}: other machines can reach this address, and the server has no ` +

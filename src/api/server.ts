@@ -2,10 +2,13 @@
  * Serves the API to clients on one address, with health checks and reflection, and stops without cutting off running
  * calls.
  */
+import type { Http2SecureServer } from "node:http2";
 import { Server, ServerCredentials } from "@grpc/grpc-js";
+import type { Authenticate } from "../core/access/identity.ts";
 import { NAMESPACE_RULES, type NamespaceRules } from "../core/admin/namespace.ts";
 import type { Registry } from "../core/kinds/registry.ts";
 import type { LogTemplate } from "../core/pods/pod-config.ts";
+import { AccessService } from "../gen/gangway/v1/access_service_pb.ts";
 import { ClusterService } from "../gen/gangway/v1/cluster_service_pb.ts";
 import { JobService } from "../gen/gangway/v1/job_service_pb.ts";
 import { NamespaceService } from "../gen/gangway/v1/namespace_service_pb.ts";
@@ -16,6 +19,7 @@ import { ServerReflection } from "../gen/grpc/reflection/v1/reflection_pb.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { formatAddress, listenError, tryListen } from "../runtime/listen-address.ts";
 import type { ServerTls } from "../runtime/server-tls.ts";
+import { accessService } from "./access/access-service.ts";
 import { clusterService } from "./cluster/cluster-service.ts";
 import {
   bePatient,
@@ -23,17 +27,20 @@ import {
   boundOptions,
   CONNECTION_BOUNDS,
   type ConnectionBounds,
+  listenersOf,
 } from "./connection-bounds.ts";
 import { allowedAddress, type Exposure } from "./exposure.ts";
 import { createHealth } from "./health/health.ts";
 import { jobService } from "./job/job-service.ts";
 import { namespaceService } from "./namespace/namespace-service.ts";
+import { PeerCertificates } from "./peer-certificates.ts";
 import type { Admin, ClusterAdmin, JobIntake, JobLogs, JobPods, JobReads, JobWatch, SimulateJob } from "./ports.ts";
 import { queueService } from "./queue/queue-service.ts";
 import { readDescriptors, reflectionService } from "./reflection/reflection.ts";
 import type { TokenOperations } from "./resource-manager/quota-ports.ts";
 import { resourceManager } from "./resource-manager/resource-manager.ts";
-import type { ObserveCall } from "./rpc/call.ts";
+import { authenticationInterceptor } from "./rpc/authentication.ts";
+import type { CallEnvironment, ObserveCall } from "./rpc/call.ts";
 import { serve } from "./rpc/handler.ts";
 import type { OnInternalError } from "./rpc/rpc-error.ts";
 import { refuseUnreadable } from "./rpc/transport-errors.ts";
@@ -62,6 +69,9 @@ export type ApiPorts = {
   readonly limitsChanged: () => Promise<void>;
   /** Called after other changes of a cluster, which may allow an admission. */
   readonly wakePlanner: () => void;
+  readonly authenticate: Authenticate;
+  /** Called for each call that is answered with UNAUTHENTICATED. */
+  readonly callRefused?: (method: string) => void;
   readonly clock: Clock;
   readonly onInternalError: OnInternalError;
   /** Runs each unary call, to measure or trace it. */
@@ -87,22 +97,37 @@ export type Api = {
 /** Enough for a batch of jobs. A template alone may have 1 MiB. */
 const RECEIVE_BYTES_MAX = 16 * 1024 * 1024;
 const CLOSE_GRACE_MS = 500;
-const SERVER_OPTIONS = {
-  "grpc.max_receive_message_length": RECEIVE_BYTES_MAX,
-  interceptors: [refuseUnreadable],
-};
-const SERVICES = [JobService, QueueService, ResourceManagerService, ClusterService, NamespaceService] as const;
+const SERVICES = [
+  AccessService,
+  JobService,
+  QueueService,
+  ResourceManagerService,
+  ClusterService,
+  NamespaceService,
+] as const;
 
 /** Serves the API. Throws if it cannot listen on the address, or if calls would not be protected there. */
 export async function startApi(ports: ApiPorts, options: ApiOptions): Promise<Api> {
   const { host, port } = allowedAddress(options);
   const bounds = options.bounds ?? CONNECTION_BOUNDS;
-  const server = new Server({ ...SERVER_OPTIONS, ...boundOptions(bounds) });
+  const { tls } = options;
+  const certificates = new PeerCertificates();
+  const authentication = authenticationInterceptor({
+    ...ports,
+    certificateOf: (connection) => certificates.of(connection),
+    onRefused: ports.callRefused ?? (() => {}),
+  });
+  const asksCertificates = tls !== null && tls.clients !== "none";
+  const server = new Server({
+    "grpc.max_receive_message_length": RECEIVE_BYTES_MAX,
+    interceptors: [refuseUnreadable, authentication],
+    ...boundOptions(bounds, asksCertificates),
+  });
   bePatient(server);
   const stopping = new AbortController();
   const health = addServices(server, ports, stopping.signal);
-  const { tls } = options;
   const bound = await bind(server, formatAddress({ host, port }), tls);
+  if (asksCertificates) for (const listener of listenersOf(server)) certificates.follow(listener as Http2SecureServer);
   boundConnections(server, { ...bounds, isSecure: tls !== null }, ports.clock);
   health.set("SERVING");
   const drain = () => {
@@ -124,12 +149,14 @@ export async function checkAddress(options: Exposure): Promise<void> {
 }
 
 function addServices(server: Server, ports: ApiPorts, stopping: AbortSignal) {
-  const environment = {
+  const environment: CallEnvironment = {
     onInternalError: ports.onInternalError,
     stopping,
     clock: ports.clock,
+    authenticate: ports.authenticate,
     ...(ports.observeCall === undefined ? null : { observe: ports.observeCall }),
   };
+  serve(server, AccessService, accessService(), environment);
   serve(server, JobService, jobService(ports), environment);
   serve(server, QueueService, queueService(ports), environment);
   serve(server, ResourceManagerService, resourceManager(ports), environment);
@@ -140,8 +167,8 @@ function addServices(server: Server, ports: ApiPorts, stopping: AbortSignal) {
   serve(server, ServerReflection, reflectionService(readDescriptors(), listed), environment);
   const health = createHealth(names);
   // A watch of health outlives the drain, to tell it. Neither metrics nor traces count health checks.
-  const { onInternalError, clock } = environment;
-  serve(server, HealthService, health.handlers, { onInternalError, clock, stopping: new AbortController().signal });
+  const { observe: _, ...unobserved } = environment;
+  serve(server, HealthService, health.handlers, { ...unobserved, stopping: new AbortController().signal });
   return health;
 }
 

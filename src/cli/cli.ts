@@ -52,6 +52,7 @@ const COMMAND_GROUPS: Readonly<Record<string, Readonly<Record<string, LoadComman
   "Set up the command line:": {
     completion: async () => (await import("./commands/completion.ts")).registerCompletion,
     version: async () => (await import("./commands/version.ts")).registerVersion,
+    whoami: async () => (await import("./commands/whoami.ts")).registerWhoAmI,
     context: async () => (await import("./commands/context.ts")).registerContext,
   },
 };
@@ -59,7 +60,7 @@ const COMMAND_GROUPS: Readonly<Record<string, Readonly<Record<string, LoadComman
 /** Global options whose value is the next argument. */
 const WITH_VALUE: readonly string[] = [
   ...["--address", "-n", "--namespace", "--context"],
-  ...["--ca-file", "--client-cert", "--client-key", "--tls-server-name"],
+  ...["--ca-file", "--client-cert", "--client-key", "--tls-server-name", "--token-file"],
 ];
 
 const EXIT_STATUSES = `
@@ -147,6 +148,7 @@ function newProgram(deps: CliDeps): Command {
     .option("--client-cert <file>", "PEM file of the certificate that this command shows to the service")
     .option("--client-key <file>", "PEM file of that certificate's private key")
     .option("--tls-server-name <name>", "name in the service's certificate (default: the host of the address)")
+    .option("--token-file <file>", "file of the bearer token that this command shows to the service")
     .helpOption("-h, --help", "print this help")
     .helpCommand("help [command]", "Print the help of a command")
     .configureHelp({ showGlobalOptions: true, subcommandTerm: (command) => command.name(), subcommandDescription })

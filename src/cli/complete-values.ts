@@ -41,8 +41,8 @@ function named(
   list: (client: GangwayClient, namespace: string) => Promise<readonly { readonly name: string }[]>,
 ): Values {
   return async ({ deps, options }) => {
-    const { addresses, namespace, tls } = await calledService(options, deps);
-    const client = connect(addresses.join(","), deps.signal, tls);
+    const { addresses, namespace, security } = await calledService(options, deps);
+    const client = connect(addresses.join(","), deps.signal, security);
     try {
       return (await list(client, namespace)).map(({ name }) => name);
     } finally {

@@ -5,9 +5,8 @@ import { usageFailure } from "./exit.ts";
 import { isAddress, splitCommas, type TemplateSource } from "./options.ts";
 import type { TerminalDeps } from "./output/terminal.ts";
 import { CallError } from "./rpc/call-error.ts";
-import type { ClientTls } from "./rpc/channel.ts";
 import type { GangwayClient } from "./rpc/client.ts";
-import { clientTls, mergeSecurity, NO_SECURITY, type Security } from "./security.ts";
+import { type CallSecurity, callSecurity, mergeSecurity, NO_SECURITY, type Security } from "./security.ts";
 
 /** Registers one command with the program. */
 export type Registrar = {
@@ -38,6 +37,7 @@ export type GlobalOptions = {
   readonly clientCert?: string;
   readonly clientKey?: string;
   readonly tlsServerName?: string;
+  readonly tokenFile?: string;
 };
 
 const DEFAULT_ADDRESS = "127.0.0.1:7443";
@@ -54,8 +54,8 @@ export function onRun<O extends object>(
     const options = await compileOutput(command.optsWithGlobals<O & GlobalOptions>());
     // Only commands that call the service load this code, because it takes long.
     const { connect } = await import("./rpc/client.ts");
-    const { addresses, namespace, tls } = await calledService(options, deps);
-    const client = connect(addresses.join(","), deps.signal, tls);
+    const { addresses, namespace, security } = await calledService(options, deps);
+    const client = connect(addresses.join(","), deps.signal, security);
     const run = { deps, client, namespace, isNamespaceGiven: options.namespace !== undefined };
     try {
       finish(await body(run, command.args, options));
@@ -84,28 +84,31 @@ async function compileOutput<O extends object>(options: O & { output?: unknown }
 export async function calledService(
   options: GlobalOptions,
   deps: CliDeps,
-): Promise<{ readonly addresses: readonly string[]; readonly namespace: string; readonly tls: ClientTls | null }> {
+): Promise<{ readonly addresses: readonly string[]; readonly namespace: string; readonly security: CallSecurity }> {
   const given = options.address ?? deps.address;
   const origin = options.address === undefined ? "GANGWAY_ADDRESS" : "--address";
   const context = chosenContext(await readContexts(deps.configFile), options.context);
   const ofContext = context?.addresses.length ? context.addresses : [DEFAULT_ADDRESS];
   const own = mergeSecurity(securityOf(options), deps.security);
   const security = given ? own : mergeSecurity(own, context?.security ?? NO_SECURITY);
+  const addresses = given ? addressesOf(given, origin) : ofContext;
   return {
-    addresses: given ? addressesOf(given, origin) : ofContext,
+    addresses,
     namespace: options.namespace ?? (deps.namespace || context?.namespace || DEFAULT_NAMESPACE),
-    tls: await clientTls(security, deps),
+    security: await callSecurity(security, addresses, deps),
   };
 }
 
 /** What the options of a command say of security. */
-export function securityOf({ tls, caFile, clientCert, clientKey, tlsServerName }: GlobalOptions): Security {
+export function securityOf(options: GlobalOptions): Security {
+  const { tls, caFile, clientCert, clientKey, tlsServerName, tokenFile } = options;
   return {
     tls: tls === true,
     caFile: caFile ?? "",
     clientCertFile: clientCert ?? "",
     clientKeyFile: clientKey ?? "",
     tlsServerName: tlsServerName ?? "",
+    tokenFile: tokenFile ?? "",
   };
 }
 

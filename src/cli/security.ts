@@ -1,5 +1,6 @@
-/** How the command line protects its calls: what the options, the environment and the context say of TLS. */
+/** How the command line protects its calls, and what it shows: by options, the environment and the context. */
 
+import { isLoopback, parseListenAddress } from "../runtime/listen-address.ts";
 import type { CliDeps } from "./deps.ts";
 import { usageFailure } from "./exit.ts";
 import type { ClientTls } from "./rpc/channel.ts";
@@ -13,6 +14,8 @@ export type Security = {
   readonly clientKeyFile: string;
   /** The name in the service's certificate, if the service is reached by another one. */
   readonly tlsServerName: string;
+  /** The file of a bearer token. */
+  readonly tokenFile: string;
 };
 
 export const NO_SECURITY: Security = {
@@ -21,6 +24,7 @@ export const NO_SECURITY: Security = {
   clientCertFile: "",
   clientKeyFile: "",
   tlsServerName: "",
+  tokenFile: "",
 };
 
 /** What is given, and for the rest what `otherwise` gives. A certificate and its key are one setting. */
@@ -32,16 +36,38 @@ export function mergeSecurity(given: Security, otherwise: Security): Security {
     clientCertFile: pair.clientCertFile,
     clientKeyFile: pair.clientKeyFile,
     tlsServerName: given.tlsServerName || otherwise.tlsServerName,
+    tokenFile: given.tokenFile || otherwise.tokenFile,
   };
+}
+
+/** What the calls of a command need beside their address. */
+export type CallSecurity = { readonly tls: ClientTls | null; readonly token: string | null };
+
+/**
+ * Reads the files. Throws a usage failure if a token would leave this machine without encryption: whoever sees it could
+ * use it.
+ */
+export async function callSecurity(
+  security: Security,
+  addresses: readonly string[],
+  deps: Pick<CliDeps, "readFile" | "signal">,
+): Promise<CallSecurity> {
+  const tls = await clientTls(security, deps);
+  if (security.tokenFile === "") return { tls, token: null };
+  const open = addresses.find((address) => tls === null && !isLoopback(parseListenAddress(address).host));
+  if (open !== undefined) throw usageFailure(`a token is not sent to ${open} without TLS: add --tls or --ca-file`);
+  const token = (await readText(security.tokenFile, deps)).trim();
+  if (!/^[\x21-\x7e]{1,16384}$/.test(token)) throw usageFailure(`${security.tokenFile} does not hold a token alone`);
+  return { tls, token };
 }
 
 /** More than the files of certificates and keys that there are. */
 const FILE_BYTES_MAX = 1024 * 1024;
 
 /** Reads the files. Null: calls are not encrypted. */
-export async function clientTls(
+async function clientTls(
   { tls, caFile, clientCertFile, clientKeyFile, tlsServerName }: Security,
-  { readFile, signal }: Pick<CliDeps, "readFile" | "signal">,
+  deps: Pick<CliDeps, "readFile" | "signal">,
 ): Promise<ClientTls | null> {
   if ((clientCertFile === "") !== (clientKeyFile === "")) {
     throw usageFailure("a client certificate and its key belong together: give --client-cert and --client-key");
@@ -49,12 +75,16 @@ export async function clientTls(
   if (!tls && caFile === "" && clientCertFile === "" && tlsServerName === "") return null;
   const read = async (path: string) => {
     if (path === "") return null;
-    const text = await readFile(path, { bytesMax: FILE_BYTES_MAX, signal }).catch((error: unknown) => {
-      throw usageFailure(`${path} cannot be read: ${error instanceof Error ? error.message : error}`);
-    });
+    const text = await readText(path, deps);
     if (!text.includes("-----BEGIN ")) throw usageFailure(`${path} is not in PEM`);
     return text;
   };
   const [ca, cert, key] = await Promise.all([read(caFile), read(clientCertFile), read(clientKeyFile)]);
   return { ca, cert, key, serverName: tlsServerName || null };
+}
+
+function readText(path: string, { readFile, signal }: Pick<CliDeps, "readFile" | "signal">): Promise<string> {
+  return readFile(path, { bytesMax: FILE_BYTES_MAX, signal }).catch((error: unknown) => {
+    throw usageFailure(`${path} cannot be read: ${error instanceof Error ? error.message : error}`);
+  });
 }

@@ -17,8 +17,8 @@ export type RunningService = {
   readonly inUse: string;
   /** The names of the clusters that are registered and not simulated. */
   readonly realClusters: readonly string[];
-  /** True: the service speaks TLS, so this process cannot call it without settings of a client. */
-  readonly speaksTls: boolean;
+  /** True: calls need neither TLS nor credentials, which this process does not have. */
+  readonly isPlain: boolean;
   /** The migrations of a database server that ran before it started. */
   readonly migrated: readonly string[];
   readonly close: () => Promise<void>;
@@ -53,7 +53,7 @@ export async function runUp(options: UpOptions, deps: UpDeps): Promise<number> {
     deps.stdout(`${service.inUse}\n`);
     if (service.migrated.length > 0) deps.stdout(`migrated the database: ran ${service.migrated.join(", ")}\n`);
     deps.stdout(`listening on ${service.address}\n`);
-    if (options.examples && service.realClusters.length === 0 && !service.speaksTls)
+    if (options.examples && service.realClusters.length === 0 && service.isPlain)
       return await showExamples(service, options, deps);
     if (options.examples) leaveOutExamples(service, options, deps);
     await aborted(deps.signal);
@@ -64,10 +64,10 @@ export async function runUp(options: UpOptions, deps: UpDeps): Promise<number> {
 }
 
 /** Says that the examples do not run. They would use the GPUs of real clusters for nothing. */
-function leaveOutExamples({ realClusters, speaksTls }: RunningService, { exit }: UpOptions, { stdout }: UpDeps): void {
-  const why = speaksTls
-    ? "the examples run only on a service without TLS"
-    : `the examples run only while no real cluster is registered: there is ${realClusters.join(", ")}`;
+function leaveOutExamples({ realClusters, isPlain }: RunningService, { exit }: UpOptions, { stdout }: UpDeps): void {
+  const why = isPlain
+    ? `the examples run only while no real cluster is registered: there is ${realClusters.join(", ")}`
+    : "the examples run only on a service without TLS and without authentication";
   if (exit) throw new CommandFailure(EXIT.refused, [`error: ${why}`]);
   stdout(`${why}\n`);
 }

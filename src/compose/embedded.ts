@@ -11,6 +11,7 @@ import type { Registry } from "../core/kinds/registry.ts";
 import { TRIAL_DEFAULT } from "../core/pods/policy/pod-policy.ts";
 import { systemClock } from "../runtime/clock.ts";
 import type { Telemetry } from "../telemetry/events.ts";
+import { authenticates } from "./access.ts";
 import { startBase } from "./base.ts";
 import { followClusters } from "./clusters.ts";
 import { openCounters, ownCounters } from "./counters.ts";
@@ -36,8 +37,9 @@ export async function startEmbedded(
   kinds: Registry,
   progress: (text: string) => void = () => {},
 ): Promise<RunningService> {
+  const protection = { tls: config.tls, authenticates: authenticates(config) };
   // The address comes before anything is made: it is the most frequent mistake.
-  await checkAddress({ listen: options.listen ?? config.listen, insecure: options.insecure, tls: config.tls });
+  await checkAddress({ listen: options.listen ?? config.listen, insecure: options.insecure, ...protection });
   const directory = resolve(options.data ?? config.dataDirectory);
   const { database: server, redis } = config;
   await using parts = new AsyncDisposableStack();
@@ -72,7 +74,7 @@ export async function startEmbedded(
   startPlanner(base, quota.planner, config);
   startWorker(base, followed.clusters, quota, config);
   await startHealth({ config, clock, db, synced: followed.clusters.synced, scrape, tls, parts });
-  const api = await startServer(base, followed, quota, { ...options, tls }, config);
+  const api = await startServer(base, followed, quota, { ...options, ...protection, tls }, config);
   // Takes the leases that the stages want, without waiting for the next renewal.
   await base.member.look();
   telemetry.serviceStarted({ address: api.address, directory });
@@ -82,7 +84,7 @@ export async function startEmbedded(
     address: api.address,
     inUse: describeParts({ database: server, directory, redis, counts: true, clusters }),
     realClusters: clusters.filter(({ simulated }) => !simulated).map(({ name }) => name),
-    speaksTls: tls !== null,
+    isPlain: tls === null && !protection.authenticates,
     migrated,
     close: async () => {
       await running.disposeAsync();

@@ -9,6 +9,7 @@ import { isService } from "../core/kinds/kind.ts";
 import type { Registry } from "../core/kinds/registry.ts";
 import { BASELINE_DEFAULT } from "../core/pods/policy/pod-policy.ts";
 import { systemClock } from "../runtime/clock.ts";
+import { authenticates } from "./access.ts";
 import { type Base, DEFAULT_QUEUE, startBase } from "./base.ts";
 import { type FollowedClusters, followClusters } from "./clusters.ts";
 import { openCounters } from "./counters.ts";
@@ -25,12 +26,13 @@ import { startWorker } from "./worker.ts";
 /** Starts a process with these roles. Throws an error that a user understands if a part cannot be had. */
 export async function startServe(options: ServeOptions, config: Config, kinds: Registry): Promise<ServeProcess> {
   const { database: server, redis } = config;
+  const protection = { tls: config.tls, authenticates: authenticates(config) };
   if (server === null) {
     throw new Error("serve needs a PostgreSQL database: set DATABASE_URL (`gangway up` needs none: it brings its own)");
   }
   const has = (role: Role) => options.roles.includes(role);
   if (has("api"))
-    await checkAddress({ listen: options.listen ?? config.listen, insecure: options.insecure, tls: config.tls });
+    await checkAddress({ listen: options.listen ?? config.listen, insecure: options.insecure, ...protection });
   await using parts = new AsyncDisposableStack();
   const started = await startProcessTelemetry({ config, kinds, file: null, clock: systemClock(), parts });
   const { telemetry, scrape } = started;
@@ -49,7 +51,7 @@ export async function startServe(options: ServeOptions, config: Config, kinds: R
   if (has("planner") && quota !== null) startPlanner(base, quota.planner, config);
   const api =
     has("api") && followed !== null && quota !== null
-      ? await startServer(base, followed, quota, { ...options, tls }, config)
+      ? await startServer(base, followed, quota, { ...options, ...protection, tls }, config)
       : null;
   const synced = () => !has("worker") || followed === null || followed.clusters.synced();
   await startHealth({ config, clock, db, synced, scrape, tls, parts });

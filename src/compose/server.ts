@@ -10,6 +10,7 @@ import { createIntake } from "../intake/intake.ts";
 import { createSimulator } from "../planner/simulator.ts";
 import type { ServerTls } from "../runtime/server-tls.ts";
 import { createWatch } from "../watch/watch.ts";
+import { connectAuthentication } from "./access.ts";
 import { type Base, runLoops } from "./base.ts";
 import type { FollowedClusters } from "./clusters.ts";
 import { sayInsecure } from "./insecure.ts";
@@ -20,7 +21,12 @@ export async function startServer(
   base: Base,
   { clusters, admin }: FollowedClusters,
   quota: Quota,
-  options: { readonly listen: string | null; readonly insecure: boolean; readonly tls: ServerTls | null },
+  options: {
+    readonly listen: string | null;
+    readonly insecure: boolean;
+    readonly tls: ServerTls | null;
+    readonly authenticates: boolean;
+  },
   config: Config,
 ): Promise<Api> {
   const { clock, kinds, store, namespaceRules, telemetry, instrumentation, tell, heard, member, parts } = base;
@@ -53,6 +59,8 @@ export async function startServer(
       logTemplates: () => podConfig.now().logs,
       limitsChanged: quota.limitsChanged,
       wakePlanner: tell.planner,
+      authenticate: await connectAuthentication(config, { clock, telemetry }),
+      callRefused: (method) => telemetry.callRefused({ method }),
       clock,
       onInternalError: (reference, error) => telemetry.callFailed({ reference, error }),
       ...instrumentation.apiPorts,

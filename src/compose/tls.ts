@@ -1,6 +1,6 @@
 /** Connects the listeners of a process with the files of their certificate. */
 import { readFile } from "node:fs/promises";
-import type { TlsConfig } from "../config.ts";
+import type { TlsConfig } from "../config-tls.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { followFiles } from "../runtime/follow-files.ts";
 import { type ServerTls, type TlsContext, tlsContext, tlsPaths } from "../runtime/server-tls.ts";

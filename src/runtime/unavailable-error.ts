@@ -10,3 +10,9 @@ export class TokenContendedError extends UnavailableError {
   override readonly name = "TokenContendedError";
   override readonly reason = "TOKEN_CONTENDED";
 }
+
+/** An issuer of tokens is away, and none of its keys are known. */
+export class IssuerUnavailableError extends UnavailableError {
+  override readonly name = "IssuerUnavailableError";
+  override readonly reason = "ISSUER_UNAVAILABLE";
+}

@@ -25,6 +25,8 @@ export type Telemetry = {
     readonly what: string;
     readonly error: unknown;
   }) => void;
+  /** A call was answered with UNAUTHENTICATED before anything of it was read. */
+  readonly callRefused: (facts: { readonly method: string }) => void;
   /** A unary call was answered. `code` is gRPC's name, such as `NOT_FOUND`. */
   readonly callEnded: (facts: { readonly method: string; readonly code: string; readonly tookMs: number }) => void;
   /** The planner has decided. `depths`: how many jobs wait in each queue, queues without any included. */
@@ -145,6 +147,7 @@ function telemetryOn(log: Logger, measuring: Meter | null): Telemetry {
 function measurements(meter: Meter) {
   let queues: ReadonlyMap<string, number> = new Map();
   return {
+    callRefused: ({ method }) => meter.record("callsRefused", 1, { method: method.replace(/^\//, "") }),
     callEnded: ({ method, code, tookMs }) => meter.record("apiCallDuration", seconds(tookMs), { method, code }),
     planned: ({ planMs, depths }) => {
       meter.record("planDuration", seconds(planMs));

@@ -216,6 +216,12 @@ export const METRICS = {
     help: "Failed rounds of a stage's loop, which are repeated",
     labels: ["loop"],
   },
+  callsRefused: {
+    kind: "counter",
+    name: "gangway_calls_unauthenticated_total",
+    help: "Calls of the API that were answered with UNAUTHENTICATED before anything of them was read, by method",
+    labels: ["method"],
+  },
   internalErrors: {
     kind: "counter",
     name: "gangway_internal_errors_total",

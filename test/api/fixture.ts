@@ -27,6 +27,7 @@ import { createIntake } from "../../src/intake/intake.ts";
 import { createSimulator } from "../../src/planner/simulator.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import type { ServerTls } from "../../src/runtime/server-tls.ts";
+import { anonymous } from "../support/anonymous.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 import { MemoryResources } from "./memory-resources.ts";
 import { MemoryStore } from "./memory-store.ts";
@@ -82,11 +83,12 @@ export async function startFixture(
     pods: { ofJob: async () => null },
     limitsChanged: async () => wakePlanner(),
     wakePlanner,
+    authenticate: anonymous,
     clock,
     onInternalError,
     ...overrides,
   };
-  const api = await startApi(ports, { listen: "127.0.0.1:0", insecure: false, tls, bounds });
+  const api = await startApi(ports, { listen: "127.0.0.1:0", insecure: false, tls, authenticates: false, bounds });
   const client = new Client(api.address, credentials.createInsecure());
   t.after(async () => {
     client.close();

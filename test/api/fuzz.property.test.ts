@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { create, type DescMessage, type DescMethod, toBinary } from "@bufbuild/protobuf";
 import fc from "fast-check";
+import { AccessService } from "../../src/gen/gangway/v1/access_service_pb.ts";
 import { ClusterService } from "../../src/gen/gangway/v1/cluster_service_pb.ts";
 import { CreateJobRequestSchema, JobService } from "../../src/gen/gangway/v1/job_service_pb.ts";
 import { NamespaceService } from "../../src/gen/gangway/v1/namespace_service_pb.ts";
@@ -12,7 +13,14 @@ import type { CreateInit } from "./jobs.ts";
 
 type UnaryMethod = DescMethod & { input: DescMessage; output: DescMessage };
 
-const unary: readonly UnaryMethod[] = [JobService, QueueService, ResourceManager, ClusterService, NamespaceService]
+const unary: readonly UnaryMethod[] = [
+  AccessService,
+  JobService,
+  QueueService,
+  ResourceManager,
+  ClusterService,
+  NamespaceService,
+]
   .flatMap((service) => service.methods)
   .filter((method) => method.methodKind === "unary");
 

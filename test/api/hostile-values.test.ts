@@ -5,6 +5,7 @@ import { gzipSync } from "node:zlib";
 import { create, type DescField, type DescMessage, type DescMethod, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { anyUnpack } from "@bufbuild/protobuf/wkt";
 import { type Client, Metadata, type ServiceError } from "@grpc/grpc-js";
+import { AccessService } from "../../src/gen/gangway/v1/access_service_pb.ts";
 import { ClusterService } from "../../src/gen/gangway/v1/cluster_service_pb.ts";
 import { BatchCreateJobsResponseSchema, JobService } from "../../src/gen/gangway/v1/job_service_pb.ts";
 import { NamespaceService } from "../../src/gen/gangway/v1/namespace_service_pb.ts";
@@ -22,7 +23,7 @@ type Place = {
   readonly request: (value: unknown) => object;
 };
 
-const SERVICES = [JobService, QueueService, ResourceManager, ClusterService, NamespaceService, Health];
+const SERVICES = [AccessService, JobService, QueueService, ResourceManager, ClusterService, NamespaceService, Health];
 const places = SERVICES.flatMap(({ methods }) => methods as readonly DescMethod[]).flatMap((method) =>
   placesOf(method, method.input, "", (value) => value as object),
 );

@@ -37,6 +37,7 @@ test("every service is listed, health and reflection among them", async (t) => {
   assert.deepEqual(
     answer.value.service.map(({ name }) => name),
     [
+      "gangway.v1.AccessService",
       "gangway.v1.ClusterService",
       "gangway.v1.JobService",
       "gangway.v1.NamespaceService",

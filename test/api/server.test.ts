@@ -12,6 +12,7 @@ import {
 } from "../../src/gen/grpc/health/v1/health_pb.ts";
 import { isLoopback, parseListenAddress } from "../../src/runtime/listen-address.ts";
 import { UnavailableError } from "../../src/runtime/unavailable-error.ts";
+import { anonymous } from "../support/anonymous.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 import { noResources } from "../support/no-resources.ts";
 import { readRefusal, startFixture } from "./fixture.ts";
@@ -151,17 +152,21 @@ test("an address that other machines can reach is refused without --insecure", a
     limitsChanged: async () => {},
     wakePlanner: () => {},
     clock: (await import("../../src/runtime/clock.ts")).systemClock(),
+    authenticate: anonymous,
     onInternalError: () => {},
   };
   await assert.rejects(
-    startApi(ports, { listen: "0.0.0.0:0", insecure: false, tls: null }),
+    startApi(ports, { listen: "0.0.0.0:0", insecure: false, tls: null, authenticates: false }),
     /will not listen on 0\.0\.0\.0:0: .*--insecure/,
   );
-  const open = await startApi(ports, { listen: "0.0.0.0:0", insecure: true, tls: null });
+  const open = await startApi(ports, { listen: "0.0.0.0:0", insecure: true, tls: null, authenticates: false });
   await open.close();
-  await assert.rejects(startApi(ports, { listen: "nonsense", insecure: false, tls: null }), /it must be HOST:PORT/);
   await assert.rejects(
-    startApi(ports, { listen: api.address, insecure: false, tls: null }),
+    startApi(ports, { listen: "nonsense", insecure: false, tls: null, authenticates: false }),
+    /it must be HOST:PORT/,
+  );
+  await assert.rejects(
+    startApi(ports, { listen: api.address, insecure: false, tls: null, authenticates: false }),
     /cannot listen on 127\.0\.0\.1:\d+: .*(in use|EADDRINUSE)/i,
   );
 });
@@ -194,11 +199,16 @@ test("the server listens on IPv6 if the machine has it", async (t) => {
   };
   const { reads, watch, admin, clusterAdmin: clusters } = store;
   const logs = { look: () => assert.fail(), open: () => assert.fail() };
-  const hooks = { limitsChanged: async () => {}, wakePlanner: () => {}, onInternalError: () => {} };
+  const hooks = {
+    limitsChanged: async () => {},
+    wakePlanner: () => {},
+    onInternalError: () => {},
+    authenticate: anonymous,
+  };
   const rest = { simulate: () => assert.fail(), resources: noResources(), clock: systemClock(), ...hooks };
   const pods = { ofJob: () => assert.fail() };
   const ports = { kinds: OWN_KINDS, intake, reads, watch, logs, pods, admin, clusters, ...rest };
-  const api = await startApi(ports, { listen: "[::1]:0", insecure: false, tls: null });
+  const api = await startApi(ports, { listen: "[::1]:0", insecure: false, tls: null, authenticates: false });
   assert.match(api.address, /^\[::1\]:\d+$/);
   const client = new Client(api.address, credentials.createInsecure());
   await new Promise<void>((resolve, reject) =>

@@ -36,7 +36,7 @@ function showing(by: Certificates, name: string): Pick<ClientTls, "cert" | "key"
 }
 
 async function codeOf(t: TestContext, address: string, tls: ClientTls | null): Promise<string> {
-  const client = connect(address, never, tls);
+  const client = connect(address, never, { tls, token: null });
   t.after(() => client.close());
   try {
     await client.call(method.listKinds, {});
@@ -104,7 +104,7 @@ describe("TLS", { skip: !hasOpenssl() }, () => {
       ...tls,
       onChange: (listener) => void listeners.push(listener),
     });
-    const client = connect(api.address, never, trusting(first));
+    const client = connect(api.address, never, { tls: trusting(first), token: null });
     t.after(() => client.close());
     const stop = new AbortController();
     const watching = client.stream(method.watchJobs, {}, stop.signal)[Symbol.asyncIterator]();
@@ -140,18 +140,15 @@ describe("TLS", { skip: !hasOpenssl() }, () => {
   });
 });
 
-const exposures: Record<string, Pick<Exposure, "listen" | "tls"> & { lacks: readonly string[] }> = {
-  "this machine alone": { listen: "127.0.0.1:1", tls: null, lacks: [] },
-  "this machine alone, by IPv6": { listen: "[::1]:1", tls: null, lacks: [] },
-  "every address": { listen: "0.0.0.0:1", tls: null, lacks: ["encryption", "authentication"] },
-  "a name": { listen: "gangway.example:1", tls: null, lacks: ["encryption", "authentication"] },
-  "with TLS": { listen: "0.0.0.0:1", tls: { clients: "none" }, lacks: ["authentication"] },
-  "with certificates that clients may leave out": {
-    listen: "0.0.0.0:1",
-    tls: { clients: "optional" },
-    lacks: ["authentication"],
-  },
-  "with certificates of clients": { listen: "0.0.0.0:1", tls: { clients: "required" }, lacks: [] },
+const certificate = { clients: "none" } as const;
+const exposures: Record<string, Omit<Exposure, "insecure"> & { lacks: readonly string[] }> = {
+  "this machine alone": { listen: "127.0.0.1:1", tls: null, authenticates: false, lacks: [] },
+  "this machine alone, by IPv6": { listen: "[::1]:1", tls: null, authenticates: false, lacks: [] },
+  "every address": { listen: "0.0.0.0:1", tls: null, authenticates: false, lacks: ["encryption", "authentication"] },
+  "a name": { listen: "host.example:1", tls: null, authenticates: false, lacks: ["encryption", "authentication"] },
+  "with TLS": { listen: "0.0.0.0:1", tls: certificate, authenticates: false, lacks: ["authentication"] },
+  "with credentials": { listen: "0.0.0.0:1", tls: null, authenticates: true, lacks: ["encryption"] },
+  "with both": { listen: "0.0.0.0:1", tls: certificate, authenticates: true, lacks: [] },
 };
 for (const [name, { lacks, ...exposure }] of Object.entries(exposures)) {
   test(`what calls lack: ${name}`, () => assert.deepEqual(lacking(exposure), lacks));

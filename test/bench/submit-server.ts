@@ -15,6 +15,7 @@ import { createSimulator } from "../../src/planner/simulator.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { createTelemetry } from "../../src/telemetry/events.ts";
 import { createWatch } from "../../src/watch/watch.ts";
+import { anonymous } from "../support/anonymous.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 import { noResources } from "../support/no-resources.ts";
 import { startProfile } from "./measure.ts";
@@ -101,11 +102,12 @@ async function startService(db: Db, signal: AbortSignal) {
     clock,
     logs: { look: none, open: none },
     pods: { ofJob: none },
+    authenticate: anonymous,
     onInternalError,
     limitsChanged: async () => {},
     ...wakes,
   };
-  const api = await startApi(ports, { listen: "127.0.0.1:0", insecure: false, tls: null });
+  const api = await startApi(ports, { listen: "127.0.0.1:0", insecure: false, tls: null, authenticates: false });
   return { api, watching: watch.run(signal) };
 }
 

@@ -9,6 +9,7 @@ import { CONNECTION_BOUNDS } from "../../src/api/connection-bounds.ts";
 import { configFileAt } from "../../src/cli/config-file.ts";
 import { mergeSecurity, NO_SECURITY } from "../../src/cli/security.ts";
 import { readClientConfig } from "../../src/client-config.ts";
+import { ANONYMOUS, type Authenticate } from "../../src/core/access/identity.ts";
 import { startFixture } from "../api/fixture.ts";
 import { Certificates, hasOpenssl } from "../support/certificates.ts";
 import { run, type World } from "./harness.ts";
@@ -70,4 +71,41 @@ describe("merged security", () => {
     assert.deepEqual(mergeSecurity({ ...NO_SECURITY, clientCertFile: "c.crt" }, b).clientKeyFile, "");
     assert.deepEqual(mergeSecurity(NO_SECURITY, b), b);
   });
+});
+
+test("a token is read from its file for each command, and leaves this machine only by TLS", async (t) => {
+  const shown: (readonly string[])[] = [];
+  const authenticate: Authenticate = async ({ authorization }) => {
+    shown.push(authorization);
+    return { kind: "identity", identity: { ...ANONYMOUS, method: "oidc", subject: "login:ann", groups: ["a", "b"] } };
+  };
+  const { api } = await startFixture(t, { authenticate });
+  const gangway = (line: string, more: World = {}) => run(line.split(" "), { address: api.address, ...more });
+  const files = { "my.token": "secret.token\n", "two.token": "a b", "empty.token": "" };
+  const who = await gangway("whoami --token-file my.token", { files });
+  assert.equal(who.stdout, "login:ann\ngroups: a, b\nauthenticated by: oidc\n");
+  assert.deepEqual(shown, [["Bearer secret.token"]]);
+  assert.equal((await gangway("--token-file my.token whoami -o name", { files })).stdout, "login:ann\n");
+  const { security } = readClientConfig("/", { GANGWAY_TOKEN_FILE: "my.token" });
+  assert.equal((await gangway("whoami -o jsonpath={.method}", { files, security })).stdout, "oidc");
+  assert.equal(shown.length, 3);
+  for (const [line, words] of [
+    ["whoami --token-file two.token", /two\.token does not hold a token alone/],
+    ["whoami --token-file empty.token", /does not hold a token alone/],
+    ["whoami --token-file none.token", /none\.token cannot be read/],
+    [
+      "whoami --token-file my.token --address gangway.example:7443",
+      /a token is not sent to gangway\.example:7443 without/,
+    ],
+    [
+      "whoami --token-file my.token --address 127.0.0.1:1,10.0.0.1:7443",
+      /a token is not sent to 10\.0\.0\.1:7443 without/,
+    ],
+  ] as const) {
+    const { exitCode, stderr } = await gangway(line, { files });
+    assert.equal(exitCode, 2, line);
+    assert.match(stderr, words);
+    assert.doesNotMatch(stderr, /secret/);
+  }
+  assert.equal(shown.length, 3);
 });

@@ -2,11 +2,13 @@ import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { Server, ServerCredentials } from "@grpc/grpc-js";
 import { parse } from "yaml";
+import { authenticationInterceptor } from "../../src/api/rpc/authentication.ts";
 import { serve } from "../../src/api/rpc/handler.ts";
 import { visibleText } from "../../src/cli/output/terminal.ts";
 import { JobService } from "../../src/gen/gangway/v1/job_service_pb.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { startFixture } from "../api/fixture.ts";
+import { anonymous } from "../support/anonymous.ts";
 import { pytorchManifest, run } from "./harness.ts";
 
 /** Clears the screen, sets the title of the window, moves the cursor, and hides text by its direction. */
@@ -62,12 +64,15 @@ test("errors show control characters", async (t) => {
 
 /** Serves a job whose log is this text. */
 async function serveLog(t: TestContext, text: string): Promise<string> {
-  const server = new Server();
+  const authentication = { authenticate: anonymous, certificateOf: () => null, onRefused: assert.fail };
+  const interceptor = authenticationInterceptor({ ...authentication, onInternalError: assert.fail });
+  const server = new Server({ interceptors: [interceptor] });
   const handlers = Object.fromEntries(JobService.methods.map(({ localName }) => [localName, async () => ({})]));
   const streamJobLogs = async function* () {
     yield { lines: [{ replica: "Worker/0", container: "pytorch", text }] };
   };
-  const environment = { clock: systemClock(), onInternalError: assert.fail, stopping: new AbortController().signal };
+  const stopping = new AbortController().signal;
+  const environment = { clock: systemClock(), authenticate: anonymous, onInternalError: assert.fail, stopping };
   serve(server, JobService, { ...handlers, streamJobLogs } as never, environment);
   t.after(() => server.forceShutdown());
   return new Promise((resolve, reject) => {

@@ -28,7 +28,7 @@ function interrupted(closed: string[]): UpDeps {
       address: "127.0.0.1:1",
       inUse: "",
       realClusters: [],
-      speaksTls: false,
+      isPlain: true,
       migrated: [],
       close: async () => void closed.push("closed"),
     }),

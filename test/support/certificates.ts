@@ -30,7 +30,7 @@ export class Certificates {
   }
 
   /** A certificate and its key for a server or a client; `names` as in `DNS:localhost,IP:127.0.0.1`. */
-  sign(name: string, names: string): { readonly certFile: string; readonly keyFile: string } {
+  sign(name: string, names: string, subject = `/CN=${name}`): { readonly certFile: string; readonly keyFile: string } {
     const request = this.#path(`${name}.csr`);
     const extensions = this.#path(`${name}.ext`);
     writeFileSync(extensions, `subjectAltName=${names}\n`);
@@ -40,7 +40,7 @@ export class Certificates {
       "rsa:2048",
       "-nodes",
       "-subj",
-      `/CN=${name}`,
+      subject,
       "-keyout",
       this.#path(`${name}.key`),
       "-out",

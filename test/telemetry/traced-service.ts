@@ -17,6 +17,7 @@ import type { Meter } from "../../src/telemetry/metrics.ts";
 import type { Tracing } from "../../src/telemetry/tracing.ts";
 import { createWatch } from "../../src/watch/watch.ts";
 import { createWorker } from "../../src/worker/worker.ts";
+import { anonymous } from "../support/anonymous.ts";
 import { fleetPlanner } from "../support/fleet-planner.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 import { noResources } from "../support/no-resources.ts";
@@ -139,10 +140,11 @@ export async function startObserved(observing: { readonly tracing: Tracing | nul
       limitsChanged: async () => wakePlanner(),
       wakePlanner,
       clock,
+      authenticate: anonymous,
       onInternalError: (_reference, error) => errors.push(error),
       ...instrumentation.apiPorts,
     },
-    { listen: "127.0.0.1:0", insecure: false, tls: null },
+    { listen: "127.0.0.1:0", insecure: false, tls: null, authenticates: false },
   );
   parts.defer(api.close);
   const running = parts.move();

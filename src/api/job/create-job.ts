@@ -38,7 +38,7 @@ export async function checkSubmission(
   const sent = request.job === undefined ? null : sentJob(request.job);
   const { requestId, strict, validateOnly } = request;
   if (sent !== null && violations.length === 0) {
-    return { job: sent, requestId, validateOnly, strict, createdBy: identity };
+    return { job: sent, requestId, validateOnly, strict, createdBy: identity.subject };
   }
   const more = sent === null ? [] : await intake.check(sent);
   // With `strict`, warnings are errors.

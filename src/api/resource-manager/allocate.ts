@@ -52,7 +52,7 @@ export async function batchAllocate(
     toAllocation(sent.lease === undefined ? { ...sent, ...leaseOf(request) } : sent),
   );
   const { holder, priority } = request;
-  const answer = await resources.allocate({ allocations, holder: holder || context.identity, priority });
+  const answer = await resources.allocate({ allocations, holder: holder || context.identity.subject, priority });
   if (answer.kind === "granted") {
     const granted = answer.allocations.map(({ pool, token, expireTimeMs }) => {
       return { resourceNamespace: pool, allocationToken: token, expireTime: toTimestamp(expireTimeMs) };
@@ -75,7 +75,11 @@ export function grantedResponse({
 }
 
 export function oneAllocation(request: SentAllocation, { identity }: Pick<CallContext, "identity">): AllocateRequest {
-  return { allocations: [toAllocation(request)], holder: request.holder || identity, priority: request.priority };
+  return {
+    allocations: [toAllocation(request)],
+    holder: request.holder || identity.subject,
+    priority: request.priority,
+  };
 }
 
 function toAllocation(sent: Omit<SentAllocation, "$typeName">): RequestedAllocation {

@@ -22,7 +22,7 @@ export async function registerPool(
   { identity }: CallContext,
 ) {
   const registration = toRegistration(request);
-  const outcome = await resources.registerPool(registration, Number(request.version), identity);
+  const outcome = await resources.registerPool(registration, Number(request.version), identity.subject);
   return { pool: toProtoPool(registered(outcome, registration.name)) };
 }
 
@@ -69,7 +69,7 @@ export async function deletePool(
   { name, version }: DeletePoolRequest,
   { identity }: CallContext,
 ) {
-  changedRecord(await resources.deletePool(name, Number(version), identity), { type: "pool", name });
+  changedRecord(await resources.deletePool(name, Number(version), identity.subject), { type: "pool", name });
   return {};
 }
 

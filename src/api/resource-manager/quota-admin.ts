@@ -17,7 +17,7 @@ import type { TokenOperations } from "./quota-ports.ts";
 export async function forceRelease(
   resources: TokenOperations,
   request: ForceReleaseRequest,
-  { identity: actor }: CallContext,
+  { identity: { subject: actor } }: CallContext,
 ) {
   const ref = tokenOf(request);
   const answer = await resources.forceRelease({ ...ref, reason: request.reason, actor });
@@ -38,7 +38,7 @@ export async function forceRelease(
 export async function reconcileQuota(
   resources: TokenOperations,
   { pool, dryRun }: ReconcileQuotaRequest,
-  { identity: actor }: CallContext,
+  { identity: { subject: actor } }: CallContext,
 ) {
   const answer = await resources.reconcile({ pool: pool || null, dryRun, actor });
   if ("kind" in answer) throw unknownPool(pool);

@@ -56,7 +56,7 @@ export async function renew(resources: TokenOperations, request: RenewAllocation
   refuse(request, context);
   const { holder, lines, lease } = request;
   const answers = await resources.renew({
-    holder: holder || context.identity,
+    holder: holder || context.identity.subject,
     tokens: lines.map(tokenOf),
     leaseMs: lease === undefined ? null : spanMs(lease),
   });
@@ -68,7 +68,7 @@ function toRelease(request: ReleaseResourceRequest, { identity }: CallContext): 
   const { holder, project, namespace } = request;
   return {
     ...tokenOf(request),
-    holder: holder || identity,
+    holder: holder || identity.subject,
     project: project || null,
     namespace: namespace || null,
   };

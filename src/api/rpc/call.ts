@@ -1,17 +1,18 @@
 import type { DescMessage, DescMethod, MessageInitShape } from "@bufbuild/protobuf";
 import type { ServerDuplexStream, ServerWritableStream } from "@grpc/grpc-js";
+import type { Authenticate, Identity } from "../../core/access/identity.ts";
 import type { FieldNote } from "../../core/job/sent.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { linkedController } from "../../runtime/linked-controller.ts";
-import { type OnInternalError, stalled, toStatus, unavailable } from "./rpc-error.ts";
+import { callerOf, untilRefused } from "./authentication.ts";
+import { credentialEnded, type OnInternalError, stalled, toStatus, unavailable } from "./rpc-error.ts";
 import { type Decoded, type Encoded, encode } from "./service-definition.ts";
 
 /** The context of a call, which its handler gets with the request. */
 export type CallContext = {
   /** Aborted when the caller leaves, when its deadline passes, or when the server stops. */
   readonly signal: AbortSignal;
-  /** The name of the caller; `anonymous` without authentication. */
-  readonly identity: string;
+  readonly identity: Identity;
   /** The proto constraints that the request breaks. Empty except for methods that accept invalid requests. */
   readonly violations: readonly FieldNote[];
 };
@@ -24,6 +25,8 @@ export type CallEnvironment = {
   /** Runs each unary call, to measure or trace it. Omitted: calls run directly. */
   readonly observe?: ObserveCall;
   readonly clock: Pick<Clock, "sleep">;
+  /** Judges the credentials of a stream again. */
+  readonly authenticate: Authenticate;
 };
 
 /** A client that takes no message for this long would otherwise keep what its stream holds for ever. */
@@ -39,9 +42,6 @@ export type ObserveCall = <T extends { readonly code: number }>(
   call: { readonly method: string; readonly headers: Readonly<Record<string, unknown>> },
   run: () => Promise<T>,
 ) => Promise<T>;
-
-/** The name of every caller, since there is no authentication. */
-export const IDENTITY = "anonymous";
 
 type Call = { readonly cancelled: boolean; readonly on: (event: "cancelled", listener: () => void) => unknown };
 
@@ -75,8 +75,9 @@ export function runStream({ call, method, start, environment }: StreamRun): void
     );
     controller.abort();
   };
+  const caller = callerOf(call.metadata);
   const run = async () => {
-    for await (const response of start({ signal, identity: IDENTITY, violations: [] })) {
+    for await (const response of start({ signal, identity: caller.identity, violations: [] })) {
       if (ended || signal.aborted) break;
       const message = encode(method.output, response);
       if (!(await sent({ call, environment }, message, signal))) throw stalled(STALL_MS_MAX / 1000);
@@ -87,9 +88,18 @@ export function runStream({ call, method, start, environment }: StreamRun): void
     return;
   }
   environment.stopping.addEventListener("abort", stop, { once: true });
+  const over = linkedController(signal);
+  void untilRefused(caller, environment, over.signal).then((why) => {
+    if (why === null) return;
+    end(credentialEnded(why));
+    controller.abort();
+  });
   run()
     .then(() => end(), end)
-    .finally(() => environment.stopping.removeEventListener("abort", stop));
+    .finally(() => {
+      over.abort();
+      environment.stopping.removeEventListener("abort", stop);
+    });
 }
 
 /**

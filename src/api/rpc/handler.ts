@@ -15,7 +15,8 @@ import {
 import type { FieldNote } from "../../core/job/sent.ts";
 import { invariant } from "../../runtime/assert.ts";
 import { VERSION } from "../../runtime/package-version.ts";
-import { type CallContext, type CallEnvironment, callController, IDENTITY, runStream } from "./call.ts";
+import { callerOf } from "./authentication.ts";
+import { type CallContext, type CallEnvironment, callController, runStream } from "./call.ts";
 import { checkRequest } from "./check-request.ts";
 import { invalidFields, toStatus, undecodable } from "./rpc-error.ts";
 import { type Decoded, type Encoded, encode, serviceDefinition } from "./service-definition.ts";
@@ -101,7 +102,7 @@ function unary(
       try {
         const { request, violations } = accept(method, call.request);
         const { signal } = callController(call);
-        const response = await handler(request, { signal, identity: IDENTITY, violations });
+        const response = await handler(request, { signal, identity: callerOf(call.metadata).identity, violations });
         return { code: status.OK, response: encode(method.output, response) } as const;
       } catch (cause) {
         const failure = toStatus(cause, environment.onInternalError);

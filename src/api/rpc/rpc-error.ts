@@ -100,6 +100,19 @@ export function tooMany(
   ]);
 }
 
+/** UNAUTHENTICATED. `why` shows nothing of a credential. */
+export function unauthenticated(why: string): RpcError {
+  return new RpcError(status.UNAUTHENTICATED, `the caller is not known: ${why}`, [errorInfo("UNAUTHENTICATED")]);
+}
+
+/** Ends a stream whose credential does not count any more. */
+export function credentialEnded(why: string): RpcError {
+  const hint = "call again with a new credential, and resume a watch with its last cursor";
+  return new RpcError(status.UNAUTHENTICATED, `the stream ends here, because ${why}: ${hint}`, [
+    errorInfo("UNAUTHENTICATED"),
+  ]);
+}
+
 /** Ends a watch whose client reads too slowly; the cursor says where to resume. */
 export function tooSlow(cursor: string): RpcError {
   const message = "the stream was read too slowly and ends here: watch again with the cursor of the last response";

@@ -62,7 +62,7 @@ function registerSet({ program, deps, finish }: Registrar): void {
       const given = absolutePaths(securityOf(options));
       const isSecured = Object.values(given).some((value) => value !== false && value !== "");
       if (address === undefined && namespace === undefined && !isSecured)
-        throw usageFailure("there is nothing to set; give --address, --namespace, or an option of TLS");
+        throw usageFailure("there is nothing to set; give --address, --namespace, or an option of security");
       const before = await readContexts(deps.configFile);
       const old = before.contexts.get(name) ?? { addresses: [], namespace: "", security: NO_SECURITY };
       const context = {
@@ -77,20 +77,24 @@ function registerSet({ program, deps, finish }: Registrar): void {
     });
 }
 
-function securityText({ tls, caFile, clientCertFile }: Security): string {
+function securityText({ tls, caFile, clientCertFile, tokenFile }: Security): string {
   const encrypts = tls || caFile !== "" || clientCertFile !== "";
-  return [...(encrypts ? ["TLS"] : []), ...(clientCertFile === "" ? [] : ["certificate"])].join(", ");
+  const words = { TLS: encrypts, certificate: clientCertFile !== "", token: tokenFile !== "" };
+  return Object.entries(words)
+    .flatMap(([word, holds]) => (holds ? [word] : []))
+    .join(", ");
 }
 
 /** Contexts are used in every folder. */
 function absolutePaths(security: Security): Security {
   const absolute = (path: string) => (path === "" ? "" : resolve(path));
-  const { caFile, clientCertFile, clientKeyFile } = security;
+  const { caFile, clientCertFile, clientKeyFile, tokenFile } = security;
   return {
     ...security,
     caFile: absolute(caFile),
     clientCertFile: absolute(clientCertFile),
     clientKeyFile: absolute(clientKeyFile),
+    tokenFile: absolute(tokenFile),
   };
 }
 

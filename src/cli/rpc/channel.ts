@@ -39,9 +39,13 @@ const REFUSED_MAX = 2;
 
 /**
  * A channel to HOST:PORT. It connects at the first call, and again after a connection was lost. `tls` null: without
- * encryption.
+ * encryption. `token` null: calls show none.
  */
-export function openChannel(address: string, limits: FrameLimits, tls: ClientTls | null = null): Channel {
+export function openChannel(
+  address: string,
+  limits: FrameLimits,
+  { tls, token }: { readonly tls: ClientTls | null; readonly token: string | null } = { tls: null, token: null },
+): Channel {
   let connection: Connection | null = null;
   const connected = (): Promise<ClientHttp2Session> => {
     if (connection === null) {
@@ -59,7 +63,7 @@ export function openChannel(address: string, limits: FrameLimits, tls: ClientTls
     },
     async *call(call) {
       for (let refused = 0; ; refused += 1) {
-        const ended = yield* callOnce(connected(), call, limits);
+        const ended = yield* callOnce(connected(), { ...call, token }, limits);
         if (ended === "done") return;
         if (refused === REFUSED_MAX) throw new CallError(STATUS.UNAVAILABLE, "the service refuses calls");
         connection = null;
@@ -110,7 +114,7 @@ function newSession(address: string, tls: ClientTls | null): ClientHttp2Session 
 /** Makes one try of a call. "refused": the service did not look at it. */
 async function* callOnce(
   session: Promise<ClientHttp2Session>,
-  { path, message, timeoutMs, signals, onHeaders }: ChannelCall,
+  { path, message, timeoutMs, signals, onHeaders, token }: ChannelCall & { readonly token: string | null },
   limits: FrameLimits,
 ): AsyncGenerator<Uint8Array, "done" | "refused"> {
   const body = frameOf(message, limits);
@@ -121,6 +125,7 @@ async function* callOnce(
     ":path": path,
     "content-type": "application/grpc",
     te: "trailers",
+    ...(token === null ? {} : { authorization: `Bearer ${token}` }),
     ...(timeoutMs === undefined ? {} : { "grpc-timeout": `${Math.ceil(timeoutMs)}m` }),
   });
   const answer: { -readonly [K in keyof Answer]: Answer[K] } = { headers: null, trailers: null };

@@ -37,11 +37,15 @@ const CONNECT_MS_MAX = 5_000;
 
 /**
  * Makes a client of the service at HOST:PORT, or at several with commas. It connects at the first call, with several
- * addresses to the one that answers first; after a failed call it chooses again. `signal` cancels every call. Without
- * `tls`, calls are not encrypted.
+ * addresses to the one that answers first; after a failed call it chooses again. `signal` cancels every call. `token`
+ * is a bearer token. Omitted: calls are not encrypted and show no token.
  */
-export function connect(addresses: string, signal: AbortSignal, tls: ClientTls | null = null): GangwayClient {
-  const channels = addresses.split(",").map((address) => openChannel(address, LIMITS, tls));
+export function connect(
+  addresses: string,
+  signal: AbortSignal,
+  { tls, token }: { readonly tls: ClientTls | null; readonly token: string | null } = { tls: null, token: null },
+): GangwayClient {
+  const channels = addresses.split(",").map((address) => openChannel(address, LIMITS, { tls, token }));
   const [first] = channels;
   if (first === undefined) throw new Error("a client needs an address");
   let chosen: Promise<Channel> | null = null;

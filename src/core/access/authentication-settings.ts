@@ -1,0 +1,146 @@
+/** Reads the file that says which callers the service knows. Operators learn every mistake at the start. */
+import { isJsonObject, type Json, type JsonObject } from "../../runtime/json.ts";
+
+/** An issuer of OpenID Connect whose tokens are taken. */
+export type IssuerSettings = {
+  /** As the claim `iss` has it. */
+  readonly issuer: string;
+  /** A token must be for one of them. */
+  readonly audiences: readonly string[];
+  readonly subjectClaim: string;
+  readonly subjectPrefix: string;
+  /** Null: tokens give no groups. */
+  readonly groupsClaim: string | null;
+  readonly groupsPrefix: string;
+  /** The file of the authorities that sign the issuer's certificate. Null: those that Node trusts. */
+  readonly caFile: string | null;
+};
+
+export type AuthenticationSettings = {
+  readonly issuers: readonly IssuerSettings[];
+  /** A certificate without other names is known by its common name. */
+  readonly certificateCommonName: boolean;
+};
+
+export const NO_AUTHENTICATION: AuthenticationSettings = { issuers: [], certificateCommonName: false };
+
+/** True if callers must show credentials. `certificates`: clients may show certificates. */
+export function hasMethod({
+  issuers,
+  certificates,
+}: AuthenticationSettings & { readonly certificates: boolean }): boolean {
+  return certificates || issuers.length > 0;
+}
+
+type SettingsOutcome =
+  | { readonly kind: "read"; readonly settings: AuthenticationSettings }
+  /** Each error names a member and says what is allowed. */
+  | { readonly kind: "refused"; readonly errors: readonly string[] };
+
+const ISSUERS_MAX = 16;
+/** The beginnings of subjects of other methods, and what a holder of tokens must not begin with. */
+const RESERVED = ["anonymous", "system:", "robot:", "spiffe://", "dns:", "cn:", "org:", "job/"];
+
+export function readAuthentication(value: Json): SettingsOutcome {
+  const errors: string[] = [];
+  if (!isJsonObject(value)) return { kind: "refused", errors: ["it must be an object"] };
+  known(value, "", ["issuers", "certificates"], errors);
+  const issuers = listOf(value["issuers"] ?? [], "issuers", errors).map((one, at) =>
+    readIssuer(one, `issuers[${at}]`, errors),
+  );
+  if (issuers.length > ISSUERS_MAX) errors.push(`issuers has more than ${ISSUERS_MAX}`);
+  const certificates = objectOf(value["certificates"] ?? {}, "certificates", errors);
+  known(certificates, "certificates.", ["commonName"], errors);
+  const commonName = certificates["commonName"] ?? false;
+  if (typeof commonName !== "boolean") errors.push("certificates.commonName must be true or false");
+  errors.push(...mistaken(issuers));
+  if (errors.length > 0) return { kind: "refused", errors };
+  return { kind: "read", settings: { issuers, certificateCommonName: commonName === true } };
+}
+
+function readIssuer(value: Json, at: string, errors: string[]): IssuerSettings {
+  const of = objectOf(value, at, errors);
+  const text = (member: string, fallback: string | null) => textOf(of[member] ?? fallback, `${at}.${member}`, errors);
+  known(of, `${at}.`, [...MEMBERS], errors);
+  const issuer = text("issuer", null);
+  if (!isIssuer(issuer)) {
+    errors.push(`${at}.issuer must be an https URL without query; http is allowed for a loopback address alone`);
+  }
+  const audiences = listOf(of["audiences"] ?? [], `${at}.audiences`, errors).map((one, index) =>
+    textOf(one, `${at}.audiences[${index}]`, errors),
+  );
+  if (audiences.length === 0) errors.push(`${at}.audiences must name at least one audience`);
+  const subjectPrefix = text("subjectPrefix", `${issuer}#`);
+  return {
+    issuer,
+    audiences,
+    subjectClaim: text("subjectClaim", "sub"),
+    subjectPrefix,
+    groupsClaim: of["groupsClaim"] === undefined ? null : text("groupsClaim", null),
+    groupsPrefix: text("groupsPrefix", subjectPrefix),
+    caFile: of["caFile"] === undefined ? null : text("caFile", null),
+  };
+}
+
+const MEMBERS = [
+  "issuer",
+  "audiences",
+  "subjectClaim",
+  "subjectPrefix",
+  "groupsClaim",
+  "groupsPrefix",
+  "caFile",
+] as const;
+
+function isIssuer(text: string): boolean {
+  const url = URL.parse(text);
+  if (url === null || url.search !== "" || url.hash !== "" || url.username !== "") return false;
+  return (
+    url.protocol === "https:" ||
+    (url.protocol === "http:" && /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(url.hostname))
+  );
+}
+
+/** Two subjects must differ if their issuers do. */
+function mistaken(issuers: readonly IssuerSettings[]): readonly string[] {
+  return issuers.flatMap((one, at) => {
+    const earlier = issuers.slice(0, at);
+    const prefixes = ["subjectPrefix", "groupsPrefix"] as const;
+    return [
+      ...(earlier.some(({ issuer }) => issuer === one.issuer) ? [`issuers[${at}].issuer is that of another one`] : []),
+      ...prefixes
+        .filter((member) => RESERVED.some((word) => overlap(word, one[member])))
+        .map((member) => `issuers[${at}].${member} must not begin like ${RESERVED.join(", ")}`),
+      ...prefixes
+        .filter((member) => earlier.some((other) => overlap(other[member], one[member])))
+        .map((member) => `issuers[${at}].${member} begins like that of another issuer, or is empty`),
+    ];
+  });
+}
+
+function overlap(one: string, other: string): boolean {
+  return one.startsWith(other) || other.startsWith(one);
+}
+
+function known(of: JsonObject, at: string, members: readonly string[], errors: string[]): void {
+  const unknown = Object.keys(of).filter((member) => !members.includes(member));
+  errors.push(...unknown.map((member) => `${at}${member} is unknown; known are ${members.join(", ")}`));
+}
+
+function listOf(value: Json, at: string, errors: string[]): readonly Json[] {
+  if (Array.isArray(value)) return value;
+  errors.push(`${at} must be a list`);
+  return [];
+}
+
+function objectOf(value: Json, at: string, errors: string[]): JsonObject {
+  if (isJsonObject(value)) return value;
+  errors.push(`${at} must be an object`);
+  return {};
+}
+
+function textOf(value: Json, at: string, errors: string[]): string {
+  if (typeof value === "string" && value !== "") return value;
+  errors.push(`${at} must be a text that is not empty`);
+  return "";
+}

@@ -1,0 +1,76 @@
+/** An issuer of tokens for tests: discovery and keys over HTTP, and tokens with any fault. */
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { type CryptoKey, exportJWK, generateKeyPair, SignJWT } from "jose";
+
+export type SigningKey = {
+  readonly id: string;
+  readonly alg: string;
+  readonly private: CryptoKey;
+  readonly public: CryptoKey;
+};
+
+export async function signingKey(id: string, alg = "RS256"): Promise<SigningKey> {
+  const { privateKey, publicKey } = await generateKeyPair(alg, { extractable: true });
+  return { id, alg, private: privateKey, public: publicKey };
+}
+
+export class TestIssuer {
+  readonly url: string;
+  /** The paths that were asked for. */
+  readonly asked: string[] = [];
+  /** False: every request gets status 503. */
+  isThere = true;
+  keys: readonly SigningKey[];
+  readonly #close: () => void;
+
+  private constructor(url: string, keys: readonly SigningKey[], close: () => void) {
+    this.url = url;
+    this.keys = keys;
+    this.#close = close;
+  }
+
+  static async start(...keys: readonly SigningKey[]): Promise<TestIssuer> {
+    const server = createServer((request, response) => {
+      void issuer.#answer(request.url ?? "").then(({ status, body }) => {
+        response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const issuer: TestIssuer = new TestIssuer(url, keys, () => {
+      server.close();
+      server.closeAllConnections();
+    });
+    return issuer;
+  }
+
+  /** A token of the first key, good for ten minutes after `nowMs`. `claims` and `header` replace members. */
+  sign(
+    claims: Readonly<Record<string, unknown>> = {},
+    {
+      key = this.keys[0],
+      header = {},
+      nowMs = Date.now(),
+    }: { key?: SigningKey | undefined; header?: object; nowMs?: number } = {},
+  ): Promise<string> {
+    if (key === undefined) throw new Error("the issuer has no key");
+    const now = Math.floor(nowMs / 1000);
+    const all = { iss: this.url, aud: "gangway", sub: "me", iat: now, exp: now + 600, ...claims };
+    return new SignJWT(all).setProtectedHeader({ alg: key.alg, kid: key.id, ...header }).sign(key.private);
+  }
+
+  close(): void {
+    this.#close();
+  }
+
+  async #answer(path: string): Promise<{ readonly status: number; readonly body: object }> {
+    this.asked.push(path);
+    if (!this.isThere) return { status: 503, body: {} };
+    if (path === "/.well-known/openid-configuration") {
+      return { status: 200, body: { issuer: this.url, jwks_uri: `${this.url}/keys` } };
+    }
+    const keys = this.keys.map(async (key) => ({ ...(await exportJWK(key.public)), kid: key.id, alg: key.alg }));
+    return { status: path === "/keys" ? 200 : 404, body: { keys: await Promise.all(keys) } };
+  }
+}
