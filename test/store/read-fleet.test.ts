@@ -172,6 +172,18 @@ onEachDatabase((openDb) => {
     );
   });
 
+  test("a job that a program of the version before has changed is known with its new generation", async () => {
+    const follower = new FleetFollower(store.planner);
+    await follower.catchUp();
+    const job = newJob();
+    await store.intake.createJob({ job, sent: sentOf(job), requestId: "" });
+    await db.query("update jobs set gang_version = null, ask_hash = null, gang = null where uid = $1", [job.uid]);
+    await follower.catchUp();
+    const { generation } = follower.state.parts.lines.entries.get(job.uid)?.gang ?? assert.fail();
+    const [row] = await db.query<{ generation: number }>("select generation from jobs where uid = $1", [job.uid]);
+    assert.deepEqual([row?.generation, generation], [2, 2]);
+  });
+
   test("causes that another planner has recorded are known by page", async () => {
     const jobs = [newJob(), newJob()];
     for (const job of jobs) await store.intake.createJob({ job, sent: sentOf(job), requestId: "" });

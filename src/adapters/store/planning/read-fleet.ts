@@ -61,10 +61,12 @@ select l.head, l.pruned_to, d.epoch, d.limits_version as "limitsVersion",
 /** What has changed since a place. */
 async function follow(db: Db, place: FleetPlace, known: KnownFleet, reading: GangReading): Promise<FleetRead> {
   const serial = place.serial + 1;
-  const found = await readSnapshot(db, (tx) => changesSince(tx, place, known, reading));
+  const read = () => readSnapshot(db, (tx) => changesSince(tx, place, known, reading));
+  let found = await read();
+  // The gangs have other generations once they are computed.
+  if (found !== "gap" && found.head.outdated && (await refreshGangs(db, reading.kinds)) > 0) found = await read();
   if (found === "gap") return begin(db, reading);
   const { head, gangs, settings, sums, clusters, callers } = found;
-  if (head.outdated) await refreshGangs(db, reading.kinds);
   const capacity = await capacityChanges(db, { clusters, known });
   const { epoch: quotaEpoch, limitsVersion, transaction } = head;
   return {
@@ -81,7 +83,7 @@ async function follow(db: Db, place: FleetPlace, known: KnownFleet, reading: Gan
     callers,
     quotaEpoch,
     place: { position: gangs.position, loadedTo: null, limitsVersion, transaction, serial },
-    more: gangs.more || capacity.more || head.outdated,
+    more: gangs.more || capacity.more,
   };
 }
 
@@ -89,7 +91,7 @@ async function changesSince(tx: Executor, place: FleetPlace, known: KnownFleet, 
   const head = await heads(tx);
   const { position } = place;
   const gangs = await gangsSince(tx, { position, log: head, versionOf: known.versionOf }, reading);
-  if (gangs.gap) return "gap";
+  if (gangs.gap) return "gap" as const;
   const isWhole = place.limitsVersion !== head.limitsVersion;
   const queues = isWhole ? await planQueues(tx) : [];
   const pools = isWhole ? await planPools(tx) : [];
