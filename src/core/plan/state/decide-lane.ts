@@ -43,6 +43,11 @@ export class DecideLane {
     return null;
   }
 
+  /** Closes the requests for which the round has left no room: their lanes need not be looked at. */
+  closeHopeful(): void {
+    this.#rooms.closeHopeful();
+  }
+
   /**
    * True if everything that kept a lane refused still does, or something else does now. A lane whose gang requests one
    * flavored resource is then also set to wait for that.
@@ -73,7 +78,9 @@ export class DecideLane {
       (name) => unitsOf(sized, resources)[name] ?? 0,
     );
     const options = flavors?.map((flavor) => {
-      return { flavor, need, request: this.#parts.requestOf(lane, sized, [flavor]), waits: false, block: null };
+      const request = this.#parts.requestOf(lane, sized, [flavor]);
+      const block = lane.closedBy.find(({ pool }) => pool === flavor) ?? null;
+      return { flavor, need, request, waits: request.waiting.has(lane), block };
     });
     lane.options = options ?? null;
     return lane.options;
@@ -81,24 +88,39 @@ export class DecideLane {
 
   /** True if quota or all clusters refuse an option of a lane, which waits for that then. */
   #isShut(lane: Lane, option: LaneOption): boolean {
-    const { quota, waits } = this.#parts;
+    const { quota } = this.#parts;
     const { request, block, flavor, need } = option;
     if (option.waits && this.#rooms.isClosed(request)) return true;
     if (block !== null && block.leastNeed > quota.roomAt(block.level)) return true;
     const of = { need, priority: lane.priority };
     if (quota.admits(lane.account, flavor, of)) {
-      if (!this.#rooms.closes(lane.shape, request)) return false;
-      option.waits = this.#rooms.wait(lane, request);
-      return option.waits;
+      return this.#rooms.closes(lane.shape, request) && this.#waitForRoom(lane, option);
     }
     // Each round looks at such a lane anyway.
     if (lane.restless === "tokens") return true;
     const blocks = quota.blocks(lane.account, flavor, of);
     const [found] = blocks;
     if (found === undefined || blocks.some(concernsTokens)) return false;
-    option.block = found;
-    waits.add(lane, lane.account, { block: found, quota });
+    this.#waitForQuota(lane, option, found);
     return true;
+  }
+
+  #waitForRoom(lane: Lane, option: LaneOption): boolean {
+    const { quota, waits } = this.#parts;
+    if (!this.#rooms.wait(lane, option.request)) return false;
+    option.waits = true;
+    if (option.block !== null) waits.drop(lane, lane.account, { block: option.block, quota });
+    option.block = null;
+    return true;
+  }
+
+  #waitForQuota(lane: Lane, option: LaneOption, block: QuotaBlock): void {
+    const { quota, waits } = this.#parts;
+    if (option.waits) this.#rooms.leave(lane, option.request);
+    option.waits = false;
+    if (option.block !== null) waits.drop(lane, lane.account, { block: option.block, quota });
+    waits.add(lane, lane.account, { block, quota });
+    option.block = block;
   }
 
   #tryMembers(
@@ -140,7 +162,6 @@ export class DecideLane {
     const { waits, quota } = this.#parts;
     leaveLists(lane);
     lane.options = undefined;
-    lane.requests = requests;
     lane.closedBy = closedBy;
     for (const block of closedBy) waits.add(lane, lane.account, { block, quota });
     let isExact = true;

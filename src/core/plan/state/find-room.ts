@@ -82,9 +82,24 @@ export class FindRoom {
     }
     if (!request.waiting.has(lane)) {
       request.waiting.add(lane);
-      lane.waitsIn.push(request.waiting);
+      lane.requests.push(request);
     }
     return isExact;
+  }
+
+  /** Ends a lane's wait for room for a request. */
+  leave(lane: Lane, request: Request): void {
+    request.waiting.delete(lane);
+    lane.requests.splice(lane.requests.indexOf(request), 1);
+  }
+
+  /** Closes the hopeful requests for which a round has left no room. */
+  closeHopeful(): void {
+    for (const request of this.#parts.hopeful) {
+      const [lane] = request.waiting;
+      if (lane === undefined) this.#parts.hopeful.drop(request);
+      else this.closes(lane.shape, request);
+    }
   }
 
   /** Why each cluster refuses a lane: some whatever the flavors, the others for each choice of them. */
@@ -131,6 +146,7 @@ export class FindRoom {
   #close(request: Request): void {
     for (const room of request.tries.values()) room.cluster.watch.add(room);
     request.closedFor = this.#parts.clustersVersion;
+    if (request.hopeful) this.#parts.hopeful.drop(request);
   }
 }
 

@@ -8,6 +8,7 @@ import { type ClusterFacts, ClusterState, type LiveMembers } from "./cluster-sta
 import type { Fact } from "./facts.ts";
 import { FitClasses } from "./fit-classes.ts";
 import { GangLines, type Lane } from "./gang-lines.ts";
+import { HopefulRequests } from "./hopeful-requests.ts";
 import { QuotaState } from "./quota-state.ts";
 import { QuotaWaits } from "./quota-waits.ts";
 import type { ClusterBlocks } from "./refused.ts";
@@ -22,6 +23,7 @@ export class FleetParts implements Parts {
   readonly quota = new QuotaState();
   readonly lines = new GangLines(this.quota);
   readonly waits = new QuotaWaits();
+  readonly hopeful = new HopefulRequests();
   readonly clusters = new Map<string, ClusterState>();
   resources: readonly string[] = [];
   readonly #fits = new FitClasses();
@@ -80,9 +82,10 @@ export class FleetParts implements Parts {
       if (this.#syncs % FORGET_EVERY === 0) cluster.watch.forget();
       for (const request of cluster.sync()) {
         request.closedFor = -1;
-        for (const lane of request.waiting) lines.wake(lane);
+        this.hopeful.add(request);
       }
     }
+    this.hopeful.wakeFew(lines);
     for (const lane of lines.restless) lines.wake(lane);
   }
 
@@ -164,6 +167,7 @@ export class FleetParts implements Parts {
     this.#requests = new WeakMap();
     this.#said = new WeakMap();
     this.clustersVersion += 1;
+    this.hopeful.clear();
     for (const { watch } of this.clusters.values()) watch.clear();
     this.#wakesAll = true;
   }

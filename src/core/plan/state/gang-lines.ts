@@ -43,22 +43,23 @@ export type Lane = {
   refusal: LaneRefusal | null;
   /** The cause that its gangs were last told of, by its `causeKey`. */
   said: number;
-  /** The requests for room and the quotas that keep it refused, and the lists of those that wait for them too. */
-  requests: readonly Request[];
+  /** The requests for whose room it waits. */
+  readonly requests: Request[];
+  /** The quotas that kept it refused, and the lists of those that wait for quota with it. */
   closedBy: readonly QuotaBlock[];
   readonly waitsIn: Set<Lane>[];
   /** The alternatives for its one flavored resource. Null: it has not just one. Undefined: not looked up yet. */
   options: readonly LaneOption[] | null | undefined;
 };
 
-/** A flavor for the fewest members of a lane's gang, and what keeps it shut. */
+/** A flavor for the fewest members of a lane's gang, and the one thing that keeps it shut. */
 export type LaneOption = {
   readonly flavor: string;
   readonly need: number;
   readonly request: Request;
   /** True: the lane waits for room for the request. */
   waits: boolean;
-  /** The level of a quota for which the lane waits. Null: none. */
+  /** The level of a quota for which it waits instead. Null: none. */
   block: QuotaBlock | null;
 };
 
@@ -143,6 +144,14 @@ export class GangLines {
     if (lane.awake) return;
     lane.awake = true;
     lane.line.awake.push(lane);
+  }
+
+  /** Wakes the lanes of a queue that wait for room that there may be. */
+  wakeHopeful(line: Line): void {
+    for (const lane of line.lanes.values()) {
+      if (lane.awake) continue;
+      for (const { hopeful } of lane.requests) if (hopeful) this.wake(lane);
+    }
   }
 
   /** Lets the next round decide about a lane as if none had. */
@@ -269,7 +278,10 @@ function staysInLane({ gang: before, lane }: Entry, gang: PlanGang): boolean {
 
 /** Takes a lane out of the lists of those that wait. */
 export function leaveLists(lane: Lane): void {
-  for (const list of lane.waitsIn.splice(0)) list.delete(lane);
+  for (const list of lane.waitsIn) list.delete(lane);
+  for (const request of lane.requests) request.waiting.delete(lane);
+  lane.waitsIn.length = 0;
+  lane.requests.length = 0;
 }
 
 function laneKey(gang: PlanGang): string {

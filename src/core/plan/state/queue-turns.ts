@@ -55,6 +55,9 @@ export class QueueTurns {
   readonly #refused: Lane[] = [];
   readonly #touched = new Set<Lane>();
   #inLine: PlaceInLine | null = null;
+  /** Lanes that were looked at, and admissions, since hopeful requests were looked at. */
+  #looks = 0;
+  #admitted = 0;
 
   constructor(parts: Parts, number: number, bounds: RoundBounds) {
     this.#parts = parts;
@@ -73,6 +76,9 @@ export class QueueTurns {
       } else queues.pop();
     }
     const isCut = queues.size > 0 || this.#stretch(all);
+    const { hopeful, lines } = this.#parts;
+    if (isCut) hopeful.wakeAll(lines);
+    else hopeful.clear();
     for (const { line } of all) dropSleeping(line);
     return { admissions: this.#admissions, inLine: this.#inLine, refused: this.#refused, more: isCut };
   }
@@ -87,12 +93,15 @@ export class QueueTurns {
 
   #allTurns(): readonly Turns[] {
     const all: Turns[] = [];
-    for (const line of this.#parts.lines.lines.values()) {
+    const { hopeful, lines } = this.#parts;
+    for (const line of lines.lines.values()) {
       const isStrict = this.#parts.isStrict(line.name);
       // Such a lane may stand before the head, which has passed it, and be admitted now.
       if (isStrict && line.awake.some(({ restless }) => restless === "always")) line.head = null;
       const hasHead = !isStrict || line.head !== null || line.lanes.size === 0;
-      if (hasHead && line.awake.length + line.growing.length + line.stretching.length === 0) continue;
+      const isHopeful = hopeful.size > 0 && line.lanes.size > 0;
+      const mayTake = line.awake.length + line.growing.length + line.stretching.length > 0;
+      if (hasHead && !mayTake && !isHopeful) continue;
       const share = this.#parts.quota.share(line.name);
       all.push({ line, isStrict, share, growing: 0, lanes: null, ended: false });
     }
@@ -149,6 +158,7 @@ export class QueueTurns {
   /** The lane of the queue's next gang; null if the queue has none that may be admitted. */
   #nextLane(turns: Turns): Lane | null {
     const { line, isStrict } = turns;
+    if (turns.lanes === null) this.#wakeHopeful(line);
     if (isStrict && line.head !== null && !line.head.awake) {
       turns.ended = true;
       return null;
@@ -157,11 +167,23 @@ export class QueueTurns {
     return turns.lanes.peek() ?? null;
   }
 
+  /** Wakes the lanes of a queue for which there may be room, unless the round has filled it since. */
+  #wakeHopeful(line: Line): void {
+    const { hopeful, lines } = this.#parts;
+    if (hopeful.size > 0 && this.#looks >= hopeful.size && this.#admissions.length > this.#admitted) {
+      this.#looks = 0;
+      this.#admitted = this.#admissions.length;
+      this.#decide.closeHopeful();
+    }
+    if (hopeful.size > 0) lines.wakeHopeful(line);
+  }
+
   /** The lanes that are awake. Those that surely stay refused go back to sleep: room only shrinks during a round. */
   #wakeful(line: Line): Lane[] {
     const wakeful: Lane[] = [];
     for (const lane of line.awake) {
       if (!lane.awake || lane.entries.length === 0) continue;
+      this.#looks += 1;
       if (this.#decide.staysRefused(lane)) lane.awake = false;
       else wakeful.push(lane);
     }

@@ -67,8 +67,8 @@ export type Reservation = {
 export class QuotaState {
   readonly pools = new Map<string, PoolLimit>();
   readonly queues = new Map<string, PlanQueue>();
-  /** The levels whose room may have grown since `takeWidened` was called. */
-  #widened = new Set<number>();
+  /** The levels whose room has grown since `takeWidened` was called, and the least room that each had before. */
+  #widened = new Map<number, number>();
   /** Rises when a limit or the tree changes. */
   version = 0;
   reserved: Reservation | null = null;
@@ -143,11 +143,16 @@ export class QuotaState {
     return this.#limits;
   }
 
-  /** Returns the levels whose room may have grown since the last call. */
-  takeWidened(): ReadonlySet<number> {
+  /** Returns the levels whose room has grown since the last call, and the least room that each had in between. */
+  takeWidened(): ReadonlyMap<number, number> {
     const widened = this.#widened;
-    this.#widened = new Set();
+    this.#widened = new Map();
     return widened;
+  }
+
+  #noteLeast(level: number): void {
+    const room = this.roomAt(level);
+    if (room < (this.#widened.get(level) ?? Number.POSITIVE_INFINITY)) this.#widened.set(level, room);
   }
 
   /** True if an account may take `need` more of a pool now. */
@@ -246,7 +251,7 @@ export class QuotaState {
     while (this.#trail.length > mark) {
       const amount = this.#trail.pop() as number;
       const at = this.#trail.pop() as number;
-      if (at >= 0) this.#widened.add(at);
+      if (at >= 0) this.#noteLeast(at);
       if (at < 0) this.#own[-1 - at] = (this.#own[-1 - at] as number) - amount;
       else this.#used[at] = (this.#used[at] as number) - amount;
     }
@@ -326,8 +331,8 @@ export class QuotaState {
   }
 
   #add(id: number, amount: number): void {
+    if (amount < 0) this.#noteLeast(id);
     this.#used[id] = (this.#used[id] as number) + amount;
-    if (amount < 0) this.#widened.add(id);
   }
 
   #note(id: number, amount: number): void {

@@ -12,18 +12,33 @@ export class QuotaWaits {
       this.#byLevel.set(level, byNeed);
       const lanes = byNeed.get(of.block.leastNeed) ?? new Set();
       byNeed.set(of.block.leastNeed, lanes);
+      if (lanes.has(lane)) continue;
       lanes.add(lane);
       lane.waitsIn.push(lanes);
     }
   }
 
-  /** Wakes the lanes for which levels that have widened may have room. */
+  /** Ends a lane's wait for a block. */
+  drop(lane: Lane, account: Account, of: { readonly block: QuotaBlock; readonly quota: QuotaState }): void {
+    for (const level of of.quota.levelsUpTo(account, of.block)) {
+      const lanes = this.#byLevel.get(level)?.get(of.block.leastNeed);
+      if (lanes === undefined || !lanes.delete(lane)) continue;
+      lane.waitsIn.splice(lane.waitsIn.indexOf(lanes), 1);
+    }
+  }
+
+  /** Wakes the lanes that levels had too little room for, but may have enough for now. */
   wake(quota: QuotaState, lines: GangLines): void {
-    for (const level of quota.takeWidened()) {
+    for (const [level, least] of quota.takeWidened()) {
       const room = quota.roomAt(level);
       for (const [need, lanes] of this.#byLevel.get(level) ?? []) {
-        if (need <= room) for (const lane of lanes) lines.wake(lane);
+        if (isMet(need, { least, room })) for (const lane of lanes) lines.wake(lane);
       }
     }
   }
+}
+
+/** True if the room has grown, and a need that was larger than the least room is no larger than the room now. */
+function isMet(need: number, { least, room }: { readonly least: number; readonly room: number }): boolean {
+  return room > least && need <= room && (need > least || need === Number.NEGATIVE_INFINITY);
 }

@@ -26,6 +26,8 @@ export type Request = {
    * this fits; -1 once there may be room again.
    */
   closedFor: number;
+  /** True: there may be room again, and lanes that wait for it were not looked at since. */
+  hopeful: boolean;
 };
 
 /** A request in one cluster. */
@@ -56,7 +58,8 @@ export type RoomTry = {
 export function newRequest(id: number, sized: SizedAsk, choice: FlavorChoice): Request {
   const resource = Object.keys(choice)[0] ?? "cpu";
   const demand = demandFor(sized, resource);
-  return { id, sized, choice, resource, demand, tries: new Map(), waiting: new Set(), closedFor: -1 };
+  const closed = { closedFor: -1, hopeful: false };
+  return { id, sized, choice, resource, demand, tries: new Map(), waiting: new Set(), ...closed };
 }
 
 /** The request in a cluster as it is registered now. */

@@ -1,0 +1,55 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { PlanGang } from "../../../src/core/plan/plan-gang.ts";
+import type { PlannedAdmission } from "../../../src/core/plan/plan-types.ts";
+import { FleetState } from "../../../src/core/plan/state/fleet-state.ts";
+import { Fleet } from "../../bench/plan-fleet.ts";
+
+const NOW = 1_800_000_000_000;
+const FLEETS = 12;
+const STEPS = 12;
+const met = { cut: 0, admissions: 0 };
+
+function loaded(fleet: Fleet): FleetState {
+  const state = new FleetState();
+  for (const change of fleet.load()) state.apply(change);
+  return state;
+}
+
+function record(fleet: Fleet, state: FleetState, planned: PlannedAdmission): void {
+  const { jobUid, cluster, flavors, nodeLabels, members, allocations } = planned;
+  const to = { cluster: cluster ?? "", flavors, nodeLabels, members, amounts: allocations };
+  for (const change of fleet.admit(fleet.gangs.get(jobUid) as PlanGang, to)) state.apply(change);
+}
+
+/** Rounds of at most one admission each, until a round has decided about everything. */
+function roundsUntilDone(fleet: Fleet, state: FleetState): void {
+  for (let more = true; more; ) {
+    const plan = state.round(NOW, { admissionsMax: 1 });
+    for (const planned of plan.admissions) record(fleet, state, planned);
+    if (plan.more) met.cut += 1;
+    met.admissions += plan.admissions.length;
+    more = plan.more;
+  }
+}
+
+test("rounds of one admission each leave no gang waiting that a state which was just loaded would admit", () => {
+  for (let at = 0; at < FLEETS; at++) {
+    const fleet = new Fleet({ gangs: 0, nodes: 8 + at, clusters: 1 + (at % 3), asks: 3 + at, queues: 12 + at });
+    for (let gang = 0; gang < 80; gang++) fleet.newGang();
+    const state = loaded(fleet);
+    for (let step = 0; step < STEPS; step++) {
+      roundsUntilDone(fleet, state);
+      const missed = loaded(fleet).round(NOW, { admissionsMax: Number.POSITIVE_INFINITY }).admissions;
+      assert.deepEqual(missed, [], `fleet ${at}, step ${step}`);
+      const running = [...fleet.gangs.values()].filter(({ waits }) => !waits);
+      for (const gang of running.filter(() => fleet.upTo(1) === 0)) {
+        for (const change of fleet.end(gang)) state.apply(change);
+      }
+    }
+  }
+});
+
+test("the rounds met bounds and admissions", () => {
+  assert.ok(met.cut > FLEETS * STEPS && met.admissions > FLEETS * STEPS, JSON.stringify(met));
+});
