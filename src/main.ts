@@ -32,6 +32,7 @@ async function main(): Promise<number> {
     namespace: client.namespace ?? undefined,
     security: client.security,
     configFile: configFileAt(client.contextsFile),
+    writePrivateFile: (path, text) => configFileAt(resolve(path)).write(text),
     signal,
     listen,
     takeSignals,

@@ -1,6 +1,6 @@
 /** Decides who calls: by the method that fits what the call shows, and never by another one. */
 import { type AuthenticationSettings, hasMethod } from "../core/access/authentication-settings.ts";
-import { readBearer } from "../core/access/bearer-token.ts";
+import { type Bearer, readBearer } from "../core/access/bearer-token.ts";
 import { certificateIdentity } from "../core/access/certificate-identity.ts";
 import {
   ANONYMOUS,
@@ -9,6 +9,7 @@ import {
   type Credentials,
   refusal,
 } from "../core/access/identity.ts";
+import { type ReviewedToken, serviceAccountIdentity } from "../core/access/service-account.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { CheckedTokens } from "./checked-tokens.ts";
 import type { VerifyToken } from "./oidc.ts";
@@ -16,6 +17,10 @@ import type { VerifyToken } from "./oidc.ts";
 export type AuthenticationPorts = {
   readonly clock: Pick<Clock, "nowMs" | "monotonicMs">;
   readonly verifyToken: VerifyToken;
+  /** Who shows the token of a robot. */
+  readonly verifyRobot: (token: string) => Promise<Authentication>;
+  /** Asks the cluster whose token it is. */
+  readonly reviewToken: (token: string) => Promise<ReviewedToken>;
 };
 
 /**
@@ -23,18 +28,30 @@ export type AuthenticationPorts = {
  * is a method.
  */
 export function createAuthenticate(
-  { clock, verifyToken }: AuthenticationPorts,
+  { clock, verifyToken, verifyRobot, reviewToken }: AuthenticationPorts,
   settings: AuthenticationSettings & { readonly certificates: boolean },
 ): Authenticate {
-  const { issuers, certificateCommonName } = settings;
+  const { certificateCommonName } = settings;
   const nobody: Authentication = hasMethod(settings)
     ? refusal("the call shows no credentials")
     : { kind: "identity", identity: ANONYMOUS };
-  const checked = new CheckedTokens(clock);
+  const checked = new CheckedTokens(clock, KEPT_MS);
+  const robots = new CheckedTokens(clock, ROBOT_KEPT_MS);
+  const judgeBearer = async (bearer: Exclude<Bearer, { kind: "none" }>): Promise<Authentication> => {
+    switch (bearer.kind) {
+      case "refused":
+        return refusal(bearer.why);
+      case "oidc":
+        return checked.check(bearer.token, () => verifyToken(bearer.token, bearer.issuer));
+      case "robot":
+        return robots.check(bearer.token, () => verifyRobot(bearer.token));
+      case "kubernetes":
+        return checked.check(bearer.token, async () => serviceAccountIdentity(await reviewToken(bearer.token), bearer));
+    }
+  };
   const judge = async ({ authorization, certificate }: Credentials): Promise<Authentication> => {
-    const bearer = readBearer(authorization, issuers);
-    if (bearer.kind === "refused") return refusal(bearer.why);
-    if (bearer.kind === "oidc") return checked.check(bearer.token, () => verifyToken(bearer.token, bearer.issuer));
+    const bearer = readBearer(authorization, settings);
+    if (bearer.kind !== "none") return judgeBearer(bearer);
     if (certificate === null) return nobody;
     if ("invalid" in certificate) return refusal(`the client's certificate is not valid: ${certificate.invalid}`);
     return certificateIdentity(certificate, { commonName: certificateCommonName });
@@ -43,10 +60,14 @@ export function createAuthenticate(
     const answer = await judge(credentials);
     if (answer.kind === "refused") return answer;
     const { expiresAtMs, method } = answer.identity;
-    if (expiresAtMs === null || clock.nowMs() < expiresAtMs + TOLERANCE_MS) return answer;
+    const toleranceMs = method === "oidc" ? TOLERANCE_MS : 0;
+    if (expiresAtMs === null || clock.nowMs() < expiresAtMs + toleranceMs) return answer;
     return refusal(method === "certificate" ? "the client's certificate has expired" : "the token has expired");
   };
 }
 
+/** A token that its issuer or cluster has withdrawn is taken at most this much longer, and one of a robot this much. */
+const KEPT_MS = 60_000;
+const ROBOT_KEPT_MS = 5_000;
 /** How far the clock of an issuer may be from this one, as in verifying a token. */
 const TOLERANCE_MS = 60_000;

@@ -2,8 +2,6 @@ import { createHash } from "node:crypto";
 import type { Authentication } from "../core/access/identity.ts";
 import type { Clock } from "../runtime/clock.ts";
 
-/** A token that was withdrawn is taken at most this long. */
-const KEPT_MS = 60_000;
 /** Each holds some hundred bytes. */
 const TOKENS_MAX = 10_000;
 
@@ -17,9 +15,12 @@ type Kept = { readonly answer: Promise<Authentication>; readonly untilMs: number
 export class CheckedTokens {
   readonly #kept = new Map<string, Kept>();
   readonly #clock: Pick<Clock, "monotonicMs">;
+  readonly #keptMs: number;
 
-  constructor(clock: Pick<Clock, "monotonicMs">) {
+  /** A token that was withdrawn is taken at most `keptMs` after it was last verified. */
+  constructor(clock: Pick<Clock, "monotonicMs">, keptMs: number) {
     this.#clock = clock;
+    this.#keptMs = keptMs;
   }
 
   async check(token: string, verify: () => Promise<Authentication>): Promise<Authentication> {
@@ -27,7 +28,7 @@ export class CheckedTokens {
     const kept = this.#kept.get(key);
     if (kept !== undefined && kept.untilMs > this.#clock.monotonicMs()) return kept.answer;
     const answer = verify();
-    this.#keep(key, { answer, untilMs: this.#clock.monotonicMs() + KEPT_MS });
+    this.#keep(key, { answer, untilMs: this.#clock.monotonicMs() + this.#keptMs });
     const forget = () => {
       if (this.#kept.get(key)?.answer === answer) this.#kept.delete(key);
     };

@@ -1,4 +1,5 @@
 /** The functions that the services of the API need of the rest of the process. */
+import type { MadeRobot, RobotPage, RobotToken } from "../core/access/robot.ts";
 import type { ChangeOutcome } from "../core/admin/change-outcome.ts";
 import type {
   ClusterCheck,
@@ -29,6 +30,21 @@ import type { WantedChange } from "../core/kinds/change-job.ts";
 import type { Refusal } from "../core/plan/plan-types.ts";
 import type { Simulation } from "../core/plan/simulate.ts";
 import type { PodView } from "../core/pods/pod-view.ts";
+
+/** The tokens of robots. */
+export type Robots = {
+  readonly make: (robot: {
+    readonly name: string;
+    readonly owner: string;
+    readonly ttlMs: number;
+  }) => Promise<MadeRobot>;
+  /** Null: there is no such robot. */
+  readonly revoke: (name: string) => Promise<RobotToken | null>;
+  readonly list: (page: {
+    readonly after: string | null;
+    readonly pageSize: number;
+  }) => Promise<RobotPage | "badCursor">;
+};
 
 export type JobIntake = {
   readonly submit: (submission: Submission) => Promise<SubmitOutcome>;

@@ -34,7 +34,17 @@ import { createHealth } from "./health/health.ts";
 import { jobService } from "./job/job-service.ts";
 import { namespaceService } from "./namespace/namespace-service.ts";
 import { PeerCertificates } from "./peer-certificates.ts";
-import type { Admin, ClusterAdmin, JobIntake, JobLogs, JobPods, JobReads, JobWatch, SimulateJob } from "./ports.ts";
+import type {
+  Admin,
+  ClusterAdmin,
+  JobIntake,
+  JobLogs,
+  JobPods,
+  JobReads,
+  JobWatch,
+  Robots,
+  SimulateJob,
+} from "./ports.ts";
 import { queueService } from "./queue/queue-service.ts";
 import { readDescriptors, reflectionService } from "./reflection/reflection.ts";
 import type { TokenOperations } from "./resource-manager/quota-ports.ts";
@@ -70,6 +80,7 @@ export type ApiPorts = {
   /** Called after other changes of a cluster, which may allow an admission. */
   readonly wakePlanner: () => void;
   readonly authenticate: Authenticate;
+  readonly robots: Robots;
   /** Called for each call that is answered with UNAUTHENTICATED. */
   readonly callRefused?: (method: string) => void;
   readonly clock: Clock;
@@ -156,7 +167,7 @@ function addServices(server: Server, ports: ApiPorts, stopping: AbortSignal) {
     authenticate: ports.authenticate,
     ...(ports.observeCall === undefined ? null : { observe: ports.observeCall }),
   };
-  serve(server, AccessService, accessService(), environment);
+  serve(server, AccessService, accessService(ports.robots), environment);
   serve(server, JobService, jobService(ports), environment);
   serve(server, QueueService, queueService(ports), environment);
   serve(server, ResourceManagerService, resourceManager(ports), environment);

@@ -49,10 +49,13 @@ const COMMAND_GROUPS: Readonly<Record<string, Readonly<Record<string, LoadComman
   "Manage clusters:": {
     cluster: async () => (await import("./commands/cluster.ts")).registerCluster,
   },
+  "Manage access:": {
+    robot: async () => (await import("./commands/robot.ts")).registerRobot,
+    whoami: async () => (await import("./commands/whoami.ts")).registerWhoAmI,
+  },
   "Set up the command line:": {
     completion: async () => (await import("./commands/completion.ts")).registerCompletion,
     version: async () => (await import("./commands/version.ts")).registerVersion,
-    whoami: async () => (await import("./commands/whoami.ts")).registerWhoAmI,
     context: async () => (await import("./commands/context.ts")).registerContext,
   },
 };

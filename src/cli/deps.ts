@@ -109,6 +109,8 @@ export type CliDeps = CliIo & {
   readonly signal: AbortSignal;
   /** Called by a command that ends by itself when it is interrupted. Until then, an interruption ends the process. */
   readonly listen: () => void;
+  /** Writes a file that only its owner may read. */
+  readonly writePrivateFile: (path: string, text: string) => Promise<void>;
   /**
    * Starts a program with these environment variables, in addition to those of this process. `onFailure` gets the
    * reason if the program cannot be started.

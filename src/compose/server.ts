@@ -10,7 +10,7 @@ import { createIntake } from "../intake/intake.ts";
 import { createSimulator } from "../planner/simulator.ts";
 import type { ServerTls } from "../runtime/server-tls.ts";
 import { createWatch } from "../watch/watch.ts";
-import { connectAuthentication } from "./access.ts";
+import { connectAuthentication, connectRobots } from "./access.ts";
 import { type Base, runLoops } from "./base.ts";
 import type { FollowedClusters } from "./clusters.ts";
 import { sayInsecure } from "./insecure.ts";
@@ -43,6 +43,7 @@ export async function startServer(
   runLoops(parts, podConfig.run);
   const intakePorts = { ...wakes, namespaceRules, podConfig: podConfig.now, ...instrumentation.intakePorts };
   const intake = createIntake({ clock, kinds, store: store.intake, randomBytes: random, ...intakePorts });
+  const robots = connectRobots(base);
   const api = await startApi(
     {
       kinds,
@@ -59,7 +60,8 @@ export async function startServer(
       logTemplates: () => podConfig.now().logs,
       limitsChanged: quota.limitsChanged,
       wakePlanner: tell.planner,
-      authenticate: await connectAuthentication(config, { clock, telemetry }),
+      robots,
+      authenticate: await connectAuthentication(config, { clock, telemetry, verifyRobot: robots.verify }),
       callRefused: (method) => telemetry.callRefused({ method }),
       clock,
       onInternalError: (reference, error) => telemetry.callFailed({ reference, error }),

@@ -5,7 +5,7 @@ import { base64url, exportJWK, SignJWT, UnsecuredJWT } from "jose";
 import { createAuthenticate } from "../../src/access/authenticate.ts";
 import { issuerKeys } from "../../src/access/issuer-keys.ts";
 import { oidcVerifier } from "../../src/access/oidc.ts";
-import type { IssuerSettings } from "../../src/core/access/authentication-settings.ts";
+import { type IssuerSettings, NO_AUTHENTICATION } from "../../src/core/access/authentication-settings.ts";
 import { IssuerUnavailableError } from "../../src/runtime/unavailable-error.ts";
 import { signingKey, TestIssuer } from "../support/issuer.ts";
 
@@ -28,10 +28,12 @@ async function world(t: TestContext, more: Partial<IssuerSettings> = {}) {
   const clock = { nowMs: () => time.nowMs, monotonicMs: () => time.monotonicMs };
   const errors: unknown[] = [];
   const keys = issuerKeys({ issuer: issuer.url, ca: null, clock, onError: (error) => void errors.push(error) });
-  const ports = { clock, verifyToken: oidcVerifier(() => keys, clock) };
+  const verifyRobot = () => Promise.reject(new Error("no robot"));
+  const reviewToken = () => Promise.reject(new Error("no cluster"));
+  const ports = { clock, verifyToken: oidcVerifier(() => keys, clock), verifyRobot, reviewToken };
   const authenticate = createAuthenticate(ports, {
+    ...NO_AUTHENTICATION,
     issuers: [settings],
-    certificateCommonName: false,
     certificates: false,
   });
   const ask = (...authorization: readonly string[]) => authenticate({ authorization, certificate: null });

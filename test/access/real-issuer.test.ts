@@ -12,6 +12,7 @@ import { connectAuthentication } from "../../src/compose/access.ts";
 import { readConfig } from "../../src/config.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { signingKey } from "../support/issuer.ts";
+import { memoryRobots } from "../support/memory-robots.ts";
 
 /** Starts an issuer that gives its client tokens for the audience `gangway`, with the keys of these algorithms. */
 async function startProvider(t: TestContext, alg: string) {
@@ -63,7 +64,11 @@ for (const alg of ["RS256", "ES256", "EdDSA"]) {
     const config = readConfig("/", { GANGWAY_AUTHENTICATION_FILE: file });
     const failures: unknown[] = [];
     const telemetry = { loopFailed: (facts: object) => void failures.push(facts) };
-    const authenticate = await connectAuthentication(config, { clock: systemClock(), telemetry });
+    const authenticate = await connectAuthentication(config, {
+      clock: systemClock(),
+      telemetry,
+      verifyRobot: memoryRobots().verify,
+    });
     const answer = await authenticate({ authorization: [`Bearer ${await token()}`], certificate: null });
     assert.equal(
       answer.kind === "identity" && answer.identity.subject,

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, type TestContext, test } from "node:test";
 import { create, createFileRegistry, type DescMethod, type DescService } from "@bufbuild/protobuf";
-import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
+import { durationFromMs, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { type Client, Metadata, type ServiceError, status } from "@grpc/grpc-js";
 import { createAuthenticate } from "../../src/access/authenticate.ts";
 import { issuerKeys } from "../../src/access/issuer-keys.ts";
@@ -13,6 +13,7 @@ import { readDescriptors } from "../../src/api/reflection/reflection.ts";
 import { CallError, STATUS } from "../../src/cli/rpc/call-error.ts";
 import type { ClientTls } from "../../src/cli/rpc/channel.ts";
 import { connect } from "../../src/cli/rpc/client.ts";
+import { NO_AUTHENTICATION } from "../../src/core/access/authentication-settings.ts";
 import type { Authenticate } from "../../src/core/access/identity.ts";
 import { AccessService } from "../../src/gen/gangway/v1/access_service_pb.ts";
 import { JobService, WatchJobsResponse_Type as Type } from "../../src/gen/gangway/v1/job_service_pb.ts";
@@ -20,10 +21,12 @@ import { systemClock } from "../../src/runtime/clock.ts";
 import type { ServerTls } from "../../src/runtime/server-tls.ts";
 import { Certificates, hasOpenssl } from "../support/certificates.ts";
 import { signingKey, TestIssuer } from "../support/issuer.ts";
+import { memoryRobots } from "../support/memory-robots.ts";
 import { startFixture } from "./fixture.ts";
 import { pytorchJob } from "./jobs.ts";
 
 const never = new AbortController().signal;
+const away = () => Promise.reject(new Error("not in this test"));
 const key = await signingKey("one", "ES256");
 
 /** A service that takes tokens of an issuer, and certificates if there is TLS for them. */
@@ -55,14 +58,15 @@ async function serveKnown(t: TestContext, tls: ServerTls | null = null) {
     caFile: null,
   };
   const keys = issuerKeys({ issuer: issuer.url, ca: null, clock, onError: (error) => assert.fail(String(error)) });
+  const robots = memoryRobots(clock);
   const certificates = tls !== null && tls.clients !== "none";
   const authenticate: Authenticate = createAuthenticate(
-    { clock, verifyToken: oidcVerifier(() => keys, clock) },
-    { issuers: [settings], certificateCommonName: false, certificates },
+    { clock, verifyToken: oidcVerifier(() => keys, clock), verifyRobot: robots.verify, reviewToken: away },
+    { ...NO_AUTHENTICATION, issuers: [settings], robots: true, certificates },
   );
   const refused: string[] = [];
   const callRefused = (method: string) => void refused.push(method);
-  const fixture = await startFixture(t, { authenticate, callRefused, clock }, CONNECTION_BOUNDS, tls);
+  const fixture = await startFixture(t, { authenticate, robots, callRefused, clock }, CONNECTION_BOUNDS, tls);
   /** A client that shows a token, a certificate or both. */
   const callAs = (token: string | null, by: ClientTls | null = null) => {
     const made = connect(fixture.api.address, never, { tls: by, token });
@@ -122,9 +126,9 @@ test("a caller with a token calls, and is the creator of what it makes", async (
 });
 
 test("without a method callers are anonymous, but a credential that no method takes is refused", async (t) => {
-  const verifyToken = () => Promise.reject(new Error("no issuer"));
-  const settings = { issuers: [], certificateCommonName: false, certificates: false };
-  const authenticate = createAuthenticate({ clock: systemClock(), verifyToken }, settings);
+  const settings = { ...NO_AUTHENTICATION, certificates: false };
+  const ports = { clock: systemClock(), verifyToken: away, verifyRobot: away, reviewToken: away };
+  const authenticate = createAuthenticate(ports, settings);
   const { api, internal } = await startFixture(t, { authenticate });
   const whoAmI = async (token: string | null) => {
     const client = connect(api.address, never, { tls: null, token });
@@ -149,8 +153,8 @@ test("an issuer that is away makes calls UNAVAILABLE, not UNAUTHENTICATED", asyn
   const keys = issuerKeys({ issuer, ca: null, clock, onError: (error) => void errors.push(error) });
   const one = { issuer, audiences: ["gangway"], subjectClaim: "sub", subjectPrefix: "a:", groupsClaim: null };
   const authenticate = createAuthenticate(
-    { clock, verifyToken: oidcVerifier(() => keys, clock) },
-    { issuers: [{ ...one, groupsPrefix: "a:", caFile: null }], certificateCommonName: false, certificates: false },
+    { clock, verifyToken: oidcVerifier(() => keys, clock), verifyRobot: away, reviewToken: away },
+    { ...NO_AUTHENTICATION, issuers: [{ ...one, groupsPrefix: "a:", caFile: null }], certificates: false },
   );
   const { api, internal } = await startFixture(t, { authenticate });
   const other = await TestIssuer.start(key);
@@ -183,6 +187,49 @@ test("a watch ends with UNAUTHENTICATED and a hint once its token has expired, a
   await lookAgain();
   await assert.rejects(items.next(), isRefused(/the token has expired: call again with a new credential.*cursor/));
 });
+
+const { createRobotToken, listRobotTokens, revokeRobotToken, whoAmI } = AccessService.method;
+
+test("a robot's token is shown once, and counts until it is revoked or expires", async (t) => {
+  const { callAs, issuer, time } = await serveKnown(t);
+  const ann = callAs(await issuer.sign({ sub: "ann" }));
+  const { secret, robot } = await ann.call(createRobotToken, { name: "ci", ttl: durationFromMs(3_600_000) });
+  assert.match(secret, /^gwt_[\w-]{43}$/);
+  assert.deepEqual([robot?.name, robot?.owner, robot?.lastUseTime], ["ci", "login:ann", undefined]);
+  const ci = callAs(secret);
+  const { identity } = await ci.call(whoAmI, {});
+  assert.deepEqual([identity?.subject, identity?.method, identity?.groups], ["robot:ci", "robot", []]);
+  assert.deepEqual(identity?.expireTime, robot?.expireTime);
+  const { robots } = await ann.call(listRobotTokens, {});
+  assert.ok(robots[0]?.lastUseTime !== undefined);
+  assert.ok(
+    !JSON.stringify(robots, (_, one) => (typeof one === "bigint" ? String(one) : one)).includes(secret.slice(4)),
+  );
+  await assert.rejects(ann.call(createRobotToken, { name: "ci" }), hasReason(STATUS.ALREADY_EXISTS));
+  await assert.rejects(ann.call(revokeRobotToken, { name: "other" }), hasReason(STATUS.NOT_FOUND));
+
+  const items = ci.stream(JobService.method.watchJobs, {}, never)[Symbol.asyncIterator]();
+  await items.next();
+  await ann.call(revokeRobotToken, { name: "ci" });
+  time.laterMs = 6_000;
+  while (time.sleeping.length === 0) await new Promise((resolve) => setImmediate(resolve));
+  for (const wake of time.sleeping.splice(0)) wake();
+  await assert.rejects(items.next(), isRefused(/the token of robot ci was revoked: call again with a new credential/));
+  await assert.rejects(ci.call(whoAmI, {}), isRefused(/was revoked/));
+  await assert.rejects(ann.call(createRobotToken, { name: "ci" }), hasReason(STATUS.ALREADY_EXISTS));
+
+  const late = callAs((await ann.call(createRobotToken, { name: "late", ttl: durationFromMs(60_000) })).secret);
+  assert.equal((await late.call(whoAmI, {})).identity?.subject, "robot:late");
+  time.laterMs = 6_000 + 61_000;
+  await assert.rejects(late.call(whoAmI, {}), isRefused(/expired/));
+  for (const bad of ["gwt_", `gwt_${"A".repeat(43)}`, `${secret}A`, secret.toUpperCase(), `gwt_${"-".repeat(9_000)}`]) {
+    await assert.rejects(callAs(bad).call(whoAmI, {}), isRefused(/./), bad.slice(0, 60));
+  }
+});
+
+function hasReason(code: number) {
+  return (error: unknown) => error instanceof CallError && error.code === code;
+}
 
 describe("client certificates", { skip: !hasOpenssl() }, () => {
   async function serveCertificates(t: TestContext, clients: ServerTls["clients"] = "optional") {

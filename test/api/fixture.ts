@@ -29,6 +29,7 @@ import { systemClock } from "../../src/runtime/clock.ts";
 import type { ServerTls } from "../../src/runtime/server-tls.ts";
 import { anonymous } from "../support/anonymous.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
+import { memoryRobots } from "../support/memory-robots.ts";
 import { MemoryResources } from "./memory-resources.ts";
 import { MemoryStore } from "./memory-store.ts";
 
@@ -84,6 +85,7 @@ export async function startFixture(
     limitsChanged: async () => wakePlanner(),
     wakePlanner,
     authenticate: anonymous,
+    robots: memoryRobots(),
     clock,
     onInternalError,
     ...overrides,

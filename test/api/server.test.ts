@@ -14,6 +14,7 @@ import { isLoopback, parseListenAddress } from "../../src/runtime/listen-address
 import { UnavailableError } from "../../src/runtime/unavailable-error.ts";
 import { anonymous } from "../support/anonymous.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
+import { memoryRobots } from "../support/memory-robots.ts";
 import { noResources } from "../support/no-resources.ts";
 import { readRefusal, startFixture } from "./fixture.ts";
 import { pytorchJob } from "./jobs.ts";
@@ -153,6 +154,7 @@ test("an address that other machines can reach is refused without --insecure", a
     wakePlanner: () => {},
     clock: (await import("../../src/runtime/clock.ts")).systemClock(),
     authenticate: anonymous,
+    robots: memoryRobots(),
     onInternalError: () => {},
   };
   await assert.rejects(
@@ -204,6 +206,7 @@ test("the server listens on IPv6 if the machine has it", async (t) => {
     wakePlanner: () => {},
     onInternalError: () => {},
     authenticate: anonymous,
+    robots: memoryRobots(),
   };
   const rest = { simulate: () => assert.fail(), resources: noResources(), clock: systemClock(), ...hooks };
   const pods = { ofJob: () => assert.fail() };

@@ -17,6 +17,7 @@ import { createTelemetry } from "../../src/telemetry/events.ts";
 import { createWatch } from "../../src/watch/watch.ts";
 import { anonymous } from "../support/anonymous.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
+import { memoryRobots } from "../support/memory-robots.ts";
 import { noResources } from "../support/no-resources.ts";
 import { startProfile } from "./measure.ts";
 import { type Answer, ECHO, type Order } from "./submit-orders.ts";
@@ -103,6 +104,7 @@ async function startService(db: Db, signal: AbortSignal) {
     logs: { look: none, open: none },
     pods: { ofJob: none },
     authenticate: anonymous,
+    robots: memoryRobots(),
     onInternalError,
     limitsChanged: async () => {},
     ...wakes,

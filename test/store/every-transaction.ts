@@ -1,4 +1,5 @@
 /** Every kind of transaction of the store, on so few rows that many of them at once want the same ones. */
+import { createHash } from "node:crypto";
 import type { Db } from "../../src/adapters/store/db/db.ts";
 import { holdCounters } from "../../src/adapters/store/fleet/counters-holder.ts";
 import { stepGroups } from "../../src/adapters/store/jobs/step-groups.ts";
@@ -255,6 +256,13 @@ export async function everyTransaction(db: Db, random: () => number): Promise<Re
       await store.admin.createNamespace(settings);
       await store.admin.updateNamespace({ ...settings, version: 0 });
       await store.admin.deleteNamespace(pick(NAMESPACES));
+    },
+    robots: async () => {
+      const name = pick(["r1", "r2"]);
+      const robot = { name, owner: "ann", expiresAtMs: NOW + 1, hash: createHash("sha256").update(name).digest() };
+      await store.robots.makeRobot(robot, { nowMs: NOW, max: 2 });
+      await store.robots.noteUse(name, NOW);
+      await store.robots.revokeRobot(pick(["r1", "r2"]), NOW);
     },
     cordon: () => store.admin.setCordoned(pick(CLUSTERS), random() < 0.3),
     simulate: () => store.clusters.simulate({ name: pick(["east", "west"]), labels: {}, flavors: FLAVORS }),

@@ -20,6 +20,7 @@ import { createWorker } from "../../src/worker/worker.ts";
 import { anonymous } from "../support/anonymous.ts";
 import { fleetPlanner } from "../support/fleet-planner.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
+import { memoryRobots } from "../support/memory-robots.ts";
 import { noResources } from "../support/no-resources.ts";
 import { soleMember } from "../support/sole-member.ts";
 import { soleQuota } from "../support/sole-quota.ts";
@@ -141,6 +142,7 @@ export async function startObserved(observing: { readonly tracing: Tracing | nul
       wakePlanner,
       clock,
       authenticate: anonymous,
+      robots: memoryRobots(),
       onInternalError: (_reference, error) => errors.push(error),
       ...instrumentation.apiPorts,
     },

@@ -22,6 +22,7 @@ import { rememberedResources } from "./admin/node-resources.ts";
 import type { PoolBounds } from "./admin/pools.ts";
 import * as queues from "./admin/queues.ts";
 import * as registered from "./admin/registered-clusters.ts";
+import * as robots from "./admin/robot-tokens.ts";
 import * as simulated from "./admin/simulated-clusters.ts";
 import type { Db } from "./db/db.ts";
 import { bucketsOf, giveBuckets, takeBuckets } from "./fleet/buckets.ts";
@@ -83,6 +84,7 @@ export function createStore(db: Db, options: StoreOptions) {
     admin: admin(db, options),
     clusters: clusterStore(db, options),
     members: memberStore(db),
+    robots: robotStore(db),
   };
 }
 
@@ -257,5 +259,16 @@ function memberStore(db: Db) {
     leave: (name: string) => members.leaveMembers(db, name),
     forgetAll: () => members.forgetMembers(db),
     takeLease: (name: string, holder: string) => takeLease(db, name, holder),
+  };
+}
+
+function robotStore(db: Db) {
+  return {
+    makeRobot: (robot: Parameters<typeof robots.makeRobot>[1], bounds: Parameters<typeof robots.makeRobot>[2]) =>
+      robots.makeRobot(db, robot, bounds),
+    findRobot: (hash: Buffer) => robots.findRobot(db, hash),
+    noteUse: (name: string, nowMs: number) => robots.noteUse(db, name, nowMs),
+    revokeRobot: (name: string, nowMs: number) => robots.revokeRobot(db, name, nowMs),
+    listRobots: (page: Parameters<typeof robots.listRobots>[1]) => robots.listRobots(db, page),
   };
 }

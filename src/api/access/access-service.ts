@@ -1,12 +1,60 @@
-import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import type { AccessService } from "../../gen/gangway/v1/access_service_pb.ts";
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { durationMs, timestampFromMs } from "@bufbuild/protobuf/wkt";
+import type { RobotToken } from "../../core/access/robot.ts";
+import type {
+  AccessService,
+  CreateRobotTokenRequest,
+  ListRobotTokensRequest,
+  RobotTokenSchema,
+} from "../../gen/gangway/v1/access_service_pb.ts";
+import { toTimestamp } from "../job/convert-job.ts";
+import type { Robots } from "../ports.ts";
+import { existingRecord, noRoomFor } from "../rpc/admin-outcome.ts";
+import type { CallContext } from "../rpc/call.ts";
 import type { ServiceHandlers } from "../rpc/handler.ts";
+import { alreadyExists, badPageToken } from "../rpc/rpc-error.ts";
 
-export function accessService(): ServiceHandlers<typeof AccessService> {
+const PAGE_SIZE_DEFAULT = 100;
+const TTL_MS_DEFAULT = 90 * 86_400_000;
+
+export function accessService(robots: Robots): ServiceHandlers<typeof AccessService> {
   return {
     whoAmI: async (_request, { identity: { subject, groups, method, issuer, expiresAtMs } }) => {
       const expires = expiresAtMs === null ? {} : { expireTime: timestampFromMs(expiresAtMs) };
       return { identity: { subject, groups: [...groups], method, issuer, ...expires } };
     },
+    createRobotToken: (request, context) => createRobot(robots, request, context),
+    listRobotTokens: (request) => listRobots(robots, request),
+    revokeRobotToken: async ({ name }) => ({
+      robot: toProtoRobot(existingRecord(await robots.revoke(name), { type: "robot", name })),
+    }),
+  };
+}
+
+async function createRobot(robots: Robots, { name, ttl }: CreateRobotTokenRequest, { identity }: CallContext) {
+  const ttlMs = ttl === undefined ? TTL_MS_DEFAULT : durationMs(ttl);
+  const outcome = await robots.make({ name, owner: identity.subject, ttlMs });
+  if (outcome.kind === "exists") {
+    throw alreadyExists("ROBOT_EXISTS", `robot ${name} exists, or has existed: choose another name`);
+  }
+  if (outcome.kind === "full") throw noRoomFor({ type: "robot", name }, outcome.max);
+  return { robot: toProtoRobot(outcome.robot), secret: outcome.secret };
+}
+
+async function listRobots(robots: Robots, { pageSize, pageToken }: ListRobotTokensRequest) {
+  const page = await robots.list({ after: pageToken || null, pageSize: pageSize || PAGE_SIZE_DEFAULT });
+  if (page === "badCursor") throw badPageToken();
+  return { robots: page.robots.map(toProtoRobot), nextPageToken: page.next ?? "" };
+}
+
+function toProtoRobot(robot: RobotToken): MessageInitShape<typeof RobotTokenSchema> {
+  const { name, owner, createTimeMs, expiresAtMs, lastUseMs, revokedMs } = robot;
+  return {
+    name,
+    owner,
+    createTime: timestampFromMs(createTimeMs),
+    expireTime: timestampFromMs(expiresAtMs),
+    lastUseTime: toTimestamp(lastUseMs),
+    revokeTime: toTimestamp(revokedMs),
   };
 }

@@ -16,20 +16,35 @@ export type IssuerSettings = {
   readonly caFile: string | null;
 };
 
+/** The cluster whose service accounts may call. */
+export type KubernetesSettings = {
+  /** A file. Null: this process runs in the cluster. */
+  readonly kubeconfig: string | null;
+  /** The audience that a token must have. */
+  readonly audience: string;
+};
+
 export type AuthenticationSettings = {
   readonly issuers: readonly IssuerSettings[];
+  /** Null: service accounts cannot call. */
+  readonly kubernetes: KubernetesSettings | null;
+  /** Robots may call, with tokens of the service's own. */
+  readonly robots: boolean;
   /** A certificate without other names is known by its common name. */
   readonly certificateCommonName: boolean;
 };
 
-export const NO_AUTHENTICATION: AuthenticationSettings = { issuers: [], certificateCommonName: false };
+export const NO_AUTHENTICATION: AuthenticationSettings = {
+  issuers: [],
+  kubernetes: null,
+  robots: false,
+  certificateCommonName: false,
+};
 
 /** True if callers must show credentials. `certificates`: clients may show certificates. */
-export function hasMethod({
-  issuers,
-  certificates,
-}: AuthenticationSettings & { readonly certificates: boolean }): boolean {
-  return certificates || issuers.length > 0;
+export function hasMethod(settings: AuthenticationSettings & { readonly certificates: boolean }): boolean {
+  const { issuers, kubernetes, robots, certificates } = settings;
+  return certificates || robots || kubernetes !== null || issuers.length > 0;
 }
 
 type SettingsOutcome =
@@ -44,18 +59,29 @@ const RESERVED = ["anonymous", "system:", "robot:", "spiffe://", "dns:", "cn:", 
 export function readAuthentication(value: Json): SettingsOutcome {
   const errors: string[] = [];
   if (!isJsonObject(value)) return { kind: "refused", errors: ["it must be an object"] };
-  known(value, "", ["issuers", "certificates"], errors);
+  known(value, "", ["issuers", "kubernetes", "robots", "certificates"], errors);
   const issuers = listOf(value["issuers"] ?? [], "issuers", errors).map((one, at) =>
     readIssuer(one, `issuers[${at}]`, errors),
   );
   if (issuers.length > ISSUERS_MAX) errors.push(`issuers has more than ${ISSUERS_MAX}`);
+  errors.push(...mistaken(issuers));
+  const kubernetes = value["kubernetes"] === undefined ? null : readKubernetes(value["kubernetes"], errors);
   const certificates = objectOf(value["certificates"] ?? {}, "certificates", errors);
   known(certificates, "certificates.", ["commonName"], errors);
-  const commonName = certificates["commonName"] ?? false;
-  if (typeof commonName !== "boolean") errors.push("certificates.commonName must be true or false");
-  errors.push(...mistaken(issuers));
+  const certificateCommonName = flagOf(certificates["commonName"] ?? false, "certificates.commonName", errors);
+  const robots = flagOf(value["robots"] ?? false, "robots", errors);
   if (errors.length > 0) return { kind: "refused", errors };
-  return { kind: "read", settings: { issuers, certificateCommonName: commonName === true } };
+  return { kind: "read", settings: { issuers, kubernetes, robots, certificateCommonName } };
+}
+
+function readKubernetes(value: Json, errors: string[]): KubernetesSettings {
+  const of = objectOf(value, "kubernetes", errors);
+  known(of, "kubernetes.", ["kubeconfig", "audience"], errors);
+  const { kubeconfig, audience = "gangway" } = of;
+  return {
+    kubeconfig: kubeconfig === undefined ? null : textOf(kubeconfig, "kubernetes.kubeconfig", errors),
+    audience: textOf(audience, "kubernetes.audience", errors),
+  };
 }
 
 function readIssuer(value: Json, at: string, errors: string[]): IssuerSettings {
@@ -137,6 +163,12 @@ function objectOf(value: Json, at: string, errors: string[]): JsonObject {
   if (isJsonObject(value)) return value;
   errors.push(`${at} must be an object`);
   return {};
+}
+
+function flagOf(value: Json, at: string, errors: string[]): boolean {
+  if (typeof value === "boolean") return value;
+  errors.push(`${at} must be true or false`);
+  return false;
 }
 
 function textOf(value: Json, at: string, errors: string[]): string {

@@ -1,6 +1,6 @@
 /** Who calls: the words that the ways of authentication share. */
 
-export type Method = "anonymous" | "oidc" | "certificate";
+export type Method = "anonymous" | "oidc" | "kubernetes" | "certificate" | "robot";
 
 /** A caller. Subjects of different methods and issuers never look alike: each begins in its own way. */
 export type Identity = {

@@ -49,7 +49,10 @@ const settings: Record<string, { of: Json; is: RegExp | "read" }> = {
   },
   nothing: { of: {}, is: "read" },
   "no object": { of: [], is: /must be an object/ },
-  "an unknown member": { of: { issuer: fine }, is: /issuer is unknown; known are issuers, certificates/ },
+  "an unknown member": {
+    of: { issuer: fine },
+    is: /issuer is unknown; known are issuers, kubernetes, robots, certificates/,
+  },
   "an issuer without audience": { of: { issuers: [{ issuer: "https://a" }] }, is: /audiences must name at least one/ },
   "an issuer without TLS": { of: { issuers: [{ ...fine, issuer: "http://a.example" }] }, is: /must be an https URL/ },
   "an issuer with a query": { of: { issuers: [{ ...fine, issuer: "https://a?b" }] }, is: /must be an https URL/ },

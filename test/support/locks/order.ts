@@ -39,6 +39,7 @@ export const LOCK_ORDER: readonly LockedTable[] = [
   { name: "pools", keys: [["name"]], gates: ["quota_domains"] },
   { name: "queue_quotas", keys: [["queue", "position"]], gates: ["quota_domains", "queues"] },
   { name: "audit_entries", keys: [["id"]], isLog: true },
+  { name: "robot_tokens", keys: [["name"]] },
 ];
 
 /** Tables that only migrations write. */

@@ -4,15 +4,16 @@
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
-import type { Timestamp } from "@bufbuild/protobuf/wkt";
-import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import { file_buf_validate_validate } from "../../buf/validate/validate_pb.ts";
+import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_duration, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file gangway/v1/access_service.proto.
  */
 export const file_gangway_v1_access_service: GenFile = /*@__PURE__*/
-  fileDesc("Ch9nYW5nd2F5L3YxL2FjY2Vzc19zZXJ2aWNlLnByb3RvEgpnYW5nd2F5LnYxIg8KDVdob0FtSVJlcXVlc3QiOAoOV2hvQW1JUmVzcG9uc2USJgoIaWRlbnRpdHkYASABKAsyFC5nYW5nd2F5LnYxLklkZW50aXR5InwKCElkZW50aXR5Eg8KB3N1YmplY3QYASABKAkSDgoGZ3JvdXBzGAIgAygJEg4KBm1ldGhvZBgDIAEoCRIOCgZpc3N1ZXIYBCABKAkSLwoLZXhwaXJlX3RpbWUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wMlAKDUFjY2Vzc1NlcnZpY2USPwoGV2hvQW1JEhkuZ2FuZ3dheS52MS5XaG9BbUlSZXF1ZXN0GhouZ2FuZ3dheS52MS5XaG9BbUlSZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_timestamp]);
+  fileDesc("Ch9nYW5nd2F5L3YxL2FjY2Vzc19zZXJ2aWNlLnByb3RvEgpnYW5nd2F5LnYxIg8KDVdob0FtSVJlcXVlc3QiOAoOV2hvQW1JUmVzcG9uc2USJgoIaWRlbnRpdHkYASABKAsyFC5nYW5nd2F5LnYxLklkZW50aXR5InwKCElkZW50aXR5Eg8KB3N1YmplY3QYASABKAkSDgoGZ3JvdXBzGAIgAygJEg4KBm1ldGhvZBgDIAEoCRIOCgZpc3N1ZXIYBCABKAkSLwoLZXhwaXJlX3RpbWUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIu8BCgpSb2JvdFRva2VuEgwKBG5hbWUYASABKAkSDQoFb3duZXIYAiABKAkSLwoLY3JlYXRlX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2V4cGlyZV90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIxCg1sYXN0X3VzZV90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgtyZXZva2VfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAirgIKF0NyZWF0ZVJvYm90VG9rZW5SZXF1ZXN0EtcBCgRuYW1lGAEgASgJQsgBukjEAboBwAEKF2NyZWF0ZV9yb2JvdF90b2tlbi5uYW1lEm9tdXN0IGJlIGEgRE5TIGxhYmVsOiBhdCBtb3N0IDYzIGxvd2VyLWNhc2UgbGV0dGVycywgZGlnaXRzIGFuZCAnLScsIGJlZ2lubmluZyBhbmQgZW5kaW5nIHdpdGggYSBsZXR0ZXIgb3IgZGlnaXQaNHRoaXMubWF0Y2hlcygnXlthLXowLTldKFstYS16MC05XXswLDYxfVthLXowLTldKT8kJykSOQoDdHRsGAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uQhG6SA6qAQsiBQiAiooPMgIIPCJRChhDcmVhdGVSb2JvdFRva2VuUmVzcG9uc2USJQoFcm9ib3QYASABKAsyFi5nYW5nd2F5LnYxLlJvYm90VG9rZW4SDgoGc2VjcmV0GAIgASgJIksKFkxpc3RSb2JvdFRva2Vuc1JlcXVlc3QSHQoJcGFnZV9zaXplGAEgASgFQgq6SAcaBRjoBygAEhIKCnBhZ2VfdG9rZW4YAiABKAkiWgoXTGlzdFJvYm90VG9rZW5zUmVzcG9uc2USJgoGcm9ib3RzGAEgAygLMhYuZ2FuZ3dheS52MS5Sb2JvdFRva2VuEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSIwChdSZXZva2VSb2JvdFRva2VuUmVxdWVzdBIVCgRuYW1lGAEgASgJQge6SARyAhABIkEKGFJldm9rZVJvYm90VG9rZW5SZXNwb25zZRIlCgVyb2JvdBgBIAEoCzIWLmdhbmd3YXkudjEuUm9ib3RUb2tlbjLqAgoNQWNjZXNzU2VydmljZRI/CgZXaG9BbUkSGS5nYW5nd2F5LnYxLldob0FtSVJlcXVlc3QaGi5nYW5nd2F5LnYxLldob0FtSVJlc3BvbnNlEl0KEENyZWF0ZVJvYm90VG9rZW4SIy5nYW5nd2F5LnYxLkNyZWF0ZVJvYm90VG9rZW5SZXF1ZXN0GiQuZ2FuZ3dheS52MS5DcmVhdGVSb2JvdFRva2VuUmVzcG9uc2USWgoPTGlzdFJvYm90VG9rZW5zEiIuZ2FuZ3dheS52MS5MaXN0Um9ib3RUb2tlbnNSZXF1ZXN0GiMuZ2FuZ3dheS52MS5MaXN0Um9ib3RUb2tlbnNSZXNwb25zZRJdChBSZXZva2VSb2JvdFRva2VuEiMuZ2FuZ3dheS52MS5SZXZva2VSb2JvdFRva2VuUmVxdWVzdBokLmdhbmd3YXkudjEuUmV2b2tlUm9ib3RUb2tlblJlc3BvbnNlYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_timestamp]);
 
 /**
  * @generated from message gangway.v1.WhoAmIRequest
@@ -52,7 +53,8 @@ export const WhoAmIResponseSchema: GenMessage<WhoAmIResponse> = /*@__PURE__*/
 export type Identity = Message<"gangway.v1.Identity"> & {
   /**
    * The name of the caller: the issuer's prefix and the subject of a token, the SPIFFE URI or `dns:` and the DNS name
-   * of a certificate, `anonymous` where the service asks for no credentials.
+   * of a certificate, `system:serviceaccount:NAMESPACE:NAME`, `robot:NAME`, or `anonymous` where the service asks for
+   * no credentials.
    *
    * @generated from field: string subject = 1;
    */
@@ -67,7 +69,7 @@ export type Identity = Message<"gangway.v1.Identity"> & {
   groups: string[];
 
   /**
-   * How the caller was authenticated: `oidc`, `certificate` or `anonymous`.
+   * How the caller was authenticated: `oidc`, `kubernetes`, `certificate`, `robot` or `anonymous`.
    *
    * @generated from field: string method = 3;
    */
@@ -96,7 +98,195 @@ export const IdentitySchema: GenMessage<Identity> = /*@__PURE__*/
   messageDesc(file_gangway_v1_access_service, 2);
 
 /**
- * Tells who calls.
+ * A caller that is a program, with one secret token.
+ *
+ * @generated from message gangway.v1.RobotToken
+ */
+export type RobotToken = Message<"gangway.v1.RobotToken"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * The subject of the caller that made it.
+   *
+   * @generated from field: string owner = 2;
+   */
+  owner: string;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp create_time = 3;
+   */
+  createTime?: Timestamp | undefined;
+
+  /**
+   * When the token expires.
+   *
+   * @generated from field: google.protobuf.Timestamp expire_time = 4;
+   */
+  expireTime?: Timestamp | undefined;
+
+  /**
+   * When the token was last shown, to within a minute. Omitted: never.
+   *
+   * @generated from field: google.protobuf.Timestamp last_use_time = 5;
+   */
+  lastUseTime?: Timestamp | undefined;
+
+  /**
+   * When the token was revoked. Omitted: it was not.
+   *
+   * @generated from field: google.protobuf.Timestamp revoke_time = 6;
+   */
+  revokeTime?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message gangway.v1.RobotToken.
+ * Use `create(RobotTokenSchema)` to create a new message.
+ */
+export const RobotTokenSchema: GenMessage<RobotToken> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_access_service, 3);
+
+/**
+ * @generated from message gangway.v1.CreateRobotTokenRequest
+ */
+export type CreateRobotTokenRequest = Message<"gangway.v1.CreateRobotTokenRequest"> & {
+  /**
+   * A DNS label. Required.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * How long the token counts: at least a minute and at most 366 days. Omitted: 90 days.
+   *
+   * @generated from field: google.protobuf.Duration ttl = 2;
+   */
+  ttl?: Duration | undefined;
+};
+
+/**
+ * Describes the message gangway.v1.CreateRobotTokenRequest.
+ * Use `create(CreateRobotTokenRequestSchema)` to create a new message.
+ */
+export const CreateRobotTokenRequestSchema: GenMessage<CreateRobotTokenRequest> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_access_service, 4);
+
+/**
+ * @generated from message gangway.v1.CreateRobotTokenResponse
+ */
+export type CreateRobotTokenResponse = Message<"gangway.v1.CreateRobotTokenResponse"> & {
+  /**
+   * @generated from field: gangway.v1.RobotToken robot = 1;
+   */
+  robot?: RobotToken | undefined;
+
+  /**
+   * The token. The service does not keep it, and never returns it again.
+   *
+   * @generated from field: string secret = 2;
+   */
+  secret: string;
+};
+
+/**
+ * Describes the message gangway.v1.CreateRobotTokenResponse.
+ * Use `create(CreateRobotTokenResponseSchema)` to create a new message.
+ */
+export const CreateRobotTokenResponseSchema: GenMessage<CreateRobotTokenResponse> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_access_service, 5);
+
+/**
+ * @generated from message gangway.v1.ListRobotTokensRequest
+ */
+export type ListRobotTokensRequest = Message<"gangway.v1.ListRobotTokensRequest"> & {
+  /**
+   * The most robots that are returned. 0: 100.
+   *
+   * @generated from field: int32 page_size = 1;
+   */
+  pageSize: number;
+
+  /**
+   * next_page_token of the previous page. Empty: the first page.
+   *
+   * @generated from field: string page_token = 2;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message gangway.v1.ListRobotTokensRequest.
+ * Use `create(ListRobotTokensRequestSchema)` to create a new message.
+ */
+export const ListRobotTokensRequestSchema: GenMessage<ListRobotTokensRequest> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_access_service, 6);
+
+/**
+ * @generated from message gangway.v1.ListRobotTokensResponse
+ */
+export type ListRobotTokensResponse = Message<"gangway.v1.ListRobotTokensResponse"> & {
+  /**
+   * @generated from field: repeated gangway.v1.RobotToken robots = 1;
+   */
+  robots: RobotToken[];
+
+  /**
+   * Empty: this is the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message gangway.v1.ListRobotTokensResponse.
+ * Use `create(ListRobotTokensResponseSchema)` to create a new message.
+ */
+export const ListRobotTokensResponseSchema: GenMessage<ListRobotTokensResponse> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_access_service, 7);
+
+/**
+ * @generated from message gangway.v1.RevokeRobotTokenRequest
+ */
+export type RevokeRobotTokenRequest = Message<"gangway.v1.RevokeRobotTokenRequest"> & {
+  /**
+   * Required.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+};
+
+/**
+ * Describes the message gangway.v1.RevokeRobotTokenRequest.
+ * Use `create(RevokeRobotTokenRequestSchema)` to create a new message.
+ */
+export const RevokeRobotTokenRequestSchema: GenMessage<RevokeRobotTokenRequest> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_access_service, 8);
+
+/**
+ * @generated from message gangway.v1.RevokeRobotTokenResponse
+ */
+export type RevokeRobotTokenResponse = Message<"gangway.v1.RevokeRobotTokenResponse"> & {
+  /**
+   * @generated from field: gangway.v1.RobotToken robot = 1;
+   */
+  robot?: RobotToken | undefined;
+};
+
+/**
+ * Describes the message gangway.v1.RevokeRobotTokenResponse.
+ * Use `create(RevokeRobotTokenResponseSchema)` to create a new message.
+ */
+export const RevokeRobotTokenResponseSchema: GenMessage<RevokeRobotTokenResponse> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_access_service, 9);
+
+/**
+ * Tells who calls, and keeps the tokens of robots.
  *
  * Every call of every service may fail with UNAUTHENTICATED (UNAUTHENTICATED): the service asks for credentials and the
  * call shows none, or it shows one that does not count. The message says why. A stream also ends so when the credential
@@ -114,6 +304,43 @@ export const AccessService: GenService<{
     methodKind: "unary";
     input: typeof WhoAmIRequestSchema;
     output: typeof WhoAmIResponseSchema;
+  },
+  /**
+   * Makes a robot with a secret token, and returns the token this one time. A server that takes tokens of robots knows
+   * whoever shows it as `robot:` and the name.
+   *
+   * ALREADY_EXISTS (ROBOT_EXISTS): a robot has the name, or had it. RESOURCE_EXHAUSTED (TOO_MANY_ROBOTS): there are as
+   * many robots that are not revoked as there may be.
+   *
+   * @generated from rpc gangway.v1.AccessService.CreateRobotToken
+   */
+  createRobotToken: {
+    methodKind: "unary";
+    input: typeof CreateRobotTokenRequestSchema;
+    output: typeof CreateRobotTokenResponseSchema;
+  },
+  /**
+   * Returns the robots by name, revoked ones included, without their tokens.
+   *
+   * @generated from rpc gangway.v1.AccessService.ListRobotTokens
+   */
+  listRobotTokens: {
+    methodKind: "unary";
+    input: typeof ListRobotTokensRequestSchema;
+    output: typeof ListRobotTokensResponseSchema;
+  },
+  /**
+   * Ends the token of a robot for ever: within seconds its calls are UNAUTHENTICATED, and its streams end. Revoking it
+   * again changes nothing.
+   *
+   * NOT_FOUND (ROBOT_NOT_FOUND): there is no such robot.
+   *
+   * @generated from rpc gangway.v1.AccessService.RevokeRobotToken
+   */
+  revokeRobotToken: {
+    methodKind: "unary";
+    input: typeof RevokeRobotTokenRequestSchema;
+    output: typeof RevokeRobotTokenResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_gangway_v1_access_service, 0);

@@ -1,0 +1,46 @@
+/** Robots: callers that are no persons, each with one secret token of the service's own. */
+import { type Authentication, identified, refusal } from "./identity.ts";
+
+/** What is kept of a robot's token. The secret itself is not. */
+export type RobotToken = {
+  readonly name: string;
+  /** The subject of the caller that made it. */
+  readonly owner: string;
+  readonly createTimeMs: number;
+  readonly expiresAtMs: number;
+  /** When the token was last shown, to within a minute. Null: never. */
+  readonly lastUseMs: number | null;
+  /** Null: it was not revoked. */
+  readonly revokedMs: number | null;
+};
+
+/** `exists`: a robot has or had the name. `full`: there are as many as there may be. */
+export type RobotOutcome =
+  | { readonly kind: "made"; readonly robot: RobotToken }
+  | { readonly kind: "exists" }
+  | { readonly kind: "full"; readonly max: number };
+
+/** The secret of a new robot is known at this moment alone. */
+export type MadeRobot =
+  | (Extract<RobotOutcome, { kind: "made" }> & { readonly secret: string })
+  | Exclude<RobotOutcome, { kind: "made" }>;
+
+export type RobotPage = { readonly robots: readonly RobotToken[]; readonly next: string | null };
+
+/** By this beginning, scanners of code find tokens that somebody has published. */
+export const ROBOT_PREFIX = "gwt_";
+/** 256 bits in base64url. */
+export const ROBOT_TOKEN = /^gwt_[\w-]{43}$/;
+/** Every one is looked up by an index; a list has pages. */
+export const ROBOTS_MAX = 10_000;
+/** A use is recorded at most this often. */
+export const USE_MS = 60_000;
+
+/** Who shows the token of this robot. Null: there is none. */
+export function robotIdentity(robot: RobotToken | null, nowMs: number): Authentication {
+  if (robot === null) return refusal("there is no robot with this token");
+  const { name, expiresAtMs, revokedMs } = robot;
+  if (revokedMs !== null) return refusal(`the token of robot ${name} was revoked`);
+  if (nowMs >= expiresAtMs) return refusal(`the token of robot ${name} has expired`);
+  return identified({ subject: `robot:${name}`, groups: [], method: "robot", issuer: "", expiresAtMs });
+}

@@ -1,0 +1,31 @@
+import { randomBytes } from "node:crypto";
+import type { RobotStore } from "../../src/access/ports.ts";
+import { createRobots } from "../../src/access/robots.ts";
+import type { RobotToken } from "../../src/core/access/robot.ts";
+import { systemClock } from "../../src/runtime/clock.ts";
+
+/** Robots whose tokens are kept in memory. */
+export function memoryRobots(clock: { readonly nowMs: () => number } = systemClock()) {
+  const rows = new Map<string, RobotToken & { readonly hash: string }>();
+  const change = (name: string, members: (robot: RobotToken) => Partial<RobotToken>) => {
+    const robot = rows.get(name);
+    if (robot === undefined) return null;
+    const changed = { ...robot, ...members(robot) };
+    rows.set(name, changed);
+    return changed;
+  };
+  const store: RobotStore = {
+    makeRobot: async ({ hash, ...robot }, { nowMs, max }) => {
+      if (rows.has(robot.name)) return { kind: "exists" };
+      if ([...rows.values()].filter(({ revokedMs }) => revokedMs === null).length >= max) return { kind: "full", max };
+      const made = { ...robot, createTimeMs: nowMs, lastUseMs: null, revokedMs: null };
+      rows.set(robot.name, { ...made, hash: hash.toString("hex") });
+      return { kind: "made", robot: made };
+    },
+    findRobot: async (hash) => [...rows.values()].find((row) => row.hash === hash.toString("hex")) ?? null,
+    noteUse: async (name, nowMs) => void change(name, () => ({ lastUseMs: nowMs })),
+    revokeRobot: async (name, nowMs) => change(name, ({ revokedMs }) => ({ revokedMs: revokedMs ?? nowMs })),
+    listRobots: async () => ({ robots: [...rows.values()], next: null }),
+  };
+  return createRobots({ clock, store, randomBytes, onError: (error) => Promise.reject(error) });
+}
