@@ -63,8 +63,14 @@ export type JobReads = {
   readonly getJob: (job: JobName | { readonly uid: string }) => Promise<ShownJob | null>;
   readonly listJobs: (query: JobQuery) => Promise<JobPage | "badCursor">;
   readonly listEvents: (query: EventQuery) => Promise<EventPage | "notFound" | "badCursor">;
-  /** Why the planner last did not admit the job. Null if the job does not wait or the planner has not tried it yet. */
-  readonly refusalOf: (jobUid: string) => Promise<{ readonly refusal: Refusal; readonly atMs: number } | null>;
+  /**
+   * Why the planner last did not admit the job, and the time of the numbers. Null if the job does not wait, or if the
+   * planner has not tried it yet.
+   */
+  readonly refusalOf: (
+    jobUid: string,
+    signal: AbortSignal,
+  ) => Promise<{ readonly refusal: Refusal; readonly atMs: number } | null>;
 };
 
 /** Judges a job that was not submitted. Null: the caller left before its turn. */

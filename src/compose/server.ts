@@ -7,13 +7,13 @@ import { type Api, startApi } from "../api/server.ts";
 import type { Config } from "../config.ts";
 import { followPodConfig } from "../intake/follow-pod-config.ts";
 import { createIntake } from "../intake/intake.ts";
-import { createSimulator } from "../planner/simulator.ts";
 import type { ServerTls } from "../runtime/server-tls.ts";
 import { createWatch } from "../watch/watch.ts";
 import { connectAuthentication, connectRobots } from "./access.ts";
 import { type Base, runLoops } from "./base.ts";
 import type { FollowedClusters } from "./clusters.ts";
 import { sayInsecure } from "./insecure.ts";
+import { startQuestions } from "./questions.ts";
 import type { Quota } from "./tokens.ts";
 
 /** Starts intake, watch with its sequencer, and the server in front of them. */
@@ -48,8 +48,7 @@ export async function startServer(
     {
       kinds,
       intake: instrumentation.intake(intake),
-      reads: store.reads,
-      simulate: createSimulator({ clock, kinds, snapshotOfQueue: store.planner.snapshotOfQueue }),
+      ...startQuestions(base),
       watch,
       admin: store.admin,
       namespaceRules,

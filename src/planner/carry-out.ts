@@ -1,14 +1,15 @@
 /** Carries out a plan in batches: one call of the counters and one transaction for many gangs. */
 
+import type { SaidRefusal } from "../core/plan/kept-refusal.ts";
 import { chainOf, MissedAdmissions, planSteps } from "../core/plan/missed-admissions.ts";
 import type { AdmissionRecord, AdmitOutcome, PlannedAdmission, PlannedGang } from "../core/plan/plan-types.ts";
 import { refuseForTokens } from "../core/plan/refuse.ts";
-import { tokensKey } from "../core/plan/state/refused.ts";
+import { tokensCause } from "../core/plan/state/kept-cause.ts";
 import { GRANTS_MAX } from "../core/quota/allocations.ts";
 import type { AllocationRef, Caps } from "../core/quota/counters.ts";
 import { invariant } from "../runtime/assert.ts";
 import { UnavailableError } from "../runtime/unavailable-error.ts";
-import type { FleetDecision, PlannerPorts, SaidRefusal } from "./ports.ts";
+import type { FleetDecision, PlannerPorts } from "./ports.ts";
 import { type ReserveOutcome, reserveAll } from "./reserve.ts";
 import type { GangTokenRequest, WaitingPlace } from "./waiting-place.ts";
 
@@ -208,7 +209,8 @@ class Batches {
     this.#exhausted.add(planned);
     if (planned.kind !== "admit") return;
     const refusal = refuseForTokens(gang, outcome);
-    this.#results.refusals.push({ refusal, causeKey: tokensKey(refusal) });
+    const of = { quotas: refusal.quotas, inLine: outcome.inLine };
+    this.#results.refusals.push({ refusal, ...tokensCause(planned, of) });
   }
 
   #gangOf({ jobUid }: PlannedAdmission): PlannedGang {

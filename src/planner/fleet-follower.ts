@@ -5,9 +5,21 @@ import { RoundStopped } from "../core/plan/state/queue-turns.ts";
 import { Semaphore } from "../runtime/semaphore.ts";
 import type { FleetStore } from "./ports.ts";
 
+/** How many entities are applied at once at most, by a follower that pauses. They take some milliseconds. */
+const SLICE = 200;
+
+type FollowerOptions = {
+  /** True: a call that catches up ends by throwing `RoundStopped`. Omitted: never. */
+  readonly isStopped?: () => boolean;
+  /** Lets others have their turn while many changes are applied. Omitted: all are applied at once. */
+  readonly pause?: () => Promise<unknown>;
+};
+
 /** Keeps a state in memory that follows the store: it loads everything once, and then reads what has changed. */
 export class FleetFollower {
-  readonly #store: FleetStore;
+  readonly #store: Pick<FleetStore, "readFleet" | "gangsOf">;
+  readonly #isStopped: () => boolean;
+  readonly #pause: FollowerOptions["pause"];
   state = new FleetState();
   /** Some of the external callers that hold tokens now. */
   callers: readonly HeldByCaller[] = [];
@@ -19,15 +31,14 @@ export class FleetFollower {
     cursorOf: (cluster) => this.state.cursorOf(cluster),
   };
 
-  readonly #isStopped: () => boolean;
   readonly #turns = new Semaphore(1);
   /** Rises each time that everything is forgotten. */
   #loads = 0;
 
-  /** `isStopped` true: a call that catches up ends by throwing `RoundStopped`. Omitted: never. */
-  constructor(store: FleetStore, { isStopped = () => false }: { readonly isStopped?: () => boolean } = {}) {
+  constructor(store: Pick<FleetStore, "readFleet" | "gangsOf">, options: FollowerOptions = {}) {
     this.#store = store;
-    this.#isStopped = isStopped;
+    this.#isStopped = options.isStopped ?? (() => false);
+    this.#pause = options.pause;
   }
 
   /** Forgets everything, so that the next call, or one that runs, loads it anew. */
@@ -54,7 +65,8 @@ export class FleetFollower {
       if (loads !== this.#loads) continue;
       if (read.restarts) this.state = new FleetState();
       isNew ||= read.restarts;
-      this.#apply(read);
+      for (const _slice of this.#apply(read, this.state)) await this.#pause?.();
+      if (loads !== this.#loads) continue;
       this.#place = read.place;
       more = read.more;
     }
@@ -67,12 +79,16 @@ export class FleetFollower {
     for (const update of await this.#store.gangsOf(jobUids)) this.state.apply({ kind: "gang", ...update });
   }
 
-  #apply({ changes, whole, callers, quotaEpoch, place }: FleetRead): void {
-    for (const kind of whole) this.state.keepOnly(kind, changes, place.serial);
-    for (const change of changes) {
+  /** Applies what was read, in slices. */
+  *#apply({ changes, whole, callers, quotaEpoch, place }: FleetRead, state: FleetState): Generator<void> {
+    for (const kind of whole) state.keepOnly(kind, changes, place.serial);
+    for (const [at, change] of changes.entries()) {
+      if (at % SLICE === SLICE - 1) yield;
+      const outcome = yield* state.applyInSlices(change, SLICE);
       // The next read finds that nothing is known of the cluster, and reads its full list.
-      if (this.state.apply(change) !== "gap" || change.kind !== "capacity") continue;
-      this.state.apply({ kind: "unobserved", cluster: change.cluster });
+      if (outcome === "gap" && change.kind === "capacity") {
+        yield* state.applyInSlices({ kind: "unobserved", cluster: change.cluster }, SLICE);
+      }
     }
     if (callers !== null) this.callers = callers;
     this.quotaEpoch = quotaEpoch;

@@ -1,13 +1,14 @@
 /** Decides for all clusters from a state in memory, which follows the store. */
+import type { SaidRefusal } from "../core/plan/kept-refusal.ts";
 import type { PlannedGang } from "../core/plan/plan-types.ts";
 import type { FleetParts } from "../core/plan/state/fleet-parts.ts";
+import { keyedCause } from "../core/plan/state/kept-cause.ts";
 import { RefusalWords } from "../core/plan/state/refusal-words.ts";
-import { causeKey } from "../core/plan/state/refused.ts";
 import type { FleetPlan } from "../core/plan/state/run-round.ts";
 import { invariant } from "../runtime/assert.ts";
 import { checkState } from "./check-state.ts";
 import { FleetFollower } from "./fleet-follower.ts";
-import type { FleetPlanner, FleetStore, SaidRefusal } from "./ports.ts";
+import type { FleetPlanner, FleetStore } from "./ports.ts";
 
 /** How many admissions a round plans. The next one follows at once, and sees the gangs that came meanwhile. */
 export const ADMISSIONS_MAX = 1_024;
@@ -38,7 +39,7 @@ export function createFleetPlanner(store: FleetStore, options: FleetPlannerOptio
       return follower.state.round(nowMs, bounds, ({ refused, admissions }, parts) => {
         const words = new RefusalWords(parts, { callers: follower.callers, admissions });
         for (const { gang, cause } of refused.slice(0, REFUSALS_MAX)) {
-          refusals.push({ refusal: words.refusalOf(gang, cause), causeKey: causeKey(cause) });
+          refusals.push({ refusal: words.refusalOf(gang, cause), ...keyedCause(cause) });
         }
       });
     } catch (error) {

@@ -1,6 +1,8 @@
-import type { GangUpdate } from "../core/plan/plan-gang.ts";
-import type { AdmissionBatch, AdmitOutcome, Plan, PlannedGang, Refusal } from "../core/plan/plan-types.ts";
+import type { KeptRefusal, SaidRefusal } from "../core/plan/kept-refusal.ts";
+import type { GangUpdate, PlanGang } from "../core/plan/plan-gang.ts";
+import type { AdmissionBatch, AdmitOutcome, Plan, PlannedGang } from "../core/plan/plan-types.ts";
 import type { FleetPlace, FleetRead, KnownFleet } from "../core/plan/state/fleet-read.ts";
+import type { AmountInLine } from "../core/plan/state/refused.ts";
 import type { AllocationRef, Counters } from "../core/quota/counters.ts";
 import type { Clock } from "../runtime/clock.ts";
 
@@ -13,8 +15,9 @@ export type PlannerStore = {
    */
   readonly recordAdmissions: (batch: AdmissionBatch) => Promise<readonly AdmitOutcome[]>;
   /**
-   * Keeps the refusals for ExplainJob. A job's own record and version change only if the dominant reason did. Returns
-   * the jobs that have moved on since they were planned, whose refusals were not recorded.
+   * Keeps the causes of refusals for ExplainJob, without their numbers. A job's own record and version change only if
+   * the dominant reason did. Returns the jobs that have moved on since they were planned, whose refusals were not
+   * recorded.
    */
   readonly recordRefusals: (
     refusals: readonly SaidRefusal[],
@@ -22,9 +25,6 @@ export type PlannerStore = {
     nowMs: number,
   ) => Promise<readonly string[]>;
 };
-
-/** A refusal, and the key of its cause: equal keys mean that nothing but numbers has changed. */
-export type SaidRefusal = { readonly refusal: Refusal; readonly causeKey: number };
 
 /** The functions of the store that the planner's state follows. */
 export type FleetStore = {
@@ -34,6 +34,18 @@ export type FleetStore = {
   readonly gangsOf: (jobUids: readonly string[]) => Promise<readonly GangUpdate[]>;
   /** A page of the causes that are recorded, of jobs whose uids come after `after`. */
   readonly recordedCauses: (after: string) => Promise<RecordedCauses>;
+};
+
+/** The functions of the store that the explainer reads. */
+export type ExplainStore = {
+  /** The kept refusal of a waiting job, and that of the head that it stands behind. Null: none is kept. */
+  readonly refusalOf: (
+    jobUid: string,
+  ) => Promise<{ readonly refusal: KeptRefusal; readonly head: KeptRefusal | null; readonly atMs: number } | null>;
+  /** The gang that stands in waiting lines of pools, and what they keep for it. Null: none does. */
+  readonly gangInLine: () => Promise<{ readonly jobUid: string; readonly inLine: readonly AmountInLine[] } | null>;
+  /** The gangs of these jobs as they are now. */
+  readonly gangsNow: (jobUids: readonly string[]) => Promise<readonly PlanGang[]>;
 };
 
 export type RecordedCauses = {

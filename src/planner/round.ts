@@ -2,8 +2,8 @@
  * One round of the planner, which turns a plan into recorded admissions. Gangs start as soon as tokens and nodes are
  * free, and a gang that fails to be recorded delays no gang but those behind it in a strict queue.
  */
+import type { SaidRefusal } from "../core/plan/kept-refusal.ts";
 import { carryOut, FAILURES_MAX, type RoundContext } from "./carry-out.ts";
-import type { SaidRefusal } from "./ports.ts";
 
 /** The results of one round. */
 export type Round = {

@@ -1,9 +1,10 @@
 import type { Job } from "../core/job/job.ts";
 import type { Registry } from "../core/kinds/registry.ts";
-import { type Simulation, simulateOn } from "../core/plan/simulate.ts";
-import type { PlanSnapshot } from "../core/plan/snapshot.ts";
-import type { Clock } from "../runtime/clock.ts";
+import { gangVersion, type PlanGang } from "../core/plan/plan-gang.ts";
+import { type Simulation, simulate } from "../core/plan/simulate.ts";
+import type { FleetState } from "../core/plan/state/fleet-state.ts";
 import { SharedCalls } from "../runtime/shared-calls.ts";
+import type { FollowedFleet } from "./followed-fleet.ts";
 
 /**
  * How many waiting jobs of its queue are planned before a job that is judged. In a strict queue the first decides; in
@@ -12,24 +13,43 @@ import { SharedCalls } from "../runtime/shared-calls.ts";
 export const WAITING_BEFORE_MAX = 100;
 
 type SimulatorPorts = {
-  readonly clock: Pick<Clock, "nowMs">;
   readonly kinds: Registry;
-  /** A snapshot with only the first waiting jobs of this queue, at most `max`. */
-  readonly snapshotOfQueue: (of: { readonly queue: string; readonly max: number }) => Promise<PlanSnapshot>;
+  readonly fleet: FollowedFleet;
+  /** The first waiting gangs of this queue, at most `max`. */
+  readonly firstWaiting: (of: { readonly queue: string; readonly max: number }) => Promise<readonly PlanGang[]>;
 };
 
 /** Judges a job that was not submitted; changes nothing. Null: the caller left before its turn. */
 export type Simulator = (job: Job, signal: AbortSignal) => Promise<Simulation | null>;
 
 /**
- * Makes the function that judges jobs. It reads one snapshot at a time, because each may be large. Calls for one queue
- * that wait at the same time share one.
+ * Makes the function that judges jobs. It reads the waiting gangs of one queue at a time. Calls for one queue that wait
+ * at the same time share them.
  */
-export function createSimulator({ clock, kinds, snapshotOfQueue }: SimulatorPorts): Simulator {
+export function createSimulator({ kinds, fleet, firstWaiting }: SimulatorPorts): Simulator {
   const reads = new SharedCalls(1);
   return async (job, signal) => {
     const { queue } = job.spec.runPolicy.schedulingPolicy;
-    const snapshot = await reads.run(queue, () => snapshotOfQueue({ queue, max: WAITING_BEFORE_MAX }), signal);
-    return snapshot === null ? null : simulateOn(snapshot, job, { kinds, nowMs: clock.nowMs() });
+    const waiting = await reads.run(queue, () => firstWaiting({ queue, max: WAITING_BEFORE_MAX }), signal);
+    if (waiting === null) return null;
+    return fleet.read(({ state, callers, nowMs }) => {
+      const mark = state.mark();
+      try {
+        for (const gang of waiting) addWaiting(state, gang);
+        return simulate(state, job, { kinds, nowMs, callers });
+      } finally {
+        state.rollback(mark);
+      }
+    }, signal);
   };
+}
+
+/** Above the versions of all records, and below those of a simulation. */
+const WAITING_VERSION = Number.MAX_SAFE_INTEGER - 2;
+
+/** Adds a waiting gang to the state, unless the state knows it as it was later: then it was admitted meanwhile. */
+function addWaiting(state: FleetState, gang: PlanGang): void {
+  const known = state.parts.lines.entries.get(gang.uid)?.gang;
+  if (known !== undefined && gangVersion(known) > gangVersion(gang)) return;
+  state.apply({ kind: "gang", uid: gang.uid, version: WAITING_VERSION, gang });
 }

@@ -52,7 +52,8 @@ for (const [name, { job, says }] of Object.entries(cases)) {
       getJob: async () => ({ job, position: null, tokens: [] }),
       refusalOf: () => assert.fail("it does not wait"),
     } as unknown as Parameters<typeof explainJob>[0]["reads"];
-    const { summary } = await explainJob({ reads, kinds }, create(ExplainJobRequestSchema, { name: job.name }));
+    const request = create(ExplainJobRequestSchema, { name: job.name });
+    const { summary } = await explainJob({ reads, kinds }, request, new AbortController().signal);
     assert.match(summary, says);
   });
 }

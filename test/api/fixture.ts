@@ -30,6 +30,7 @@ import type { ServerTls } from "../../src/runtime/server-tls.ts";
 import { anonymous } from "../support/anonymous.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 import { memoryRobots } from "../support/memory-robots.ts";
+import { snapshotFleet } from "../support/snapshot-fleet.ts";
 import { MemoryResources } from "./memory-resources.ts";
 import { MemoryStore } from "./memory-store.ts";
 
@@ -71,12 +72,13 @@ export async function startFixture(
   const onInternalError = (_reference: string, cause: unknown) => void internal.push(cause);
   const logs: JobLogs = { look: async () => ({ kind: "absent" }), open: () => Promise.reject(new Error("no log")) };
   const resources = new MemoryResources(wakePlanner);
+  const fleet = snapshotFleet(store.snapshot, clock.nowMs);
   const ports = {
     kinds: OWN_KINDS,
     resources,
     intake,
     reads,
-    simulate: createSimulator({ clock, kinds: OWN_KINDS, snapshotOfQueue: store.snapshotOfQueue }),
+    simulate: createSimulator({ kinds: OWN_KINDS, fleet, firstWaiting: store.firstWaiting }),
     watch,
     admin,
     clusters,

@@ -9,6 +9,7 @@ import type { Job } from "../../src/core/job/job.ts";
 import type { CreateOutcome, EndOutcome, NewJob } from "../../src/core/job/requests.ts";
 import type { SentJob } from "../../src/core/job/sent.ts";
 import { isTerminal } from "../../src/core/job/status.ts";
+import type { PlanGang } from "../../src/core/plan/plan-gang.ts";
 import type { Refusal } from "../../src/core/plan/plan-types.ts";
 import type { PlanSnapshot } from "../../src/core/plan/snapshot.ts";
 import { treeProblem } from "../../src/core/quota/check-tree.ts";
@@ -78,15 +79,19 @@ export class MemoryStore {
     },
   };
 
-  /** A snapshot in which nothing runs and no pool has a limit. */
-  readonly snapshotOfQueue = async ({ queue }: { readonly queue: string }): Promise<PlanSnapshot> => {
+  readonly firstWaiting = async ({ queue }: { readonly queue: string }): Promise<readonly PlanGang[]> => {
     const waits = ({ status, spec }: Job) =>
       status.phase === "WAITING" && spec.runPolicy.schedulingPolicy.queue === queue;
+    return [...this.jobs.values()].filter(({ job }) => waits(job)).map(({ job }) => planGang(job));
+  };
+
+  /** A snapshot in which no gang waits or runs, and no pool has a limit. */
+  readonly snapshot = async (): Promise<PlanSnapshot> => {
     const queues = [...this.queues.values()];
     const pools = new Set(queues.flatMap(({ quotas }) => quotas.map(({ flavor }) => flavor)));
     return {
       quotaEpoch: 1,
-      waiting: [...this.jobs.values()].filter(({ job }) => waits(job)).map(({ job }) => planGang(job)),
+      waiting: [],
       admitted: [],
       queues,
       pools: [...pools].map((pool) => ({ pool, quota: null, projectDefault: null, namespaceDefault: null })),

@@ -10,8 +10,8 @@ import { openPglite } from "../../src/adapters/store/db/pglite.ts";
 import { createStore } from "../../src/adapters/store/store.ts";
 import { startApi } from "../../src/api/server.ts";
 import { connectClusterAdmin } from "../../src/compose/cluster-admin.ts";
+import { startQuestions } from "../../src/compose/questions.ts";
 import { createIntake } from "../../src/intake/intake.ts";
-import { createSimulator } from "../../src/planner/simulator.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { createTelemetry } from "../../src/telemetry/events.ts";
 import { createWatch } from "../../src/watch/watch.ts";
@@ -86,7 +86,7 @@ async function startService(db: Db, signal: AbortSignal) {
   appended = watch.hint;
   const wakes = { wakePlanner: () => {}, wakeJob: () => {} };
   const intake = createIntake({ clock, kinds: OWN_KINDS, store: store.intake, randomBytes, ...wakes });
-  const { reads, admin } = store;
+  const { admin } = store;
   const none = () => Promise.reject(new Error("there are no clusters"));
   const onInternalError = (_reference: string, cause: unknown) => console.error(cause);
   const registry = { refresh: async () => {} };
@@ -94,8 +94,7 @@ async function startService(db: Db, signal: AbortSignal) {
   const ports = {
     kinds: OWN_KINDS,
     intake,
-    reads,
-    simulate: createSimulator({ clock, kinds: OWN_KINDS, snapshotOfQueue: store.planner.snapshotOfQueue }),
+    ...startQuestions({ clock, kinds: OWN_KINDS, store, parts: new AsyncDisposableStack() }),
     watch,
     admin,
     clusters,

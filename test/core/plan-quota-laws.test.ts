@@ -158,7 +158,11 @@ test("the planner's state refuses what the counters refuse, at the same level an
         const account = ({ queue: own, project, namespace }: PlanGang) => quota.account(own, project, namespace);
         const state = countersOf(world);
         const name = `gpu/${of}`;
-        const lacking = quota.blocks(account(head), name, { need: most, priority: head.priority });
+        const lacking = quota.blocks(account(head), name, {
+          resource: "nvidia.com/gpu",
+          need: most,
+          priority: head.priority,
+        });
         const isForTokens = lacking.every(({ scope, reason }) => scope.kind === "pool" && reason === "QuotaExhausted");
         if (head !== one && lacking.length > 0 && isForTokens) {
           const allocations = linesOf(head, [{ pool: name, amount: most }]);
@@ -170,7 +174,7 @@ test("the planner's state refuses what the counters refuse, at the same level an
             amounts: new Map([[name, most]]),
           };
         }
-        const refusals = quota.blocks(account(one), name, { need, priority: one.priority });
+        const refusals = quota.blocks(account(one), name, { resource: "nvidia.com/gpu", need, priority: one.priority });
         assert.equal(quota.admits(account(one), name, { need, priority: one.priority }), refusals.length === 0);
         const outcome = state.grant({ ...requestOf(one, linesOf(one, [{ pool: name, amount: need }])), waiter: null });
         const [first] = refusals;

@@ -1,31 +1,36 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createSimulator } from "../../src/planner/simulator.ts";
-import { cluster, job, NOW, nodes, queue, snapshot } from "../core/plan-world.ts";
+import { cluster, job, NOW, nodes, planGang, queue, snapshot } from "../core/plan-world.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
+import { snapshotFleet } from "../support/snapshot-fleet.ts";
 
 const SIGNAL = new AbortController().signal;
 const worker = (name: string, of = "q") => job({ name, queue: of, roles: { Worker: { replicas: 1, gpus: 8 } } });
 
-/** A simulator over one node, and the queues that it read, in order. */
-function simulator(settings: { before?: () => Promise<void> } = {}) {
+/** A simulator over one node, and the queues whose waiting gangs it read, in order. */
+function simulator(settings: { before?: () => Promise<void>; waiting?: readonly string[] } = {}) {
   const reads: string[] = [];
+  const world = snapshot({
+    clusters: [cluster("east", { nodes: nodes(1, "h100") })],
+    queues: ["q", "r"].map((of) => queue(of, { h100: 8 })),
+  });
   const simulate = createSimulator({
-    clock: { nowMs: () => NOW },
     kinds: OWN_KINDS,
-    snapshotOfQueue: async ({ queue: name }) => {
+    fleet: snapshotFleet(
+      async () => world,
+      () => NOW,
+    ),
+    firstWaiting: async ({ queue: name }) => {
       reads.push(name);
       await settings.before?.();
-      return snapshot({
-        clusters: [cluster("east", { nodes: nodes(1, "h100") })],
-        queues: ["q", "r"].map((of) => queue(of, { h100: 8 })),
-      });
+      return (settings.waiting ?? []).map((one) => planGang(worker(one, name)));
     },
   });
   return { reads, simulate };
 }
 
-test("calls for one queue that wait at the same time share a snapshot that is read after they came", async () => {
+test("calls for one queue at the same time share its waiting gangs, which are read after they came", async () => {
   const { reads, simulate } = simulator();
   const found = await Promise.all(["a", "b", "c"].map((name) => simulate(worker(name), SIGNAL)));
   assert.deepEqual(
@@ -37,7 +42,13 @@ test("calls for one queue that wait at the same time share a snapshot that is re
   assert.deepEqual(reads, ["q", "q"]);
 });
 
-test("one snapshot is read at a time, whatever the queue", async () => {
+test("a job is judged behind the waiting gangs of its queue, but for the one of its name", async () => {
+  const { simulate } = simulator({ waiting: ["a"] });
+  const verdicts = await Promise.all(["a", "z"].map(async (name) => (await simulate(worker(name), SIGNAL))?.verdict));
+  assert.deepEqual(verdicts, ["FITS_NOW", "WAITS"]);
+});
+
+test("the waiting gangs of one queue are read at a time", async () => {
   let reading = 0;
   let most = 0;
   const before = async () => {

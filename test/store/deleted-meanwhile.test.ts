@@ -5,6 +5,7 @@ import type { Db } from "../../src/adapters/store/db/db.ts";
 import type { Job } from "../../src/core/job/job.ts";
 import type { Decision } from "../../src/core/reconcile/decision.ts";
 import { onPostgres } from "../support/databases.ts";
+import { keyed } from "../support/keyed.ts";
 import { inOrder } from "./in-order.ts";
 import { NOW, plannedFor } from "./jobs.ts";
 import { poolChange } from "./ledger-fixture.ts";
@@ -48,7 +49,7 @@ onPostgres((openDb) => {
       retryAtMs: null,
     });
     const refuse = (message: string, causeKey: number) => {
-      const refusals = [job, kept].map((one) => ({ refusal: refusalOf(one, message), causeKey }));
+      const refusals = [job, kept].map((one) => keyed(refusalOf(one, message), causeKey));
       return store.planner.recordRefusals(refusals, planner.plannerEpoch, NOW + 1);
     };
     await refuse("needs 8", 1);
@@ -62,8 +63,8 @@ onPostgres((openDb) => {
     const second = () => refuse("needs 7", 2);
     const [forgotten] = await inOrder(db, { table: "jobs", name: job.uid }, { first, second });
     assert.equal(forgotten, "recorded");
-    const refusals = await db.query("select job_uid, refusal ->> 'message' as message from refusals");
-    assert.deepEqual(refusals, [{ job_uid: kept.uid, message: "needs 7" }]);
+    const refusals = await db.query("select job_uid, refusal #>> '{cause,key}' as key from refusals");
+    assert.deepEqual(refusals, [{ job_uid: kept.uid, key: "2" }]);
   });
 
   describe("a cluster that is deleted", () => {

@@ -6,11 +6,13 @@ import { stepGroups } from "../../src/adapters/store/jobs/step-groups.ts";
 import type { BucketLease } from "../../src/core/job/bucket.ts";
 import type { Job } from "../../src/core/job/job.ts";
 import type { AdmissionRecord } from "../../src/core/plan/plan-types.ts";
+import { refuse as refuseGang } from "../../src/core/plan/refuse.ts";
 import type { FleetPlace, FleetRead } from "../../src/core/plan/state/fleet-read.ts";
 import type { HeldToken } from "../../src/core/quota/counters.ts";
 import type { LedgerGrant } from "../../src/core/quota/ledger.ts";
 import type { Decision } from "../../src/core/reconcile/decision.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
+import { keyed } from "../support/keyed.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 import { gangOfPlanned } from "../support/planned-gang.ts";
 import { FLAVOR, NO_LIMIT, NOW, newJob, plannedFor, sentOf } from "./jobs.ts";
@@ -65,8 +67,11 @@ export async function everyTransaction(db: Db, random: () => number): Promise<Re
   }
 
   async function look(): Promise<void> {
-    const { waiting, admitted } = await store.planner.snapshotOfQueue({ queue: "research", max: 20 });
-    const uids = some([...waiting, ...admitted].map(({ uid }) => uid)).slice(0, 8);
+    const waiting = await store.explain.firstWaiting({ queue: "research", max: 20 });
+    const { changes } = await store.explain.followHolders().readFleet(null, NOTHING_KNOWN);
+    const holders = changes.flatMap((change) => (change.kind === "gang" ? [change.uid] : []));
+    await store.explain.gangsNow(holders);
+    const uids = some([...new Set([...waiting.map(({ uid }) => uid), ...holders])]).slice(0, 8);
     const loaded = await Promise.all(uids.map((uid) => store.worker.loadJob(uid)));
     jobs = loaded.flatMap((one) => (one === null ? [] : [one.job]));
   }
@@ -130,18 +135,10 @@ export async function everyTransaction(db: Db, random: () => number): Promise<Re
 
   const refuse = async () => {
     await look();
-    const refusals = jobs.map((job) => ({
-      refusal: {
-        jobUid: job.uid,
-        generation: 1,
-        reason: pick(["NoCapacity", "NoQuota"]),
-        message: pick(["one", "two"]),
-        clusters: [],
-        quotas: [],
-        retryAtMs: null,
-      },
-      causeKey: Math.floor(random() * 3),
-    }));
+    const refusals = jobs.map(({ uid }) => {
+      const why = { reason: pick(["NoCapacity", "NoQuota"]), message: pick(["one", "two"]) };
+      return keyed(refuseGang({ uid, generation: 1 }, why), Math.floor(random() * 3));
+    });
     await store.planner.recordRefusals(refusals, plannerEpoch, NOW);
   };
 

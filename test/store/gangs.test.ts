@@ -6,12 +6,14 @@ import type { Job } from "../../src/core/job/job.ts";
 import { bareSpec } from "../../src/core/job/spec.ts";
 import { changeJob, type WantedChange } from "../../src/core/kinds/change-job.ts";
 import { askOf } from "../../src/core/plan/ask.ts";
-import { gangOf, type PlanGang } from "../../src/core/plan/plan-gang.ts";
+import { gangOf, isHolder, isPlanned, type PlanGang } from "../../src/core/plan/plan-gang.ts";
 import { refuse } from "../../src/core/plan/refuse.ts";
 import type { Decision } from "../../src/core/reconcile/decision.ts";
+import { FleetFollower } from "../../src/planner/fleet-follower.ts";
 import { contentHash } from "../../src/runtime/content-hash.ts";
 import { canonicalJson } from "../../src/runtime/json.ts";
 import { onEachDatabase } from "../support/databases.ts";
+import { keyed } from "../support/keyed.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 import { NOW, newJob, plannedFor } from "./jobs.ts";
 import { freshPlanner, type TestPlanner } from "./planner-fixture.ts";
@@ -98,7 +100,7 @@ onEachDatabase((openDb) => {
     refuse: async (job) => {
       const reason = ["NoCapacity", "WaitingForCache"][job.version % 2]!;
       const refusal = refuse(await gangNow(job), { reason, message: "there is no room" });
-      return planner.store.planner.recordRefusals([{ refusal, causeKey: job.version }], planner.plannerEpoch, NOW);
+      return planner.store.planner.recordRefusals([keyed(refusal, job.version)], planner.plannerEpoch, NOW);
     },
     fail: (job) =>
       step(job.uid, ({ status }) => ({
@@ -140,6 +142,28 @@ onEachDatabase((openDb) => {
           before = now;
         }
         assert.equal(await planner.refresh(), 0);
+      }),
+      { numRuns: 20 },
+    );
+  });
+
+  test("after any changes a follower of holders knows a gang if it runs or holds tokens, and no other", async () => {
+    const some = fc.array(fc.constantFrom(...Object.keys(changes)), { minLength: 3, maxLength: 12 });
+    await fc.assert(
+      fc.asyncProperty(some, async (history) => {
+        const job = await planner.submit(gangJob(1));
+        const follower = new FleetFollower(planner.store.explain.followHolders());
+        for (const name of ["admit", ...history]) {
+          await changes[name]?.(await planner.load(job.uid));
+          const now = await gangNow(job);
+          const loaded = new FleetFollower(planner.store.explain.followHolders());
+          const expected = isPlanned(now) && isHolder(now) ? now : undefined;
+          for (const one of [follower, loaded]) {
+            await one.catchUp();
+            assert.deepEqual(one.state.parts.lines.entries.get(job.uid)?.gang, expected, name);
+          }
+          assert.equal(follower.state.hash(), loaded.state.hash(), name);
+        }
       }),
       { numRuns: 20 },
     );

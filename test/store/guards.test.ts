@@ -3,18 +3,15 @@ import { after, before, beforeEach, test } from "node:test";
 import type { Db } from "../../src/adapters/store/db/db.ts";
 import type { Job } from "../../src/core/job/job.ts";
 import type { Admission } from "../../src/core/job/status.ts";
-import type { PlannedAdmission, Refusal } from "../../src/core/plan/plan-types.ts";
+import type { PlannedAdmission } from "../../src/core/plan/plan-types.ts";
 import { refuse } from "../../src/core/plan/refuse.ts";
 import type { Decision } from "../../src/core/reconcile/decision.ts";
 import { onEachDatabase } from "../support/databases.ts";
+import { keyed } from "../support/keyed.ts";
 import { snapshotOf } from "../support/snapshot.ts";
 import { raiseQuotaEpoch, recordOne, takePlannerLease } from "./db.ts";
 import { FLAVOR, NO_LIMIT, NOW, newJob, plannedFor } from "./jobs.ts";
 import { freshPlanner, type TestPlanner } from "./planner-fixture.ts";
-
-function keyed(refusal: Refusal, causeKey: number) {
-  return { refusal, causeKey };
-}
 
 onEachDatabase((openDb) => {
   let db: Db;
@@ -370,39 +367,45 @@ onEachDatabase((openDb) => {
     assert.equal(refused.version, 2);
     assert.deepEqual(refused.status.waiting, { reason: "QuotaExhausted", message: "needs 8", sinceMs: NOW + 1 });
     await store.planner.recordRefusals([keyed({ ...refusal, message: "needs 7" }, 1)], plannerEpoch, NOW + 2);
-    const { atMs, refusal: kept } = (await store.reads.refusalOf(job.uid)) ?? assert.fail();
-    assert.deepEqual([atMs, kept.message], [NOW + 1, "needs 8"], "a refusal with the same cause is not written again");
+    const kept = async () => {
+      const { atMs, refusal: found } = (await store.explain.refusalOf(job.uid)) ?? assert.fail();
+      return [atMs, found.cause?.key];
+    };
+    assert.deepEqual(await kept(), [NOW + 1, 1], "a refusal with the same cause is not written again");
     await store.planner.recordRefusals([keyed({ ...refusal, message: "needs 7" }, 2)], plannerEpoch, NOW + 2);
     assert.equal((await load(job.uid)).version, 2);
-    assert.deepEqual(await store.reads.refusalOf(job.uid), {
-      refusal: { ...refusal, message: "needs 7", causeKey: 2 },
-      atMs: NOW + 2,
-    });
+    assert.deepEqual(await kept(), [NOW + 2, 2]);
     await store.planner.recordRefusals([keyed({ ...refusal, reason: "NoCapacity" }, 3)], plannerEpoch, NOW + 3);
     assert.equal((await load(job.uid)).status.waiting?.reason, "NoCapacity");
   });
 
-  test("the refusal of a job behind the head of a strict queue has what the head lacks now", async () => {
-    const [head, behind] = [await submit(), await submit()];
-    const ofHead = { ...refuse({ uid: head.uid, generation: 1 }, { reason: "QuotaExhausted", message: "needs 8" }) };
+  test("a kept refusal has the cause without numbers, and the fields that an older program reads", async () => {
+    const job = await submit();
     const scope = { kind: "queue", pool: FLAVOR, queue: "research" } as const;
-    const amounts = { need: 8, used: 4, limit: 8, reserved: 0 };
-    const quotas = [
-      { queue: "research", flavor: FLAVOR, scope, reason: "QuotaExhausted", ...amounts, heldBy: ["team/a"] },
-    ];
+    const quota = { queue: "research", flavor: FLAVOR, scope, reason: "QuotaExhausted", need: 8, used: 4, limit: 8 };
+    const quotas = [{ ...quota, reserved: 0, heldBy: ["team/a"] }];
+    const why = { reason: "QuotaExhausted", message: "needs 8; uses 4 of 8" };
+    const said = keyed({ ...refuse({ uid: job.uid, generation: 1 }, why), quotas }, 7);
+    await store.planner.recordRefusals([said], plannerEpoch, NOW);
+    const rows = await db.query<{ refusal: object }>("select refusal from refusals");
+    assert.deepEqual(rows[0]?.refusal, {
+      ...{ jobUid: job.uid, generation: 1, reason: "QuotaExhausted", message: "", clusters: [], quotas: [] },
+      retryAtMs: null,
+      cause: { ...said.cause, key: 7 },
+    });
+  });
+
+  test("the kept refusal of a job behind the head of a strict queue comes with that of the head", async () => {
+    const [head, behind] = [await submit(), await submit()];
     const why = { reason: "BehindHead", message: "waits behind team/head" };
-    const waits = { ...refuse({ uid: behind.uid, generation: 1 }, why), head: head.uid };
-    await store.planner.recordRefusals([keyed(waits, 1)], plannerEpoch, NOW);
-    assert.deepEqual(
-      (await store.reads.refusalOf(behind.uid))?.refusal,
-      { ...waits, causeKey: 1 },
-      "the head's refusal is not known yet",
-    );
-    for (const used of [4, 5]) {
-      const lacks = { ...ofHead, quotas: quotas.map((quota) => ({ ...quota, used })) };
-      await store.planner.recordRefusals([keyed(lacks, used)], plannerEpoch, NOW + used);
-      const joined = { ...waits, causeKey: 1, message: "waits behind team/head: needs 8", quotas: lacks.quotas };
-      assert.deepEqual(await store.reads.refusalOf(behind.uid), { refusal: joined, atMs: NOW });
+    const waits = keyed({ ...refuse({ uid: behind.uid, generation: 1 }, why), head: head.uid }, 1);
+    await store.planner.recordRefusals([waits], plannerEpoch, NOW);
+    const headOf = async () => (await store.explain.refusalOf(behind.uid))?.head?.cause?.key ?? null;
+    assert.equal(await headOf(), null, "the head's refusal is not known yet");
+    for (const key of [4, 5]) {
+      const lacks = refuse({ uid: head.uid, generation: 1 }, { reason: "QuotaExhausted", message: "needs 8" });
+      await store.planner.recordRefusals([keyed(lacks, key)], plannerEpoch, NOW + key);
+      assert.equal(await headOf(), key);
     }
   });
 
@@ -424,12 +427,12 @@ onEachDatabase((openDb) => {
       NOW,
     );
     assert.deepEqual(left, [moved.uid]);
-    assert.equal(await store.reads.refusalOf(moved.uid), null);
-    assert.notEqual(await store.reads.refusalOf(kept.uid), null);
+    assert.equal(await store.explain.refusalOf(moved.uid), null);
+    assert.notEqual(await store.explain.refusalOf(kept.uid), null);
     const late = await submit();
     await takePlannerLease(store, "p2");
     await store.planner.recordRefusals([keyed(refusal(late), 1)], plannerEpoch, NOW);
-    assert.equal(await store.reads.refusalOf(late.uid), null);
+    assert.equal(await store.explain.refusalOf(late.uid), null);
     assert.equal((await load(late.uid)).version, 1);
   });
 

@@ -6,7 +6,7 @@ import type { Job } from "../../src/core/job/job.ts";
 import { gangOf } from "../../src/core/plan/plan-gang.ts";
 import type { Decision } from "../../src/core/reconcile/decision.ts";
 import type { IntakeStore } from "../../src/intake/ports.ts";
-import type { PlannerStore } from "../../src/planner/ports.ts";
+import type { ExplainStore, PlannerStore } from "../../src/planner/ports.ts";
 import type { WatchStore } from "../../src/watch/ports.ts";
 import type { WorkerStore } from "../../src/worker/ports.ts";
 import { onEachDatabase } from "../support/databases.ts";
@@ -32,9 +32,10 @@ onEachDatabase((openDb) => {
     const planner: PlannerStore = store.planner;
     const worker: WorkerStore = store.worker;
     const watch: WatchStore = store.watch;
-    const reads: JobReads = store.reads;
+    const reads: Omit<JobReads, "refusalOf"> = store.reads;
+    const explain: ExplainStore = store.explain;
     const admin: Admin = store.admin;
-    for (const part of [intake, planner, worker, watch, reads, admin]) assert.equal(typeof part, "object");
+    for (const part of [intake, planner, worker, watch, reads, explain, admin]) assert.equal(typeof part, "object");
   });
 
   test("an admission in no cluster is stored with an empty cluster, as older programs read it", async () => {

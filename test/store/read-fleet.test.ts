@@ -4,12 +4,14 @@ import fc from "fast-check";
 import type { Db } from "../../src/adapters/store/db/db.ts";
 import { fleetStore } from "../../src/adapters/store/store.ts";
 import type { CapacityEntry, EntryChange } from "../../src/core/plan/capacity-entry.ts";
+import { refuse } from "../../src/core/plan/refuse.ts";
 import type { FleetRead } from "../../src/core/plan/state/fleet-read.ts";
 import { FleetState } from "../../src/core/plan/state/fleet-state.ts";
 import { changesOf } from "../../src/core/plan/state/load-snapshot.ts";
 import { FleetFollower } from "../../src/planner/fleet-follower.ts";
 import { completeCapacity } from "../support/complete-capacity.ts";
 import { onEachDatabase } from "../support/databases.ts";
+import { keyed } from "../support/keyed.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 import { snapshotOf } from "../support/snapshot.ts";
 import { type TestStore, takePlannerLease } from "./db.ts";
@@ -187,13 +189,9 @@ onEachDatabase((openDb) => {
   test("causes that another planner has recorded are known by page", async () => {
     const jobs = [newJob(), newJob()];
     for (const job of jobs) await store.intake.createJob({ job, sent: sentOf(job), requestId: "" });
-    const refusals = jobs.map(({ uid }, at) => ({
-      refusal: {
-        ...{ jobUid: uid, generation: 1, reason: "NoCapacity", message: "", clusters: [], quotas: [] },
-        retryAtMs: null,
-      },
-      causeKey: at + 5,
-    }));
+    const refusals = jobs.map(({ uid }, at) =>
+      keyed(refuse({ uid, generation: 1 }, { reason: "NoCapacity", message: "" }), at + 5),
+    );
     await store.planner.recordRefusals(refusals, plannerEpoch, NOW);
     const { causes, next } = await store.planner.recordedCauses("");
     assert.deepEqual(

@@ -7,9 +7,9 @@ import { openPglite } from "../../src/adapters/store/db/pglite.ts";
 import { createStore } from "../../src/adapters/store/store.ts";
 import { startApi } from "../../src/api/server.ts";
 import { connectClusterAdmin } from "../../src/compose/cluster-admin.ts";
+import { startQuestions } from "../../src/compose/questions.ts";
 import { createIntake } from "../../src/intake/intake.ts";
 import { createPlanner } from "../../src/planner/planner.ts";
-import { createSimulator } from "../../src/planner/simulator.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { createTelemetry } from "../../src/telemetry/events.ts";
 import { createInstrumentation } from "../../src/telemetry/instrumentation.ts";
@@ -130,8 +130,7 @@ export async function startObserved(observing: { readonly tracing: Tracing | nul
     {
       kinds: OWN_KINDS,
       intake,
-      reads: store.reads,
-      simulate: createSimulator({ clock, kinds: OWN_KINDS, snapshotOfQueue: store.planner.snapshotOfQueue }),
+      ...startQuestions({ clock, kinds: OWN_KINDS, store, parts }),
       watch,
       admin: store.admin,
       clusters: connectClusterAdmin(admins),

@@ -34,7 +34,7 @@ import { createJobs } from "./jobs/create-jobs.ts";
 import { dueJobs } from "./jobs/due-jobs.ts";
 import { requestCancel, requestDelete } from "./jobs/end-job.ts";
 import { findAlike } from "./jobs/find-alike.ts";
-import { listEvents, refusalOf } from "./jobs/list-events.ts";
+import { listEvents } from "./jobs/list-events.ts";
 import { getJob, listJobs } from "./jobs/list-jobs.ts";
 import { wholeSpecs } from "./jobs/load-job.ts";
 import { openJobs } from "./jobs/open-jobs.ts";
@@ -43,9 +43,10 @@ import { stepGroups } from "./jobs/step-groups.ts";
 import { entriesAfter, prune, watchSnapshot } from "./jobs/watch-log.ts";
 import { quotaAdmin, quotaLedger } from "./ledger/quota-ledger.ts";
 import type { QuotaBounds } from "./ledger/quota-limits.ts";
+import { type FirstOfQueue, firstWaiting } from "./planning/first-waiting.ts";
 import { gangUpdates } from "./planning/gang-updates.ts";
-import { planSnapshot } from "./planning/plan-snapshot.ts";
 import { readFleet } from "./planning/read-fleet.ts";
+import { gangInLine, gangsNow, refusalOf } from "./planning/read-refusal.ts";
 import { recordAdmissions } from "./planning/record-admissions.ts";
 import { recordedCauses, recordRefusals } from "./planning/record-refusals.ts";
 
@@ -76,6 +77,7 @@ export function createStore(db: Db, options: StoreOptions) {
   return {
     intake: intakeStore(db, options),
     planner: plannerStore(db, options),
+    explain: explainStore(db, options),
     ledger: quotaLedger(db, options.quotaBounds ?? QUOTA_BOUNDS),
     pools: quotaAdmin(db, options.clock, options.quotaBounds ?? QUOTA_BOUNDS),
     worker: workerStore(db, options),
@@ -131,9 +133,9 @@ function intakeStore(db: Db, options: StoreOptions) {
   };
 }
 
-/** The functions that a planner's state follows. */
-export function fleetStore(db: Db, kinds: Registry) {
-  const reading = { kinds, asks: new Map<string, Ask>() };
+/** The functions that a state of the fleet follows. `holdersOnly`: of gangs, only those that run or hold tokens. */
+export function fleetStore(db: Db, kinds: Registry, { holdersOnly = false } = {}) {
+  const reading = { kinds, asks: new Map<string, Ask>(), holdersOnly };
   return {
     readFleet: (place: FleetPlace | null, known: KnownFleet) => readFleet(db, place, known, reading),
     gangsOf: (jobUids: readonly string[]) => gangUpdates(db, jobUids, reading),
@@ -145,12 +147,22 @@ function plannerStore(db: Db, options: StoreOptions) {
   const { kinds, quotaBounds: bounds = QUOTA_BOUNDS } = options;
   return {
     ...fleetStore(db, kinds),
-    snapshotOfQueue: (only: { readonly queue: string; readonly max: number }) =>
-      planSnapshot(db, { kinds, asks: new Map() }, only),
     recordAdmissions: (batch: Parameters<typeof recordAdmissions>[1]) =>
       hinted(options, recordAdmissions(db, batch, { bounds, kinds })),
     recordRefusals: (refusals: Parameters<typeof recordRefusals>[1], plannerEpoch: number, nowMs: number) =>
       hinted(options, recordRefusals(db, refusals, plannerEpoch, { nowMs, kinds })),
+  };
+}
+
+/** The functions that explain why jobs wait, and judge jobs before they are submitted. */
+function explainStore(db: Db, { kinds }: StoreOptions) {
+  return {
+    /** Each has an own memory of asks, which goes with it. */
+    followHolders: () => fleetStore(db, kinds, { holdersOnly: true }),
+    refusalOf: (jobUid: string) => refusalOf(db, jobUid),
+    gangInLine: () => gangInLine(db),
+    gangsNow: (jobUids: readonly string[]) => gangsNow(db, jobUids, { kinds, asks: new Map() }),
+    firstWaiting: (of: FirstOfQueue) => firstWaiting(db, of, { kinds, asks: new Map() }),
   };
 }
 
@@ -188,7 +200,6 @@ function jobReads(db: Db) {
     getJob: (which: Parameters<typeof getJob>[1]) => getJob(db, which),
     listJobs: (query: Parameters<typeof listJobs>[1]) => listJobs(db, query),
     listEvents: (query: Parameters<typeof listEvents>[1]) => listEvents(db, query),
-    refusalOf: (jobUid: string) => refusalOf(db, jobUid),
   };
 }
 

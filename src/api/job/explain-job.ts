@@ -20,17 +20,18 @@ import { toProtoProblem } from "./convert-pods.ts";
 import { toProtoClusterRefusal, toProtoQuotaRefusal } from "./convert-refusal.ts";
 import { namespaceOf } from "./convert-sent.ts";
 
-/** Explains why a job waits, where it runs or why it failed, from its record and the planner's last refusal. */
+/** Explains why a job waits, where it runs or why it failed, from its record and the cause of its last refusal. */
 export async function explainJob(
   { reads, kinds }: { readonly reads: JobReads; readonly kinds: Registry },
   request: ExplainJobRequest,
+  signal: AbortSignal,
 ) {
   const which = { namespace: namespaceOf(request), name: request.name };
   const shown = await reads.getJob(which);
   if (shown === null) throw notFound({ type: "job", name: `${which.namespace}/${which.name}` });
   const { job, position, tokens } = shown;
   const waits = job.status.phase === "WAITING";
-  const found = waits ? await reads.refusalOf(job.uid) : null;
+  const found = waits ? await reads.refusalOf(job.uid, signal) : null;
   const refusal = found?.refusal ?? null;
   const admission = currentAdmission(job);
   return {

@@ -56,7 +56,7 @@ export function jobService({
     updateJob: (request) => updateJob(intake, request),
     cancelJob: (request) => cancelJob(intake, request),
     deleteJob: (request) => deleteJob(intake, request),
-    explainJob: (request) => explainJob({ reads, kinds }, request),
+    explainJob: (request, { signal }) => explainJob({ reads, kinds }, request, signal),
     simulateJob: (request, context) => simulateJob({ intake, simulate }, request, context),
     listJobEvents: (request) => listJobEvents(reads, request),
     listJobPods: (request, { signal }) => listJobPods({ reads, pods, kinds, clock }, request, signal),

@@ -70,6 +70,11 @@ export function isPlanned(gang: Pick<PlanGang, "waits" | "admissions">): boolean
   return gang.waits || liveAdmission(gang) !== null;
 }
 
+/** True for a gang with an admission that is live or holds tokens. */
+export function isHolder({ admissions }: Pick<PlanGang, "admissions">): boolean {
+  return admissions.some(({ state, tokensReleasedMs }) => state === "live" || tokensReleasedMs === null);
+}
+
 /** The facts of a gang that its job's record does not have. */
 export type GangCounters = Pick<PlanGang, "generation" | "lastAdmission">;
 

@@ -29,6 +29,11 @@ export function withHead(refusal: Refusal, head: Refusal): Refusal {
   return { ...refusal, message, clusters: head.clusters, quotas: head.quotas };
 }
 
+/** The refusal of a gang whose cause holds no more. */
+export function changed(refusal: Refusal): Refusal {
+  return { ...refusal, message: `${refusal.message}; this has changed, and the planner is about to look at it again` };
+}
+
 /**
  * The refusal for these obstacles. Its reason comes from quotas if they stopped every flavor that a cluster could take,
  * else from clusters.

@@ -8,10 +8,9 @@ import type { Registry } from "../kinds/registry.ts";
 import { gangOf, type PlanGang } from "./plan-gang.ts";
 import type { ClusterRefusal, PlannedAdmission, QuotaRefusal, Refusal } from "./plan-types.ts";
 import { nearestRefusal } from "./refuse.ts";
-import type { HeldByCaller, PlanSnapshot } from "./snapshot.ts";
+import type { HeldByCaller } from "./snapshot.ts";
 import type { FleetState } from "./state/fleet-state.ts";
 import { type AloneAnswers, judgeAlone } from "./state/judge-alone.ts";
-import { stateOf } from "./state/load-snapshot.ts";
 import { RefusalWords } from "./state/refusal-words.ts";
 import { causeOf } from "./state/run-round.ts";
 
@@ -49,11 +48,6 @@ type At = { readonly kinds: Registry; readonly nowMs: number };
 /** Versions above those of all records. */
 const REMOVED_VERSION = Number.MAX_SAFE_INTEGER - 1;
 const SIMULATED_VERSION = Number.MAX_SAFE_INTEGER;
-
-/** Judges a job by a snapshot, see `simulate`. */
-export function simulateOn(snapshot: PlanSnapshot, submitted: Job, at: At): Simulation {
-  return simulate(stateOf(snapshot), submitted, { ...at, callers: snapshot.callers });
-}
 
 /**
  * Judges a job as if it were submitted now, and not suspended. The state's waiting jobs come before it, except one of

@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Job } from "../../../src/core/job/job.ts";
-import { type Simulation, simulate, simulateOn } from "../../../src/core/plan/simulate.ts";
+import { type Simulation, simulate } from "../../../src/core/plan/simulate.ts";
 import type { Change } from "../../../src/core/plan/state/changes.ts";
 import { FleetState } from "../../../src/core/plan/state/fleet-state.ts";
 import { contentHash } from "../../../src/runtime/content-hash.ts";
 import { assertRecorded } from "../../support/recorded-text.ts";
+import { simulateOn } from "../../support/simulate-on.ts";
 import { AT } from "../plan-world.ts";
 import { maskedCluster, maskedQuota } from "./answers.ts";
 import { Draw, QUEUES, randomJob, randomSnapshot } from "./random-world.ts";

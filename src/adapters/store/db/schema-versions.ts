@@ -33,7 +33,14 @@ export const SCHEMA_VERSIONS: SchemaVersions = [
     "0003_token-tombstones",
   ],
   ["0004_pod-policy", "0005_job-outlines"],
-  ["0006_cluster-capacity", "0007_cluster-uids", "0008_asks", "0009_simulated-clusters", "0010_robot_tokens"],
+  [
+    "0006_cluster-capacity",
+    "0007_cluster-uids",
+    "0008_asks",
+    "0009_simulated-clusters",
+    "0010_robot_tokens",
+    "0011_refusals-in-line",
+  ],
 ];
 
 /** The names of the migrations of version 1, of version 2, and so on. */

@@ -1,6 +1,6 @@
-import { type GangUpdate, gangVersion, isPlanned, type PlanGang } from "../../../core/plan/plan-gang.ts";
+import { type GangUpdate, gangVersion, isHolder, isPlanned, type PlanGang } from "../../../core/plan/plan-gang.ts";
 import { type Db, type Executor, readSnapshot } from "../db/db.ts";
-import { type GangReading, readGangs, WAITS } from "./read-gangs.ts";
+import { type GangReading, HOLDS, readGangs, WAITS } from "./read-gangs.ts";
 import { refreshGangs } from "./refresh-gangs.ts";
 
 /**
@@ -13,8 +13,9 @@ export const GANG_PAGE = 500;
 const FIRST = "00000000-0000-0000-0000-000000000000";
 
 /**
- * A page of the gangs that wait or run, in the order of their uids. `after` null: the first page. Each page is of its
- * own commit. So a planner that loads all gangs reads the log's head before, and the updates since that head after.
+ * A page of the gangs that wait or run, or of the holders among them, in the order of their uids. `after` null: the
+ * first page. Each page is of its own commit. So a planner that loads all gangs reads the log's head before, and the
+ * updates since that head after.
  */
 export function gangPage(
   db: Db,
@@ -23,7 +24,8 @@ export function gangPage(
 ): Promise<{ readonly gangs: readonly PlanGang[]; readonly next: string | null }> {
   return readSnapshot(db, async (tx) => {
     const params = [after ?? FIRST, GANG_PAGE];
-    const gangs = await readGangs(tx, { condition: IS_PLANNED, params, order: "order by j.uid limit $2" }, reading);
+    const condition = reading.holdersOnly ? `${IS_PLANNED} and ${HOLDS}` : IS_PLANNED;
+    const gangs = await readGangs(tx, { condition, params, order: "order by j.uid limit $2" }, reading);
     return { gangs, next: gangs.length < GANG_PAGE ? null : (gangs.at(-1)?.uid ?? null) };
   });
 }
@@ -73,7 +75,9 @@ export async function gangsSince(
   const positions = changes.flatMap((change) => change.position ?? []);
   const more = positions.length === GANG_PAGE;
   const news = changes.filter(({ job_uid: uid, version }) => version > (versionOf(uid) ?? 0));
-  const updates = await updatesOf(tx, new Set(news.map((change) => change.job_uid)), reading);
+  const all = await updatesOf(tx, new Set(news.map((change) => change.job_uid)), reading);
+  // A reader of holders need not remember which other gangs there are.
+  const updates = reading.holdersOnly ? all.filter(({ uid, gang }) => gang !== null || versionOf(uid) !== null) : all;
   return { gap: false, position: more ? Math.max(...positions) : log.head, updates, more };
 }
 
@@ -95,6 +99,7 @@ async function updatesOf(
   return [...uids].map((uid) => {
     const gang = byUid.get(uid);
     if (gang === undefined) return { uid, version: Number.MAX_SAFE_INTEGER, gang: null };
-    return { uid, version: gangVersion(gang), gang: isPlanned(gang) ? gang : null };
+    const isWanted = isPlanned(gang) && (reading.holdersOnly !== true || isHolder(gang));
+    return { uid, version: gangVersion(gang), gang: isWanted ? gang : null };
   });
 }

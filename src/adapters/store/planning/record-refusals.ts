@@ -1,4 +1,5 @@
 import { applyRefusal } from "../../../core/plan/apply-plan.ts";
+import { keptRefusal, type SaidRefusal } from "../../../core/plan/kept-refusal.ts";
 import type { Refusal } from "../../../core/plan/plan-types.ts";
 import { compareText } from "../../../runtime/compare-text.ts";
 import { type Db, type Executor, json } from "../db/db.ts";
@@ -10,17 +11,14 @@ import { type ChangeTime, updateJobs } from "../jobs/write-job.ts";
 /** How many refusals one transaction records. It is bounded so that no transaction locks rows for long. */
 const BATCH = 500;
 
-/** A refusal, and the key of its cause: equal keys mean that nothing but numbers has changed. */
-export type KeyedRefusal = { readonly refusal: Refusal; readonly causeKey: number };
-
 /**
- * Keeps the planner's refusal of each waiting job, unless its cause is kept already. A job's own record, and so its
- * version, changes only if the dominant reason did. Leaves out jobs that have moved on since they were planned, and
+ * Keeps the cause of each waiting job's refusal, unless one with its key is kept already. A job's own record, and so
+ * its version, changes only if the dominant reason did. Leaves out jobs that have moved on since they were planned, and
  * returns them. Does nothing if another planner has the lease.
  */
 export async function recordRefusals(
   db: Db,
-  refusals: readonly KeyedRefusal[],
+  refusals: readonly SaidRefusal[],
   plannerEpoch: number,
   at: ChangeTime,
 ): Promise<readonly string[]> {
@@ -38,14 +36,14 @@ export async function recordRefusals(
 }
 
 /** Reads without locks and writes only differences: so a batch without news writes nothing. */
-async function recordBatch(tx: Executor, batch: readonly KeyedRefusal[], at: ChangeTime): Promise<readonly string[]> {
+async function recordBatch(tx: Executor, batch: readonly SaidRefusal[], at: ChangeTime): Promise<readonly string[]> {
   const waiting = await tx.query<WaitingRow>(WAITING, [
     batch.map(({ refusal }) => refusal.jobUid),
     batch.map(({ refusal }) => refusal.generation),
     batch.map(({ causeKey }) => causeKey),
   ]);
   const found = new Map(waiting.map((row) => [row.uid, row]));
-  const isNews = ({ refusal: { jobUid, reason } }: KeyedRefusal) => {
+  const isNews = ({ refusal: { jobUid, reason } }: SaidRefusal) => {
     const row = found.get(jobUid);
     return row !== undefined && (row.isNews || row.reason !== reason);
   };
@@ -62,7 +60,7 @@ async function recordBatch(tx: Executor, batch: readonly KeyedRefusal[], at: Cha
   if (current.length > 0) {
     await tx.query(KEEP_REFUSALS, [
       current.map(({ refusal }) => refusal.jobUid),
-      current.map(({ refusal, causeKey }) => json({ ...refusal, causeKey })),
+      current.map((said) => json(keptRefusal(said))),
       at.nowMs,
     ]);
   }
@@ -74,7 +72,7 @@ async function recordBatch(tx: Executor, batch: readonly KeyedRefusal[], at: Cha
   return batch.filter((one) => !found.has(one.refusal.jobUid) || (isNews(one) && !current.includes(one))).map(uidOf);
 }
 
-function uidOf({ refusal }: KeyedRefusal): string {
+function uidOf({ refusal }: SaidRefusal): string {
   return refusal.jobUid;
 }
 
@@ -86,10 +84,10 @@ type WaitingRow = {
   readonly isNews: boolean;
 };
 
-/** A program of the version before keeps refusals without the key of their cause. */
+/** A program of the version before keeps refusals without their cause. */
 const WAITING = `
 select j.uid, j.version, j.status->'waiting'->>'reason' as reason,
-       (k.refusal->>'causeKey')::bigint is distinct from r.cause_key as "isNews"
+       (k.refusal#>>'{cause,key}')::bigint is distinct from r.cause_key as "isNews"
   from jobs j
   join unnest($1::uuid[], $2::bigint[], $3::bigint[]) as r (uid, generation, cause_key)
     on r.uid = j.uid and r.generation = j.generation
@@ -99,7 +97,7 @@ select j.uid, j.version, j.status->'waiting'->>'reason' as reason,
 /** Locks the jobs that still have the versions that were found. Returns their uids. */
 async function lockJobs(
   tx: Executor,
-  refusals: readonly KeyedRefusal[],
+  refusals: readonly SaidRefusal[],
   found: ReadonlyMap<string, WaitingRow>,
 ): Promise<ReadonlySet<unknown>> {
   const uids = refusals.map(uidOf);
@@ -146,5 +144,5 @@ export async function recordedCauses(executor: Executor, after: string) {
 }
 
 const CAUSES = `
-select job_uid as "jobUid", coalesce((refusal->>'causeKey')::bigint, 0) as "causeKey" from refusals
+select job_uid as "jobUid", coalesce((refusal#>>'{cause,key}')::bigint, 0) as "causeKey" from refusals
  where job_uid > $1 order by job_uid limit $2`;

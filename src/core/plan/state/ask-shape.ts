@@ -52,7 +52,7 @@ export function sizedAsk(ask: Ask, members: MemberCounts): SizedAsk {
 }
 
 /** Whole units of a resource that the members request together. Rounds up for each pod: a pod gets whole devices. */
-function wholeUnitsOf({ groups }: SizedAsk, resource: string): number {
+export function wholeUnitsOf({ groups }: SizedAsk, resource: string): number {
   return groups.reduce((sum, { podClass, count }) => {
     return sum + count * Math.ceil((podClass.requests[resource] ?? 0) / 1000);
   }, 0);

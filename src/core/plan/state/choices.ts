@@ -47,8 +47,8 @@ export function flavorChoices(
   for (const resource of Object.keys(later)) {
     const need = amounts[resource] ?? 0;
     const flavors = flavorsFor(queue, resource, restricted.has(resource) ? models : []);
-    if (flavors.length === 0) found.blocks.push(noQuota(queue, models[0] ?? resource, need));
-    const { open, soon } = tryFlavors(lane, flavors, { need, quota: of.quota, found });
+    if (flavors.length === 0) found.blocks.push(noQuota(queue, models[0] ?? resource, { resource, need }));
+    const { open, soon } = tryFlavors(lane, flavors, { resource, need, quota: of.quota, found });
     const [all, allSoon] = [combine(choices, open), combine(inLine, soon)];
     cut ||= Math.max(all.length, allSoon.length) > CHOICES_MAX;
     choices = all.slice(0, CHOICES_MAX);
@@ -63,15 +63,15 @@ type Found = { readonly blocks: QuotaBlock[]; readonly closedBy: QuotaBlock[] };
 function tryFlavors(
   { account, priority }: LaneAsk,
   flavors: readonly string[],
-  of: { readonly need: number; readonly quota: QuotaState; readonly found: Found },
+  of: { readonly resource: string; readonly need: number; readonly quota: QuotaState; readonly found: Found },
 ): { readonly open: readonly string[]; readonly soon: readonly string[] } {
-  const { need, quota, found } = of;
+  const { resource, need, quota, found } = of;
   const open: string[] = [];
   const soon: string[] = [];
   for (const flavor of flavors) {
     const blocks = quota.admits(account, flavor, { need, priority })
       ? NO_BLOCKS
-      : quota.blocks(account, flavor, { need, priority });
+      : quota.blocks(account, flavor, { resource, need, priority });
     const [first] = blocks;
     if (blocks.every(isForTokens)) soon.push(flavor);
     if (first === undefined) {
@@ -116,8 +116,12 @@ function combine(choices: readonly Flavors[], open: readonly string[]): readonly
 }
 
 /** Only a change of the queue ends it. */
-function noQuota({ name }: PlanQueue, flavor: string, need: number): QuotaBlock {
+function noQuota(
+  { name }: PlanQueue,
+  flavor: string,
+  { resource, need }: Pick<QuotaBlock, "resource" | "need">,
+): QuotaBlock {
   const scope = { kind: "queue", pool: flavor, queue: name } as const;
-  const amounts = { asked: need, need, used: 0, limit: 0, reserved: 0, leastNeed: Number.POSITIVE_INFINITY };
-  return { pool: flavor, level: -1, scope, reason: "NoQuota", ...amounts };
+  const amounts = { need, used: 0, limit: 0, reserved: 0, leastNeed: Number.POSITIVE_INFINITY };
+  return { pool: flavor, level: -1, scope, reason: "NoQuota", resource, ...amounts };
 }

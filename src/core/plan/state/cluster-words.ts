@@ -15,7 +15,11 @@ import { groupsOf, labelsFor } from "./requests.ts";
 import type { Parts } from "./state-parts.ts";
 
 /** The reasons for which a cluster refuses a gang whatever its flavors. */
-type Barred = Exclude<ClusterBlock["reason"], "NoSuchFlavor" | "TooLarge" | "NoCapacity">;
+type Barred = Exclude<ClusterBlock["reason"], Tried>;
+type Tried = "NoSuchFlavor" | "TooLarge" | "NoCapacity";
+
+/** A registered cluster. */
+type Registered = { readonly facts: ClusterFacts; readonly observed: boolean };
 
 type AskedOf = { readonly gang: PlanGang; readonly sized: SizedAsk };
 
@@ -32,14 +36,59 @@ export class ClusterWords {
     const cluster = this.#clusters.get(block.cluster);
     if (cluster === undefined || cluster.facts === null) return goneRefusal(block);
     const { reason } = block;
-    const { facts } = cluster;
-    if (reason === "NoSuchFlavor" || reason === "TooLarge" || reason === "NoCapacity") {
+    const { facts, observed } = cluster;
+    if (isTried(reason)) {
       const known = this.#answers.get(block) ?? fitRefusal(asked, block, { cluster, facts });
       this.#answers.set(block, known);
       return known;
     }
-    return { ...mentionOf(facts), reason, message: barredWords(asked.gang, reason, facts), ...NOT_TRIED };
+    const { gang } = asked;
+    const message = isUnbarred(gang, reason, { facts, observed }) ? UNBARRED[reason] : barredWords(gang, reason, facts);
+    return { ...mentionOf(facts), reason, message, ...NOT_TRIED };
   }
+
+  /** True if the cluster does not refuse the gang for this reason any more, or is gone. */
+  isUsable(asked: AskedOf, block: ClusterBlock): boolean {
+    const cluster = this.#clusters.get(block.cluster);
+    if (cluster === undefined || cluster.facts === null) return true;
+    const { facts, observed } = cluster;
+    const { reason } = block;
+    if (!isTried(reason)) return isUnbarred(asked.gang, reason, { facts, observed });
+    const { need, have } = this.refusalOf(asked, block);
+    return have === need && need > 0;
+  }
+}
+
+/** True if a reason of its own no longer keeps a cluster from taking a gang. */
+function isUnbarred({ ask, admissions }: PlanGang, reason: Barred, { facts, observed }: Registered): boolean {
+  switch (reason) {
+    case "NotSelected":
+      return unselected(ask.placement, facts) === null;
+    case "Retired":
+      return facts.retired !== true;
+    case "Cordoned":
+      return !facts.cordoned;
+    case "CapacityUnknown":
+      return observed;
+    case "Unreachable":
+      return facts.reachable;
+    case "Draining":
+      return admissions.every(({ cluster, goneMs }) => cluster !== facts.name || goneMs !== null);
+  }
+}
+
+/** The words for a cluster that such a reason kept away. */
+const UNBARRED: Readonly<Record<Barred, string>> = {
+  NotSelected: "the job did not select it before",
+  Retired: "it takes gangs again",
+  Cordoned: "it is not cordoned any more",
+  CapacityUnknown: "its capacity has been observed by now",
+  Unreachable: "it can be reached again",
+  Draining: "nothing of this job is left there",
+};
+
+function isTried(reason: ClusterBlock["reason"]): reason is Tried {
+  return reason === "NoSuchFlavor" || reason === "TooLarge" || reason === "NoCapacity";
 }
 
 const NOT_TRIED = { flavor: null, need: 0, have: 0, blocked: null };
@@ -56,7 +105,7 @@ function goneRefusal({ cluster, reason }: ClusterBlock): ClusterRefusal {
 function barredWords({ ask, admissions }: PlanGang, reason: Barred, facts: ClusterFacts): string {
   switch (reason) {
     case "NotSelected":
-      return unselected(ask.placement, facts) ?? "the job did not select it before";
+      return unselected(ask.placement, facts) ?? UNBARRED.NotSelected;
     case "Retired":
       return "it is simulated, and takes no gangs since a real cluster is registered";
     case "Cordoned":

@@ -92,7 +92,7 @@ export class DecideLane {
     const { request, block, flavor, need } = option;
     if (option.waits && this.#rooms.isClosed(request)) return true;
     if (block !== null && block.leastNeed > quota.roomAt(block.level)) return true;
-    const of = { need, priority: lane.priority };
+    const of = { resource: request.resource, need, priority: lane.priority };
     if (quota.admits(lane.account, flavor, of)) {
       return this.#rooms.closes(lane.shape, request) && this.#waitForRoom(lane, option);
     }

@@ -42,10 +42,21 @@ export class FleetState implements HashedEntities {
 
   /** Applies a change if it is newer than the state's record of the same entity. */
   apply(change: Change): ApplyOutcome {
-    if (change.kind === "capacity") return this.#applyCapacity(change);
-    if (change.kind === "unobserved") return this.#forgetCapacity(change.cluster);
+    if (change.kind === "capacity" || change.kind === "unobserved") {
+      return finish(this.applyInSlices(change, Number.POSITIVE_INFINITY));
+    }
     const { version, ...fact } = change;
     return this.#put(fact, version) ? "applied" : "stale";
+  }
+
+  /**
+   * The same, but yields after every `slice` entries of a cluster's capacity. Until it has returned, the state has a
+   * part of them.
+   */
+  *applyInSlices(change: Change, slice: number): Generator<void, ApplyOutcome> {
+    if (change.kind === "capacity") return yield* this.#applyCapacity(change, slice);
+    if (change.kind === "unobserved") return yield* this.#forgetCapacity(change.cluster, slice);
+    return this.apply(change);
   }
 
   /** Removes the entities of a kind that these changes, which name all of them, leave out. */
@@ -131,28 +142,34 @@ export class FleetState implements HashedEntities {
     return record?.fact.kind === "cursor" ? record.fact.at : null;
   }
 
-  #applyCapacity({ cluster, epoch, since, sequence, changes }: CapacityChange): ApplyOutcome {
+  *#applyCapacity(change: CapacityChange, slice: number): Generator<void, ApplyOutcome> {
+    const { cluster, epoch, since, sequence, changes } = change;
     const at = this.cursorOf(cluster);
     if (at !== null && (epoch < at.epoch || (epoch === at.epoch && sequence <= at.sequence))) return "stale";
-    if (since === null) this.#removeOthers(cluster, changes);
+    if (since === null) yield* this.#removeOthers(cluster, changes, slice);
     else if (at === null || epoch > at.epoch || since > at.sequence) return "gap";
-    for (const change of changes) this.#replaceFact(entryFact(cluster, change), 0);
+    for (const [place, entry] of changes.entries()) {
+      if (place % slice === slice - 1) yield;
+      this.#replaceFact(entryFact(cluster, entry), 0);
+    }
     this.#replaceFact({ kind: "cursor", cluster, at: { epoch, sequence } }, 0);
     return "applied";
   }
 
-  #forgetCapacity(cluster: string): ApplyOutcome {
+  *#forgetCapacity(cluster: string, slice: number): Generator<void, ApplyOutcome> {
     if (this.cursorOf(cluster) === null) return "stale";
-    this.#removeOthers(cluster, []);
+    yield* this.#removeOthers(cluster, [], slice);
     this.#replaceFact({ kind: "cursor", cluster, at: null }, 0);
     return "applied";
   }
 
   /** Removes the entries that a full list does not name. */
-  #removeOthers(cluster: string, changes: readonly EntryChange[]): void {
+  *#removeOthers(cluster: string, changes: readonly EntryChange[], slice: number): Generator<void> {
     const named = new Set(changes.map((change) => factKey(entryFact(cluster, change))));
-    for (const [key, fact] of [...(this.#lists.get(capacityList(cluster)) ?? [])]) {
-      if (!named.has(key)) this.#replaceFact(noFact(fact), 0);
+    const others = [...(this.#lists.get(capacityList(cluster)) ?? [])].filter(([key]) => !named.has(key));
+    for (const [place, [, fact]] of others.entries()) {
+      if (place % slice === slice - 1) yield;
+      this.#replaceFact(noFact(fact), 0);
     }
   }
 
@@ -162,7 +179,8 @@ export class FleetState implements HashedEntities {
     if (version <= known) return false;
     this.#replace(key, { fact, version, hash: null });
     // What an observer saw is of use only while the cluster is registered.
-    if (fact.kind === "cluster" && fact.facts === null) this.#forgetCapacity(fact.name);
+    if (fact.kind === "cluster" && fact.facts === null)
+      finish(this.#forgetCapacity(fact.name, Number.POSITIVE_INFINITY));
     return true;
   }
 
@@ -213,6 +231,14 @@ export class FleetState implements HashedEntities {
   #hashOf(record: FactRecord): EntityHash {
     record.hash ??= isCompared(record.fact) ? hashOf(record.fact) : NOTHING;
     return record.hash;
+  }
+}
+
+/** Runs the slices of a change to their end. */
+function finish(slices: Generator<void, ApplyOutcome>): ApplyOutcome {
+  for (;;) {
+    const { done, value } = slices.next();
+    if (done === true) return value;
   }
 }
 

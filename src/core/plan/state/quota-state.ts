@@ -42,8 +42,9 @@ export type QuotaBlock = {
   readonly level: number;
   readonly scope: Scope;
   readonly reason: "QuotaExhausted" | "AboveQuota" | "Reserved" | "NoQuota";
-  /** The amount of the pool that was asked for, and the part of it that counts at the level. */
-  readonly asked: number;
+  /** The resource for which the pool was asked. */
+  readonly resource: string;
+  /** The part of the amount that counts at the level. */
   readonly need: number;
   readonly used: number;
   readonly limit: number;
@@ -171,7 +172,11 @@ export class QuotaState {
   }
 
   /** Every level that keeps an account from taking `need` more of a pool now; empty if it may take them. */
-  blocks(account: Account, pool: string, of: { readonly need: number; readonly priority: number }): QuotaBlock[] {
+  blocks(
+    account: Account,
+    pool: string,
+    of: { readonly resource: string; readonly need: number; readonly priority: number },
+  ): QuotaBlock[] {
     if (of.need === 0) return [];
     const path = this.#pathOf(account, pool);
     const found: QuotaBlock[] = [];
@@ -182,8 +187,8 @@ export class QuotaState {
       if (need <= limit - used - reserved) return;
       const exhausted = need <= limit - used ? "Reserved" : "QuotaExhausted";
       const reason = least.alone > limit ? "AboveQuota" : exhausted;
-      const amounts = { asked: of.need, need, used, limit, reserved, leastNeed: least.leastNeed };
-      found.push({ pool, level: level.id, scope, reason, ...amounts });
+      const amounts = { need, used, limit, reserved, leastNeed: least.leastNeed };
+      found.push({ pool, level: level.id, scope, reason, resource: of.resource, ...amounts });
     };
     check(path.pool, of.need, { alone: of.need, leastNeed: of.need });
     let passed = of.need;

@@ -1,13 +1,12 @@
 import { drainingAdmission } from "../../job/job.ts";
 import type { PlanGang } from "../plan-gang.ts";
 import type { QuotaRefusal, Refusal } from "../plan-types.ts";
-import { lineWords, refuse, refuseFor } from "../refuse.ts";
-import { type AskShape, shapeOf } from "./ask-shape.ts";
+import { changed, lineWords, refuse, refuseFor } from "../refuse.ts";
+import { type AskShape, type SizedAsk, shapeOf, wholeUnitsOf } from "./ask-shape.ts";
 import { ClusterWords } from "./cluster-words.ts";
 import type { FleetParts } from "./fleet-parts.ts";
 import { Holders, type OtherHolders } from "./holders.ts";
-import type { QuotaBlock } from "./quota-state.ts";
-import type { Cause, LaneRefusal } from "./refused.ts";
+import type { KeptCause, Lack, QuotaCause } from "./kept-cause.ts";
 
 /**
  * Says why gangs wait, in full: their causes decide the reasons, and the state as it is now has the numbers. A cause
@@ -18,7 +17,7 @@ export class RefusalWords {
   readonly #clusters: ClusterWords;
   readonly #holders: Holders;
   /** The answers to lanes whose gangs all get the same one. */
-  readonly #lanes = new Map<LaneRefusal, Refusal>();
+  readonly #lanes = new Map<Lack, Refusal>();
 
   constructor(parts: FleetParts, others: OtherHolders) {
     this.#parts = parts;
@@ -26,7 +25,13 @@ export class RefusalWords {
     this.#holders = new Holders(parts, others);
   }
 
-  refusalOf(gang: PlanGang, cause: Cause): Refusal {
+  /** A cause that holds no more keeps its reason, and the message says so. */
+  refusalOf(gang: PlanGang, cause: KeptCause): Refusal {
+    const refusal = this.#sayCause(gang, cause);
+    return this.#hasEnded(gang, cause) ? changed(refusal) : refusal;
+  }
+
+  #sayCause(gang: PlanGang, cause: KeptCause): Refusal {
     switch (cause.kind) {
       case "unknownQueue":
         return refuse(gang, { reason: "UnknownQueue", message: `there is no queue ${gang.queue}` });
@@ -55,11 +60,26 @@ export class RefusalWords {
     }
   }
 
-  #lackOf(gang: PlanGang, { refusal: lacks, inLine }: Extract<Cause, { kind: "lacks" }>): Refusal {
-    if (inLine.length > 0) {
-      const refusal = this.#newLackOf(gang, lacks);
-      return { ...refusal, message: refusal.message + lineWords(inLine) };
+  /** True if a gang waits no longer for something that only itself could end. */
+  #hasEnded(gang: PlanGang, cause: KeptCause): boolean {
+    switch (cause.kind) {
+      case "unknownQueue":
+        return this.#parts.quota.queues.has(gang.queue);
+      case "suspended":
+        return !gang.suspended;
+      case "awaitsResult":
+        return gang.awaitsResult === null;
+      case "backoff":
+        return gang.backoff?.notBeforeMs !== cause.untilMs;
+      case "draining":
+        return drainingAdmission(gang) === null;
+      default:
+        return false;
     }
+  }
+
+  #lackOf(gang: PlanGang, { refusal: lacks, inLine }: Extract<KeptCause, { kind: "lacks" }>): Refusal {
+    if (inLine.length > 0) return this.#newLackOf(gang, lacks, lineWords(inLine.map(({ pool }) => pool)));
     const known = this.#lanes.get(lacks);
     if (known !== undefined) return { ...known, jobUid: gang.uid, generation: gang.generation };
     const made = this.#newLackOf(gang, lacks);
@@ -68,14 +88,17 @@ export class RefusalWords {
     return made;
   }
 
-  #newLackOf(gang: PlanGang, { tried, quotas, clusters, stoppedByQuota }: LaneRefusal): Refusal {
+  #newLackOf(gang: PlanGang, { tried, quotas, clusters, stoppedByQuota }: Lack, more = ""): Refusal {
     const { all, fewest } = this.#shapeOf(gang);
     const sized = tried === "fewest" ? (fewest ?? all) : all;
-    return refuseFor(gang, {
-      quotas: quotas.map((block) => this.#quotaRefusal(gang, block)),
+    const made = refuseFor(gang, {
+      quotas: quotas.map((block) => this.#quotaRefusal({ gang, sized }, block)),
       clusters: clusters.all.map((block) => this.#clusters.refusalOf({ gang, sized }, block)),
       stoppedByQuota,
     });
+    const refusal = { ...made, message: made.message + more };
+    const areUsable = !stoppedByQuota && clusters.all.some((block) => this.#clusters.isUsable({ gang, sized }, block));
+    return areUsable || areOpen(quotas, made.quotas) ? changed(refusal) : refusal;
   }
 
   #shapeOf(gang: PlanGang): AskShape {
@@ -83,22 +106,39 @@ export class RefusalWords {
     return known?.hash === gang.askHash ? known : shapeOf(gang.askHash, gang.ask);
   }
 
-  #quotaRefusal(gang: PlanGang, { pool: flavor, scope, reason, asked }: QuotaBlock): QuotaRefusal {
+  #quotaRefusal({ gang, sized }: SizedGang, block: QuotaCause): QuotaRefusal {
+    const { pool: flavor, scope, reason, resource, counters } = block;
     const { queue, project, namespace, priority } = gang;
     const at = { queue, flavor, scope, reason };
+    const asked = counters?.asked ?? wholeUnitsOf(sized, resource);
     if (reason === "NoQuota") return { ...at, need: asked, used: 0, limit: 0, reserved: 0, heldBy: [] };
     const { quota } = this.#parts;
     const { need, used, limit } = quota.usageAt(quota.account(queue, project, namespace), scope, asked);
     const isFirst = quota.reserved?.jobUid === gang.uid;
-    const reserved = scope.kind === "pool" && !isFirst ? quota.reservedIn(flavor, priority) : 0;
-    return { ...at, need, used, limit, reserved, heldBy: this.#holdersOf(scope, reason) };
+    const kept = scope.kind === "pool" && !isFirst ? quota.reservedIn(flavor, priority) : 0;
+    return { ...at, need, used, limit, reserved: counters?.kept ?? kept, heldBy: this.#holdersOf(block) };
   }
 
-  #holdersOf(scope: QuotaBlock["scope"], reason: QuotaBlock["reason"]): readonly string[] {
+  #holdersOf({ scope, reason, counters }: QuotaCause): readonly string[] {
     if (reason !== "Reserved") return this.#holders.largest(scope);
     const { reserved } = this.#parts.quota;
-    return reserved === null ? [] : [reserved.holder];
+    return reserved === null || counters !== undefined ? [] : [reserved.holder];
   }
+}
+
+/** A gang, and the number of its members that is asked about. */
+type SizedGang = { readonly gang: PlanGang; readonly sized: SizedAsk };
+
+/** True if each resource that quotas refused has a pool whose quotas have room for it now. */
+function areOpen(causes: readonly QuotaCause[], now: readonly QuotaRefusal[]): boolean {
+  const open = new Map<string, Map<string, boolean>>();
+  for (const [at, { need, used, limit, reserved, reason }] of now.entries()) {
+    const { resource = "", pool = "" } = causes[at] ?? {};
+    const pools = open.get(resource) ?? new Map<string, boolean>();
+    open.set(resource, pools);
+    pools.set(pool, (pools.get(pool) ?? true) && reason !== "NoQuota" && need <= limit - used - reserved);
+  }
+  return open.size > 0 && [...open.values()].every((pools) => [...pools.values()].includes(true));
 }
 
 function backoffWords({ backoff }: PlanGang, untilMs: number): string {

@@ -1,6 +1,4 @@
-import { scopeKey } from "../../quota/scopes.ts";
 import type { PlanGang } from "../plan-gang.ts";
-import type { Refusal } from "../plan-types.ts";
 import { hashText } from "./fact-hash.ts";
 import type { QuotaBlock } from "./quota-state.ts";
 
@@ -43,8 +41,11 @@ export type Cause =
   | { readonly kind: "draining" }
   /** It stands behind this gang, the head of a strict queue that was refused. */
   | { readonly kind: "behindHead"; readonly head: PlanGang }
-  /** `inLine`: the pools whose waiting line it is in, beside callers. Empty: none. */
-  | { readonly kind: "lacks"; readonly refusal: LaneRefusal; readonly inLine: readonly string[] };
+  /** `inLine`: the pools in whose waiting lines it is, beside callers, and what they keep for it. Empty: none. */
+  | { readonly kind: "lacks"; readonly refusal: LaneRefusal; readonly inLine: readonly AmountInLine[] };
+
+/** An amount of a pool that is kept for a gang in the pool's waiting line. */
+export type AmountInLine = { readonly pool: string; readonly amount: number };
 
 /** A gang that waits, and its cause. */
 export type RefusedGang = { readonly gang: PlanGang; readonly cause: Cause };
@@ -54,12 +55,8 @@ export function causeKey(cause: Cause): number {
   return keyOf(causeText(cause));
 }
 
-/** The same for a gang that the plan had room for, but whose tokens the counters did not grant. */
-export function tokensKey({ reason, quotas }: Pick<Refusal, "reason" | "quotas">): number {
-  return keyOf(`tokens ${reason} ${quotas.map(({ scope }) => scopeKey(scope)).join()}`);
-}
-
-function keyOf(text: string): number {
+/** The number for the text of a cause. */
+export function keyOf(text: string): number {
   const { low, high } = hashText(text);
   return 1 + (low >>> 1) * 2 ** 20 + (high >>> 12);
 }
@@ -67,7 +64,7 @@ function keyOf(text: string): number {
 function causeText(cause: Cause): string {
   switch (cause.kind) {
     case "lacks":
-      return `${refusalKey(cause.refusal)} ${cause.inLine.join()}`;
+      return `${refusalKey(cause.refusal)} ${cause.inLine.map(({ pool }) => pool).join()}`;
     case "backoff":
       return `backoff ${cause.untilMs}`;
     case "behindHead":

@@ -5,7 +5,7 @@ import type { PlaceInLine, PlannedAdmission } from "../plan-types.ts";
 import type { FleetParts } from "./fleet-parts.ts";
 import { compareEntries, type Entry, headOf, type Lane, type Line } from "./gang-lines.ts";
 import { QueueTurns, type RoundBounds } from "./queue-turns.ts";
-import { type Cause, causeKey, type RefusedGang } from "./refused.ts";
+import { type AmountInLine, type Cause, causeKey, type RefusedGang } from "./refused.ts";
 
 /** The decisions of a round. */
 export type FleetPlan = {
@@ -114,9 +114,10 @@ export function causeOf({ quota }: Pick<FleetParts, "quota">, entry: Entry, nowM
   return { kind: "lacks", refusal: lane.refusal, inLine: lineOf(quota, entry) };
 }
 
-/** The pools in whose waiting line a gang is. */
-function lineOf({ reserved }: Pick<FleetParts["quota"], "reserved">, { gang }: Entry): readonly string[] {
-  return reserved?.jobUid === gang.uid ? [...reserved.amounts.keys()] : [];
+/** The pools in whose waiting lines a gang is. */
+function lineOf({ reserved }: Pick<FleetParts["quota"], "reserved">, { gang }: Entry): readonly AmountInLine[] {
+  if (reserved?.jobUid !== gang.uid) return [];
+  return [...reserved.amounts].map(([pool, amount]) => ({ pool, amount }));
 }
 
 /** Why a gang waits although others can take nothing from it. */

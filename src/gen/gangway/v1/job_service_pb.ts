@@ -763,7 +763,8 @@ export type ExplainJobResponse = Message<"gangway.v1.ExplainJobResponse"> & {
   reason: string;
 
   /**
-   * When the planner last evaluated the job. Omitted: the job does not wait, or was not evaluated yet.
+   * The time of the numbers in this answer: that of the call, unless a server of the version before has recorded the
+   * refusal. Omitted: the job does not wait, or was not evaluated yet.
    *
    * @generated from field: google.protobuf.Timestamp evaluated_at = 5;
    */

@@ -1,0 +1,14 @@
+import type { PlanSnapshot } from "../../src/core/plan/snapshot.ts";
+import { stateOf } from "../../src/core/plan/state/load-snapshot.ts";
+import type { FollowedFleet } from "../../src/planner/followed-fleet.ts";
+
+/** A fleet that is loaded from a snapshot at each question. */
+export function snapshotFleet(read: () => Promise<PlanSnapshot>, nowMs: () => number): FollowedFleet {
+  return {
+    read: async (use, signal) => {
+      const snapshot = await read();
+      return signal.aborted ? null : use({ state: stateOf(snapshot), callers: snapshot.callers, nowMs: nowMs() });
+    },
+    close: () => undefined,
+  };
+}
