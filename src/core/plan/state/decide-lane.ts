@@ -105,19 +105,14 @@ export class DecideLane {
     return true;
   }
 
+  /** It keeps its place among those that wait for quota: one of the two things is sure to be in its way. */
   #waitForRoom(lane: Lane, option: LaneOption): boolean {
-    const { quota, waits } = this.#parts;
-    if (!this.#rooms.wait(lane, option.request)) return false;
-    option.waits = true;
-    if (option.block !== null) waits.drop(lane, lane.account, { block: option.block, quota });
-    option.block = null;
-    return true;
+    option.waits = this.#rooms.wait(lane, option.request);
+    return option.waits;
   }
 
   #waitForQuota(lane: Lane, option: LaneOption, block: QuotaBlock): void {
     const { quota, waits } = this.#parts;
-    if (option.waits) this.#rooms.leave(lane, option.request);
-    option.waits = false;
     if (option.block !== null) waits.drop(lane, lane.account, { block: option.block, quota });
     waits.add(lane, lane.account, { block, quota });
     option.block = block;

@@ -87,12 +87,6 @@ export class FindRoom {
     return isExact;
   }
 
-  /** Ends a lane's wait for room for a request. */
-  leave(lane: Lane, request: Request): void {
-    request.waiting.delete(lane);
-    lane.requests.splice(lane.requests.indexOf(request), 1);
-  }
-
   /** Closes the hopeful requests for which a round has left no room. */
   closeHopeful(): void {
     for (const request of this.#parts.hopeful) {

@@ -8,7 +8,7 @@ import { type ClusterFacts, ClusterState, type LiveMembers } from "./cluster-sta
 import type { Fact } from "./facts.ts";
 import { FitClasses } from "./fit-classes.ts";
 import { GangLines, type Lane } from "./gang-lines.ts";
-import { HopefulRequests } from "./hopeful-requests.ts";
+import { HopefulLists } from "./hopeful-lists.ts";
 import { QuotaState } from "./quota-state.ts";
 import { QuotaWaits } from "./quota-waits.ts";
 import type { ClusterBlocks } from "./refused.ts";
@@ -23,7 +23,7 @@ export class FleetParts implements Parts {
   readonly quota = new QuotaState();
   readonly lines = new GangLines(this.quota);
   readonly waits = new QuotaWaits();
-  readonly hopeful = new HopefulRequests();
+  readonly hopeful = new HopefulLists<Request>();
   readonly clusters = new Map<string, ClusterState>();
   resources: readonly string[] = [];
   readonly #fits = new FitClasses();
@@ -75,7 +75,7 @@ export class FleetParts implements Parts {
     if (limits !== undefined && this.#limitsVersion !== quota.version) this.#wakesAll = true;
     this.#limitsVersion = quota.version;
     if (this.#wakesAll) this.#wakeAll();
-    this.waits.wake(quota, lines);
+    this.waits.sync(quota, lines);
     this.#syncs += 1;
     for (const cluster of this.clusters.values()) {
       cluster.planned = 0;

@@ -3,6 +3,7 @@ import { drainingAdmission, liveAdmission } from "../../job/job.ts";
 import type { PlanGang } from "../plan-gang.ts";
 import { type AskShape, shapeOf } from "./ask-shape.ts";
 import type { Account, QuotaBlock, QuotaState } from "./quota-state.ts";
+import type { LevelList } from "./quota-waits.ts";
 import type { LaneRefusal } from "./refused.ts";
 import type { Request } from "./requests.ts";
 
@@ -47,19 +48,19 @@ export type Lane = {
   readonly requests: Request[];
   /** The quotas that kept it refused, and the lists of those that wait for quota with it. */
   closedBy: readonly QuotaBlock[];
-  readonly waitsIn: Set<Lane>[];
+  readonly waitsIn: LevelList[];
   /** The alternatives for its one flavored resource. Null: it has not just one. Undefined: not looked up yet. */
   options: readonly LaneOption[] | null | undefined;
 };
 
-/** A flavor for the fewest members of a lane's gang, and the one thing that keeps it shut. */
+/** A flavor for the fewest members of a lane's gang, and what keeps it shut: room, quota, or both. */
 export type LaneOption = {
   readonly flavor: string;
   readonly need: number;
   readonly request: Request;
   /** True: the lane waits for room for the request. */
   waits: boolean;
-  /** The level of a quota for which it waits instead. Null: none. */
+  /** The level of a quota for which the lane waits. Null: none. */
   block: QuotaBlock | null;
 };
 
@@ -146,12 +147,9 @@ export class GangLines {
     lane.line.awake.push(lane);
   }
 
-  /** Wakes the lanes of a queue that wait for room that there may be. */
+  /** Wakes the lanes of a queue that wait for something which may have come. */
   wakeHopeful(line: Line): void {
-    for (const lane of line.lanes.values()) {
-      if (lane.awake) continue;
-      for (const { hopeful } of lane.requests) if (hopeful) this.wake(lane);
-    }
+    for (const lane of line.lanes.values()) if (!lane.awake && isHopeful(lane)) this.wake(lane);
   }
 
   /** Lets the next round decide about a lane as if none had. */
@@ -278,10 +276,16 @@ function staysInLane({ gang: before, lane }: Entry, gang: PlanGang): boolean {
 
 /** Takes a lane out of the lists of those that wait. */
 export function leaveLists(lane: Lane): void {
-  for (const list of lane.waitsIn) list.delete(lane);
+  for (const { waiting } of lane.waitsIn) waiting.delete(lane);
   for (const request of lane.requests) request.waiting.delete(lane);
   lane.waitsIn.length = 0;
   lane.requests.length = 0;
+}
+
+function isHopeful({ requests, waitsIn }: Lane): boolean {
+  for (const { hopeful } of requests) if (hopeful) return true;
+  for (const { hopeful } of waitsIn) if (hopeful) return true;
+  return false;
 }
 
 function laneKey(gang: PlanGang): string {

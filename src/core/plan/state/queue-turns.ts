@@ -55,9 +55,11 @@ export class QueueTurns {
   readonly #refused: Lane[] = [];
   readonly #touched = new Set<Lane>();
   #inLine: PlaceInLine | null = null;
-  /** Lanes that were looked at, and admissions, since hopeful requests were looked at. */
+  /** Lanes that were looked at since hopeful requests were. */
   #looks = 0;
-  #admitted = 0;
+  /** The admissions after which hopeful requests, and lists for quota, were looked at last. */
+  #roomsAt = 0;
+  #levelsAt = 0;
 
   constructor(parts: Parts, number: number, bounds: RoundBounds) {
     this.#parts = parts;
@@ -76,11 +78,18 @@ export class QueueTurns {
       } else queues.pop();
     }
     const isCut = queues.size > 0 || this.#stretch(all);
-    const { hopeful, lines } = this.#parts;
-    if (isCut) hopeful.wakeAll(lines);
-    else hopeful.clear();
+    this.#endHope(isCut);
     for (const { line } of all) dropSleeping(line);
     return { admissions: this.#admissions, inLine: this.#inLine, refused: this.#refused, more: isCut };
+  }
+
+  /** Lanes that were not looked at, because the bound ended the round, stay awake. */
+  #endHope(isCut: boolean): void {
+    const { hopeful, waits, lines } = this.#parts;
+    for (const lists of [hopeful, waits.hopeful]) {
+      if (isCut) lists.wakeAll(lines);
+      else lists.clear();
+    }
   }
 
   /** Forgets how far the round came in each lane: its gangs wait until their admissions are recorded. */
@@ -93,15 +102,15 @@ export class QueueTurns {
 
   #allTurns(): readonly Turns[] {
     const all: Turns[] = [];
-    const { hopeful, lines } = this.#parts;
+    const { hopeful, waits, lines } = this.#parts;
+    const isHopeful = hopeful.size + waits.hopeful.size > 0;
     for (const line of lines.lines.values()) {
       const isStrict = this.#parts.isStrict(line.name);
       // Such a lane may stand before the head, which has passed it, and be admitted now.
       if (isStrict && line.awake.some(({ restless }) => restless === "always")) line.head = null;
       const hasHead = !isStrict || line.head !== null || line.lanes.size === 0;
-      const isHopeful = hopeful.size > 0 && line.lanes.size > 0;
       const mayTake = line.awake.length + line.growing.length + line.stretching.length > 0;
-      if (hasHead && !mayTake && !isHopeful) continue;
+      if (hasHead && !mayTake && !(isHopeful && line.lanes.size > 0)) continue;
       const share = this.#parts.quota.share(line.name);
       all.push({ line, isStrict, share, growing: 0, lanes: null, ended: false });
     }
@@ -167,15 +176,20 @@ export class QueueTurns {
     return turns.lanes.peek() ?? null;
   }
 
-  /** Wakes the lanes of a queue for which there may be room, unless the round has filled it since. */
+  /** Wakes the lanes of a queue for which something may have come, unless the round has given it away since. */
   #wakeHopeful(line: Line): void {
-    const { hopeful, lines } = this.#parts;
-    if (hopeful.size > 0 && this.#looks >= hopeful.size && this.#admissions.length > this.#admitted) {
+    const { hopeful, waits, lines, quota } = this.#parts;
+    const { length } = this.#admissions;
+    if (length > this.#levelsAt) {
+      this.#levelsAt = length;
+      waits.closeHopeful(quota);
+    }
+    if (length > this.#roomsAt && this.#looks >= hopeful.size) {
+      this.#roomsAt = length;
       this.#looks = 0;
-      this.#admitted = this.#admissions.length;
       this.#decide.closeHopeful();
     }
-    if (hopeful.size > 0) lines.wakeHopeful(line);
+    if (hopeful.size + waits.hopeful.size > 0) lines.wakeHopeful(line);
   }
 
   /** The lanes that are awake. Those that surely stay refused go back to sleep: room only shrinks during a round. */

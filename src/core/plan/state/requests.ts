@@ -5,12 +5,15 @@ import { demandFor, type SizedAsk } from "./ask-shape.ts";
 import type { ClusterFacts, ClusterState } from "./cluster-state.ts";
 import type { NamedGroup } from "./find-blocked.ts";
 import type { FitClass } from "./fit-classes.ts";
-import type { Lane } from "./gang-lines.ts";
+import type { WaitList } from "./hopeful-lists.ts";
 import { type FitGroup, placeAll } from "./place-all.ts";
 import type { ClusterBlock } from "./refused.ts";
 
-/** Members of an ask with one choice of flavors. Gangs with the same request fit in the same clusters. */
-export type Request = {
+/**
+ * Members of an ask with one choice of flavors, and the lanes that wait for room for them. Gangs with the same request
+ * fit in the same clusters.
+ */
+export type Request = WaitList & {
   /** Tells requests apart. */
   readonly id: number;
   readonly sized: SizedAsk;
@@ -19,15 +22,11 @@ export type Request = {
   readonly resource: string;
   readonly demand: number;
   readonly tries: Map<ClusterState, RoomTry>;
-  /** The lanes that were refused, and wait for room. */
-  readonly waiting: Set<Lane>;
   /**
    * The version of the clusters for which too few pods of some class fit in each of them, so that nobody's request like
    * this fits; -1 once there may be room again.
    */
   closedFor: number;
-  /** True: there may be room again, and lanes that wait for it were not looked at since. */
-  hopeful: boolean;
 };
 
 /** A request in one cluster. */

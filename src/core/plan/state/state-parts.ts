@@ -2,7 +2,7 @@ import type { AskShape, SizedAsk } from "./ask-shape.ts";
 import type { Flavors } from "./choices.ts";
 import type { ClusterFacts, ClusterState } from "./cluster-state.ts";
 import type { GangLines, Lane } from "./gang-lines.ts";
-import type { HopefulRequests } from "./hopeful-requests.ts";
+import type { HopefulLists } from "./hopeful-lists.ts";
 import type { QuotaState } from "./quota-state.ts";
 import type { QuotaWaits } from "./quota-waits.ts";
 import type { ClusterBlock, ClusterBlocks } from "./refused.ts";
@@ -20,7 +20,8 @@ export type Parts = {
   readonly quota: QuotaState;
   readonly lines: GangLines;
   readonly waits: QuotaWaits;
-  readonly hopeful: HopefulRequests;
+  /** Refused requests for which there may be room again. */
+  readonly hopeful: HopefulLists<Request>;
   readonly clusters: ReadonlyMap<string, ClusterState>;
   readonly isStrict: (queue: string) => boolean;
   /** The resources that some cluster counts by flavor. */
