@@ -52,9 +52,12 @@ function settingsOf({ tls, authentication }: Pick<Config, "tls" | "authenticatio
 const notConfigured = () => Promise.reject(new Error("the method is not configured"));
 
 async function connectReviews({ kubeconfig, audience }: KubernetesSettings, { telemetry }: AccessPorts) {
-  const { IN_CLUSTER, tokenReviewer } = await import("../adapters/cluster/token-review.ts");
+  const { inClusterKubeconfig, tokenReviewer } = await import("../adapters/cluster/token-review.ts");
   const onError = (error: unknown) => telemetry.loopFailed({ loop: "token reviews", error });
-  return tokenReviewer(kubeconfig === null ? IN_CLUSTER : await readFile(kubeconfig, "utf8"), { audience, onError });
+  return tokenReviewer(kubeconfig === null ? inClusterKubeconfig() : await readFile(kubeconfig, "utf8"), {
+    audience,
+    onError,
+  });
 }
 
 async function connectIssuers(

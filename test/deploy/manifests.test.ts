@@ -1,12 +1,18 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
+import { get } from "node:http";
+import { get as getTls } from "node:https";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { lacking } from "../../src/api/exposure.ts";
+import { authenticates } from "../../src/compose/access.ts";
 import { readConfig } from "../../src/config.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { parseListenAddress } from "../../src/runtime/listen-address.ts";
 import { startHttp } from "../../src/telemetry/http.ts";
+import { Certificates, hasOpenssl } from "../support/certificates.ts";
 import { type Doc, deploy, envOf, filesOf, kustomization, manifests, workloads, yaml } from "./manifests.ts";
 
 const gangway = fileURLToPath(new URL("../../bin/gangway", import.meta.url));
@@ -21,6 +27,8 @@ const KINDS: Record<string, string> = {
   Job: "batch/v1",
   PodDisruptionBudget: "policy/v1",
   NetworkPolicy: "networking.k8s.io/v1",
+  ClusterRole: "rbac.authorization.k8s.io/v1",
+  ClusterRoleBinding: "rbac.authorization.k8s.io/v1",
 };
 
 function subset(part: Record<string, string>, whole: Record<string, string>): boolean {
@@ -31,7 +39,7 @@ test("every manifest is of a kind and version that clusters have, and every file
   for (const { file, doc } of manifests()) assert.equal(doc.apiVersion, KINDS[doc.kind], `${file}: ${doc.kind}`);
   const names = manifests().map(({ doc }) => `${doc.kind}/${doc.metadata.name}`);
   assert.equal(new Set(names).size, names.length);
-  const applied = [...kustomization().resources, "kustomization.yaml", "stores.env"].sort();
+  const applied = [...kustomization().resources, "kustomization.yaml", "stores.env", "authentication.yaml"].sort();
   assert.deepEqual([...filesOf("kubernetes")].sort(), applied);
 });
 
@@ -112,45 +120,95 @@ test("no pod is root, can become root, writes its image, or carries a token for 
       name,
     );
   }
-  assert.deepEqual(
-    manifests().filter(({ doc }) => /Role/.test(doc.kind)),
-    [],
-  );
 });
 
-test("the API has no authentication, so only a network policy admits callers, and both files say so", () => {
+test("the only right in the cluster is to review tokens, and only the api processes have it and a token for it", () => {
+  const roles = manifests().filter(({ doc }) => /Role$/.test(doc.kind));
+  const rules = [{ apiGroups: ["authentication.k8s.io"], resources: ["tokenreviews"], verbs: ["create"] }];
+  assert.deepEqual(
+    roles.map(({ doc }) => [doc.metadata.name, doc.rules]),
+    [["gangway-token-review", rules]],
+  );
+  const bindings = manifests().filter(({ doc }) => /RoleBinding$/.test(doc.kind));
+  const subjects = [{ kind: "ServiceAccount", name: "gangway-api", namespace: kustomization().namespace }];
+  assert.deepEqual(
+    bindings.map(({ doc }) => [doc.roleRef.name, doc.subjects]),
+    [["gangway-token-review", subjects]],
+  );
+  for (const { name, pod } of workloads()) {
+    const volumes: readonly Doc[] = pod.spec.volumes ?? [];
+    const holds = volumes.some(({ projected }) => projected?.sources.some((one: Doc) => one.serviceAccountToken));
+    assert.equal(holds, name === "gangway-api", name);
+  }
+});
+
+test("no process serves insecurely, and a network policy admits only chosen callers as well", () => {
   const policies = manifests().filter(({ doc }) => doc.kind === "NetworkPolicy");
   const closed = policies.find(({ doc }) => Object.keys(doc.spec.podSelector).length === 0);
   assert.deepEqual([closed?.doc.spec.policyTypes, closed?.doc.spec.ingress], [["Ingress"], undefined]);
   for (const { doc } of policies.filter((one) => one !== closed)) {
     for (const rule of doc.spec.ingress) assert.ok(rule.from.length > 0 && rule.ports.length > 0, doc.metadata.name);
   }
-  for (const { name, container } of serving) {
-    assert.equal(container.args.includes("--insecure"), name === "gangway-api");
-  }
+  for (const { name, container } of serving) assert.ok(!container.args.includes("--insecure"), name);
   for (const file of ["api.yaml", "network-policy.yaml"]) {
-    assert.match(readFileSync(`${deploy}kubernetes/${file}`, "utf8"), /no authentication yet/);
+    assert.match(readFileSync(`${deploy}kubernetes/${file}`, "utf8"), /no authorization yet/);
   }
 });
 
-test("probes use paths that the process serves with that environment, on open ports", async () => {
+/** The variables of a container, with the files of a folder in place of those that its volumes have. */
+function settingsOf(container: Doc, certificates: Certificates): Readonly<Record<string, string>> {
+  const { certFile, keyFile } = certificates.sign("gangway", "DNS:gangway.gangway.svc");
+  const files: Readonly<Record<string, string>> = {
+    "/etc/gangway/tls/tls.crt": certFile,
+    "/etc/gangway/tls/tls.key": keyFile,
+    "/etc/gangway/access/authentication.yaml": `${deploy}kubernetes/authentication.yaml`,
+  };
+  const paths = (container.volumeMounts ?? []).map((mount: Doc) => mount.mountPath);
+  const entries = [...envOf(container)].map(([key, { value = "" }]) => {
+    if (value.startsWith("/"))
+      assert.ok(
+        paths.some((path: string) => value.startsWith(`${path}/`)),
+        `${key} is mounted`,
+      );
+    return [key, files[value] ?? value] as const;
+  });
+  return Object.fromEntries(entries);
+}
+
+test("each process starts with its environment, and probes use what it serves then", {
+  skip: !hasOpenssl(),
+}, async (t) => {
+  const certificates = new Certificates();
+  t.after(() => certificates.remove());
   for (const { name, container } of serving) {
-    const env = Object.fromEntries([...envOf(container)].map(([key, one]) => [key, one.value ?? ""]));
-    const { httpListen, metricsListen } = readConfig("/", env);
+    const config = readConfig("/", settingsOf(container, certificates));
+    const { httpListen, metricsListen } = config;
     const ports = new Map<string, number>(container.ports.map((port: Doc) => [port.name, port.containerPort]));
     assert.equal(parseListenAddress(httpListen ?? "").port, ports.get("health"), name);
     assert.equal(parseListenAddress(metricsListen ?? "").port, ports.get("metrics"), name);
-    const http = await startHttp(
-      { clock: systemClock(), checks: [], scrape: null },
-      { health: "127.0.0.1:0", metrics: null, tls: null },
-    );
+    const tls = config.tls && {
+      clients: config.tls.clients,
+      context: () => config.tls?.context ?? {},
+      onChange: () => {},
+    };
+    const listen = { health: "127.0.0.1:0", metrics: null, tls };
+    const http = await startHttp({ clock: systemClock(), checks: [], scrape: null }, listen);
     for (const { httpGet } of [container.livenessProbe, container.readinessProbe]) {
       assert.equal(httpGet.port, "health");
-      assert.equal((await fetch(`http://${http.health}${httpGet.path}`)).status, 200, `${name} ${httpGet.path}`);
+      const url = `${(httpGet.scheme ?? "HTTP").toLowerCase()}://${http.health}${httpGet.path}`;
+      // As a kubelet, which does not verify certificates.
+      const [response] = await once(
+        url.startsWith("https") ? getTls(url, { rejectUnauthorized: false }) : get(url),
+        "response",
+      );
+      assert.equal(response.statusCode, 200, `${name} ${httpGet.path}`);
+      response.resume();
     }
     await http.close();
-    const listen = container.args[container.args.indexOf("--listen") + 1];
-    if (name === "gangway-api") assert.equal(parseListenAddress(listen).port, ports.get("grpc"));
+    const grpc = container.args[container.args.indexOf("--listen") + 1];
+    if (name !== "gangway-api") continue;
+    assert.equal(parseListenAddress(grpc).port, ports.get("grpc"));
+    assert.deepEqual(lacking({ listen: grpc, tls: config.tls, authenticates: authenticates(config) }), []);
   }
 });
 

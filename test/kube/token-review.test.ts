@@ -1,14 +1,20 @@
 /** Service accounts of a real cluster call by their tokens. */
 import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
+import { parseAllDocuments } from "yaml";
 import { createAuthenticate } from "../../src/access/authenticate.ts";
-import { tokenReviewer } from "../../src/adapters/cluster/token-review.ts";
+import { inClusterKubeconfig, tokenReviewer } from "../../src/adapters/cluster/token-review.ts";
 import { NO_AUTHENTICATION } from "../../src/core/access/authentication-settings.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { objectAt, stringAt } from "../../src/runtime/json.ts";
 import { UnavailableError } from "../../src/runtime/unavailable-error.ts";
 import { controlPlaneBuilt } from "./build.ts";
 import { startControlPlane } from "./control-plane.ts";
+
+const MANIFEST = new URL("../../deploy/kubernetes/token-review.yaml", import.meta.url);
 
 test("a service account is known by a token for this service, and by no other", {
   skip: !controlPlaneBuilt() && "needs the control plane of the tests: npm run kube:build",
@@ -33,7 +39,21 @@ test("a service account is known by a token for this service, and by no other", 
   const errors: unknown[] = [];
   const onError = (error: unknown) => void errors.push(error);
   const none = () => Promise.reject(new Error("not in this test"));
-  const reviewToken = await tokenReviewer(plane.kubeconfig(), { audience: "gangway", onError });
+  // As a process in the cluster: by an account of its own, which has the right that the manifests give it.
+  await post("/api/v1/namespaces", { metadata: { name: "gangway" } });
+  await post("/api/v1/namespaces/gangway/serviceaccounts", { metadata: { name: "gangway-api" } });
+  for (const document of parseAllDocuments(readFileSync(MANIFEST, "utf8"))) {
+    const { kind, ...rest } = document.toJS() as { readonly kind: string };
+    await post(`/apis/rbac.authorization.k8s.io/v1/${kind.toLowerCase()}s`, { kind, ...rest });
+  }
+  const folder = mkdtempSync(join(tmpdir(), "gangway-account-"));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const ownPath = "/api/v1/namespaces/gangway/serviceaccounts/gangway-api/token";
+  const own = stringAt(objectAt(await post(ownPath, { spec: { expirationSeconds: 600 } }), "status"), "token") ?? "";
+  writeFileSync(join(folder, "token"), own);
+  writeFileSync(join(folder, "ca.crt"), plane.certificate);
+  const kubeconfig = inClusterKubeconfig({ server: plane.url, folder });
+  const reviewToken = await tokenReviewer(kubeconfig, { audience: "gangway", onError });
   const authenticate = createAuthenticate(
     { clock: systemClock(), verifyToken: none, verifyRobot: none, reviewToken },
     { ...NO_AUTHENTICATION, kubernetes: { kubeconfig: null, audience: "gangway" }, certificates: false },

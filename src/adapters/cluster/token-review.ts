@@ -9,21 +9,22 @@ const CONNECTIONS_MAX = 4;
 const REQUEST_MS_MAX = 5_000;
 const PATH = "/apis/authentication.k8s.io/v1/tokenreviews";
 
+/** Where a pod finds the API server, and what the kubelet mounts for its service account. */
+const OWN_ACCOUNT = {
+  server: "https://kubernetes.default.svc",
+  folder: "/var/run/secrets/kubernetes.io/serviceaccount",
+};
+
 /** The kubeconfig of a process that runs in the cluster, by its own service account. */
-export const IN_CLUSTER = JSON.stringify({
-  clusters: [
-    {
-      name: "in-cluster",
-      cluster: {
-        server: "https://kubernetes.default.svc",
-        "certificate-authority": "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt",
-      },
-    },
-  ],
-  users: [{ name: "in-cluster", user: { tokenFile: "/var/run/secrets/kubernetes.io/serviceaccount/token" } }],
-  contexts: [{ name: "in-cluster", context: { cluster: "in-cluster", user: "in-cluster" } }],
-  "current-context": "in-cluster",
-});
+export function inClusterKubeconfig({ server, folder } = OWN_ACCOUNT): string {
+  const name = "in-cluster";
+  return JSON.stringify({
+    clusters: [{ name, cluster: { server, "certificate-authority": `${folder}/ca.crt` } }],
+    users: [{ name, user: { tokenFile: `${folder}/token` } }],
+    contexts: [{ name, context: { cluster: name, user: name } }],
+    "current-context": name,
+  });
+}
 
 /**
  * Reviews tokens for an audience. Throws an `UnavailableError` if the cluster does not answer. `onError` gets the
