@@ -1,4 +1,5 @@
 /** Says why a job waits: the cause that the planner has recorded, with the numbers of this moment. */
+import { setImmediate } from "node:timers/promises";
 import type { KeptRefusal } from "../core/plan/kept-refusal.ts";
 import type { PlanGang } from "../core/plan/plan-gang.ts";
 import type { Refusal } from "../core/plan/plan-types.ts";
@@ -32,8 +33,22 @@ export function createExplainer({ store, fleet }: { store: ExplainStore; fleet: 
     if (refusal.cause === undefined) return { refusal: head === null ? refusal : withHead(refusal, head), atMs };
     const asked = await readAsked(store, { refusal, head });
     if (asked.gangs.get(jobUid)?.waits !== true) return null;
-    return fleet.read((now) => ({ refusal: say(asked, now), atMs: now.nowMs }), signal);
+    return fleet.read(async (now) => {
+      await syncRooms(now, asked);
+      return { refusal: say(asked, now), atMs: now.nowMs };
+    }, signal);
   };
+}
+
+/** Brings the room of the clusters that are named up to date. Others have their turn between two clusters. */
+async function syncRooms({ state }: FleetNow, { refusal, head }: Asked): Promise<void> {
+  const names = [refusal.cause, head?.cause].flatMap((cause) => {
+    return cause?.kind === "lacks" ? cause.refusal.clusters.all.map(({ cluster }) => cluster) : [];
+  });
+  for (const name of new Set(names)) {
+    state.parts.syncRoom(name);
+    await setImmediate();
+  }
 }
 
 async function readAsked(store: ExplainStore, { refusal, head }: Pick<Asked, "refusal" | "head">): Promise<Asked> {
@@ -55,9 +70,8 @@ function reservationOf({ uid, namespace, name, priority }: PlanGang, inLine: rea
   return { jobUid: uid, holder: `${namespace}/${name}`, priority, amounts };
 }
 
-function say({ refusal, head, gangs, reserved }: Asked, { state, callers, nowMs }: FleetNow): Refusal {
+function say({ refusal, head, gangs, reserved }: Asked, { state, callers }: FleetNow): Refusal {
   const { parts } = state;
-  parts.sync(nowMs);
   parts.quota.reserved = reserved;
   const words = new RefusalWords(parts, { callers, admissions: [] });
   const sayOf = (kept: KeptRefusal): Refusal => {

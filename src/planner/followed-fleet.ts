@@ -20,10 +20,11 @@ export type FleetNow = {
 
 export type FollowedFleet = {
   /**
-   * Brings the fleet to the present, and calls back with it. Calls that wait at the same time share one catch-up. Null:
-   * the caller left before its turn. Throws the errors of the store.
+   * Brings the fleet to the present, and calls back with it. Calls that wait at the same time share one catch-up. No
+   * other call moves or sees the state until `use` has ended. Null: the caller left before its turn. Throws the errors
+   * of the store.
    */
-  readonly read: <T>(use: (fleet: FleetNow) => T, signal: AbortSignal) => Promise<T | null>;
+  readonly read: <T>(use: (fleet: FleetNow) => T | Promise<T>, signal: AbortSignal) => Promise<T | null>;
   /** Drops the state. */
   readonly close: () => void;
 };

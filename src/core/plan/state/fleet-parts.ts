@@ -80,13 +80,23 @@ export class FleetParts implements Parts {
     for (const cluster of this.clusters.values()) {
       cluster.planned = 0;
       if (this.#syncs % FORGET_EVERY === 0) cluster.watch.forget();
-      for (const request of cluster.sync()) {
-        request.closedFor = -1;
-        this.hopeful.add(request);
-      }
+      this.#syncRoom(cluster);
     }
     this.hopeful.wakeFew(lines);
     for (const lane of lines.restless) lines.wake(lane);
+  }
+
+  /** Brings the room of one cluster up to date, which is enough for words about it. */
+  syncRoom(name: string): void {
+    const cluster = this.clusters.get(name);
+    if (cluster !== undefined) this.#syncRoom(cluster);
+  }
+
+  #syncRoom(cluster: ClusterState): void {
+    for (const request of cluster.sync()) {
+      request.closedFor = -1;
+      this.hopeful.add(request);
+    }
   }
 
   isStrict(queue: string): boolean {

@@ -1,5 +1,6 @@
 import { compareText } from "../../../runtime/compare-text.ts";
 import { drainingAdmission, liveAdmission } from "../../job/job.ts";
+import type { ChargedAllocation } from "../../quota/decide.ts";
 import type { PlanGang } from "../plan-gang.ts";
 import { type AskShape, shapeOf } from "./ask-shape.ts";
 import type { Account, QuotaBlock, QuotaState } from "./quota-state.ts";
@@ -83,9 +84,14 @@ export type Line = {
   waiting: number;
 };
 
+/** An amount of a pool and its holder: a job as `namespace/name`, a caller as `caller name`. */
+export type Holding = ChargedAllocation & { readonly holder: string };
+
 /** Every gang by uid, sorted into the lines of queues. */
 export class GangLines {
   readonly entries = new Map<string, Entry>();
+  /** The tokens of gangs, for those whose tokens somebody asked for. */
+  readonly holdings = new WeakMap<PlanGang, readonly Holding[]>();
   readonly lines = new Map<string, Line>();
   /** Gangs whose cause was not told yet, or may have changed. */
   readonly fresh = new Set<Entry>();

@@ -1,6 +1,6 @@
 import { compareText } from "../../../runtime/compare-text.ts";
 import type { Scope } from "../../quota/counters.ts";
-import { type ChargedAllocation, scopesToRead } from "../../quota/decide.ts";
+import { scopesToRead } from "../../quota/decide.ts";
 import type { LimitBook } from "../../quota/limits.ts";
 import { scopeKey } from "../../quota/scopes.ts";
 import { memberGroups, wholeUnits } from "../gang.ts";
@@ -8,11 +8,12 @@ import type { PlanGang } from "../plan-gang.ts";
 import type { PlannedAdmission } from "../plan-types.ts";
 import type { HeldByCaller } from "../snapshot.ts";
 import type { FleetParts } from "./fleet-parts.ts";
-
-/** An amount of a pool and its holder: a job as `namespace/name`, a caller as `caller name`. */
-type Holding = ChargedAllocation & { readonly holder: string };
+import type { Holding } from "./gang-lines.ts";
 
 const HOLDERS_SHOWN = 5;
+
+/** So many scopes are answered from the list of all holdings. For more, it is worth to sort the list by scope. */
+const SCANS_MAX = 32;
 
 /** Those who hold tokens but are no gangs of the state, and what a round has just given to gangs. */
 export type OtherHolders = {
@@ -20,12 +21,14 @@ export type OtherHolders = {
   readonly admissions: readonly PlannedAdmission[];
 };
 
-/** The holders of each pool, for messages that say why there is no room. Sorts nothing before the first question. */
+/** The holders of each pool, for messages that say why there is no room. Lists nothing before the first question. */
 export class Holders {
   readonly #parts: Pick<FleetParts, "quota" | "lines">;
   readonly #others: OtherHolders;
-  /** Null: `largest` was not called yet. */
-  #byScope: Map<string, Holding[]> | null = null;
+  /** By pool. Null: `largest` was not called yet. */
+  #byPool: ReadonlyMap<string, readonly Holding[]> | null = null;
+  /** Null: only a few scopes were asked for. */
+  #byScope: ReadonlyMap<string, readonly Holding[]> | null = null;
   readonly #largest = new Map<string, readonly string[]>();
 
   constructor(parts: Pick<FleetParts, "quota" | "lines">, others: OtherHolders) {
@@ -35,12 +38,11 @@ export class Holders {
 
   /** The holders of most at a scope, at most 5. For a queue, also those of the queues below it. */
   largest(scope: Scope): readonly string[] {
-    this.#byScope ??= byScope(this.#all(), this.#parts.quota.limits);
     const key = scopeKey(scope);
     const known = this.#largest.get(key);
     if (known !== undefined) return known;
     const sums = new Map<string, number>();
-    for (const { holder, amount } of this.#byScope.get(key) ?? []) {
+    for (const { holder, amount } of this.#holdingsAt(scope, key)) {
       sums.set(holder, (sums.get(holder) ?? 0) + amount);
     }
     const largestFirst = [...sums].sort(([a, mine], [b, theirs]) => theirs - mine || compareText(a, b));
@@ -49,9 +51,25 @@ export class Holders {
     return names;
   }
 
+  #holdingsAt(scope: Scope, key: string): readonly Holding[] {
+    const { limits } = this.#parts.quota;
+    this.#byPool ??= Map.groupBy(this.#all(), ({ pool }) => pool);
+    if (this.#largest.size < SCANS_MAX) {
+      const isCounted = countedAt(scope, limits);
+      return (this.#byPool.get(scope.pool) ?? []).filter(isCounted);
+    }
+    this.#byScope ??= byScope([...this.#byPool.values()].flat(), limits);
+    return this.#byScope.get(key) ?? [];
+  }
+
   *#all(): Iterable<Holding> {
-    const { entries } = this.#parts.lines;
-    for (const { gang } of entries.values()) if (gang.admissions.length > 0) yield* heldBy(gang);
+    const { entries, holdings } = this.#parts.lines;
+    for (const { gang } of entries.values()) {
+      if (gang.admissions.length === 0) continue;
+      const held = holdings.get(gang) ?? heldBy(gang);
+      holdings.set(gang, held);
+      yield* held;
+    }
     for (const { allocations, jobUid } of this.#others.admissions) {
       const gang = entries.get(jobUid)?.gang;
       for (const allocation of allocations) if (gang !== undefined) yield { ...allocation, holder: nameOf(gang) };
@@ -75,6 +93,28 @@ function heldBy(gang: PlanGang): readonly Holding[] {
       .map(([resource, pool]) => ({ pool, project, namespace, queue, holder, amount: wholeUnits(groups, resource) }))
       .filter(({ amount }) => amount > 0);
   });
+}
+
+/** Tells of holdings of a scope's pool whether they count at the scope. */
+function countedAt(scope: Scope, limits: LimitBook): (holding: Holding) => boolean {
+  switch (scope.kind) {
+    case "pool":
+      return () => true;
+    case "project":
+      return ({ project }) => project === scope.project;
+    case "namespace":
+      return ({ project, namespace }) => project === scope.project && namespace === scope.namespace;
+    case "queue": {
+      const key = scopeKey(scope);
+      const below = new Map<string | null, boolean>();
+      return (holding) => {
+        const known = below.get(holding.queue);
+        const isBelow = known ?? scopesToRead(holding, limits).some((one) => scopeKey(one) === key);
+        below.set(holding.queue, isBelow);
+        return isBelow;
+      };
+    }
+  }
 }
 
 function byScope(holdings: Iterable<Holding>, limits: LimitBook): Map<string, Holding[]> {
