@@ -45,7 +45,7 @@ export const VARIABLES = {
     meaning: "The name in the service's certificate, if the command line reaches the service by another name.",
   },
   GANGWAY_TOKEN_FILE: {
-    meaning: "The file of the bearer token that the command line sends; it is read again for each command.",
+    meaning: "The file of the bearer token that the command line sends; it is read again for each call.",
   },
   XDG_CONFIG_HOME: { meaning: "The folder of `gangway/config.yaml`, instead of `~/.config`." },
   KUBE_EDITOR: { meaning: "The command of the editor for `gangway edit`, before `EDITOR`." },

@@ -5,8 +5,9 @@ import { usageFailure } from "./exit.ts";
 import { isAddress, splitCommas, type TemplateSource } from "./options.ts";
 import type { TerminalDeps } from "./output/terminal.ts";
 import { CallError } from "./rpc/call-error.ts";
+import type { ChannelSecurity } from "./rpc/channel.ts";
 import type { GangwayClient } from "./rpc/client.ts";
-import { type CallSecurity, callSecurity, mergeSecurity, NO_SECURITY, type Security } from "./security.ts";
+import { callSecurity, mergeSecurity, NO_SECURITY, type Security } from "./security.ts";
 
 /** Registers one command with the program. */
 export type Registrar = {
@@ -84,7 +85,7 @@ async function compileOutput<O extends object>(options: O & { output?: unknown }
 export async function calledService(
   options: GlobalOptions,
   deps: CliDeps,
-): Promise<{ readonly addresses: readonly string[]; readonly namespace: string; readonly security: CallSecurity }> {
+): Promise<{ readonly addresses: readonly string[]; readonly namespace: string; readonly security: ChannelSecurity }> {
   const given = options.address ?? deps.address;
   const origin = options.address === undefined ? "GANGWAY_ADDRESS" : "--address";
   const context = chosenContext(await readContexts(deps.configFile), options.context);

@@ -3,7 +3,7 @@
 import { isLoopback, parseListenAddress } from "../runtime/listen-address.ts";
 import type { CliDeps } from "./deps.ts";
 import { usageFailure } from "./exit.ts";
-import type { ClientTls } from "./rpc/channel.ts";
+import type { ChannelSecurity, ClientTls } from "./rpc/channel.ts";
 
 /** Paths of files, relative to the working directory. Empty: not given. */
 export type Security = {
@@ -40,24 +40,29 @@ export function mergeSecurity(given: Security, otherwise: Security): Security {
   };
 }
 
-/** What the calls of a command need beside their address. */
-export type CallSecurity = { readonly tls: ClientTls | null; readonly token: string | null };
-
 /**
- * Reads the files. Throws a usage failure if a token would leave this machine without encryption: whoever sees it could
- * use it.
+ * Reads the files. The token's is read again for each call, because another program may renew it; while it cannot be
+ * read, the last token serves. Throws a usage failure if a token would leave this machine without encryption.
  */
 export async function callSecurity(
   security: Security,
   addresses: readonly string[],
   deps: Pick<CliDeps, "readFile" | "signal">,
-): Promise<CallSecurity> {
+): Promise<ChannelSecurity> {
   const tls = await clientTls(security, deps);
   if (security.tokenFile === "") return { tls, token: null };
   const open = addresses.find((address) => tls === null && !isLoopback(parseListenAddress(address).host));
   if (open !== undefined) throw usageFailure(`a token is not sent to ${open} without TLS: add --tls or --ca-file`);
-  const token = (await readText(security.tokenFile, deps)).trim();
-  if (!/^[\x21-\x7e]{1,16384}$/.test(token)) throw usageFailure(`${security.tokenFile} does not hold a token alone`);
+  const readToken = async () => {
+    const text = (await readText(security.tokenFile, deps)).trim();
+    if (!/^[\x21-\x7e]{1,16384}$/.test(text)) throw usageFailure(`${security.tokenFile} does not hold a token alone`);
+    return text;
+  };
+  let last = await readToken();
+  const token = async () => {
+    last = await readToken().catch(() => last);
+    return last;
+  };
   return { tls, token };
 }
 

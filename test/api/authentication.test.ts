@@ -69,7 +69,7 @@ async function serveKnown(t: TestContext, tls: ServerTls | null = null) {
   const fixture = await startFixture(t, { authenticate, robots, callRefused, clock }, CONNECTION_BOUNDS, tls);
   /** A client that shows a token, a certificate or both. */
   const callAs = (token: string | null, by: ClientTls | null = null) => {
-    const made = connect(fixture.api.address, never, { tls: by, token });
+    const made = connect(fixture.api.address, never, { tls: by, token: token === null ? null : async () => token });
     t.after(() => made.close());
     return made;
   };
@@ -131,7 +131,7 @@ test("without a method callers are anonymous, but a credential that no method ta
   const authenticate = createAuthenticate(ports, settings);
   const { api, internal } = await startFixture(t, { authenticate });
   const whoAmI = async (token: string | null) => {
-    const client = connect(api.address, never, { tls: null, token });
+    const client = connect(api.address, never, { tls: null, token: token === null ? null : async () => token });
     t.after(() => client.close());
     return (await client.call(AccessService.method.whoAmI, {})).identity;
   };
@@ -159,7 +159,7 @@ test("an issuer that is away makes calls UNAVAILABLE, not UNAUTHENTICATED", asyn
   const { api, internal } = await startFixture(t, { authenticate });
   const other = await TestIssuer.start(key);
   t.after(() => other.close());
-  const client = connect(api.address, never, { tls: null, token: await other.sign({ iss: issuer }) });
+  const client = connect(api.address, never, { tls: null, token: () => other.sign({ iss: issuer }) });
   t.after(() => client.close());
   await assert.rejects(client.call(AccessService.method.whoAmI, {}), (error) => {
     assert.ok(error instanceof CallError);

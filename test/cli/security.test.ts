@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { describe, test } from "node:test";
 import { CONNECTION_BOUNDS } from "../../src/api/connection-bounds.ts";
 import { configFileAt } from "../../src/cli/config-file.ts";
-import { mergeSecurity, NO_SECURITY } from "../../src/cli/security.ts";
+import { callSecurity, mergeSecurity, NO_SECURITY } from "../../src/cli/security.ts";
 import { readClientConfig } from "../../src/client-config.ts";
 import { ANONYMOUS, type Authenticate } from "../../src/core/access/identity.ts";
 import { startFixture } from "../api/fixture.ts";
@@ -51,6 +51,15 @@ test("a service with client certificates is called by flags, by variables and by
   assert.equal((await gangway("list --tls-server-name localhost")).stderr, "no jobs\n");
   await gangway(`context set prod ${address}`);
   assert.equal((await gangway("list")).exitCode, 4, "a context with another address gets its security anew");
+});
+
+test("a command shows the token that its file has at each call, and the last one while it cannot be read", async () => {
+  const texts: (string | null)[] = ["one", "two", null, "no token", "three"];
+  const readFile = async () => texts.shift() ?? Promise.reject(new Error("away"));
+  const deps = { readFile, signal: new AbortController().signal };
+  const { token } = await callSecurity({ ...NO_SECURITY, tokenFile: "t" }, ["127.0.0.1:1"], deps);
+  assert.ok(token !== null);
+  assert.deepEqual([await token(), await token(), await token(), await token()], ["two", "two", "two", "three"]);
 });
 
 test("what is wrong with the files is said before any call", async () => {

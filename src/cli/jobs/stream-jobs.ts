@@ -70,7 +70,12 @@ type StreamState = { cursor: string; lastMessageMs: number; backoffMs: number };
 /** Throws the error if a retry cannot help, or if the service has been silent for too long. */
 function retryPauseMs(error: unknown, nowMs: number, state: StreamState): number {
   const silenceMs = nowMs - state.lastMessageMs;
-  if (!(error instanceof CallError) || !RETRIED_CODES.includes(error.code) || silenceMs > SILENCE_MS_MAX) throw error;
+  if (!(error instanceof CallError)) throw error;
+  // A stream that has worked ends so when its token expires: the file of the token may have a new one, which counts or
+  // does not at the next call.
+  const mayHaveNewToken = error.code === STATUS.UNAUTHENTICATED && state.backoffMs === BACKOFF_MS_MIN;
+  if (mayHaveNewToken && Number.isFinite(silenceMs)) return state.backoffMs;
+  if (!RETRIED_CODES.includes(error.code) || silenceMs > SILENCE_MS_MAX) throw error;
   return Math.max(state.backoffMs, retryDelayMs(error) ?? 0);
 }
 

@@ -34,18 +34,21 @@ export type ClientTls = {
   readonly serverName: string | null;
 };
 
+/** What a connection and its calls show. */
+export type ChannelSecurity = {
+  /** Null: calls are not encrypted. */
+  readonly tls: ClientTls | null;
+  /** The bearer token of the next call. Null: calls show none. */
+  readonly token: (() => Promise<string>) | null;
+};
+
+export const PLAIN: ChannelSecurity = { tls: null, token: null };
+
 /** A service that is stopping refuses calls on an old connection unread. They are sent again on a new one, so often. */
 const REFUSED_MAX = 2;
 
-/**
- * A channel to HOST:PORT. It connects at the first call, and again after a connection was lost. `tls` null: without
- * encryption. `token` null: calls show none.
- */
-export function openChannel(
-  address: string,
-  limits: FrameLimits,
-  { tls, token }: { readonly tls: ClientTls | null; readonly token: string | null } = { tls: null, token: null },
-): Channel {
+/** A channel to HOST:PORT. It connects at the first call, and again after a connection was lost. */
+export function openChannel(address: string, limits: FrameLimits, { tls, token }: ChannelSecurity = PLAIN): Channel {
   let connection: Connection | null = null;
   const connected = (): Promise<ClientHttp2Session> => {
     if (connection === null) {
@@ -63,7 +66,8 @@ export function openChannel(
     },
     async *call(call) {
       for (let refused = 0; ; refused += 1) {
-        const ended = yield* callOnce(connected(), { ...call, token }, limits);
+        const authorization = token === null ? null : `Bearer ${await token()}`;
+        const ended = yield* callOnce(connected(), { ...call, authorization }, limits);
         if (ended === "done") return;
         if (refused === REFUSED_MAX) throw new CallError(STATUS.UNAVAILABLE, "the service refuses calls");
         connection = null;
@@ -114,7 +118,14 @@ function newSession(address: string, tls: ClientTls | null): ClientHttp2Session 
 /** Makes one try of a call. "refused": the service did not look at it. */
 async function* callOnce(
   session: Promise<ClientHttp2Session>,
-  { path, message, timeoutMs, signals, onHeaders, token }: ChannelCall & { readonly token: string | null },
+  {
+    path,
+    message,
+    timeoutMs,
+    signals,
+    onHeaders,
+    authorization,
+  }: ChannelCall & { readonly authorization: string | null },
   limits: FrameLimits,
 ): AsyncGenerator<Uint8Array, "done" | "refused"> {
   const body = frameOf(message, limits);
@@ -125,7 +136,7 @@ async function* callOnce(
     ":path": path,
     "content-type": "application/grpc",
     te: "trailers",
-    ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+    ...(authorization === null ? {} : { authorization }),
     ...(timeoutMs === undefined ? {} : { "grpc-timeout": `${Math.ceil(timeoutMs)}m` }),
   });
   const answer: { -readonly [K in keyof Answer]: Answer[K] } = { headers: null, trailers: null };

@@ -8,7 +8,7 @@ import type {
 } from "@bufbuild/protobuf";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { CallError, STATUS } from "./call-error.ts";
-import { type Channel, type ChannelCall, type ClientTls, openChannel } from "./channel.ts";
+import { type Channel, type ChannelCall, type ChannelSecurity, openChannel, PLAIN } from "./channel.ts";
 
 /** Calls the service at one address. A failed call throws a `CallError`. */
 export type GangwayClient = {
@@ -37,15 +37,11 @@ const CONNECT_MS_MAX = 5_000;
 
 /**
  * Makes a client of the service at HOST:PORT, or at several with commas. It connects at the first call, with several
- * addresses to the one that answers first; after a failed call it chooses again. `signal` cancels every call. `token`
- * is a bearer token. Omitted: calls are not encrypted and show no token.
+ * addresses to the one that answers first; after a failed call it chooses again. `signal` cancels every call. Without
+ * `security`, calls are not encrypted and show no token.
  */
-export function connect(
-  addresses: string,
-  signal: AbortSignal,
-  { tls, token }: { readonly tls: ClientTls | null; readonly token: string | null } = { tls: null, token: null },
-): GangwayClient {
-  const channels = addresses.split(",").map((address) => openChannel(address, LIMITS, { tls, token }));
+export function connect(addresses: string, signal: AbortSignal, security: ChannelSecurity = PLAIN): GangwayClient {
+  const channels = addresses.split(",").map((address) => openChannel(address, LIMITS, security));
   const [first] = channels;
   if (first === undefined) throw new Error("a client needs an address");
   let chosen: Promise<Channel> | null = null;
