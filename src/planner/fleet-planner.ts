@@ -12,6 +12,8 @@ import type { FleetPlanner, FleetStore } from "./ports.ts";
 
 /** How many admissions a round plans. The next one follows at once, and sees the gangs that came meanwhile. */
 export const ADMISSIONS_MAX = 1_024;
+/** How many evictions a round requests. The next one requests the others. */
+const EVICTIONS_MAX = 256;
 /** How many refusals a round tells. The next one tells the others. */
 const REFUSALS_MAX = 1_000;
 
@@ -53,7 +55,7 @@ export function createFleetPlanner(store: FleetStore, options: FleetPlannerOptio
       await catchUp(plannerEpoch);
       const startedMs = options.monotonicMs();
       const refusals: SaidRefusal[] = [];
-      const { admissions, inLine, refused, replanAtMs, more } = decideNow(nowMs, refusals);
+      const { admissions, inLine, evictions, refused, replanAtMs, more } = decideNow(nowMs, refusals);
       const { state, quotaEpoch } = follower;
       state.sayAgain(refused.slice(REFUSALS_MAX).map(({ gang }) => gang.uid));
       const planned = inLine === null ? admissions : [...admissions, inLine.planned];
@@ -61,9 +63,10 @@ export function createFleetPlanner(store: FleetStore, options: FleetPlannerOptio
         quotaEpoch,
         plan: { admissions, inLine },
         gangs: new Map(planned.map(({ jobUid }) => [jobUid, plannedGang(state.parts, jobUid)])),
+        evictions: evictions.slice(0, EVICTIONS_MAX),
         refusals,
         replanAtMs,
-        more: more || refused.length > REFUSALS_MAX,
+        more: more || refused.length > REFUSALS_MAX || evictions.length > EVICTIONS_MAX,
         depths: depthsOf(state.parts),
         planMs: options.monotonicMs() - startedMs,
       };

@@ -1,6 +1,6 @@
 import type { KeptRefusal, SaidRefusal } from "../core/plan/kept-refusal.ts";
 import type { GangUpdate, PlanGang } from "../core/plan/plan-gang.ts";
-import type { AdmissionBatch, AdmitOutcome, Plan, PlannedGang } from "../core/plan/plan-types.ts";
+import type { AdmissionBatch, AdmitOutcome, Plan, PlannedEviction, PlannedGang } from "../core/plan/plan-types.ts";
 import type { FleetPlace, FleetRead, KnownFleet } from "../core/plan/state/fleet-read.ts";
 import type { AmountInLine } from "../core/plan/state/refused.ts";
 import type { AllocationRef, Counters } from "../core/quota/counters.ts";
@@ -14,6 +14,15 @@ export type PlannerStore = {
    * may have been recorded; if it throws anything else, nothing of it was.
    */
   readonly recordAdmissions: (batch: AdmissionBatch) => Promise<readonly AdmitOutcome[]>;
+  /**
+   * Requests that these admissions are undone, for the workers to carry out, and returns the jobs whose request is
+   * recorded. Leaves out those that are no longer live, and those of queues that no longer drain.
+   */
+  readonly recordEvictions: (
+    evictions: readonly PlannedEviction[],
+    plannerEpoch: number,
+    nowMs: number,
+  ) => Promise<readonly string[]>;
   /**
    * Keeps the causes of refusals for ExplainJob, without their numbers. A job's own record and version change only if
    * the dominant reason did. Returns the jobs that have moved on since they were planned, whose refusals were not
@@ -60,6 +69,8 @@ export type FleetDecision = {
   readonly plan: Pick<Plan, "admissions" | "inLine">;
   /** Every gang that the plan names, by uid. */
   readonly gangs: ReadonlyMap<string, PlannedGang>;
+  /** Admissions to undo. */
+  readonly evictions: readonly PlannedEviction[];
   /** Of gangs whose cause is new. */
   readonly refusals: readonly SaidRefusal[];
   /** When time alone may change the plan. */

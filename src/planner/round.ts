@@ -3,6 +3,7 @@
  * free, and a gang that fails to be recorded delays no gang but those behind it in a strict queue.
  */
 import type { SaidRefusal } from "../core/plan/kept-refusal.ts";
+import type { PlannedEviction } from "../core/plan/plan-types.ts";
 import { carryOut, FAILURES_MAX, type RoundContext } from "./carry-out.ts";
 
 /** The results of one round. */
@@ -36,6 +37,7 @@ export async function runRound(context: RoundContext, signal: AbortSignal): Prom
   const { recorded, missed, refusals, failures } = await carryOut(context, { quotaEpoch, decision }, signal);
   const said = [...decision.refusals, ...refusals];
   const attempt = (step: Promise<void>) => step.catch((error: unknown) => void failures.push(error));
+  if (!signal.aborted && failures.length < FAILURES_MAX) await attempt(recordEvictions(context, decision.evictions));
   await attempt(fleet.reread([...recorded, ...missed].map(({ jobUid }) => jobUid)));
   if (signal.aborted || failures.length >= FAILURES_MAX) await fleet.sayAgain(uidsOf(said));
   else await attempt(recordRefusals(context, said));
@@ -51,6 +53,15 @@ export async function runRound(context: RoundContext, signal: AbortSignal): Prom
     replanAtMs: decision.replanAtMs,
     more: decision.more,
   };
+}
+
+/** Requests evictions, and wakes the workers that carry them out. A job that has moved on is planned again. */
+async function recordEvictions(context: RoundContext, evictions: readonly PlannedEviction[]): Promise<void> {
+  if (evictions.length === 0) return;
+  const { store, fleet, clock, plannerEpoch, wakeJob } = context;
+  const requested = await store.recordEvictions(evictions, plannerEpoch, clock.nowMs());
+  for (const jobUid of requested) wakeJob(jobUid);
+  await fleet.reread(evictions.map(({ jobUid }) => jobUid));
 }
 
 /** Records refusals, and lets those be told again that were not recorded. */

@@ -11,6 +11,7 @@ import type { SentJob } from "../../src/core/job/sent.ts";
 import { isTerminal } from "../../src/core/job/status.ts";
 import type { PlanGang } from "../../src/core/plan/plan-gang.ts";
 import type { Refusal } from "../../src/core/plan/plan-types.ts";
+import { stopOf } from "../../src/core/plan/queue-stop.ts";
 import type { PlanSnapshot } from "../../src/core/plan/snapshot.ts";
 import { treeProblem } from "../../src/core/quota/check-tree.ts";
 import type { IntakeStore } from "../../src/intake/ports.ts";
@@ -282,6 +283,12 @@ export class MemoryStore {
     }
   }
 
+  #withStop(outcome: ChangeOutcome<QueueRecord>): ChangeOutcome<QueueRecord> {
+    if (outcome.kind !== "done") return outcome;
+    const { record } = outcome;
+    return { kind: "done", record: { ...record, stoppedBy: stopOf(record.name, this.queues)?.queue ?? null } };
+  }
+
   readonly admin: Admin = {
     createQueue: async ({ parent = null, ...settings }) => {
       const queue = { ...settings, parent };
@@ -296,7 +303,7 @@ export class MemoryStore {
       if (queue.version !== 0 && queue.version !== there.version) return { kind: "stale" };
       const problem = treeProblem(queue, [...this.queues.values()]);
       if (problem !== null) return { kind: "misplaced", problem };
-      return keep(this.queues, { ...there, ...queue, version: there.version + 1 });
+      return this.#withStop(keep(this.queues, { ...there, ...queue, version: there.version + 1 }));
     },
     deleteQueue: async (name) => {
       const user = [...this.jobs.values()].find(({ job }) => job.spec.runPolicy.schedulingPolicy.queue === name);
@@ -305,7 +312,10 @@ export class MemoryStore {
       if (child !== undefined) return { kind: "inUse", by: `queue ${child.name}, which is below it` };
       return drop(this.queues, name);
     },
-    getQueue: async (name) => this.queues.get(name) ?? null,
+    getQueue: async (name) => {
+      const record = this.queues.get(name);
+      return record === undefined ? null : { ...record, stoppedBy: stopOf(name, this.queues)?.queue ?? null };
+    },
     listQueues: async () => [...this.queues.values()],
     createNamespace: async ({ namesQueue = false, ...namespace }) => {
       const { name, defaultQueue } = namespace;
@@ -350,7 +360,8 @@ function drop<T>(map: Map<string, T>, name: string): ChangeOutcome<T> {
 export function queueRecord(name: string): QueueRecord {
   const times = { createTimeMs: 1000, updateTimeMs: 1000 };
   const use = { used: {}, waiting: 0, admitted: 0 };
-  return { name, parent: null, strategy: "BEST_EFFORT_FIFO", quotas: [], version: 1, ...use, ...times };
+  const stop = { stopPolicy: "NONE" as const, stoppedBy: null };
+  return { name, parent: null, strategy: "BEST_EFFORT_FIFO", quotas: [], version: 1, ...stop, ...use, ...times };
 }
 
 function namespaceRecord(name: string): NamespaceRecord {

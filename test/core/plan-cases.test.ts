@@ -3,6 +3,7 @@ import { test } from "node:test";
 import type { Job } from "../../src/core/job/job.ts";
 import { plan } from "../../src/core/plan/plan.ts";
 import type { Plan } from "../../src/core/plan/plan-types.ts";
+import type { StopPolicy } from "../../src/core/plan/queue-stop.ts";
 import { withHead } from "../../src/core/plan/refuse.ts";
 import type { PlanCluster } from "../../src/core/plan/snapshot.ts";
 import type { JsonObject } from "../../src/runtime/json.ts";
@@ -77,8 +78,39 @@ const zoned = nodes(4, "h100").map((one, at) => ({ ...one, labels: { gpu: "h100"
 /** Four nodes of eight GPUs. */
 const wide = [cluster("east", { nodes: nodes(4, "h100") })];
 
+/** Queues below `q`, which is stopped as it says. */
+const below = (stopPolicy: StopPolicy) => [
+  queue("q", { h100: 1000 }, { stopPolicy }),
+  queue("child", { h100: 1000 }, { parent: "q" }),
+  queue("other", { h100: 1000 }),
+];
+
 const cases: Readonly<Record<string, { readonly from: SnapshotParts; readonly made: readonly string[] }>> = {
   "an empty snapshot gives an empty plan": { from: {}, made: [] },
+  "in a queue that is held no gang is admitted, also below it; another queue goes on": {
+    from: {
+      waiting: ["q", "child", "other"].map((name) => job({ name, queue: name, roles: gang(1, 8) })),
+      queues: below("HOLD"),
+    },
+    made: ["other -> east Worker=1 gpu/h100", "child: QueueStopped", "q: QueueStopped"],
+  },
+  "in a queue that is held no gang grows": {
+    from: {
+      admitted: [running("a", 1, { replicas: 2, queue: "child" }), elastic("b", 1, { replicas: 2, queue: "q" })],
+      queues: below("HOLD"),
+      clusters: wide,
+    },
+    made: [],
+  },
+  "a queue with the policy NONE admits and grows": {
+    from: {
+      waiting: [job({ name: "a", queue: "child", roles: gang(1, 8) })],
+      admitted: [running("b", 1, { replicas: 2 })],
+      queues: below("NONE"),
+      clusters: wide,
+    },
+    made: ["a -> east Worker=1 gpu/h100", "b -> east Worker=2 gpu/h100 grows"],
+  },
   "a gang that fits is admitted with all its members": {
     from: { waiting: [job({ name: "a", roles: gang(2, 8) })] },
     made: ["a -> east Worker=2 gpu/h100"],

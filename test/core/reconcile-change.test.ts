@@ -100,6 +100,55 @@ describe("suspension", () => {
   });
 });
 
+describe("a request to undo an admission", () => {
+  const eviction = { admission: 1, reason: "QueueStopped", message: "queue q is stopped" };
+  const evict = (job: Job): Job => ({ ...job, status: { ...job.status, eviction } });
+
+  test("deletes all objects, releases the tokens after the pods, and lets the job wait without a failure", () => {
+    const scene = new Scene(pytorch({ cleanPodPolicy: "None", activeDeadlineSeconds: 100 })).start();
+    scene.job = evict(scene.job);
+    const undone = scene.step();
+    const { phase, waiting, backoff, startTimeMs, attempts, failure } = scene.job.status;
+    assert.deepEqual(
+      [phase, waiting?.reason, backoff, startTimeMs, failure],
+      ["WAITING", "QueueStopped", null, null, null],
+    );
+    assert.equal(waiting?.message, "Admission 1 to cluster c1 is undone: queue q is stopped.");
+    assert.equal(attempts.user + attempts.system, 0);
+    assert.equal(conditionsOf(scene.job)["Running"], "False QueueStopped");
+    assert.deepEqual(
+      undone.record?.events.map(({ reason }) => reason),
+      ["PyTorchJobQueueStopped"],
+    );
+    assert.equal(names(undone, "deletePod").length, 3);
+    assert.equal(scene.job.admissions[0]?.tokensReleasedMs, null, "pods hold them");
+    assert.equal(scene.job.status.eviction, undefined, "it is carried out");
+    scene.rest();
+    assert.deepEqual(scene.cluster.things, []);
+    assert.deepEqual(scene.job.admissions, [], "released, gone and removed from the record");
+    assert.deepEqual([scene.step().record, scene.step().recheckAtMs], [null, null], "it rests");
+  });
+
+  test("of an older admission changes nothing", () => {
+    const scene = new Scene(pytorch()).start();
+    scene.job = { ...scene.job, status: { ...scene.job.status, eviction: { ...eviction, admission: 7 } } };
+    assert.deepEqual(names(scene.step(), "deletePod"), []);
+    assert.equal(scene.job.status.phase, "RUNNING");
+  });
+
+  test("does not keep a job from being cancelled or suspended", () => {
+    const cancelled = new Scene(pytorch()).start();
+    cancelled.job = { ...evict(cancelled.job), cancel: { reason: "enough", atMs: 1 } };
+    cancelled.step();
+    assert.equal(cancelled.job.status.phase, "CANCELLED");
+    const suspended = new Scene(pytorch()).start();
+    suspended.change({ suspend: true });
+    suspended.job = evict(suspended.job);
+    suspended.step();
+    assert.deepEqual([suspended.job.status.phase, suspended.job.status.eviction], ["SUSPENDED", undefined]);
+  });
+});
+
 describe("a changed number of replicas", () => {
   test("after scaling down, surplus pods are deleted, and their members are given up once they are gone", () => {
     const scene = new Scene(dynamic(4), "tensorflow").start();

@@ -2,12 +2,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { isConditionTrue } from "../../src/core/job/conditions.ts";
-import type { Job } from "../../src/core/job/job.ts";
+import { type Job, liveAdmission } from "../../src/core/job/job.ts";
 import { keptMembers, memberCount } from "../../src/core/job/roles.ts";
 import type { SentSpec } from "../../src/core/job/sent.ts";
 import type { CleanPodPolicy, RestartPolicy, RestartScope } from "../../src/core/job/spec.ts";
 import { isTerminal } from "../../src/core/job/status.ts";
 import { changeJob, type WantedChange } from "../../src/core/kinds/change-job.ts";
+import { applyEviction } from "../../src/core/plan/apply-plan.ts";
 import { type PodView, podView } from "../../src/core/pods/pod-view.ts";
 import type { Action, Decision } from "../../src/core/reconcile/decision.ts";
 import type { Observed } from "../../src/core/reconcile/observed.ts";
@@ -85,6 +86,7 @@ const op = fc.oneof(
   { weight: 1, arbitrary: fc.record({ do: fc.constant("loseNode" as const), pick }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant("disrupt" as const), pick }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant("suspend" as const), suspend: fc.boolean() }) },
+  { weight: 1, arbitrary: fc.constant({ do: "undo" as const }) },
   { weight: 3, arbitrary: fc.record({ do: fc.constant("scale" as const), workers: fc.integer({ min: 1, max: 4 }) }) },
   { weight: 1, arbitrary: fc.constantFrom({ do: "cancel" as const }, { do: "delete" as const }) },
 );
@@ -145,6 +147,7 @@ class World {
     if (one.do === "step") this.step(one);
     else if (one.do === "advance") this.advance(one.ms);
     else if (one.do === "suspend") this.change({ suspend: one.suspend });
+    else if (one.do === "undo") this.undo();
     else if (one.do === "scale") this.change({ replicas: { Worker: one.workers } });
     else if (one.do === "collect") for (const cluster of this.clusters) cluster.collect();
     else if (one.do === "cancel")
@@ -152,6 +155,14 @@ class World {
     else if (one.do === "delete") this.job = { ...this.job, deleteTimeMs: this.job.deleteTimeMs ?? this.nowMs };
     else this.touchPod(one);
     this.check();
+  }
+
+  /** The planner requests that the live admission is undone. */
+  undo(): void {
+    const admission = liveAdmission(this.job)?.number ?? 0;
+    const of = { jobUid: this.job.uid, queue: "q", admission, reason: "QueueStopped", message: "queue q is stopped" };
+    const evicted = applyEviction(this.job, of);
+    if (evicted !== null) this.job = evicted;
   }
 
   /** Changes a job as the service does, including its refusals. */

@@ -1,6 +1,7 @@
 import type { Job } from "../../src/core/job/job.ts";
-import { applyAdmission, applyRefusal } from "../../src/core/plan/apply-plan.ts";
+import { applyAdmission, applyEviction, applyRefusal } from "../../src/core/plan/apply-plan.ts";
 import type { AdmissionBatch, AdmissionRecord, AdmitOutcome, Refusal } from "../../src/core/plan/plan-types.ts";
+import { stopOf } from "../../src/core/plan/queue-stop.ts";
 import type { PlanCluster, PlanQueue, PlanSnapshot } from "../../src/core/plan/snapshot.ts";
 import type { Change } from "../../src/core/plan/state/changes.ts";
 import { changesOf } from "../../src/core/plan/state/load-snapshot.ts";
@@ -112,12 +113,15 @@ export class MemoryStore implements PlannerStore, FleetStore {
       batch.records.map(({ planned }) => planned.jobUid),
     );
     const ended = new Set<string | null>();
+    const queues = new Map(this.queues.map((queue) => [queue.name, queue]));
     const open = this.clusters.filter(({ name, cordoned, admissionCounter }) => {
       return !cordoned && batch.counters.get(name) === admissionCounter;
     });
     const names = new Set<string | null>([null, ...open.map(({ name }) => name)]);
     const outcomes = batch.records.map((record) => {
-      const outcome = ended.has(record.chain) ? "heldUp" : this.#recordOne(record, batch, names);
+      const isStopped = stopOf(record.gang.queue, queues) !== null;
+      const recorded = () => (isStopped ? "stale" : this.#recordOne(record, batch, names));
+      const outcome = ended.has(record.chain) ? "heldUp" : recorded();
       if (outcome !== "recorded" && record.chain !== null) ended.add(record.chain);
       return outcome;
     });
@@ -151,6 +155,20 @@ export class MemoryStore implements PlannerStore, FleetStore {
     this.jobs.set(job.uid, applied.after);
     return "recorded";
   }
+
+  recordEvictions: PlannerStore["recordEvictions"] = async (evictions, plannerEpoch) => {
+    this.before("recordEvictions", []);
+    if (plannerEpoch !== this.plannerEpoch) return [];
+    const queues = new Map(this.queues.map((queue) => [queue.name, queue]));
+    const after = evictions.flatMap((eviction) => {
+      const job = this.jobs.get(eviction.jobUid);
+      const drains = stopOf(eviction.queue, queues)?.drains === true;
+      return (drains && job !== undefined && applyEviction(job, eviction)) || [];
+    });
+    for (const job of after) this.jobs.set(job.uid, job);
+    this.after("recordEvictions");
+    return after.map(({ uid }) => uid);
+  };
 
   recordRefusals: PlannerStore["recordRefusals"] = async (refusals, plannerEpoch, nowMs) => {
     this.before("recordRefusals", []);

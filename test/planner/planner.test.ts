@@ -304,6 +304,70 @@ test("a gang without GPUs is admitted without tokens", async () => {
   assert.deepEqual(store.rows, []);
 });
 
+test("in a queue that an admin stops nothing more is admitted, and once it is resumed, the older gang is", async () => {
+  const { store, planner } = start({ jobs: [gang("b", 1, { createTimeMs: 2 }), gang("a", 1, { createTimeMs: 1 })] });
+  const [open] = store.queues;
+  assert.ok(open);
+  store.queues = [{ ...open, stopPolicy: "HOLD" }];
+  await planner.runOnce();
+  assert.deepEqual(admitted(store), []);
+  const { reason, message } = store.refusals.get("uid-a") ?? {};
+  assert.deepEqual([reason, message], ["QueueStopped", "queue q is stopped"]);
+  store.queues = [queue("q", { h100: 8 })];
+  await planner.runOnce();
+  assert.deepEqual(admitted(store), ["a"]);
+  assert.equal(store.refusals.get("uid-b")?.reason, "QuotaExhausted");
+});
+
+test("a gang that was planned before its queue was stopped is not admitted after it", async () => {
+  const { store, planner, counters } = start({ jobs: [gang("a", 1)] });
+  const [open] = store.queues;
+  assert.ok(open);
+  store.before = (operation) => {
+    if (operation === "recordAdmissions") store.queues = [{ ...open, stopPolicy: "HOLD" }];
+  };
+  assert.equal((await planner.runOnce())?.missed, 1);
+  assert.deepEqual([admitted(store), await queueUse(counters)], [[], 0]);
+  await planner.runOnce();
+  assert.equal(store.refusals.get("uid-a")?.reason, "QueueStopped");
+});
+
+test("a queue that drains has its admissions undone, once each, also if the answer is lost", async () => {
+  const { store, planner, woken, errors } = start({ jobs: [gang("a", 1)] });
+  await planner.runOnce();
+  const [open] = store.queues;
+  assert.ok(open);
+  store.queues = [{ ...open, stopPolicy: "HOLD_AND_DRAIN" }];
+  woken.length = 0;
+  store.after = (operation) => {
+    if (operation === "recordEvictions") throw new UnavailableError("the answer was lost");
+  };
+  await planner.runOnce().catch((error: unknown) => errors.push(error));
+  assert.equal(errors.length, 1);
+  store.after = () => undefined;
+  const requested = store.jobs.get("uid-a");
+  assert.equal(requested?.status.eviction?.admission, 1);
+  await planner.runOnce();
+  assert.equal(store.jobs.get("uid-a"), requested, "it is requested once");
+  store.queues = [open];
+  await planner.runOnce();
+  assert.equal(store.jobs.get("uid-a"), requested, "what was requested is carried out");
+});
+
+test("a queue that is resumed before evictions are recorded keeps its admissions", async () => {
+  const { store, planner, woken } = start({ jobs: [gang("a", 1)] });
+  await planner.runOnce();
+  const [open] = store.queues;
+  assert.ok(open);
+  store.queues = [{ ...open, stopPolicy: "HOLD_AND_DRAIN" }];
+  woken.length = 0;
+  store.before = (operation) => {
+    if (operation === "recordEvictions") store.queues = [open];
+  };
+  await planner.runOnce();
+  assert.deepEqual([store.jobs.get("uid-a")?.status.eviction, woken], [undefined, []]);
+});
+
 test("an unchanged refusal is not written again", async () => {
   const { store, planner } = start({ jobs: [gang("a", 3)] });
   for (let round = 0; round < 5; round += 1) await planner.runOnce();

@@ -35,7 +35,8 @@ onEachDatabase((openDb) => {
     assert.deepEqual(changed.record.quotas, turned.quotas);
     assert.equal(changed.record.version, 2);
     const planned = (await snapshotOf(db)).queues.find(({ name }) => name === "batch");
-    assert.deepEqual(planned, { name: "batch", strategy: "STRICT_FIFO", parent: null, quotas: turned.quotas });
+    const settings = { name: "batch", strategy: "STRICT_FIFO", stopPolicy: "NONE", parent: null };
+    assert.deepEqual(planned, { ...settings, quotas: turned.quotas });
   });
 
   test("changes of queues tell a taken name, an unknown queue and a stale version", async () => {

@@ -59,6 +59,7 @@ export async function everyTransaction(db: Db, random: () => number): Promise<Re
     name,
     strategy: "BEST_EFFORT_FIFO" as const,
     quotas: quotas(),
+    stopPolicy: pick(["NONE", "NONE", "HOLD_AND_DRAIN"] as const),
     parent: name === "research" ? null : pick([null, "research"]),
   });
 
@@ -142,6 +143,18 @@ export async function everyTransaction(db: Db, random: () => number): Promise<Re
     await store.planner.recordRefusals(refusals, plannerEpoch, NOW);
   };
 
+  const evict = async () => {
+    await look();
+    const evictions = jobs.map(({ uid, spec, admissions }) => ({
+      jobUid: uid,
+      queue: spec.runPolicy.schedulingPolicy.queue,
+      admission: admissions[0]?.number ?? 1,
+      reason: "QueueStopped",
+      message: "the queue is stopped",
+    }));
+    await store.planner.recordEvictions(evictions, plannerEpoch, NOW);
+  };
+
   await take(undefined, "w1");
   return {
     createJob: () => {
@@ -168,6 +181,7 @@ export async function everyTransaction(db: Db, random: () => number): Promise<Re
     delete: () => store.intake.requestDelete(jobName(), NOW),
     admit,
     refuse,
+    evict,
     readFleet: async () => {
       let place: FleetPlace | null = null;
       for (let reads = 0; reads < 9; reads += 1) {

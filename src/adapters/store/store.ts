@@ -48,6 +48,7 @@ import { gangUpdates } from "./planning/gang-updates.ts";
 import { readFleet } from "./planning/read-fleet.ts";
 import { gangInLine, gangsNow, refusalOf } from "./planning/read-refusal.ts";
 import { recordAdmissions } from "./planning/record-admissions.ts";
+import { recordEvictions } from "./planning/record-evictions.ts";
 import { recordedCauses, recordRefusals } from "./planning/record-refusals.ts";
 
 export type StoreOptions = {
@@ -149,6 +150,8 @@ function plannerStore(db: Db, options: StoreOptions) {
     ...fleetStore(db, kinds),
     recordAdmissions: (batch: Parameters<typeof recordAdmissions>[1]) =>
       hinted(options, recordAdmissions(db, batch, { bounds, kinds })),
+    recordEvictions: (evictions: Parameters<typeof recordEvictions>[1], plannerEpoch: number, nowMs: number) =>
+      hinted(options, recordEvictions(db, evictions, plannerEpoch, { nowMs, kinds })),
     recordRefusals: (refusals: Parameters<typeof recordRefusals>[1], plannerEpoch: number, nowMs: number) =>
       hinted(options, recordRefusals(db, refusals, plannerEpoch, { nowMs, kinds })),
   };

@@ -3,12 +3,14 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { ChangeOutcome } from "../../core/admin/change-outcome.ts";
 import type { QueueOutcome, QueueRecord, QueueSettings } from "../../core/admin/queue.ts";
 import type { FieldNote } from "../../core/job/sent.ts";
+import type { StopPolicy } from "../../core/plan/queue-stop.ts";
 import type { TreeProblem } from "../../core/quota/check-tree.ts";
 import {
   type FlavorQuota,
   type Queue,
   type QueueSchema,
   type QueueService,
+  QueueStopPolicy,
   QueueStrategy,
 } from "../../gen/gangway/v1/queue_service_pb.ts";
 import type { Admin } from "../ports.ts";
@@ -22,6 +24,26 @@ const STRATEGY = {
   STRICT_FIFO: QueueStrategy.STRICT_FIFO,
   BEST_EFFORT_FIFO: QueueStrategy.BEST_EFFORT_FIFO,
 } as const satisfies Readonly<Record<QueueRecord["strategy"], QueueStrategy>>;
+
+const STOP_POLICY = {
+  NONE: QueueStopPolicy.NONE,
+  HOLD: QueueStopPolicy.HOLD,
+  HOLD_AND_DRAIN: QueueStopPolicy.HOLD_AND_DRAIN,
+} as const satisfies Readonly<Record<StopPolicy, QueueStopPolicy>>;
+
+/** Unspecified: null, the policy stays as it is. */
+function stopPolicyOf(sent: QueueStopPolicy | undefined): StopPolicy | null {
+  switch (sent) {
+    case QueueStopPolicy.NONE:
+      return "NONE";
+    case QueueStopPolicy.HOLD:
+      return "HOLD";
+    case QueueStopPolicy.HOLD_AND_DRAIN:
+      return "HOLD_AND_DRAIN";
+    default:
+      return null;
+  }
+}
 
 type QueuePorts = {
   readonly admin: Admin;
@@ -100,7 +122,8 @@ function sentQueue(queue: Queue | undefined): QueueSettings {
     ...(borrowingLimit === undefined ? {} : { borrowingLimit: Number(borrowingLimit) }),
     ...(lendingLimit === undefined ? {} : { lendingLimit: Number(lendingLimit) }),
   }));
-  return { name: queue?.name ?? "", parent, strategy, quotas };
+  const stopPolicy = stopPolicyOf(queue?.stopPolicy);
+  return { name: queue?.name ?? "", parent, strategy, quotas, ...(stopPolicy === null ? {} : { stopPolicy }) };
 }
 
 function quotaNotes(
@@ -127,6 +150,8 @@ function toProtoQueue(record: QueueRecord): MessageInitShape<typeof QueueSchema>
     name: record.name,
     strategy: STRATEGY[record.strategy],
     parent: record.parent ?? "",
+    stopPolicy: STOP_POLICY[record.stopPolicy],
+    stoppedBy: record.stoppedBy ?? "",
     quotas: record.quotas.map(({ flavor, resource, nominal, borrowingLimit, lendingLimit }) => ({
       flavor,
       resource,

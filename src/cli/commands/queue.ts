@@ -9,13 +9,14 @@ import {
   type Queue,
   QueueSchema,
   QueueService,
+  QueueStopPolicy,
   QueueStrategy,
 } from "../../gen/gangway/v1/queue_service_pb.ts";
 import { EXIT, usageFailure } from "../exit.ts";
 import { repeated } from "../options.ts";
 import { printLines } from "../output/print.ts";
 import type { Column } from "../output/table.ts";
-import { examples, onRun, type Registrar } from "../run-command.ts";
+import { examples, onRun, type Registrar, type Run } from "../run-command.ts";
 import { registerGetObject, registerListObjects, registerObjectVerb } from "./named-object-commands.ts";
 
 type QueueSettings = { quota?: readonly string[]; strategy?: keyof typeof STRATEGIES; parent?: string };
@@ -31,7 +32,7 @@ const QUOTA_HELP =
 export function registerQueue(registrar: Registrar): void {
   const program = registrar.program
     .command("queue")
-    .description("List, create, change and delete queues, which share flavors among teams")
+    .description("List, create, change, stop and delete queues, which share flavors among teams")
     .addHelpText(
       "after",
       examples(
@@ -57,6 +58,8 @@ export function registerQueue(registrar: Registrar): void {
   });
   registerCreate(group);
   registerUpdate(group);
+  registerStop(group);
+  registerResume(group);
   registerObjectVerb(group, "delete", {
     description: "Delete a queue that no job, namespace, pool, token or child queue uses",
     example: "nlp",
@@ -136,6 +139,45 @@ function registerUpdate(registrar: Registrar): void {
   });
 }
 
+function registerStop(registrar: Registrar): void {
+  const command = registrar.program
+    .command("stop")
+    .summary("Stop a queue and all queues below it")
+    .description("Stop a queue and all queues below it: no job is admitted and no gang grows; jobs that run go on")
+    .argument("<name>", "name of the queue")
+    .option("--drain", "also undo the admissions: pods end within their grace time, and their jobs wait again")
+    .addHelpText("after", examples("gangway queue stop research", "gangway queue stop research --drain"));
+  onRun<{ drain?: boolean }>(registrar, command, async (run, [name = ""], { drain = false }) => {
+    await setStopPolicy(run, name, drain ? QueueStopPolicy.HOLD_AND_DRAIN : QueueStopPolicy.HOLD);
+    printLines(run, [`queue/${name} stopped`]);
+    return EXIT.ok;
+  });
+}
+
+function registerResume(registrar: Registrar): void {
+  const command = registrar.program
+    .command("resume")
+    .description("Let a queue that was stopped admit jobs again")
+    .argument("<name>", "name of the queue")
+    .addHelpText("after", examples("gangway queue resume research"));
+  onRun(registrar, command, async (run, [name = ""]) => {
+    const stoppedBy = await setStopPolicy(run, name, QueueStopPolicy.NONE);
+    const still = stoppedBy === "" ? "" : `, but it is below queue ${stoppedBy}, which is stopped`;
+    printLines(run, [`queue/${name} resumed${still}`]);
+    return EXIT.ok;
+  });
+}
+
+/** Returns the name of the queue that stops this one then. */
+async function setStopPolicy(run: Run, name: string, stopPolicy: QueueStopPolicy): Promise<string> {
+  const { queue: before } = await run.client.call(QueueService.method.getQueue, { name });
+  const { parent = "", strategy = QueueStrategy.UNSPECIFIED, quotas = [], resourceVersion = "" } = before ?? {};
+  const { queue: after } = await run.client.call(QueueService.method.updateQueue, {
+    queue: { name, parent, strategy, quotas, resourceVersion, stopPolicy },
+  });
+  return after?.stoppedBy ?? "";
+}
+
 function parseQuota(text: string): MessageInitShape<typeof FlavorQuotaSchema> {
   const [, flavor, resource, nominal, shares = ""] = QUOTA.exec(text) ?? [];
   if (flavor === undefined || resource === undefined || nominal === undefined) {
@@ -164,6 +206,7 @@ function shareOf(shares: string, name: "borrow" | "lend"): bigint | null {
 const COLUMNS: readonly Column[] = [
   { title: "NAME" },
   { title: "STRATEGY" },
+  { title: "STOPPED" },
   { title: "WAITING", align: "right" },
   { title: "ADMITTED", align: "right" },
   { title: "USED/QUOTA" },
@@ -186,12 +229,20 @@ function queuesTable(queues: readonly QueueInTree[]) {
   const rows = queues.map(({ queue, depth }) => [
     depth === 0 ? queue.name : `└${"──".repeat(depth - 1)} ${queue.name}`,
     queue.strategy === QueueStrategy.STRICT_FIFO ? "strict" : "best-effort",
+    stopText(queue),
     String(queue.use?.waitingJobs ?? 0),
     String(queue.use?.admittedJobs ?? 0),
     queue.quotas.map((quota) => quotaText(quota, queue.use?.used[quota.flavor] ?? 0n)).join(", "),
     queue.parent,
   ]);
   return { columns: COLUMNS, rows, names: queues.map(({ queue }) => `queue/${queue.name}`) };
+}
+
+/** How a queue is stopped by its own policy, or the queue above it that stops it; empty if it admits jobs. */
+function stopText({ name, stopPolicy, stoppedBy }: Queue): string {
+  if (stoppedBy !== "" && stoppedBy !== name) return `by ${stoppedBy}`;
+  if (stopPolicy === QueueStopPolicy.HOLD_AND_DRAIN) return "drain";
+  return stopPolicy === QueueStopPolicy.HOLD ? "hold" : "";
 }
 
 /** `gpu/h100 4/8`, with the limits of borrowing and lending, if there are any: `gpu/h100 4/8 (borrows 2, lends 0)`. */

@@ -1,3 +1,4 @@
+import type { StopPolicy } from "../plan/queue-stop.ts";
 import type { FlavorQuota, QueueStrategy } from "../plan/snapshot.ts";
 import type { TreeProblem } from "../quota/check-tree.ts";
 import type { ChangeOutcome } from "./change-outcome.ts";
@@ -7,6 +8,9 @@ export type QueueRecord = {
   /** Null: the queue is the root of a tree. */
   readonly parent: string | null;
   readonly strategy: QueueStrategy;
+  readonly stopPolicy: StopPolicy;
+  /** The queue that stops this one: itself, or one above it. Null: none does. Computed when read. */
+  readonly stoppedBy: string | null;
   readonly quotas: readonly FlavorQuota[];
   readonly version: number;
   readonly createTimeMs: number;
@@ -23,6 +27,8 @@ export type QueueRecord = {
 export type QueueSettings = Pick<QueueRecord, "name" | "strategy" | "quotas"> & {
   /** Null or omitted: the queue is the root of a tree. */
   readonly parent?: string | null;
+  /** Omitted: stays as it is; `NONE` for a new queue. */
+  readonly stopPolicy?: StopPolicy;
 };
 
 /** A pool that is counted elsewhere, so that a queue cannot have a quota for it. */

@@ -62,6 +62,11 @@ export function isDraining(job: Job): boolean {
   return drainingAdmission(job) !== null;
 }
 
+/** True if the job's live admission is to be undone. */
+export function isEvicted({ status, admissions }: Pick<Job, "status" | "admissions">): boolean {
+  return status.eviction !== undefined && status.eviction.admission === liveAdmission({ admissions })?.number;
+}
+
 /** True while a job that has not ended must have no pods. */
 export function isSuspended({ spec }: Job): boolean {
   return spec.runPolicy.suspend === true;

@@ -122,6 +122,14 @@ type AdmissionBackoff = {
   readonly why?: string;
 };
 
+/** A request of the planner to undo an admission. The job's worker carries it out. */
+export type Eviction = {
+  readonly admission: number;
+  /** CamelCase, such as `QueueStopped`: why the job waits then. */
+  readonly reason: string;
+  readonly message: string;
+};
+
 /** More about a pod than its phase. Omitted members: an empty text, false, or 0. */
 export type PodFacts = {
   readonly node?: string;
@@ -165,6 +173,8 @@ export type JobStatus = {
   readonly failure: Failure | null;
   readonly attempts: Attempts;
   readonly backoff: AdmissionBackoff | null;
+  /** Counts only while that admission is live. Omitted: none was requested. */
+  readonly eviction?: Eviction;
   /** The phases of the pods when they were last seen. Omitted: not seen yet. */
   readonly pods?: PodPhases;
   /** Why pods of the live admission do not run. Omitted: no problem is known. */

@@ -1,10 +1,10 @@
 import { admitted } from "../job/admitted.ts";
 import { clusterWords } from "../job/cluster-text.ts";
 import type { JobEvent } from "../job/event.ts";
-import { isDraining, isSuspended, type Job } from "../job/job.ts";
+import { isDraining, isEvicted, isSuspended, type Job, liveAdmission } from "../job/job.ts";
 import { memberCount } from "../job/roles.ts";
-import type { Admission } from "../job/status.ts";
-import type { PlannedAdmission, Refusal } from "./plan-types.ts";
+import { type Admission, isTerminal } from "../job/status.ts";
+import type { PlannedAdmission, PlannedEviction, Refusal } from "./plan-types.ts";
 
 /** A job before and after a part of a plan was applied to it, and the event that says so. */
 type AppliedPlan = { readonly before: Job; readonly after: Job; readonly event: JobEvent };
@@ -41,7 +41,7 @@ function admit(job: Job, planned: PlannedAdmission, nowMs: number) {
 
 function grow(job: Job, planned: PlannedAdmission) {
   const live = job.admissions.find((admission) => admission.number === planned.admission);
-  if (live?.state !== "live" || live.cluster !== planned.cluster) return null;
+  if (live?.state !== "live" || live.cluster !== planned.cluster || isEvicted(job)) return null;
   const admission = { ...live, members: planned.members };
   const admissions = job.admissions.map((other) => (other === live ? admission : other));
   const { kind } = job.spec;
@@ -63,4 +63,15 @@ export function applyRefusal(job: Job, { reason, message }: Refusal, nowMs: numb
     after: { ...job, status, version: job.version + 1 },
     event: { type: "Normal", reason, message },
   };
+}
+
+/**
+ * Requests that an admission of the job is undone. Null if it is too late: the admission is no longer live, its
+ * eviction was requested before, or the job ends or is suspended anyway.
+ */
+export function applyEviction(job: Job, eviction: PlannedEviction): Job | null {
+  const isLeaving = isTerminal(job.status) || job.cancel !== null || job.deleteTimeMs !== null || isSuspended(job);
+  if (isLeaving || isEvicted(job) || liveAdmission(job)?.number !== eviction.admission) return null;
+  const { admission, reason, message } = eviction;
+  return { ...job, status: { ...job.status, eviction: { admission, reason, message } }, version: job.version + 1 };
 }

@@ -1,7 +1,7 @@
 import { contentHash } from "../../runtime/content-hash.ts";
 import { canonicalJson } from "../../runtime/json.ts";
 import { isInterruptible } from "../job/interruptible.ts";
-import { awaitsResult, isHistory, isSuspended, type Job, liveAdmission } from "../job/job.ts";
+import { awaitsResult, isEvicted, isHistory, isSuspended, type Job, liveAdmission } from "../job/job.ts";
 import type { Admission, JobStatus } from "../job/status.ts";
 import type { Registry } from "../kinds/registry.ts";
 import { type Ask, askOf } from "./ask.ts";
@@ -15,6 +15,8 @@ export type DocumentedFacts = {
   readonly backoff: JobStatus["backoff"];
   /** When it was created, or when its last admission ended. */
   readonly waitsSinceMs: number;
+  /** True: its live admission is to be undone. Omitted: it is not. */
+  readonly evicted?: true;
 };
 
 /** The part of an admission that a plan reads. */
@@ -114,6 +116,7 @@ export function documentedFacts(job: Job): DocumentedFacts {
     awaitsResult: awaitsResult(job) ? looked : null,
     backoff,
     waitsSinceMs: conditions.find(({ type }) => type === "Admitted")?.lastTransitionMs ?? job.createTimeMs,
+    ...(isEvicted(job) ? { evicted: true as const } : {}),
   };
 }
 

@@ -36,6 +36,16 @@ export type PlannedAdmission = {
   readonly allocations: readonly PlannedAllocation[];
 };
 
+/** A live admission that is to be undone, so that its job waits again. */
+export type PlannedEviction = {
+  readonly jobUid: string;
+  readonly queue: string;
+  readonly admission: number;
+  /** `QueueStopped`. */
+  readonly reason: string;
+  readonly message: string;
+};
+
 /** Why one cluster cannot take the gang now. */
 export type ClusterRefusal = {
   readonly cluster: string;
@@ -84,7 +94,7 @@ export type Refusal = {
   readonly generation: number;
   /**
    * `QuotaExhausted`, `AboveQuota`, `NoQuota`, `Reserved`, `UnknownQueue`, `NoCapacity`, `TooLarge`, `NoCluster`,
-   * `Suspended`, `Backoff`, `Draining`, `BehindHead`.
+   * `QueueStopped`, `Suspended`, `Backoff`, `Draining`, `BehindHead`.
    */
   readonly reason: string;
   readonly message: string;

@@ -4,6 +4,7 @@ import type { Resources } from "../pods/resources.ts";
 import type { PoolLimit } from "../quota/counters.ts";
 import type { RecordedSum } from "../quota/grant-book.ts";
 import type { PlanGang } from "./plan-gang.ts";
+import type { StopPolicy } from "./queue-stop.ts";
 
 /** A node of a cluster. Free is allocatable less the requests of all non-terminal pods on it, of Gangway or others. */
 export type NodeCapacity = NodeFacts & { readonly allocatable: Resources; readonly free: Resources };
@@ -72,6 +73,8 @@ export type PlanQueue = {
   /** Null: the queue is the root of a tree. */
   readonly parent: string | null;
   readonly strategy: QueueStrategy;
+  /** Omitted: `NONE`. */
+  readonly stopPolicy?: StopPolicy;
   readonly quotas: readonly FlavorQuota[];
 };
 

@@ -1,4 +1,4 @@
-import { isSuspended, type Job, liveAdmission } from "../job/job.ts";
+import { isEvicted, isSuspended, type Job, liveAdmission } from "../job/job.ts";
 import type { Admission } from "../job/status.ts";
 import { isTerminal } from "../job/status.ts";
 import { isService, type Kind } from "../kinds/kind.ts";
@@ -21,6 +21,7 @@ import { pluginRunner } from "./plugin-job.ts";
 import { runGang } from "./run-gang.ts";
 import { forgetProblems } from "./show-problems.ts";
 import { resume, suspend } from "./suspend.ts";
+import { evict, forgetEviction } from "./wait-again.ts";
 
 /**
  * Decides the next step of one job from its record, its observed objects and the time alone. The same inputs give the
@@ -29,7 +30,7 @@ import { resume, suspend } from "./suspend.ts";
  *
  *   WAITING ──admitted by the planner──▶ ADMITTED ─▶ STARTING ─▶ RUNNING ◀─▶ RESTARTING
  *      ▲                                                │           │            │
- *      └──────────────── start timeout ─────────────────┴───────────┴────────────┤
+ *      └─────────── start timeout, eviction ────────────┴───────────┴────────────┤
  *                                               SUCCEEDED | FAILED | CANCELLED ◀──┘ then clean-up, tokens, time to live
  *
  * `refused` is an object that an API server has refused to create. The worker remembers it until it is recorded.
@@ -49,7 +50,10 @@ export function reconcile(
   const draft = startDraft(job);
   const runner = runnerOf(kind);
   if (!isTerminal(job.status)) advance(draft, inputs, runner);
-  if (liveAdmission(draft) === null) forgetProblems(draft);
+  if (liveAdmission(draft) === null) {
+    forgetProblems(draft);
+    forgetEviction(draft);
+  }
   runner.abort(draft, inputs);
   runner.finalize(draft, inputs);
   expire(draft, inputs);
@@ -85,6 +89,8 @@ function advance(draft: Draft, inputs: Inputs, runner: Runner): void {
     suspend(draft, inputs);
   } else if (job.status.phase === "SUSPENDED") {
     resume(draft, inputs);
+  } else if (live !== null && isEvicted(job)) {
+    evict(draft, inputs, live);
   } else if (live !== null) {
     runner.handle(draft, inputs, live);
   }

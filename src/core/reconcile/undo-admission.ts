@@ -2,11 +2,10 @@ import { doublingMs } from "../../runtime/doubling.ts";
 import { problemsText } from "../job/pod-problems.ts";
 import type { GangAdmission } from "../job/status.ts";
 import type { Arrangement } from "./arrange-gang.ts";
-import { changeAdmission, clearConditions, type Draft, type Inputs, reasonOf } from "./decision-draft.ts";
-import { stopAdmission } from "./finish-job.ts";
+import type { Draft, Inputs } from "./decision-draft.ts";
+import { waitAgain } from "./wait-again.ts";
 
 const BACKOFF = { firstMs: 30_000, longestMs: 600_000 };
-const UNDONE_CONDITIONS = ["QuotaReserved", "Admitted", "PodsReady", "Running", "Restarting"] as const;
 
 /**
  * Undoes an admission whose gang was below its minimum for longer than the start timeout, so that part of a gang does
@@ -33,24 +32,12 @@ export function undoAdmission(
   const message =
     `Fewer than ${minAvailable} pods ran on ${admission.cluster} for ${seconds} s: ` +
     `admission ${admission.number} is undone${why === "" ? "" : `: ${why}`}.`;
-  clearConditions(draft, { types: UNDONE_CONDITIONS, reason: "StartTimeout", message }, nowMs);
-  draft.status = {
-    ...draft.status,
-    phase: "WAITING",
-    startTimeMs: null,
-    replicaStatuses: {},
-    waiting: { reason: "Backoff", message, sinceMs: nowMs },
-    backoff: {
-      undone: undone + 1,
-      notBeforeMs: nowMs + waitMs,
-      lastCluster: admission.cluster,
-      ...(why === "" ? {} : { why }),
-    },
-    attempts: { ...draft.status.attempts, restartsSeen: {} },
+  const backoff = {
+    undone: undone + 1,
+    notBeforeMs: nowMs + waitMs,
+    lastCluster: admission.cluster,
+    ...(why === "" ? {} : { why }),
   };
-  changeAdmission(draft, stopAdmission(admission, { state: "undone", arranged, nowMs }));
-  draft.events.push({ type: "Warning", reason: reasonOf(job, "StartTimeout"), message });
-  draft.stopped = true;
-  draft.recheckAtMs.push(nowMs);
+  waitAgain(draft, inputs, { admission, reason: "StartTimeout", waitsFor: "Backoff", message, arranged, backoff });
   return true;
 }

@@ -77,7 +77,7 @@ function roundOf(state: FleetState, nowMs: number) {
   return { ...made, causes };
 }
 
-const met = { admissions: 0, inLine: 0, gaps: 0, stale: 0, takeOvers: 0, asleep: 0 };
+const met = { evictions: 0, admissions: 0, inLine: 0, gaps: 0, stale: 0, takeOvers: 0, asleep: 0 };
 
 function runHistory(seed: number): void {
   const truth = new Truth(seed, { alike: seed % 2 === 0 });
@@ -97,17 +97,50 @@ function runHistory(seed: number): void {
     const made = roundOf(follower.state, truth.nowMs);
     assert.deepEqual(made.admissions, expected.admissions, name);
     assert.deepEqual(made.inLine, expected.inLine, name);
+    assert.deepEqual(made.evictions, expected.evictions, name);
+    checkStops(truth, made, name);
     assert.equal(made.replanAtMs, expected.replanAtMs, name);
     assert.deepEqual(made.causes, expected.causes, name);
     assert.equal(follower.state.hash(), cold.hash(), name);
     met.admissions += made.admissions.length;
     if (made.inLine !== null) met.inLine += 1;
+    met.evictions += made.evictions.length;
     for (const planned of made.admissions) if (draw.chance(0.7)) follower.tell(truth.record(planned));
+    for (const eviction of made.evictions) if (draw.chance(0.7)) follower.tell(truth.evict(eviction));
     truth.nowMs += draw.upTo(1);
   }
   met.gaps += follower.met.gaps;
   met.stale += follower.met.stale;
   met.takeOvers += follower.met.takeOvers;
+}
+
+/**
+ * In a queue that is stopped, itself or by a queue above it, no gang is admitted or grows. If one of those drains,
+ * exactly the running gangs that stay are evicted. Every gang that waits there says so.
+ */
+function checkStops(truth: Truth, made: ReturnType<typeof roundOf>, name: string): void {
+  const changes = truth.load();
+  const queues = new Map(changes.flatMap((one) => (one.kind === "queue" ? [[one.name, one.queue] as const] : [])));
+  const policiesOf = (queue: string): readonly string[] => {
+    const found = queues.get(queue) ?? null;
+    if (found === null) return [];
+    return [found.stopPolicy ?? "NONE", ...(found.parent === null ? [] : policiesOf(found.parent))];
+  };
+  const gangs = changes.flatMap((one) => (one.kind === "gang" && one.gang !== null ? [one.gang] : []));
+  const stopped = gangs.filter(({ queue }) => policiesOf(queue).some((policy) => policy !== "NONE"));
+  const admitted = new Set(made.admissions.map(({ jobUid }) => jobUid));
+  assert.deepEqual(
+    stopped.filter(({ uid }) => admitted.has(uid)),
+    [],
+    name,
+  );
+  const waiting = stopped.filter(({ waits, admissions }) => waits && admissions.every(({ state }) => state !== "live"));
+  for (const { uid } of waiting) assert.equal(made.causes[uid], "queueStopped", name);
+  const evicted = gangs.filter(({ queue, admissions, ends, suspended, evicted: requested }) => {
+    const isRunning = admissions.some(({ state }) => state === "live") && !ends && !suspended && requested !== true;
+    return isRunning && policiesOf(queue).includes("HOLD_AND_DRAIN");
+  });
+  assert.deepEqual(made.evictions.map(({ jobUid }) => jobUid).sort(), evicted.map(({ uid }) => uid).sort(), name);
 }
 
 /** Applies the changes of another history, and takes them back. */
@@ -131,6 +164,7 @@ test("a state that follows changes decides as one that was just loaded", () => {
 
 test("the histories met lost and late changes, gaps, take-overs and gangs in a waiting line", () => {
   assert.ok(met.admissions > HISTORIES, `${met.admissions} admissions`);
+  assert.ok(met.evictions > HISTORIES / 10, `${met.evictions} evictions`);
   assert.ok(met.gaps > HISTORIES / 10 && met.stale > HISTORIES / 10, JSON.stringify(met));
   assert.ok(met.inLine > HISTORIES / 10 && met.takeOvers > HISTORIES / 10, JSON.stringify(met));
 });

@@ -6,8 +6,8 @@ import {
 } from "../../../src/core/plan/capacity-entry.ts";
 import type { PlanGang } from "../../../src/core/plan/plan-gang.ts";
 import { gangOf } from "../../../src/core/plan/plan-gang.ts";
-import type { PlannedAdmission } from "../../../src/core/plan/plan-types.ts";
-import type { BoundMember, NodeCapacity, PlanCluster } from "../../../src/core/plan/snapshot.ts";
+import type { PlannedAdmission, PlannedEviction } from "../../../src/core/plan/plan-types.ts";
+import type { BoundMember, NodeCapacity, PlanCluster, PlanQueue } from "../../../src/core/plan/snapshot.ts";
 import type { Change } from "../../../src/core/plan/state/changes.ts";
 import type { ClusterFacts } from "../../../src/core/plan/state/cluster-state.ts";
 import type { Scope } from "../../../src/core/quota/counters.ts";
@@ -66,6 +66,13 @@ export class Truth {
     if (of < 19) return draw.chance(0.5) ? this.#changeQueue(draw.of(QUEUES)) : this.#changePool(draw.of(MODELS));
     if (draw.chance(0.5)) return this.#restartObserver(draw.of(CLUSTERS));
     return this.#changeCluster(draw.of(CLUSTERS));
+  }
+
+  /** Records the request to undo an admission, or that its worker has undone it. */
+  evict({ jobUid, admission }: PlannedEviction): readonly Change[] {
+    const gang = this.#gangs.get(jobUid);
+    if (gang === undefined) return [];
+    return this.draw.chance(0.5) ? this.#setGang({ ...gang, evicted: true }) : this.#undo(gang, admission);
   }
 
   /** Records an admission or a growth of a plan. */
@@ -129,7 +136,8 @@ export class Truth {
       old.number === number ? { ...old, state: "undone" as const } : old,
     );
     const backoff = { undone: 1, notBeforeMs: this.nowMs + this.draw.upTo(4), lastCluster: this.draw.of(CLUSTERS) };
-    return this.#setGang({ ...gang, waits: true, admissions, backoff: this.draw.chance(0.5) ? backoff : null });
+    const { evicted: _, ...rest } = gang;
+    return this.#setGang({ ...rest, waits: true, admissions, backoff: this.draw.chance(0.5) ? backoff : null });
   }
 
   /** A node shows members of a gang. */
@@ -194,8 +202,13 @@ export class Truth {
       kind: "queue",
       name,
       version: this.#next(`queue ${name}`),
-      queue: randomQueue(this.draw, name),
+      queue: this.#maybeStopped(randomQueue(this.draw, name)),
     });
+  }
+
+  #maybeStopped(queue: PlanQueue): PlanQueue {
+    const { draw } = this;
+    return draw.chance(0.15) ? { ...queue, stopPolicy: draw.of(["HOLD", "HOLD_AND_DRAIN"]) } : queue;
   }
 
   #changePool(model: string): readonly Change[] {

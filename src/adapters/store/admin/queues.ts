@@ -4,6 +4,7 @@
  */
 import type { ChangeOutcome } from "../../../core/admin/change-outcome.ts";
 import type { QueueOutcome, QueueRecord, QueueSettings } from "../../../core/admin/queue.ts";
+import { type StoppableQueue, stopOf } from "../../../core/plan/queue-stop.ts";
 import { type TreeEdge, treeProblem } from "../../../core/quota/check-tree.ts";
 import { GrantBook, type RecordedSum } from "../../../core/quota/grant-book.ts";
 import { queueLimitsOf, type TreeQueue } from "../../../core/quota/tree.ts";
@@ -67,7 +68,7 @@ async function writeQueue(
   bounds: PoolBounds,
   undo: (outcome: QueueOutcome) => never,
 ): Promise<QueueOutcome> {
-  const { name, parent = null, strategy, quotas } = queue;
+  const { name, parent = null, strategy, stopPolicy = null, quotas } = queue;
   const flavors = quotas.map((quota) => quota.flavor);
   await takeDomain(tx, QUEUES_DOMAIN);
   const { edges, ...facts } = onlyRow(await tx.query<QueueFacts>(QUEUE_FACTS, [flavors]));
@@ -75,7 +76,7 @@ async function writeQueue(
   if (problem !== null) return undo({ kind: "misplaced", problem });
   const refused = poolRefusal(facts, bounds);
   if (refused !== null) return undo(refused);
-  await tx.query(WRITE_QUEUE, [flavors, bounds.nowMs, name, strategy, parent]);
+  await tx.query(WRITE_QUEUE, [flavors, bounds.nowMs, name, strategy, parent, stopPolicy]);
   await tx.query(WRITE_QUOTAS, [name, json(quotas.map((quota, position) => ({ ...quota, position })))]);
   const [record] = await selectQueues(tx, name);
   if (record === undefined) throw new Error(`queue ${name} is gone in the transaction that wrote it`);
@@ -99,7 +100,7 @@ with raised as (
   delete from queue_quotas where queue = $3
 ), made as (${INSERT_POOLS}
 )
-update queues set strategy = $4, parent = $5 where name = $3`;
+update queues set strategy = $4, parent = $5, stop_policy = coalesce($6, stop_policy) where name = $3`;
 
 const WRITE_QUOTAS = `
 insert into queue_quotas (queue, position, flavor, resource, nominal, borrowing_limit, lending_limit)
@@ -165,13 +166,18 @@ async function selectQueues(executor: Executor, name: string | null): Promise<re
   for (const { scope, used: amount } of book.used()) {
     if (scope.kind === "queue") used.set(scope.queue, { ...used.get(scope.queue), [scope.pool]: amount });
   }
-  return rows.map((row) => ({ ...row, used: used.get(row.name) ?? {} }));
+  const queues = new Map(tree.queues.map((queue) => [queue.name, queue]));
+  return rows.map((row) => ({
+    ...row,
+    stoppedBy: stopOf(row.name, queues)?.queue ?? null,
+    used: used.get(row.name) ?? {},
+  }));
 }
 
-type QueueRow = Omit<QueueRecord, "used">;
+type QueueRow = Omit<QueueRecord, "used" | "stoppedBy">;
 
 type QueueTree = {
-  readonly queues: readonly TreeQueue[];
+  readonly queues: readonly (TreeQueue & StoppableQueue)[];
   readonly sums: readonly { readonly pool: string; readonly queue: string; readonly used: number }[];
 };
 
@@ -188,7 +194,8 @@ json_strip_nulls(json_build_object(
 
 const QUEUE_TREE = `
 select coalesce((
-         select json_agg(json_build_object('name', name, 'parent', parent, 'quotas', coalesce((
+         select json_agg(json_build_object(
+                  'name', name, 'parent', parent, 'stopPolicy', stop_policy, 'quotas', coalesce((
                   select json_agg(json_build_object(
                            'pool', flavor, 'nominal', nominal,
                            'borrowingLimit', borrowing_limit, 'lendingLimit', lending_limit
@@ -203,7 +210,8 @@ select coalesce((
        ), '[]') as sums`;
 
 const SELECT_QUEUES = `
-select q.name, q.parent, q.strategy, q.version, q.create_ms as "createTimeMs", q.update_ms as "updateTimeMs",
+select q.name, q.parent, q.strategy, q.stop_policy as "stopPolicy", q.version,
+       q.create_ms as "createTimeMs", q.update_ms as "updateTimeMs",
        coalesce((select json_agg(${FLAVOR_QUOTA} order by position) from queue_quotas where queue = q.name), '[]')
          as quotas,
        (select count(*) from jobs where queue = q.name and phase = 'WAITING') as waiting,

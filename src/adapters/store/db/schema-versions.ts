@@ -40,6 +40,7 @@ export const SCHEMA_VERSIONS: SchemaVersions = [
     "0009_simulated-clusters",
     "0010_robot_tokens",
     "0011_refusals-in-line",
+    "0012_queue-stop",
   ],
 ];
 

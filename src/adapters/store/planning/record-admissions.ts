@@ -1,6 +1,6 @@
 import type { Registry } from "../../../core/kinds/registry.ts";
 import { type AppliedAdmission, applyAdmission } from "../../../core/plan/apply-plan.ts";
-import type { AdmissionBatch, AdmissionRecord, AdmitOutcome } from "../../../core/plan/plan-types.ts";
+import type { AdmissionBatch, AdmissionRecord, AdmitOutcome, PlannedAdmission } from "../../../core/plan/plan-types.ts";
 import type { LedgerGrant } from "../../../core/quota/ledger.ts";
 import { type Db, type Executor, undoable } from "../db/db.ts";
 import { holdsLease, PLANNER_LEASE } from "../fleet/leases.ts";
@@ -10,6 +10,7 @@ import { commitGrantsIn } from "../ledger/commit-grants.ts";
 import { QUEUES_DOMAIN } from "../ledger/quota-domains.ts";
 import type { LimitBounds } from "../ledger/quota-limits.ts";
 import { type LockedGang, lockClusters, lockGangs } from "./lock-gangs.ts";
+import { lockQueues } from "./lock-queues.ts";
 
 /** How often a batch is tried, each time without the gangs that the ledger has refused before. */
 const ATTEMPTS_MAX = 3;
@@ -48,10 +49,10 @@ async function recordBut(
   refused: ReadonlyMap<AdmissionRecord, AdmitOutcome>,
   { bounds, kinds }: { readonly bounds: LimitBounds; readonly kinds: Registry },
 ): Promise<Attempt> {
-  const { records, plannerEpoch, nowMs } = batch;
-  const planned = records.map((record) => record.planned);
+  const { plannerEpoch, nowMs } = batch;
   const isLeading = await holdsLease(tx, { name: PLANNER_LEASE, epoch: plannerEpoch });
-  const gangs = isLeading ? await lockGangs(tx, planned) : new Map<string, LockedGang>();
+  const open = isLeading ? await inOpenQueues(tx, batch.records) : [];
+  const gangs = open.length > 0 ? await lockGangs(tx, open) : new Map<string, LockedGang>();
   const clusters = gangs.size > 0 ? await lockClusters(tx, batch.counters) : new Set<string>();
   const { outcomes, applied } = decide(batch, refused, { gangs, clusters });
   if (applied.length === 0) return { kind: "recorded", outcomes };
@@ -75,6 +76,15 @@ async function recordBut(
   );
   const failed = await commit(tx, { ...batch, records: applied.map(({ record }) => record) }, bounds);
   return failed.size > 0 ? { kind: "refused", refused: failed } : { kind: "recorded", outcomes };
+}
+
+/** The planned admissions and growths of gangs in queues that nobody has stopped, whose queues are locked. */
+async function inOpenQueues(tx: Executor, records: readonly AdmissionRecord[]): Promise<readonly PlannedAdmission[]> {
+  const stopOf = await lockQueues(
+    tx,
+    records.map(({ gang }) => gang.queue),
+  );
+  return records.filter(({ gang }) => stopOf(gang.queue) === null).map(({ planned }) => planned);
 }
 
 type AppliedRecord = AppliedAdmission & { readonly record: AdmissionRecord };

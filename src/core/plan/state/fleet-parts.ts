@@ -72,7 +72,10 @@ export class FleetParts implements Parts {
     const { lines, quota } = this;
     lines.passTime(nowMs);
     const { limits } = quota;
-    if (limits !== undefined && this.#limitsVersion !== quota.version) this.#wakesAll = true;
+    if (limits !== undefined && this.#limitsVersion !== quota.version) {
+      this.#wakesAll = true;
+      lines.readStops();
+    }
     this.#limitsVersion = quota.version;
     if (this.#wakesAll) this.#wakeAll();
     this.waits.sync(quota, lines);

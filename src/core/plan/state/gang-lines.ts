@@ -2,6 +2,7 @@ import { compareText } from "../../../runtime/compare-text.ts";
 import { drainingAdmission, liveAdmission } from "../../job/job.ts";
 import type { ChargedAllocation } from "../../quota/decide.ts";
 import type { PlanGang } from "../plan-gang.ts";
+import { type QueueStop, stopOf } from "../queue-stop.ts";
 import { type AskShape, shapeOf } from "./ask-shape.ts";
 import type { Account, QuotaBlock, QuotaState } from "./quota-state.ts";
 import type { LevelList } from "./quota-waits.ts";
@@ -76,6 +77,10 @@ export type Line = {
   /** Gangs that run with fewer members than their jobs have, in their order; and elastic ones. */
   readonly growing: Entry[];
   readonly stretching: Entry[];
+  /** Gangs with a live admission. */
+  readonly running: Set<Entry>;
+  /** What stops the queue. Null: its gangs are admitted. */
+  stop: QueueStop | null;
   /** The first lane, if the queue is strict and the lane was refused. Null: not known, or it was not. */
   head: Lane | null;
   /** The gang behind which the others were last told that they wait. */
@@ -147,6 +152,16 @@ export class GangLines {
     }
   }
 
+  /** Finds out which queues are stopped, after a queue has changed. The causes of their gangs are new. */
+  readStops(): void {
+    for (const line of this.lines.values()) {
+      const stop = stopOf(line.name, this.#quota.queues);
+      if (stop?.queue === line.stop?.queue && stop?.drains === line.stop?.drains) continue;
+      line.stop = stop;
+      for (const entry of waitingIn(line)) this.fresh.add(entry);
+    }
+  }
+
   wake(lane: Lane): void {
     if (lane.awake) return;
     lane.awake = true;
@@ -172,6 +187,7 @@ export class GangLines {
     const said = before !== undefined && isWaiting(gang) ? before.said : 0;
     const entry: Entry = { gang, line, account, shape: this.#shapeOf(gang), lane: null, said };
     this.entries.set(gang.uid, entry);
+    if (liveAdmission(gang) !== null) line.running.add(entry);
     if (isWaiting(gang)) this.#enter(entry);
     else {
       const list = growthList(entry);
@@ -213,6 +229,7 @@ export class GangLines {
     this.fresh.delete(entry);
     this.timed.delete(entry);
     line.held.delete(entry);
+    line.running.delete(entry);
     if (isWaiting(gang)) line.waiting -= 1;
     const list = growthList(entry);
     if (list !== null) remove(list, entry);
@@ -227,7 +244,7 @@ export class GangLines {
   }
 
   #lineOf(name: string): Line {
-    const line = this.lines.get(name) ?? newLine(name);
+    const line = this.lines.get(name) ?? newLine(name, stopOf(name, this.#quota.queues));
     this.lines.set(name, line);
     return line;
   }
@@ -257,6 +274,11 @@ export function headOf(lane: Lane): Entry | undefined {
   return lane.entries[lane.at];
 }
 
+/** The gangs of a queue that wait, those that wait for themselves included. */
+export function waitingIn(line: Line): Entry[] {
+  return [...[...line.lanes.values()].flatMap(({ entries }) => entries), ...line.held];
+}
+
 function isWaiting(gang: PlanGang): boolean {
   return gang.waits && liveAdmission(gang) === null;
 }
@@ -269,7 +291,7 @@ function isHeld(gang: PlanGang, nowMs: number): boolean {
 
 function growthList({ gang, shape, line }: Entry): Entry[] | null {
   const live = liveAdmission(gang);
-  if (live === null || gang.ends || gang.suspended) return null;
+  if (live === null || gang.ends || gang.suspended || gang.evicted === true) return null;
   if (!shape.ask.roles.some(({ role, replicas }) => replicas > (live.members[role] ?? 0))) return null;
   return shape.ask.elastic ? line.stretching : line.growing;
 }
@@ -321,9 +343,9 @@ function newLane(key: string, { gang, line, shape, account }: Entry): Lane {
   return { key, line, shape, account, priority: gang.priority, barred, entries: [], ...at };
 }
 
-function newLine(name: string): Line {
-  const lists = { growing: [], stretching: [], held: new Set<Entry>() };
-  return { name, lanes: new Map(), awake: [], ...lists, head: null, saidHead: "", waiting: 0 };
+function newLine(name: string, stop: QueueStop | null): Line {
+  const lists = { growing: [], stretching: [], held: new Set<Entry>(), running: new Set<Entry>() };
+  return { name, lanes: new Map(), awake: [], ...lists, stop, head: null, saidHead: "", waiting: 0 };
 }
 
 function insert(sorted: Entry[], entry: Entry): void {

@@ -105,6 +105,10 @@ export class QueueTurns {
     const { hopeful, waits, lines } = this.#parts;
     const isHopeful = hopeful.size + waits.hopeful.size > 0;
     for (const line of lines.lines.values()) {
+      if (line.stop !== null) {
+        dropSleeping(line);
+        continue;
+      }
       const isStrict = this.#parts.isStrict(line.name);
       // Such a lane may stand before the head, which has passed it, and be admitted now.
       if (isStrict && line.awake.some(({ restless }) => restless === "always")) line.head = null;

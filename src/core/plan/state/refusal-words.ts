@@ -1,6 +1,7 @@
 import { drainingAdmission } from "../../job/job.ts";
 import type { PlanGang } from "../plan-gang.ts";
 import type { QuotaRefusal, Refusal } from "../plan-types.ts";
+import { QUEUE_STOPPED, stopOf, stopWords } from "../queue-stop.ts";
 import { changed, lineWords, refuse, refuseFor } from "../refuse.ts";
 import { type AskShape, type SizedAsk, shapeOf, wholeUnitsOf } from "./ask-shape.ts";
 import { ClusterWords } from "./cluster-words.ts";
@@ -35,6 +36,8 @@ export class RefusalWords {
     switch (cause.kind) {
       case "unknownQueue":
         return refuse(gang, { reason: "UnknownQueue", message: `there is no queue ${gang.queue}` });
+      case "queueStopped":
+        return refuse(gang, { reason: QUEUE_STOPPED, message: stopWords(gang.queue, cause.stop) });
       case "suspended":
         return refuse(gang, { reason: "Suspended", message: "it is suspended" });
       case "awaitsResult":
@@ -65,6 +68,8 @@ export class RefusalWords {
     switch (cause.kind) {
       case "unknownQueue":
         return this.#parts.quota.queues.has(gang.queue);
+      case "queueStopped":
+        return stopOf(gang.queue, this.#parts.quota.queues)?.queue !== cause.stop.queue;
       case "suspended":
         return !gang.suspended;
       case "awaitsResult":

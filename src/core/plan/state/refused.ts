@@ -1,4 +1,5 @@
 import type { PlanGang } from "../plan-gang.ts";
+import type { QueueStop } from "../queue-stop.ts";
 import { hashText } from "./fact-hash.ts";
 import type { QuotaBlock } from "./quota-state.ts";
 
@@ -35,6 +36,7 @@ export type LaneRefusal = {
 /** Why one gang waits. */
 export type Cause =
   | { readonly kind: "unknownQueue" }
+  | { readonly kind: "queueStopped"; readonly stop: QueueStop }
   | { readonly kind: "suspended" }
   | { readonly kind: "awaitsResult" }
   | { readonly kind: "backoff"; readonly untilMs: number }
@@ -67,6 +69,8 @@ function causeText(cause: Cause): string {
       return `${refusalKey(cause.refusal)} ${cause.inLine.map(({ pool }) => pool).join()}`;
     case "backoff":
       return `backoff ${cause.untilMs}`;
+    case "queueStopped":
+      return `queueStopped ${cause.stop.queue}`;
     case "behindHead":
       return `behindHead ${cause.head.uid}`;
     default:

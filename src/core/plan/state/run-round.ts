@@ -1,9 +1,10 @@
 import { compareText } from "../../../runtime/compare-text.ts";
 import { drainingAdmission } from "../../job/job.ts";
 import type { PlanGang } from "../plan-gang.ts";
-import type { PlaceInLine, PlannedAdmission } from "../plan-types.ts";
+import type { PlaceInLine, PlannedAdmission, PlannedEviction } from "../plan-types.ts";
+import { evictionsOf } from "./evictions.ts";
 import type { FleetParts } from "./fleet-parts.ts";
-import { compareEntries, type Entry, headOf, type Lane, type Line } from "./gang-lines.ts";
+import { compareEntries, type Entry, headOf, type Lane, type Line, waitingIn } from "./gang-lines.ts";
 import { QueueTurns, type RoundBounds } from "./queue-turns.ts";
 import { type AmountInLine, type Cause, causeKey, type RefusedGang } from "./refused.ts";
 
@@ -12,6 +13,8 @@ export type FleetPlan = {
   readonly admissions: readonly PlannedAdmission[];
   /** The first gang in the plan's order that has a cluster and waits for tokens of pools alone. Null: none does. */
   readonly inLine: PlaceInLine | null;
+  /** The running gangs whose queue no longer wants them. */
+  readonly evictions: readonly PlannedEviction[];
   /** The gangs whose cause is another one than a round has said before. */
   readonly refused: readonly RefusedGang[];
   /** When to plan again without a change. Null: only after a change. */
@@ -41,7 +44,8 @@ export function runRound(parts: FleetParts, of: RoundOf, read: ReadRound = () =>
   const { admissions, inLine, refused: lanes, more } = round.run();
   if (of.isPreview !== true) parts.lines.noteInLine(inLine?.planned.jobUid ?? null);
   const refused = of.isPreview === true ? [] : newCauses(parts, { nowMs: of.nowMs, lanes });
-  const plan = { admissions, inLine, refused, replanAtMs: replanAt(parts, of.nowMs), more };
+  const evictions = evictionsOf(parts);
+  const plan = { admissions, inLine, evictions, refused, replanAtMs: replanAt(parts, of.nowMs), more };
   read(plan, parts);
   round.end();
   if (of.isPreview === true) {
@@ -95,16 +99,13 @@ function isNewHead(line: Line): boolean {
   return true;
 }
 
-function waitingIn(line: Line): Entry[] {
-  return [...[...line.lanes.values()].flatMap(({ entries }) => entries), ...line.held];
-}
-
 const UNKNOWN_QUEUE: Cause = { kind: "unknownQueue" };
 
 /** Why a gang waits. Null: it does not, or no round has looked at it yet. */
 export function causeOf({ quota }: Pick<FleetParts, "quota">, entry: Entry, nowMs: number): Cause | null {
   const { line, lane } = entry;
   if (!quota.queues.has(line.name)) return UNKNOWN_QUEUE;
+  if (line.stop !== null) return { kind: "queueStopped", stop: line.stop };
   const head = line.head === null ? undefined : headOf(line.head);
   if (head !== undefined && compareEntries(head, entry) < 0) return { kind: "behindHead", head: head.gang };
   if (lane === null) return ownCause(entry.gang, nowMs);

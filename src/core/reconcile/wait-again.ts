@@ -1,0 +1,69 @@
+import { clusterWords } from "../job/cluster-text.ts";
+import type { Admission, JobStatus } from "../job/status.ts";
+import { type Arrangement, arrangeGang } from "./arrange-gang.ts";
+import { changeAdmission, clearConditions, type Draft, type Inputs, reasonOf } from "./decision-draft.ts";
+import { stopAdmission } from "./finish-job.ts";
+
+const RUNNING_CONDITIONS = ["QuotaReserved", "Admitted", "PodsReady", "Running", "Restarting"] as const;
+
+/** Why an admission is undone. */
+type Undone = {
+  readonly admission: Admission;
+  /** Of the conditions, and of the event. */
+  readonly reason: string;
+  /** Why the job waits then. */
+  readonly waitsFor: string;
+  readonly message: string;
+};
+
+/**
+ * Undoes a live admission: the job waits again and keeps its attempts. All objects of the admission are deleted, and
+ * its tokens are released after its pods are gone. The deadline counts from the start of the next admission.
+ */
+export function waitAgain(
+  draft: Draft,
+  inputs: Inputs,
+  of: Undone & { readonly arranged: Arrangement; readonly backoff: JobStatus["backoff"] },
+): void {
+  const { job, nowMs } = inputs;
+  const { admission, reason, waitsFor, message, arranged, backoff } = of;
+  clearConditions(draft, { types: RUNNING_CONDITIONS, reason, message }, nowMs);
+  draft.status = {
+    ...draft.status,
+    phase: "WAITING",
+    startTimeMs: null,
+    replicaStatuses: {},
+    waiting: { reason: waitsFor, message, sinceMs: nowMs },
+    backoff,
+    attempts: { ...draft.status.attempts, restartsSeen: {} },
+  };
+  changeAdmission(draft, stopAdmission(admission, { state: "undone", arranged, nowMs }));
+  draft.events.push({ type: "Warning", reason: reasonOf(job, reason), message });
+  draft.stopped = true;
+  draft.recheckAtMs.push(nowMs);
+}
+
+/** Undoes the live admission as the planner has requested. It costs the job no failure and no backoff. */
+export function evict(draft: Draft, inputs: Inputs, admission: Admission): void {
+  const { eviction } = inputs.job.status;
+  if (eviction === undefined) return;
+  const { reason, message: why } = eviction;
+  const { cluster: name } = admission;
+  const where = name === null ? "its service" : clusterWords({ ...admission, name });
+  const message = `Admission ${admission.number} to ${where} is undone: ${why}.`;
+  const { backoff } = draft.status;
+  waitAgain(draft, inputs, {
+    admission,
+    reason,
+    waitsFor: reason,
+    message,
+    arranged: arrangeGang(inputs, admission),
+    backoff,
+  });
+}
+
+/** Forgets a request to undo an admission that is no longer live. */
+export function forgetEviction(draft: Draft): void {
+  const { eviction, ...status } = draft.status;
+  if (eviction !== undefined) draft.status = status;
+}
