@@ -260,6 +260,24 @@ describe("client certificates", { skip: !hasOpenssl() }, () => {
     await assert.rejects(whoIs(show(null)), isRefused(/shows no credentials/));
   });
 
+  test("each connection has the identity of its own certificate, however many there are at once", async (t) => {
+    const { own, show, whoIs } = await serveCertificates(t);
+    const shown = ["a", "b", "c"].map((name) => ({ name, tls: show(own, `DNS:${name}.example`) }));
+    const calls = Array.from({ length: 60 }, (_, at) => shown[at % 4] ?? { name: null, tls: show(null) });
+    const subjects = await Promise.all(
+      calls.map(({ tls }) =>
+        whoIs(tls).then(
+          (one) => one?.subject,
+          () => null,
+        ),
+      ),
+    );
+    assert.deepEqual(
+      subjects,
+      calls.map(({ name }) => (name === null ? null : `dns:${name}.example`)),
+    );
+  });
+
   test("a token counts before the certificate, and a bad one is not saved by it", async (t) => {
     const { own, show, whoIs, issuer } = await serveCertificates(t);
     assert.equal((await whoIs(show(own, "DNS:me"), await issuer.sign({ sub: "ann" })))?.subject, "login:ann");
