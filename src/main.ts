@@ -67,9 +67,11 @@ async function main(): Promise<number> {
       const { runServe } = await import("./cli/serve.ts");
       const start = async (chosen: ServeOptions) => {
         const { startServe } = await import("./compose/serve.ts");
-        return startServe(chosen, config, await kinds());
+        const served = await kinds();
+        listen();
+        return startServe(chosen, config, served);
       };
-      return runServe(options, { ...io, signal, listen, start });
+      return runServe(options, { ...io, signal, start });
     },
     migrate: async ({ offline }) => {
       const { database } = await serviceConfig(process.cwd());

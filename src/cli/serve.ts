@@ -12,18 +12,18 @@ export type ServeProcess = {
 
 export type ServeDeps = Pick<CliIo, "stdout"> & {
   readonly signal: AbortSignal;
-  /** Starts the process. Throws an error that a user understands. */
+  /**
+   * Starts the process, and listens to signals from the moment before it takes any work: what it has taken by then it
+   * hands over. Throws an error that a user understands.
+   */
   readonly start: (options: ServeOptions) => Promise<ServeProcess>;
-  /** As in `Signals`. */
-  readonly listen: () => void;
 };
 
 /** Runs a process of the service until it is interrupted. Before it ends, it hands its work over to other processes. */
-export async function runServe(options: ServeOptions, { start, signal, stdout, listen }: ServeDeps): Promise<number> {
+export async function runServe(options: ServeOptions, { start, signal, stdout }: ServeDeps): Promise<number> {
   const running = await start(options).catch((error: Error) => {
     throw startFailure(error);
   });
-  listen();
   try {
     stdout(`${running.inUse}\n`);
     stdout(

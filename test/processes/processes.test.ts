@@ -48,6 +48,17 @@ describe("a service in several processes", { skip: left }, () => {
     await waitUntil("three workers hold all buckets again", () => allHeldBy(3));
   });
 
+  test("a worker that is stopped as soon as it is a member ends in order, and hands over at once", async () => {
+    await waitUntil("three workers hold all buckets", () => allHeldBy(3));
+    const members = async () => (await rows("select from workers")).length;
+    const before = await members();
+    const late = team.add("worker");
+    await waitUntil("the worker is a member", async () => (await members()) > before, { pollMs: 5 });
+    assert.equal(await late.end("SIGTERM"), 0, late.output);
+    team.children.splice(team.children.indexOf(late), 1);
+    assert.equal(await members(), before);
+  });
+
   test("a worker that lost its buckets while it was stopped records nothing under them", async () => {
     await waitUntil("three workers hold all buckets", () => allHeldBy(3));
     const [frozen] = workers() as [ServeChild];
