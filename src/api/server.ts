@@ -53,7 +53,7 @@ import { authenticationInterceptor } from "./rpc/authentication.ts";
 import type { CallEnvironment, ObserveCall } from "./rpc/call.ts";
 import { serve } from "./rpc/handler.ts";
 import type { OnInternalError } from "./rpc/rpc-error.ts";
-import { refuseUnreadable } from "./rpc/transport-errors.ts";
+import { refusingUnreadable } from "./rpc/transport-errors.ts";
 import { TlsCredentials } from "./tls-credentials.ts";
 
 /** Everything that the services need from the rest of the process. */
@@ -131,7 +131,7 @@ export async function startApi(ports: ApiPorts, options: ApiOptions): Promise<Ap
   const asksCertificates = tls !== null && tls.clients !== "none";
   const server = new Server({
     "grpc.max_receive_message_length": RECEIVE_BYTES_MAX,
-    interceptors: [refuseUnreadable, authentication],
+    interceptors: [refusingUnreadable(authentication)],
     ...boundOptions(bounds, asksCertificates),
   });
   bePatient(server);
