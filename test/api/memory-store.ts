@@ -360,7 +360,7 @@ function drop<T>(map: Map<string, T>, name: string): ChangeOutcome<T> {
 export function queueRecord(name: string): QueueRecord {
   const times = { createTimeMs: 1000, updateTimeMs: 1000 };
   const use = { used: {}, waiting: 0, admitted: 0 };
-  const stop = { stopPolicy: "NONE" as const, stoppedBy: null };
+  const stop = { stopPolicy: "NONE" as const, stoppedBy: null, maxRunningJobs: null };
   return { name, parent: null, strategy: "BEST_EFFORT_FIFO", quotas: [], version: 1, ...stop, ...use, ...times };
 }
 

@@ -102,6 +102,15 @@ const cases: Readonly<Record<string, { readonly from: SnapshotParts; readonly ma
     },
     made: [],
   },
+  "a queue admits no more jobs than it may run, those below it counted; gangs that run still grow": {
+    from: {
+      waiting: ["a", "b"].map((name) => job({ name, queue: "child", roles: gang(1, 8) })),
+      admitted: [running("c", 1, { replicas: 2 })],
+      queues: [queue("q", { h100: 1000 }, { maxRunningJobs: 2 }), queue("child", { h100: 1000 }, { parent: "q" })],
+      clusters: wide,
+    },
+    made: ["a -> east Worker=1 gpu/h100", "c -> east Worker=2 gpu/h100 grows", "b: QueueFull"],
+  },
   "a queue with the policy NONE admits and grows": {
     from: {
       waiting: [job({ name: "a", queue: "child", roles: gang(1, 8) })],

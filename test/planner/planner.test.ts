@@ -319,6 +319,21 @@ test("in a queue that an admin stops nothing more is admitted, and once it is re
   assert.equal(store.refusals.get("uid-b")?.reason, "QuotaExhausted");
 });
 
+test("a queue runs no more jobs than it may; a higher number admits the next", async () => {
+  const { store, planner } = start({ jobs: [gang("a", 1, { createTimeMs: 1 }), gang("b", 1, { createTimeMs: 2 })] });
+  const [open] = store.queues;
+  assert.ok(open);
+  store.queues = [{ ...open, maxRunningJobs: 1 }];
+  await planner.runOnce();
+  await planner.runOnce();
+  assert.deepEqual(admitted(store), ["a"]);
+  const { reason, message } = store.refusals.get("uid-b") ?? {};
+  assert.deepEqual([reason, message], ["QueueFull", "queue q runs 1 job, and may run 1 at most"]);
+  store.queues = [{ ...open, maxRunningJobs: 2 }];
+  await planner.runOnce();
+  assert.deepEqual(admitted(store), ["a", "b"]);
+});
+
 test("a gang that was planned before its queue was stopped is not admitted after it", async () => {
   const { store, planner, counters } = start({ jobs: [gang("a", 1)] });
   const [open] = store.queues;

@@ -35,7 +35,7 @@ onEachDatabase((openDb) => {
     assert.deepEqual(changed.record.quotas, turned.quotas);
     assert.equal(changed.record.version, 2);
     const planned = (await snapshotOf(db)).queues.find(({ name }) => name === "batch");
-    const settings = { name: "batch", strategy: "STRICT_FIFO", stopPolicy: "NONE", parent: null };
+    const settings = { name: "batch", strategy: "STRICT_FIFO", stopPolicy: "NONE", maxRunningJobs: null, parent: null };
     assert.deepEqual(planned, { ...settings, quotas: turned.quotas });
   });
 

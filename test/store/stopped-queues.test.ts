@@ -6,6 +6,7 @@ import type { PlannedEviction } from "../../src/core/plan/plan-types.ts";
 import type { StopPolicy } from "../../src/core/plan/queue-stop.ts";
 import { onEachDatabase, onPostgres } from "../support/databases.ts";
 import { gangOfPlanned } from "../support/planned-gang.ts";
+import { snapshotOf } from "../support/snapshot.ts";
 import { NOW, plannedFor } from "./jobs.ts";
 import { freshPlanner, type TestPlanner } from "./planner-fixture.ts";
 
@@ -68,6 +69,20 @@ onEachDatabase((openDb) => {
     const below = await planner.store.admin.getQueue("below");
     assert.deepEqual([below?.stopPolicy, below?.stoppedBy], ["NONE", "research"]);
     assert.equal((await stop("research", "NONE")).stoppedBy, null);
+  });
+
+  test("a queue keeps the number of jobs that it may run, and the planner reads it", async () => {
+    const queue = await planner.store.admin.getQueue("research");
+    assert.ok(queue);
+    assert.equal(queue.maxRunningJobs, null);
+    const limited = await planner.store.admin.updateQueue({ ...queue, maxRunningJobs: 3 });
+    assert.ok(limited.kind === "done");
+    assert.equal(limited.record.maxRunningJobs, 3);
+    const { queues } = await snapshotOf(db);
+    assert.equal(queues.find(({ name }) => name === "research")?.maxRunningJobs, 3);
+    const lifted = await planner.store.admin.updateQueue({ ...limited.record, maxRunningJobs: null });
+    assert.ok(lifted.kind === "done");
+    assert.equal(lifted.record.maxRunningJobs, null);
   });
 
   test("no gang is recorded in a queue that is stopped, or below one; others of the batch are", async () => {

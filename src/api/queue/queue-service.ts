@@ -123,7 +123,9 @@ function sentQueue(queue: Queue | undefined): QueueSettings {
     ...(lendingLimit === undefined ? {} : { lendingLimit: Number(lendingLimit) }),
   }));
   const stopPolicy = stopPolicyOf(queue?.stopPolicy);
-  return { name: queue?.name ?? "", parent, strategy, quotas, ...(stopPolicy === null ? {} : { stopPolicy }) };
+  const maxRunningJobs = queue?.maxRunningJobs || null;
+  const settings = { name: queue?.name ?? "", parent, maxRunningJobs, quotas };
+  return { ...settings, strategy, ...(stopPolicy === null ? {} : { stopPolicy }) };
 }
 
 function quotaNotes(
@@ -152,6 +154,7 @@ function toProtoQueue(record: QueueRecord): MessageInitShape<typeof QueueSchema>
     parent: record.parent ?? "",
     stopPolicy: STOP_POLICY[record.stopPolicy],
     stoppedBy: record.stoppedBy ?? "",
+    maxRunningJobs: record.maxRunningJobs ?? 0,
     quotas: record.quotas.map(({ flavor, resource, nominal, borrowingLimit, lendingLimit }) => ({
       flavor,
       resource,

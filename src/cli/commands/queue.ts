@@ -19,7 +19,12 @@ import type { Column } from "../output/table.ts";
 import { examples, onRun, type Registrar, type Run } from "../run-command.ts";
 import { registerGetObject, registerListObjects, registerObjectVerb } from "./named-object-commands.ts";
 
-type QueueSettings = { quota?: readonly string[]; strategy?: keyof typeof STRATEGIES; parent?: string };
+type QueueSettings = {
+  quota?: readonly string[];
+  strategy?: keyof typeof STRATEGIES;
+  parent?: string;
+  maxRunningJobs?: number;
+};
 
 const STRATEGIES = { strict: QueueStrategy.STRICT_FIFO, "best-effort": QueueStrategy.BEST_EFFORT_FIFO } as const;
 const QUOTA = /^([^=]+)=([^=,]+):(\d{1,16})((?:,(?:borrow|lend)=\d{1,16})*)$/;
@@ -75,6 +80,14 @@ function strategyOption(): Option {
   ).choices(Object.keys(STRATEGIES));
 }
 
+function maxRunningOption(): Option {
+  const help = "the most jobs of the queue and those below it that are admitted at the same time; 0: any number";
+  return new Option("--max-running-jobs <count>", help).argParser((text) => {
+    if (!/^\d{1,9}$/.test(text)) throw usageFailure(`--max-running-jobs must be a number from 0 up, not ${text}`);
+    return Number(text);
+  });
+}
+
 function registerCreate(registrar: Registrar): void {
   const command = registrar.program
     .command("create")
@@ -83,6 +96,7 @@ function registerCreate(registrar: Registrar): void {
     .option("--quota <quota>", QUOTA_HELP, repeated)
     .option("--parent <name>", "parent queue; queues below one parent lend to each other")
     .addOption(strategyOption())
+    .addOption(maxRunningOption())
     .addHelpText(
       "after",
       examples(
@@ -92,8 +106,8 @@ function registerCreate(registrar: Registrar): void {
     );
   onRun<QueueSettings>(registrar, command, async (run, [name = ""], settings) => {
     const strategy = settings.strategy === undefined ? QueueStrategy.UNSPECIFIED : STRATEGIES[settings.strategy];
-    const { parent = "" } = settings;
-    const queue = { name, parent, strategy, quotas: (settings.quota ?? []).map(parseQuota) };
+    const { parent = "", maxRunningJobs = 0 } = settings;
+    const queue = { name, parent, strategy, maxRunningJobs, quotas: (settings.quota ?? []).map(parseQuota) };
     await run.client.call(QueueService.method.createQueue, { queue });
     printLines(run, [`queue/${name} created`]);
     return EXIT.ok;
@@ -109,6 +123,7 @@ function registerUpdate(registrar: Registrar): void {
     .option("--quota <quota>", QUOTA_HELP, repeated)
     .option("--parent <name>", 'parent queue; "" for none')
     .addOption(strategyOption())
+    .addOption(maxRunningOption())
     .addHelpText(
       "after",
       examples(
@@ -118,9 +133,9 @@ function registerUpdate(registrar: Registrar): void {
       ),
     );
   onRun<QueueSettings>(registrar, command, async (run, [name = ""], settings) => {
-    const { quota, parent } = settings;
-    if (quota === undefined && settings.strategy === undefined && parent === undefined) {
-      throw usageFailure("there is nothing to change; give --quota, --parent or --strategy");
+    const { quota, parent, maxRunningJobs } = settings;
+    if (Object.keys(settings).length === 0) {
+      throw usageFailure("there is nothing to change; give --quota, --parent, --strategy or --max-running-jobs");
     }
     const quotas = quota?.map(parseQuota);
     const { queue } = await run.client.call(QueueService.method.getQueue, { name });
@@ -131,6 +146,7 @@ function registerUpdate(registrar: Registrar): void {
         parent: parent ?? queue?.parent ?? "",
         strategy: strategy ?? QueueStrategy.UNSPECIFIED,
         quotas: quotas ?? queue?.quotas ?? [],
+        maxRunningJobs: maxRunningJobs ?? queue?.maxRunningJobs ?? 0,
         resourceVersion: queue?.resourceVersion ?? "",
       },
     });
@@ -171,9 +187,10 @@ function registerResume(registrar: Registrar): void {
 /** Returns the name of the queue that stops this one then. */
 async function setStopPolicy(run: Run, name: string, stopPolicy: QueueStopPolicy): Promise<string> {
   const { queue: before } = await run.client.call(QueueService.method.getQueue, { name });
-  const { parent = "", strategy = QueueStrategy.UNSPECIFIED, quotas = [], resourceVersion = "" } = before ?? {};
+  const { parent = "", strategy = QueueStrategy.UNSPECIFIED, quotas = [], maxRunningJobs = 0 } = before ?? {};
+  const { resourceVersion = "" } = before ?? {};
   const { queue: after } = await run.client.call(QueueService.method.updateQueue, {
-    queue: { name, parent, strategy, quotas, resourceVersion, stopPolicy },
+    queue: { name, parent, strategy, quotas, maxRunningJobs, resourceVersion, stopPolicy },
   });
   return after?.stoppedBy ?? "";
 }
@@ -231,7 +248,7 @@ function queuesTable(queues: readonly QueueInTree[]) {
     queue.strategy === QueueStrategy.STRICT_FIFO ? "strict" : "best-effort",
     stopText(queue),
     String(queue.use?.waitingJobs ?? 0),
-    String(queue.use?.admittedJobs ?? 0),
+    `${queue.use?.admittedJobs ?? 0}${queue.maxRunningJobs === 0 ? "" : `/${queue.maxRunningJobs}`}`,
     queue.quotas.map((quota) => quotaText(quota, queue.use?.used[quota.flavor] ?? 0n)).join(", "),
     queue.parent,
   ]);

@@ -9,6 +9,8 @@ export type QueueRecord = {
   readonly parent: string | null;
   readonly strategy: QueueStrategy;
   readonly stopPolicy: StopPolicy;
+  /** How many jobs of the queue and those below it may be admitted at the same time. Null: any number. */
+  readonly maxRunningJobs: number | null;
   /** The queue that stops this one: itself, or one above it. Null: none does. Computed when read. */
   readonly stoppedBy: string | null;
   readonly quotas: readonly FlavorQuota[];
@@ -29,6 +31,8 @@ export type QueueSettings = Pick<QueueRecord, "name" | "strategy" | "quotas"> & 
   readonly parent?: string | null;
   /** Omitted: stays as it is; `NONE` for a new queue. */
   readonly stopPolicy?: StopPolicy;
+  /** Null or omitted: any number. */
+  readonly maxRunningJobs?: number | null;
 };
 
 /** A pool that is counted elsewhere, so that a queue cannot have a quota for it. */

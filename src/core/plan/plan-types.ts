@@ -94,7 +94,7 @@ export type Refusal = {
   readonly generation: number;
   /**
    * `QuotaExhausted`, `AboveQuota`, `NoQuota`, `Reserved`, `UnknownQueue`, `NoCapacity`, `TooLarge`, `NoCluster`,
-   * `QueueStopped`, `Suspended`, `Backoff`, `Draining`, `BehindHead`.
+   * `QueueStopped`, `QueueFull`, `Suspended`, `Backoff`, `Draining`, `BehindHead`.
    */
   readonly reason: string;
   readonly message: string;

@@ -75,6 +75,8 @@ export type PlanQueue = {
   readonly strategy: QueueStrategy;
   /** Omitted: `NONE`. */
   readonly stopPolicy?: StopPolicy;
+  /** How many jobs of the queue and those below it may be admitted at the same time. Null or omitted: any number. */
+  readonly maxRunningJobs?: number | null;
   readonly quotas: readonly FlavorQuota[];
 };
 

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { PlanGang } from "../../../src/core/plan/plan-gang.ts";
 import type { Change } from "../../../src/core/plan/state/changes.ts";
 import { FleetState } from "../../../src/core/plan/state/fleet-state.ts";
 import { causeOf } from "../../../src/core/plan/state/run-round.ts";
@@ -77,7 +78,7 @@ function roundOf(state: FleetState, nowMs: number) {
   return { ...made, causes };
 }
 
-const met = { evictions: 0, admissions: 0, inLine: 0, gaps: 0, stale: 0, takeOvers: 0, asleep: 0 };
+const met = { full: 0, evictions: 0, admissions: 0, inLine: 0, gaps: 0, stale: 0, takeOvers: 0, asleep: 0 };
 
 function runHistory(seed: number): void {
   const truth = new Truth(seed, { alike: seed % 2 === 0 });
@@ -99,6 +100,7 @@ function runHistory(seed: number): void {
     assert.deepEqual(made.inLine, expected.inLine, name);
     assert.deepEqual(made.evictions, expected.evictions, name);
     checkStops(truth, made, name);
+    checkRunning(truth, made, name);
     assert.equal(made.replanAtMs, expected.replanAtMs, name);
     assert.deepEqual(made.causes, expected.causes, name);
     assert.equal(follower.state.hash(), cold.hash(), name);
@@ -143,6 +145,37 @@ function checkStops(truth: Truth, made: ReturnType<typeof roundOf>, name: string
   assert.deepEqual(made.evictions.map(({ jobUid }) => jobUid).sort(), evicted.map(({ uid }) => uid).sort(), name);
 }
 
+/** No queue gets more jobs than it may run, those below it counted. Gangs wait for that only if a queue is full. */
+function checkRunning(truth: Truth, made: ReturnType<typeof roundOf>, name: string): void {
+  const changes = truth.load();
+  const queues = new Map(changes.flatMap((one) => (one.kind === "queue" ? [[one.name, one.queue] as const] : [])));
+  const pathOf = (queue: string | null): readonly string[] => {
+    const found = queues.get(queue ?? "");
+    return found === undefined || found === null ? [] : [found.name, ...pathOf(found.parent)];
+  };
+  const gangs = new Map(
+    changes.flatMap((one) => (one.kind === "gang" && one.gang ? [[one.uid, one.gang] as const] : [])),
+  );
+  const running = [...gangs.values()].filter(({ admissions }) => admissions.some(({ state }) => state === "live"));
+  const added = made.admissions.flatMap(({ kind, jobUid }) => (kind === "admit" ? (gangs.get(jobUid) ?? []) : []));
+  const inQueue = (of: readonly PlanGang[], queue: string) =>
+    of.filter((gang) => pathOf(gang.queue).includes(queue)).length;
+  const isFull = (queue: string) => {
+    const limit = queues.get(queue)?.maxRunningJobs ?? Number.POSITIVE_INFINITY;
+    return inQueue(running, queue) + inQueue(added, queue) + (made.inLine === null ? 0 : 1) >= limit;
+  };
+  for (const [queue, of] of queues) {
+    const limit = of?.maxRunningJobs ?? Number.POSITIVE_INFINITY;
+    const count = inQueue(running, queue) + inQueue(added, queue);
+    assert.ok(inQueue(added, queue) === 0 || count <= limit, `${name}: ${queue} runs ${count} of ${limit}`);
+  }
+  for (const [uid, cause] of Object.entries(made.causes)) {
+    if (cause !== "queueFull") continue;
+    met.full += 1;
+    assert.ok(pathOf(gangs.get(uid)?.queue ?? "").some(isFull), name);
+  }
+}
+
 /** Applies the changes of another history, and takes them back. */
 function undoSome(state: FleetState, truth: Truth, seed: number, name: string): void {
   const before = state.hash();
@@ -164,6 +197,7 @@ test("a state that follows changes decides as one that was just loaded", () => {
 
 test("the histories met lost and late changes, gaps, take-overs and gangs in a waiting line", () => {
   assert.ok(met.admissions > HISTORIES, `${met.admissions} admissions`);
+  assert.ok(met.full > HISTORIES / 10, `${met.full} gangs of full queues`);
   assert.ok(met.evictions > HISTORIES / 10, `${met.evictions} evictions`);
   assert.ok(met.gaps > HISTORIES / 10 && met.stale > HISTORIES / 10, JSON.stringify(met));
   assert.ok(met.inLine > HISTORIES / 10 && met.takeOvers > HISTORIES / 10, JSON.stringify(met));

@@ -202,13 +202,14 @@ export class Truth {
       kind: "queue",
       name,
       version: this.#next(`queue ${name}`),
-      queue: this.#maybeStopped(randomQueue(this.draw, name)),
+      queue: this.#maybeLimited(randomQueue(this.draw, name)),
     });
   }
 
-  #maybeStopped(queue: PlanQueue): PlanQueue {
+  #maybeLimited(queue: PlanQueue): PlanQueue {
     const { draw } = this;
-    return draw.chance(0.15) ? { ...queue, stopPolicy: draw.of(["HOLD", "HOLD_AND_DRAIN"]) } : queue;
+    const limited = draw.chance(0.3) ? { ...queue, maxRunningJobs: 1 + draw.upTo(2) } : queue;
+    return draw.chance(0.15) ? { ...limited, stopPolicy: draw.of(["HOLD", "HOLD_AND_DRAIN"]) } : limited;
   }
 
   #changePool(model: string): readonly Change[] {

@@ -68,7 +68,7 @@ async function writeQueue(
   bounds: PoolBounds,
   undo: (outcome: QueueOutcome) => never,
 ): Promise<QueueOutcome> {
-  const { name, parent = null, strategy, stopPolicy = null, quotas } = queue;
+  const { name, parent = null, strategy, stopPolicy = null, maxRunningJobs = null, quotas } = queue;
   const flavors = quotas.map((quota) => quota.flavor);
   await takeDomain(tx, QUEUES_DOMAIN);
   const { edges, ...facts } = onlyRow(await tx.query<QueueFacts>(QUEUE_FACTS, [flavors]));
@@ -76,7 +76,7 @@ async function writeQueue(
   if (problem !== null) return undo({ kind: "misplaced", problem });
   const refused = poolRefusal(facts, bounds);
   if (refused !== null) return undo(refused);
-  await tx.query(WRITE_QUEUE, [flavors, bounds.nowMs, name, strategy, parent, stopPolicy]);
+  await tx.query(WRITE_QUEUE, [flavors, bounds.nowMs, name, strategy, parent, stopPolicy, maxRunningJobs]);
   await tx.query(WRITE_QUOTAS, [name, json(quotas.map((quota, position) => ({ ...quota, position })))]);
   const [record] = await selectQueues(tx, name);
   if (record === undefined) throw new Error(`queue ${name} is gone in the transaction that wrote it`);
@@ -100,7 +100,8 @@ with raised as (
   delete from queue_quotas where queue = $3
 ), made as (${INSERT_POOLS}
 )
-update queues set strategy = $4, parent = $5, stop_policy = coalesce($6, stop_policy) where name = $3`;
+update queues set strategy = $4, parent = $5, stop_policy = coalesce($6, stop_policy), max_running_jobs = $7
+ where name = $3`;
 
 const WRITE_QUOTAS = `
 insert into queue_quotas (queue, position, flavor, resource, nominal, borrowing_limit, lending_limit)
@@ -210,7 +211,8 @@ select coalesce((
        ), '[]') as sums`;
 
 const SELECT_QUEUES = `
-select q.name, q.parent, q.strategy, q.stop_policy as "stopPolicy", q.version,
+select q.name, q.parent, q.strategy, q.stop_policy as "stopPolicy",
+       q.max_running_jobs as "maxRunningJobs", q.version,
        q.create_ms as "createTimeMs", q.update_ms as "updateTimeMs",
        coalesce((select json_agg(${FLAVOR_QUOTA} order by position) from queue_quotas where queue = q.name), '[]')
          as quotas,

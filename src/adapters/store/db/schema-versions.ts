@@ -41,6 +41,7 @@ export const SCHEMA_VERSIONS: SchemaVersions = [
     "0010_robot_tokens",
     "0011_refusals-in-line",
     "0012_queue-stop",
+    "0013_running-jobs",
   ],
 ];
 

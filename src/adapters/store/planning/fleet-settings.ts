@@ -12,7 +12,7 @@ export function planQueues(tx: Executor): Promise<readonly PlanQueue[]> {
 }
 
 const PLAN_QUEUES = `
-select q.name, q.parent, q.strategy, q.stop_policy as "stopPolicy",
+select q.name, q.parent, q.strategy, q.stop_policy as "stopPolicy", q.max_running_jobs as "maxRunningJobs",
        coalesce((select json_agg(${FLAVOR_QUOTA} order by position) from queue_quotas where queue = q.name), '[]')
          as quotas
   from queues q order by q.name`;

@@ -3,6 +3,7 @@ import { drainingAdmission, liveAdmission } from "../../job/job.ts";
 import type { ChargedAllocation } from "../../quota/decide.ts";
 import type { PlanGang } from "../plan-gang.ts";
 import { type QueueStop, stopOf } from "../queue-stop.ts";
+import { RunningJobs } from "../running-jobs.ts";
 import { type AskShape, shapeOf } from "./ask-shape.ts";
 import type { Account, QuotaBlock, QuotaState } from "./quota-state.ts";
 import type { LevelList } from "./quota-waits.ts";
@@ -85,6 +86,10 @@ export type Line = {
   head: Lane | null;
   /** The gang behind which the others were last told that they wait. */
   saidHead: string;
+  /** The queue that ran as many jobs as it may when the last round ended: this one, or one above it. Null: none did. */
+  full: string | null;
+  /** True: a round passed over its lanes because of that. What they wait for may have come. */
+  passedOver: boolean;
   /** How many gangs wait, those that wait for themselves included. */
   waiting: number;
 };
@@ -162,6 +167,20 @@ export class GangLines {
     }
   }
 
+  /** Counts the jobs that are admitted now. */
+  countRunning(): RunningJobs {
+    const running = new RunningJobs(this.#quota.queues);
+    for (const { name, running: gangs } of this.lines.values()) if (gangs.size > 0) running.add(name, gangs.size);
+    return running;
+  }
+
+  /** Notes which queue keeps a line's gangs waiting because of its number of jobs. If it is another, causes are new. */
+  noteFull(line: Line, full: string | null): void {
+    if (full === line.full) return;
+    line.full = full;
+    for (const entry of waitingIn(line)) this.fresh.add(entry);
+  }
+
   wake(lane: Lane): void {
     if (lane.awake) return;
     lane.awake = true;
@@ -178,6 +197,12 @@ export class GangLines {
     lane.refusal = null;
     lane.line.head = null;
     if (lane.entries.length > 0) this.wake(lane);
+  }
+
+  /** Lets the next round decide about a queue as if none had. */
+  lookAgainIn(line: Line): void {
+    line.passedOver = false;
+    for (const lane of line.lanes.values()) this.lookAgain(lane);
   }
 
   #add(gang: PlanGang, before: Entry | undefined): void {
@@ -345,7 +370,8 @@ function newLane(key: string, { gang, line, shape, account }: Entry): Lane {
 
 function newLine(name: string, stop: QueueStop | null): Line {
   const lists = { growing: [], stretching: [], held: new Set<Entry>(), running: new Set<Entry>() };
-  return { name, lanes: new Map(), awake: [], ...lists, stop, head: null, saidHead: "", waiting: 0 };
+  const limit = { full: null, passedOver: false };
+  return { name, lanes: new Map(), awake: [], ...lists, ...limit, stop, head: null, saidHead: "", waiting: 0 };
 }
 
 function insert(sorted: Entry[], entry: Entry): void {

@@ -1,5 +1,6 @@
 import { compareText } from "../../../runtime/compare-text.ts";
 import type { PlaceInLine, PlannedAdmission } from "../plan-types.ts";
+import type { RunningJobs } from "../running-jobs.ts";
 import { DecideLane } from "./decide-lane.ts";
 import { compareEntries, headOf, type Lane, type Line } from "./gang-lines.ts";
 import { growEntry } from "./grow.ts";
@@ -61,8 +62,11 @@ export class QueueTurns {
   #roomsAt = 0;
   #levelsAt = 0;
 
+  readonly #running: RunningJobs;
+
   constructor(parts: Parts, number: number, bounds: RoundBounds) {
     this.#parts = parts;
+    this.#running = parts.lines.countRunning();
     this.#bounds = bounds;
     this.#decide = new DecideLane(parts, number);
   }
@@ -79,6 +83,8 @@ export class QueueTurns {
     }
     const isCut = queues.size > 0 || this.#stretch(all);
     this.#endHope(isCut);
+    const { lines } = this.#parts;
+    for (const line of lines.lines.values()) lines.noteFull(line, this.#running.fullAt(line.name));
     for (const { line } of all) dropSleeping(line);
     return { admissions: this.#admissions, inLine: this.#inLine, refused: this.#refused, more: isCut };
   }
@@ -105,10 +111,7 @@ export class QueueTurns {
     const { hopeful, waits, lines } = this.#parts;
     const isHopeful = hopeful.size + waits.hopeful.size > 0;
     for (const line of lines.lines.values()) {
-      if (line.stop !== null) {
-        dropSleeping(line);
-        continue;
-      }
+      if (!this.#isOpen(line)) continue;
       const isStrict = this.#parts.isStrict(line.name);
       // Such a lane may stand before the head, which has passed it, and be admitted now.
       if (isStrict && line.awake.some(({ restless }) => restless === "always")) line.head = null;
@@ -119,6 +122,16 @@ export class QueueTurns {
       all.push({ line, isStrict, share, growing: 0, lanes: null, ended: false });
     }
     return all;
+  }
+
+  /** False: the queue is stopped. A queue that was full, and is not full now, is looked at as if it were new. */
+  #isOpen(line: Line): boolean {
+    if (line.stop !== null) {
+      dropSleeping(line);
+      return false;
+    }
+    if (line.passedOver && this.#running.fullAt(line.name) === null) this.#parts.lines.lookAgainIn(line);
+    return true;
   }
 
   #isFull(): boolean {
@@ -135,6 +148,7 @@ export class QueueTurns {
       if (grown !== null) this.#admissions.push(grown);
       return true;
     }
+    if (this.#isFullLine(turns)) return false;
     const lane = this.#nextLane(turns);
     if (lane === null) return false;
     const entry = headOf(lane);
@@ -144,17 +158,32 @@ export class QueueTurns {
     return true;
   }
 
+  /** True if a queue has no turn for gangs that wait, because it runs as many jobs as it may. Its gangs still grow. */
+  #isFullLine(turns: Turns): boolean {
+    const { line } = turns;
+    if (this.#running.fullAt(line.name) !== null) {
+      line.passedOver = true;
+      return true;
+    }
+    return false;
+  }
+
   #look(turns: Turns, lane: Lane): void {
     const entry = headOf(lane);
     const planned = entry === undefined ? null : this.#decide.decide(lane, entry);
     const { inLine } = this.#decide;
-    if (inLine !== null) this.#inLine ??= { ...inLine, after: this.#admissions.length };
+    if (inLine !== null && this.#inLine === null) {
+      this.#inLine = { ...inLine, after: this.#admissions.length };
+      // It takes its place among the running jobs as soon as it has its tokens.
+      this.#running.add(turns.line.name, 1);
+    }
     if (planned === null) {
       this.#refused.push(lane);
       this.#pass(turns, lane);
       return;
     }
     this.#admissions.push(planned);
+    this.#running.add(turns.line.name, 1);
     this.#touched.add(lane);
     lane.at += 1;
     turns.line.head = null;

@@ -3,6 +3,7 @@ import type { PlanGang } from "../plan-gang.ts";
 import type { QuotaRefusal, Refusal } from "../plan-types.ts";
 import { QUEUE_STOPPED, stopOf, stopWords } from "../queue-stop.ts";
 import { changed, lineWords, refuse, refuseFor } from "../refuse.ts";
+import { fullWords, QUEUE_FULL, type RunningJobs } from "../running-jobs.ts";
 import { type AskShape, type SizedAsk, shapeOf, wholeUnitsOf } from "./ask-shape.ts";
 import { ClusterWords } from "./cluster-words.ts";
 import type { FleetParts } from "./fleet-parts.ts";
@@ -17,6 +18,8 @@ export class RefusalWords {
   readonly #parts: FleetParts;
   readonly #clusters: ClusterWords;
   readonly #holders: Holders;
+  /** With the admissions of the round. */
+  readonly #running: RunningJobs;
   /** The answers to lanes whose gangs all get the same one. */
   readonly #lanes = new Map<Lack, Refusal>();
 
@@ -24,6 +27,11 @@ export class RefusalWords {
     this.#parts = parts;
     this.#clusters = new ClusterWords(parts);
     this.#holders = new Holders(parts, others);
+    this.#running = parts.lines.countRunning();
+    for (const { kind, jobUid } of others.admissions) {
+      const entry = parts.lines.entries.get(jobUid);
+      if (kind === "admit" && entry !== undefined) this.#running.add(entry.line.name, 1);
+    }
   }
 
   /** A cause that holds no more keeps its reason, and the message says so. */
@@ -38,6 +46,11 @@ export class RefusalWords {
         return refuse(gang, { reason: "UnknownQueue", message: `there is no queue ${gang.queue}` });
       case "queueStopped":
         return refuse(gang, { reason: QUEUE_STOPPED, message: stopWords(gang.queue, cause.stop) });
+      case "queueFull": {
+        const limit = this.#parts.quota.queues.get(cause.queue)?.maxRunningJobs ?? 0;
+        const message = fullWords(cause.queue, { running: this.#running.of(cause.queue), limit });
+        return refuse(gang, { reason: QUEUE_FULL, message });
+      }
       case "suspended":
         return refuse(gang, { reason: "Suspended", message: "it is suspended" });
       case "awaitsResult":
@@ -70,6 +83,8 @@ export class RefusalWords {
         return this.#parts.quota.queues.has(gang.queue);
       case "queueStopped":
         return stopOf(gang.queue, this.#parts.quota.queues)?.queue !== cause.stop.queue;
+      case "queueFull":
+        return this.#running.fullAt(gang.queue) !== cause.queue;
       case "suspended":
         return !gang.suspended;
       case "awaitsResult":

@@ -37,6 +37,8 @@ export type LaneRefusal = {
 export type Cause =
   | { readonly kind: "unknownQueue" }
   | { readonly kind: "queueStopped"; readonly stop: QueueStop }
+  /** This queue, its own or one above it, runs as many jobs as it may. */
+  | { readonly kind: "queueFull"; readonly queue: string }
   | { readonly kind: "suspended" }
   | { readonly kind: "awaitsResult" }
   | { readonly kind: "backoff"; readonly untilMs: number }
@@ -71,6 +73,8 @@ function causeText(cause: Cause): string {
       return `backoff ${cause.untilMs}`;
     case "queueStopped":
       return `queueStopped ${cause.stop.queue}`;
+    case "queueFull":
+      return `queueFull ${cause.queue}`;
     case "behindHead":
       return `behindHead ${cause.head.uid}`;
     default:

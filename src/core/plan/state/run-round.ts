@@ -99,6 +99,18 @@ function isNewHead(line: Line): boolean {
   return true;
 }
 
+/** Why a gang waits whose queue runs as many jobs as it may. */
+function causeInFull(entry: Entry, queue: string, nowMs: number): Cause | null {
+  if (entry.lane === null) return ownCause(entry.gang, nowMs);
+  return isAdmitted(entry.lane, entry) ? null : { kind: "queueFull", queue };
+}
+
+/** True if the round has admitted a gang of a lane. */
+function isAdmitted(lane: Lane, entry: Entry): boolean {
+  const first = headOf(lane);
+  return first === undefined || compareEntries(entry, first) < 0;
+}
+
 const UNKNOWN_QUEUE: Cause = { kind: "unknownQueue" };
 
 /** Why a gang waits. Null: it does not, or no round has looked at it yet. */
@@ -106,12 +118,11 @@ export function causeOf({ quota }: Pick<FleetParts, "quota">, entry: Entry, nowM
   const { line, lane } = entry;
   if (!quota.queues.has(line.name)) return UNKNOWN_QUEUE;
   if (line.stop !== null) return { kind: "queueStopped", stop: line.stop };
+  if (line.full !== null) return causeInFull(entry, line.full, nowMs);
   const head = line.head === null ? undefined : headOf(line.head);
   if (head !== undefined && compareEntries(head, entry) < 0) return { kind: "behindHead", head: head.gang };
   if (lane === null) return ownCause(entry.gang, nowMs);
-  const first = headOf(lane);
-  const isAdmitted = first === undefined || compareEntries(entry, first) < 0;
-  if (lane.awake || isAdmitted || lane.refusal === null) return null;
+  if (lane.awake || isAdmitted(lane, entry) || lane.refusal === null) return null;
   return { kind: "lacks", refusal: lane.refusal, inLine: lineOf(quota, entry) };
 }
 

@@ -267,7 +267,8 @@ export type RunPolicy = Message<"gangway.v1.RunPolicy"> & {
   ttlSecondsAfterFinished?: number | undefined;
 
   /**
-   * Fails the job this many seconds after its start, at most 3,153,600,000 (100 years). Omitted: never.
+   * Fails the job this many seconds after the pods of its admission were started, at most 3,153,600,000 (100 years). A
+   * job that has waited again gets the whole time again. Omitted: never.
    *
    * @generated from field: optional int64 active_deadline_seconds = 3;
    */

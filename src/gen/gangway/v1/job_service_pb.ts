@@ -756,8 +756,8 @@ export type ExplainJobResponse = Message<"gangway.v1.ExplainJobResponse"> & {
   /**
    * The main reason, in CamelCase. For a job that was admitted and whose pods do not start: the reason of the problem
    * that most pods have, such as Unschedulable. For a job that waits: QuotaExhausted, AboveQuota, NoQuota, Reserved,
-   * UnknownQueue, QueueStopped, NoCapacity, TooLarge, NoCluster, Backoff, Draining, BehindHead, WaitingForCache or
-   * NotEvaluated.
+   * UnknownQueue, QueueStopped, QueueFull, NoCapacity, TooLarge, NoCluster, Backoff, Draining, BehindHead,
+   * WaitingForCache or NotEvaluated.
    *
    * @generated from field: string reason = 4;
    */
