@@ -36,11 +36,11 @@ export function createFleetPlanner(store: FleetStore, options: FleetPlannerOptio
 
   /** A round that throws may leave its marks in the state. */
   function decideNow(nowMs: number, refusals: SaidRefusal[]): FleetPlan {
-    const bounds = { admissionsMax: ADMISSIONS_MAX, isStopped: options.isStopped };
+    const bounds = { admissionsMax: ADMISSIONS_MAX, refusalsMax: REFUSALS_MAX, isStopped: options.isStopped };
     try {
       return follower.state.round(nowMs, bounds, ({ refused, admissions }, parts) => {
         const words = new RefusalWords(parts, { callers: follower.callers, admissions });
-        for (const { gang, cause } of refused.slice(0, REFUSALS_MAX)) {
+        for (const { gang, cause } of refused) {
           refusals.push({ refusal: words.refusalOf(gang, cause), ...keyedCause(cause) });
         }
       });
@@ -55,9 +55,8 @@ export function createFleetPlanner(store: FleetStore, options: FleetPlannerOptio
       await catchUp(plannerEpoch);
       const startedMs = options.monotonicMs();
       const refusals: SaidRefusal[] = [];
-      const { admissions, inLine, evictions, refused, replanAtMs, more } = decideNow(nowMs, refusals);
+      const { admissions, inLine, evictions, replanAtMs, more } = decideNow(nowMs, refusals);
       const { state, quotaEpoch } = follower;
-      state.sayAgain(refused.slice(REFUSALS_MAX).map(({ gang }) => gang.uid));
       const planned = inLine === null ? admissions : [...admissions, inLine.planned];
       return {
         quotaEpoch,
@@ -66,7 +65,7 @@ export function createFleetPlanner(store: FleetStore, options: FleetPlannerOptio
         evictions: evictions.slice(0, EVICTIONS_MAX),
         refusals,
         replanAtMs,
-        more: more || refused.length > REFUSALS_MAX || evictions.length > EVICTIONS_MAX,
+        more: more || evictions.length > EVICTIONS_MAX,
         depths: depthsOf(state.parts),
         planMs: options.monotonicMs() - startedMs,
       };

@@ -53,3 +53,21 @@ test("rounds of one admission each leave no gang waiting that a state which was 
 test("the rounds met bounds and admissions", () => {
   assert.ok(met.cut > FLEETS * STEPS && met.admissions > FLEETS * STEPS, JSON.stringify(met));
 });
+
+test("rounds that tell at most seven causes each tell in the end what one round tells", () => {
+  for (let at = 0; at < FLEETS; at++) {
+    const fleet = new Fleet({ gangs: 0, nodes: 2 + at, clusters: 1 + (at % 3), asks: 3 + at, queues: 12 + at });
+    for (let gang = 0; gang < 80; gang++) fleet.newGang();
+    const [all, few] = [loaded(fleet), loaded(fleet)];
+    const expected = all.round(NOW, { admissionsMax: Number.POSITIVE_INFINITY }).refused.map(({ gang }) => gang.uid);
+    const told: string[] = [];
+    for (let more = true; more; ) {
+      const plan = few.round(NOW, { admissionsMax: Number.POSITIVE_INFINITY, refusalsMax: 7 });
+      assert.ok(plan.refused.length <= 7);
+      for (const { gang } of plan.refused) told.push(gang.uid);
+      ({ more } = plan);
+    }
+    assert.ok(expected.length > 7, `fleet ${at}: ${expected.length} refusals`);
+    assert.deepEqual(told.sort(), expected.sort(), `fleet ${at}`);
+  }
+});

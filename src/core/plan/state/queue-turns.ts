@@ -10,6 +10,8 @@ import type { Parts } from "./state-parts.ts";
 export type RoundBounds = {
   /** The most admissions and growths that are planned. The next round plans the others. */
   readonly admissionsMax: number;
+  /** The most gangs whose causes are told. The next round tells the others. Omitted: all are told. */
+  readonly refusalsMax?: number;
   /** Asked at least once a gang. True: the round ends at once and throws `RoundStopped`. Omitted: never. */
   readonly isStopped?: () => boolean;
 };

@@ -5,6 +5,7 @@ import type { PlaceInLine, PlannedAdmission, PlannedEviction } from "../plan-typ
 import { evictionsOf } from "./evictions.ts";
 import type { FleetParts } from "./fleet-parts.ts";
 import { compareEntries, type Entry, headOf, type Lane, type Line, waitingIn } from "./gang-lines.ts";
+import { Heap } from "./heap.ts";
 import { QueueTurns, type RoundBounds } from "./queue-turns.ts";
 import { type AmountInLine, type Cause, causeKey, type RefusedGang } from "./refused.ts";
 
@@ -43,9 +44,10 @@ export function runRound(parts: FleetParts, of: RoundOf, read: ReadRound = () =>
   const round = new QueueTurns(parts, of.number, of.bounds);
   const { admissions, inLine, refused: lanes, more } = round.run();
   if (of.isPreview !== true) parts.lines.noteInLine(inLine?.planned.jobUid ?? null);
-  const refused = of.isPreview === true ? [] : newCauses(parts, { nowMs: of.nowMs, lanes });
+  const said = of.isPreview === true ? NOTHING_SAID : newCauses(parts, { nowMs: of.nowMs, lanes, bounds: of.bounds });
   const evictions = evictionsOf(parts);
-  const plan = { admissions, inLine, evictions, refused, replanAtMs: replanAt(parts, of.nowMs), more };
+  const left = { replanAtMs: replanAt(parts, of.nowMs), more: more || said.more };
+  const plan = { admissions, inLine, evictions, refused: said.refused, ...left };
   read(plan, parts);
   round.end();
   if (of.isPreview === true) {
@@ -57,30 +59,41 @@ export function runRound(parts: FleetParts, of: RoundOf, read: ReadRound = () =>
   return plan;
 }
 
+/** The causes that a round tells. `more`: the bound left some to the next round. */
+type Said = { readonly refused: readonly RefusedGang[]; readonly more: boolean };
+
+const NOTHING_SAID: Said = { refused: [], more: false };
+
 /** Says the causes that are new: of the lanes that were refused, of new gangs, and behind a new head. */
 function newCauses(
   parts: FleetParts,
-  { nowMs, lanes }: { readonly nowMs: number; readonly lanes: readonly Lane[] },
-): readonly RefusedGang[] {
-  const found: RefusedGang[] = [];
+  of: { readonly nowMs: number; readonly lanes: readonly Lane[]; readonly bounds: RoundBounds },
+): Said {
+  const { fresh } = parts.lines;
+  const { refusalsMax = Number.POSITIVE_INFINITY } = of.bounds;
+  const refused: RefusedGang[] = [];
   const say = (entry: Entry): void => {
-    const cause = causeOf(parts, entry, nowMs);
+    const isFull = refused.length >= refusalsMax;
+    if (isFull) fresh.add(entry);
+    const cause = isFull ? null : causeOf(parts, entry, of.nowMs);
     if (cause === null) return;
-    parts.lines.fresh.delete(entry);
+    fresh.delete(entry);
     const key = causeKey(cause);
     if (entry.said === key) return;
     entry.said = key;
-    found.push({ gang: entry.gang, cause });
+    refused.push({ gang: entry.gang, cause });
   };
-  lanes
-    .filter(isNewCause)
-    .flatMap(({ entries }) => entries)
-    .forEach(say);
+  for (const { entries } of of.lanes.filter(isNewCause)) entries.forEach(say);
   // The order must not depend on that of the changes.
   const lines = [...parts.lines.lines.values()].filter(isNewHead).sort((a, b) => compareText(a.name, b.name));
   for (const line of lines) waitingIn(line).sort(compareEntries).forEach(say);
-  [...parts.lines.fresh].sort((a, b) => compareText(a.line.name, b.line.name) || compareEntries(a, b)).forEach(say);
-  return found;
+  const untold = new Heap([...fresh], comesBefore);
+  while (untold.size > 0 && refused.length < refusalsMax) say(untold.pop() as Entry);
+  return { refused, more: untold.size > 0 };
+}
+
+function comesBefore(a: Entry, b: Entry): boolean {
+  return (compareText(a.line.name, b.line.name) || compareEntries(a, b)) < 0;
 }
 
 /** True if a lane was refused for another cause than its gangs were told of last. */
