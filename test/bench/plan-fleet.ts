@@ -21,6 +21,9 @@ export const GPU = "nvidia.com/gpu";
 export const MODELS = ["h100", "a100", "l40s", "v100"];
 const GPUS_PER_NODE = 8;
 
+/** Members by role. */
+type Counts = Readonly<Record<string, number>>;
+
 type FleetNode = {
   readonly cluster: string;
   readonly name: string;
@@ -98,7 +101,7 @@ export class Fleet {
     return gang;
   }
 
-  /** Records an admission, and puts its pods on nodes. Returns the changes that follow. Empty: the nodes lack room. */
+  /** Records an admission, or the growth of one, and puts its pods on nodes. Returns the changes that follow. */
   admit(
     gang: PlanGang,
     to: {
@@ -109,11 +112,12 @@ export class Fleet {
       readonly amounts: readonly { readonly pool: string; readonly amount: number }[];
     },
   ): readonly Change[] {
-    const number = gang.lastAdmission + 1;
-    const used = this.#bind(gang, number, to);
+    const before = gang.admissions.at(-1) ?? null;
+    const number = before?.number ?? gang.lastAdmission + 1;
+    const used = this.#bind(gang, number, { ...to, from: before?.members ?? {} });
     const live = { number, state: "live" as const, tokensReleasedMs: null, goneMs: null };
     const { cluster, flavors, nodeLabels, members } = to;
-    const admissions = [...gang.admissions, { ...live, cluster, flavors, nodeLabels, members }];
+    const admissions = [{ ...live, cluster, flavors, nodeLabels, members }];
     const after = { ...gang, version: gang.version + 1, waits: false, admissions, lastAdmission: number };
     this.gangs.set(gang.uid, after);
     this.counters.set(cluster, (this.counters.get(cluster) ?? 0) + 1);
@@ -184,12 +188,13 @@ export class Fleet {
     return { used: all - sum(({ free }) => free[GPU] ?? 0) / 1000, all };
   }
 
-  #bind(gang: PlanGang, admission: number, to: { cluster: string; members: Readonly<Record<string, number>> }) {
+  /** Puts the members after those in `from` on nodes. */
+  #bind(gang: PlanGang, admission: number, to: { cluster: string; members: Counts; from: Counts }) {
     const model = Object.values(gang.ask.placement.gpuModels)[0] ?? null;
     const used: FleetNode[] = [];
     for (const { role } of gang.ask.roles) {
       const requests = requestsOf(gang.ask, role);
-      for (let index = 0; index < (to.members[role] ?? 0); index++) {
+      for (let index = to.from[role] ?? 0; index < (to.members[role] ?? 0); index++) {
         const node = this.#find(to, model, requests);
         if (node === null) continue;
         moveFree(node, requests, -1);
@@ -197,7 +202,7 @@ export class Fleet {
         used.push(node);
       }
     }
-    this.#nodesOf.set(gang.uid, used);
+    this.#nodesOf.set(gang.uid, [...(this.#nodesOf.get(gang.uid) ?? []), ...used]);
     return [...new Set(used)];
   }
 

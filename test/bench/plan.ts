@@ -104,7 +104,8 @@ export async function benchPlan(of: PlanBench, print: Print): Promise<Readonly<R
   return figures;
 }
 
-function fillHalf(fleet: Fleet): void {
+/** Lets gangs run until they use a half of the GPUs. */
+export function fillHalf(fleet: Fleet): void {
   const { all } = fleet.gpus();
   for (let tries = 0; fleet.gpus().used < all / 2 && tries < 5000; tries++) {
     for (let at = 0; at < 50; at++) {
@@ -122,7 +123,8 @@ function fillHalf(fleet: Fleet): void {
   }
 }
 
-function recordOf(fleet: Fleet, planned: PlannedAdmission): readonly Change[] {
+/** Records a planned admission, and returns the changes that follow. */
+export function recordOf(fleet: Fleet, planned: PlannedAdmission): readonly Change[] {
   const gang = fleet.gangs.get(planned.jobUid) as PlanGang;
   const { cluster, flavors, nodeLabels, members, allocations } = planned;
   return fleet.admit(gang, { cluster: cluster ?? "", flavors, nodeLabels, members, amounts: allocations });
@@ -165,7 +167,7 @@ function timed(run: () => void): number {
   return (user + system) / 1000;
 }
 
-function quantile(values: readonly number[], part: number): number {
+export function quantile(values: readonly number[], part: number): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0;
 }

@@ -6,6 +6,7 @@ import { benchCli } from "./cli.ts";
 import { benchCost } from "./cost.ts";
 import { benchGang } from "./gang.ts";
 import { benchPlan } from "./plan.ts";
+import { benchPlanDatabase } from "./plan-database.ts";
 import { benchTrace } from "./plan-trace.ts";
 import { benchRecord } from "./record.ts";
 import { benchSubmit } from "./submit.ts";
@@ -45,6 +46,8 @@ waits for 240 s without progress ends with status 1.
            10,000 changes, in CPU time of the planner's thread; beside a bare parse of the rows of the load
              --waiting N --nodes N --clusters N --asks N --queues N  (default 100000, 10000, 8, 3000, 1000)
              --rounds N         how many rounds are measured (default 200)
+             --postgres URL     the whole way instead, from a database of the bench's own on this server, in the
+                                planner's thread: its times, its memory, and blocks of the main event loop
              --trace DIR        places the tasks of a cluster's trace instead, and prints the part of GPUs that they get
   cli      calls of the command line, in CPU time; beside the start of Node alone, with HTTP/2, and with one call
              --runs N           how often each is run (default 15)
@@ -115,8 +118,10 @@ async function run(name: string | undefined): Promise<void> {
   } else if (name === "cost") {
     await benchCost({ jobs: Number(values.singles) }, print);
   } else if (name === "plan") {
-    if (values.trace === undefined) await benchPlan(planSize(), print);
-    else benchTrace(values.trace, print);
+    const { trace, postgres } = values;
+    if (trace !== undefined) benchTrace(trace, print);
+    else if (postgres !== undefined) await benchPlanDatabase({ ...planSize(), postgres }, print);
+    else await benchPlan(planSize(), print);
   } else if (name === "cli") {
     await benchCli({ runs: Number(values.runs) }, print);
   } else {
