@@ -6,20 +6,26 @@ import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import type { VariableName } from "./variables.ts";
 
+/** Paths of files, relative to the working directory. Empty: not given. */
+export type Security = {
+  /** True: TLS also without any of the files. */
+  readonly tls: boolean;
+  readonly caFile: string;
+  readonly clientCertFile: string;
+  readonly clientKeyFile: string;
+  /** The name in the service's certificate, if the service is reached by another one. */
+  readonly tlsServerName: string;
+  /** The file of a bearer token. */
+  readonly tokenFile: string;
+};
+
 export type ClientConfig = {
   /** Where the command line finds the service. Null: the context or the default says. */
   readonly address: string | null;
   /** The namespace of the command line's jobs. Null: likewise. */
   readonly namespace: string | null;
   /** How the command line protects its calls. Empty: the context says. */
-  readonly security: {
-    readonly tls: boolean;
-    readonly caFile: string;
-    readonly clientCertFile: string;
-    readonly clientKeyFile: string;
-    readonly tlsServerName: string;
-    readonly tokenFile: string;
-  };
+  readonly security: Security;
   /** The file of the command line's contexts. */
   readonly contextsFile: string;
   /** The command of the editor that the user prefers, as a shell reads it. */

@@ -1,11 +1,12 @@
 /** The contexts of the configuration file: services that the user calls by a short name, with a default namespace. */
+import type { Security } from "../client-config.ts";
 import { isJsonObject, type Json } from "../runtime/json.ts";
 import { yaml } from "../runtime/lazy-yaml.ts";
 import { readYaml } from "../runtime/yaml.ts";
 import type { CliDeps } from "./deps.ts";
 import { usageFailure } from "./exit.ts";
 import { isAddress } from "./options.ts";
-import { NO_SECURITY, type Security } from "./security.ts";
+import { NO_SECURITY } from "./security.ts";
 
 export type Context = {
   /** HOST:PORT of processes of one service. Empty: the default address. */

@@ -1,6 +1,6 @@
+import type { Security } from "../client-config.ts";
 import type { Registry } from "../core/kinds/registry.ts";
 import type { Clock } from "../runtime/clock.ts";
-import type { Security } from "./security.ts";
 
 /** The options of `gangway up`. Null: the service's default. */
 export type UpOptions = {

@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import type { Security } from "../client-config.ts";
 import { chosenContext, readContexts } from "./contexts.ts";
 import type { CliDeps } from "./deps.ts";
 import { usageFailure } from "./exit.ts";
@@ -7,7 +8,7 @@ import type { TerminalDeps } from "./output/terminal.ts";
 import { CallError } from "./rpc/call-error.ts";
 import type { ChannelSecurity } from "./rpc/channel.ts";
 import type { GangwayClient } from "./rpc/client.ts";
-import { callSecurity, mergeSecurity, NO_SECURITY, type Security } from "./security.ts";
+import { callSecurity, mergeSecurity, NO_SECURITY } from "./security.ts";
 
 /** Registers one command with the program. */
 export type Registrar = {

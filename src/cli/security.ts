@@ -1,22 +1,10 @@
 /** How the command line protects its calls, and what it shows: by options, the environment and the context. */
 
+import type { Security } from "../client-config.ts";
 import { isLoopback, parseListenAddress } from "../runtime/listen-address.ts";
 import type { CliDeps } from "./deps.ts";
 import { usageFailure } from "./exit.ts";
 import type { ChannelSecurity, ClientTls } from "./rpc/channel.ts";
-
-/** Paths of files, relative to the working directory. Empty: not given. */
-export type Security = {
-  /** True: TLS also without any of the files. */
-  readonly tls: boolean;
-  readonly caFile: string;
-  readonly clientCertFile: string;
-  readonly clientKeyFile: string;
-  /** The name in the service's certificate, if the service is reached by another one. */
-  readonly tlsServerName: string;
-  /** The file of a bearer token. */
-  readonly tokenFile: string;
-};
 
 export const NO_SECURITY: Security = {
   tls: false,
