@@ -7,9 +7,9 @@ import { isTerminal } from "../../src/core/job/status.ts";
 import { podView } from "../../src/core/pods/pod-view.ts";
 import { arrayAt, objectAt, stringAt } from "../../src/runtime/json.ts";
 import { seededRandom } from "../support/random.ts";
+import { LimitedQueues } from "./limited-queues.ts";
 import type { Fate } from "./sim-kube.ts";
 import { SERVICE_KIND, TASK_ENDS } from "./sim-service.ts";
-import { StoppedQueues } from "./stopped-queues.ts";
 import { GPU, World } from "./world.ts";
 
 const TICKS = 50;
@@ -34,7 +34,7 @@ type Run = {
   readonly world: World;
   readonly random: () => number;
   readonly trace: string[];
-  readonly stopped: StoppedQueues;
+  readonly queues: LimitedQueues;
 };
 
 /** Runs one random history, which depends on the seed alone. Throws with the events if a law is broken. */
@@ -57,11 +57,11 @@ export async function runHistory(db: Db, seed: number, options: HistoryOptions =
       { name: "small", quotas: { a100: 4, h100: 4 } },
     ],
   });
-  const run: Run = { options, world, random, trace: [], stopped: new StoppedQueues(world, random) };
+  const run: Run = { options, world, random, trace: [], queues: new LimitedQueues(world, random) };
   try {
     for (let tick = 0; tick < TICKS; tick += 1) await faultyTick(run, tick);
     faults.share = 0;
-    await run.stopped.resumeAll();
+    await run.queues.resumeAll();
     await comeToRest(run);
     await checkTheEnd(run);
     assert.deepEqual(world.errors, [], "no loop has thrown");
@@ -99,7 +99,7 @@ async function faultyTick(run: Run, tick: number): Promise<void> {
   if (random() < run.options.kills) await kill(run);
   if (random() < 0.05) await endSomething(run);
   if (random() < 0.2) await changeSomething(run);
-  if (random() < 0.06) trace.push(`  ${await run.stopped.change()}`);
+  if (random() < 0.06) trace.push(`  ${await run.queues.change()}`);
   if (random() < 0.15) await audit(run);
   checkNoReplicaTwice(world);
   world.service.check();
@@ -196,9 +196,9 @@ function recordedAttempt({ status, spec }: Job, podRole: string | null, index: n
 }
 
 /** Laws that the records must keep at all times, under any faults. */
-async function checkRecords({ world, stopped }: Run): Promise<void> {
+async function checkRecords({ world, queues }: Run): Promise<void> {
   const jobs = await world.jobs();
-  stopped.check(jobs);
+  queues.check(jobs);
   for (const job of jobs) {
     if (job.status.phase === "SUSPENDED") {
       assert.ok(
