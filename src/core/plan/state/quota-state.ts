@@ -80,6 +80,9 @@ export class QuotaState {
   readonly #used: number[] = [];
   readonly #own: number[] = [];
   #levelLimits: number[] = [];
+  /** The levels by their numbers, and those of queues by pool and queue. Accounts share them. */
+  #levels: (Level | undefined)[] = [];
+  readonly #queuePaths = new Map<string, Map<string, readonly Level[]>>();
   readonly #accounts = new Map<string, Account>();
   readonly #shares = new Map<string, readonly { readonly id: number; readonly nominal: number }[]>();
   readonly #trail: number[] = [];
@@ -311,6 +314,10 @@ export class QuotaState {
   }
 
   #queueLevels(queue: string, pool: string): readonly Level[] {
+    const paths = this.#queuePaths.get(pool) ?? new Map<string, readonly Level[]>();
+    this.#queuePaths.set(pool, paths);
+    const known = paths.get(queue);
+    if (known !== undefined) return known;
     const levels: Level[] = [];
     let next: string | null = queue;
     while (next !== null && levels.length < QUEUE_DEPTH_MAX) {
@@ -318,11 +325,17 @@ export class QuotaState {
       levels.push(this.#levelOf({ kind: "queue", pool, queue: next }, guarantee));
       next = parent;
     }
+    paths.set(queue, levels);
     return levels;
   }
 
   #levelOf(scope: Scope, guarantee: number): Level {
-    return { id: this.#idOf(scope), scope, limit: limitOf(scope, NO_CAPS, this.limits), guarantee };
+    const id = this.#idOf(scope);
+    const known = this.#levels[id];
+    if (known !== undefined) return known;
+    const level = { id, scope: this.#scopes[id] as Scope, limit: limitOf(scope, NO_CAPS, this.limits), guarantee };
+    this.#levels[id] = level;
+    return level;
   }
 
   #addToQueues(levels: readonly Level[], amount: number): void {
@@ -360,6 +373,8 @@ export class QuotaState {
     this.version += 1;
     this.#limits = null;
     this.#levelLimits = [];
+    this.#levels = [];
+    this.#queuePaths.clear();
     this.#shares.clear();
   }
 
