@@ -44,6 +44,18 @@ test("the tidy check notices: a line of a test ends beyond 120 columns", () => {
   assert.deepEqual(wideLines(file), ["test/x.ts:2: more than 120 columns"]);
 });
 
+test("no page has the marks of a merge", () => {
+  const folders = ["src", "docs", "deploy", "test"];
+  const pages = folders.flatMap((folder) => filesOf(folder, /\.(md|ya?ml|sql|json)$/));
+  const ofRoot = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md"].map((path) => {
+    return { path, text: readFileSync(new URL(path, root), "utf8") };
+  });
+  assert.deepEqual(
+    [...pages, ...ofRoot].filter(({ text }) => /^(<{7}|>{7}) /m.test(text)).map(({ path }) => path),
+    [],
+  );
+});
+
 test("no two files of src export types of the same name", () => {
   assert.deepEqual(sharedTypeNames(sourceFiles()), []);
 });
