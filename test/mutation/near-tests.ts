@@ -12,6 +12,7 @@ const CORE = ["core/*.test.ts", "intake/*.test.ts", "config/pod-config.test.ts"]
 const STORE = ["store/*.test.ts", "planner/*.test.ts"];
 
 export const TARGETS: readonly Target[] = [
+  { folder: "core/access", tests: CORE, isPure: true },
   { folder: "core/admin", tests: CORE, isPure: true },
   { folder: "core/job", tests: CORE, isPure: true },
   { folder: "core/kinds", tests: CORE, isPure: true },
