@@ -3,6 +3,7 @@ import type { Clock } from "../runtime/clock.ts";
 import { doublingMs } from "../runtime/doubling.ts";
 import type { PlannerPorts } from "./ports.ts";
 import { type Round, runRound } from "./round.ts";
+import { StateChecks } from "./state-checks.ts";
 import { WaitingPlace } from "./waiting-place.ts";
 
 type PlannerOptions = {
@@ -44,7 +45,7 @@ const NEVER = new AbortController().signal;
 export function createPlanner(ports: PlannerPorts, options: PlannerOptions): Planner {
   const place = new WaitingPlace(ports.quota);
   const hints = new Hints(ports.clock);
-  const checks = new StateChecks(ports, options);
+  const checks = new StateChecks(ports, options.onError);
   let last: Promise<unknown> = Promise.resolve();
 
   async function round(signal: AbortSignal): Promise<Round | null> {
@@ -107,44 +108,6 @@ function pauseAfter(round: Round | "failed", now: { failedInRow: number; tookMs:
   if (round.more) return { leastMs, mostMs: leastMs };
   const untilMs = round.replanAtMs === null ? IDLE_MS_MAX : round.replanAtMs - now.nowMs;
   return { leastMs, mostMs: Math.min(IDLE_MS_MAX, untilMs) };
-}
-
-/** The time between two comparisons of the state with the store. After a long one it is longer. */
-const CHECK_EVERY_MS = 300_000;
-const CHECK_SHARE = 100;
-
-/** Begins a comparison from time to time. Rounds do not wait for it. */
-class StateChecks {
-  readonly #ports: Pick<PlannerPorts, "clock" | "fleet" | "onChecked">;
-  readonly #options: Pick<PlannerOptions, "onError">;
-  #nextMs: number;
-  #runs = false;
-
-  constructor(ports: Pick<PlannerPorts, "clock" | "fleet" | "onChecked">, options: Pick<PlannerOptions, "onError">) {
-    this.#ports = ports;
-    this.#options = options;
-    this.#nextMs = ports.clock.monotonicMs() + CHECK_EVERY_MS;
-  }
-
-  begin(): void {
-    if (this.#runs || this.#ports.clock.monotonicMs() < this.#nextMs) return;
-    this.#runs = true;
-    void this.#run();
-  }
-
-  async #run(): Promise<void> {
-    const { clock, fleet, onChecked } = this.#ports;
-    const startedMs = clock.monotonicMs();
-    try {
-      const found = await fleet.check();
-      onChecked?.({ ...found, tookMs: clock.monotonicMs() - startedMs });
-    } catch (error) {
-      if (!(error instanceof RoundStopped)) this.#options.onError(error);
-    }
-    const endedMs = clock.monotonicMs();
-    this.#nextMs = endedMs + Math.max(CHECK_EVERY_MS, CHECK_SHARE * (endedMs - startedMs));
-    this.#runs = false;
-  }
 }
 
 /** Remembers whether a hint came, also while nothing waits for one. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import fc from "fast-check";
-import type { CapacityPlace } from "../../src/adapters/store/admin/cluster-capacity.ts";
+import { type CapacityPlace, capacityPage, capacitySince } from "../../src/adapters/store/admin/cluster-capacity.ts";
 import type { Db } from "../../src/adapters/store/db/db.ts";
 import {
   type CapacityEntry,
@@ -48,7 +48,7 @@ onEachDatabase((openDb) => {
       this.place = null;
       let after: EntryKey | null = null;
       do {
-        const page = await store.clusters.capacityPage("east", { after, limit });
+        const page = await capacityPage(db, "east", { after, limit });
         assert.ok(page !== null);
         this.place ??= page.place;
         for (const entry of page.entries) this.entries.set(entryKeyText(entry), entry);
@@ -61,7 +61,7 @@ onEachDatabase((openDb) => {
     async follow(limit: number): Promise<boolean> {
       for (;;) {
         assert.ok(this.place !== null);
-        const step = await store.clusters.capacitySince("east", { place: this.place, limit });
+        const step = await capacitySince(db, "east", { place: this.place, limit });
         if (step === null || step === "behind") return false;
         for (const { key, entry } of step.changes) {
           if (entry === null) this.entries.delete(entryKeyText(key));

@@ -248,10 +248,6 @@ function clusterStore(db: Db, options: StoreOptions) {
     /** `leaseEpoch`: that of the observer's lease. Omitted: only one observes. */
     recordCapacity: (seen: capacity.SeenCapacity, leaseEpoch?: number) =>
       capacity.recordCapacity(db, seen, { nowMs: clock.nowMs(), ...(leaseEpoch === undefined ? {} : { leaseEpoch }) }),
-    capacityPage: (cluster: string, from: Parameters<typeof capacity.capacityPage>[2]) =>
-      capacity.capacityPage(db, cluster, from),
-    capacitySince: (cluster: string, from: Parameters<typeof capacity.capacitySince>[2]) =>
-      capacity.capacitySince(db, cluster, from),
     register: (cluster: registered.NewCluster) => registered.registerCluster(db, cluster, bounds()),
     update: (cluster: Parameters<typeof registered.updateCluster>[1]) =>
       registered.updateCluster(db, cluster, bounds()),

@@ -1,7 +1,5 @@
 import type { Executor } from "../db/db.ts";
-
-/** Sorts before every uid. */
-const FIRST = "00000000-0000-0000-0000-000000000000";
+import { FIRST_UID } from "../db/first-uid.ts";
 
 /** Jobs of these buckets that may have objects in a cluster, in the order of uids. `after` null: the first page. */
 export async function openJobs(
@@ -9,7 +7,7 @@ export async function openJobs(
   buckets: readonly number[],
   page: { readonly after: string | null; readonly limit: number },
 ): Promise<readonly string[]> {
-  const rows = await executor.query<{ uid: string }>(OPEN_JOBS, [buckets, page.after ?? FIRST, page.limit]);
+  const rows = await executor.query<{ uid: string }>(OPEN_JOBS, [buckets, page.after ?? FIRST_UID, page.limit]);
   return rows.map((row) => row.uid);
 }
 

@@ -1,6 +1,7 @@
 import { type GangUpdate, gangVersion, isHolder, isPlanned, type PlanGang } from "../../../core/plan/plan-gang.ts";
 import { type Db, type Executor, readSnapshot } from "../db/db.ts";
-import { type GangReading, HOLDS, readGangs, WAITS } from "./read-gangs.ts";
+import { FIRST_UID } from "../db/first-uid.ts";
+import { type GangReading, HOLDS, readGangs, readGangsOf, WAITS } from "./read-gangs.ts";
 import { refreshGangs } from "./refresh-gangs.ts";
 
 /**
@@ -8,9 +9,6 @@ import { refreshGangs } from "./refresh-gangs.ts";
  * bounded.
  */
 export const GANG_PAGE = 500;
-
-/** Sorts before every uid. */
-const FIRST = "00000000-0000-0000-0000-000000000000";
 
 /**
  * A page of the gangs that wait or run, or of the holders among them, in the order of their uids. `after` null: the
@@ -23,7 +21,7 @@ export function gangPage(
   reading: GangReading,
 ): Promise<{ readonly gangs: readonly PlanGang[]; readonly next: string | null }> {
   return readSnapshot(db, async (tx) => {
-    const params = [after ?? FIRST, GANG_PAGE];
+    const params = [after ?? FIRST_UID, GANG_PAGE];
     const condition = reading.holdersOnly ? `${IS_PLANNED} and ${HOLDS}` : IS_PLANNED;
     const gangs = await readGangs(tx, { condition, params, order: "order by j.uid limit $2" }, reading);
     return { gangs, next: gangs.length < GANG_PAGE ? null : (gangs.at(-1)?.uid ?? null) };
@@ -94,7 +92,7 @@ async function updatesOf(
   reading: GangReading,
 ): Promise<readonly GangUpdate[]> {
   if (uids.size === 0) return [];
-  const gangs = await readGangs(tx, { condition: "j.uid = any($1::uuid[])", params: [[...uids]] }, reading);
+  const gangs = await readGangsOf(tx, uids, reading);
   const byUid = new Map(gangs.map((gang) => [gang.uid, gang]));
   return [...uids].map((uid) => {
     const gang = byUid.get(uid);

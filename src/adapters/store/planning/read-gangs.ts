@@ -50,6 +50,11 @@ export async function readGangs(tx: Executor, select: GangSelect, reading: GangR
   });
 }
 
+/** Reads the gangs of these jobs as they are now. */
+export function readGangsOf(tx: Executor, uids: Iterable<string>, reading: GangReading): Promise<readonly PlanGang[]> {
+  return readGangs(tx, { condition: "j.uid = any($1::uuid[])", params: [[...uids]] }, reading);
+}
+
 type GangRow = {
   readonly uid: string;
   readonly namespace: string;

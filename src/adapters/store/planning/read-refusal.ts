@@ -2,7 +2,7 @@ import type { KeptRefusal } from "../../../core/plan/kept-refusal.ts";
 import type { PlanGang } from "../../../core/plan/plan-gang.ts";
 import type { AmountInLine } from "../../../core/plan/state/refused.ts";
 import { type Db, type Executor, readSnapshot } from "../db/db.ts";
-import { type GangReading, readGangs } from "./read-gangs.ts";
+import { type GangReading, readGangsOf } from "./read-gangs.ts";
 
 /**
  * The kept refusal of a waiting job, and when it was kept. A job behind the head of a strict queue comes with the
@@ -43,7 +43,5 @@ select r.job_uid as "jobUid", r.refusal#>'{cause,inLine}' as "inLine"
 
 /** The gangs of these jobs as they are now, also of those that do not wait any more. */
 export function gangsNow(db: Db, uids: readonly string[], reading: GangReading): Promise<readonly PlanGang[]> {
-  return readSnapshot(db, (tx) =>
-    readGangs(tx, { condition: "j.uid = any($1::uuid[])", params: [[...uids]] }, reading),
-  );
+  return readSnapshot(db, (tx) => readGangsOf(tx, uids, reading));
 }

@@ -3,6 +3,7 @@ import { keptRefusal, type SaidRefusal } from "../../../core/plan/kept-refusal.t
 import type { Refusal } from "../../../core/plan/plan-types.ts";
 import { compareText } from "../../../runtime/compare-text.ts";
 import { type Db, type Executor, json } from "../db/db.ts";
+import { FIRST_UID } from "../db/first-uid.ts";
 import { holdsLease, PLANNER_LEASE } from "../fleet/leases.ts";
 import { appendChanges } from "../jobs/append.ts";
 import { JOB_READING, type JobRow } from "../jobs/job-row.ts";
@@ -134,12 +135,10 @@ on conflict (job_uid) do update set refusal = excluded.refusal, at_ms = excluded
 
 /** How many causes one read returns at most. */
 const CAUSE_PAGE = 5_000;
-/** Sorts before every uid. */
-const FIRST = "00000000-0000-0000-0000-000000000000";
 
 /** A page of the keys of the causes that are kept, of jobs whose uids come after `after`. Empty: the first page. */
 export async function recordedCauses(executor: Executor, after: string) {
-  const causes = await executor.query<{ jobUid: string; causeKey: number }>(CAUSES, [after || FIRST, CAUSE_PAGE]);
+  const causes = await executor.query<{ jobUid: string; causeKey: number }>(CAUSES, [after || FIRST_UID, CAUSE_PAGE]);
   return { causes, next: causes.length < CAUSE_PAGE ? null : (causes.at(-1)?.jobUid ?? null) };
 }
 

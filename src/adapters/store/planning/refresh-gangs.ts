@@ -1,13 +1,12 @@
 import { PAGE_BYTES_MAX } from "../../../core/job/list.ts";
 import type { Registry } from "../../../core/kinds/registry.ts";
 import type { Db, Executor } from "../db/db.ts";
+import { FIRST_UID } from "../db/first-uid.ts";
 import { askParameters, gangColumns, writeAsks } from "../jobs/gang-columns.ts";
 import { loadJobs } from "../jobs/load-job.ts";
 
 /** How many jobs one transaction computes at most. It is bounded so that no transaction locks rows for long. */
 const BATCH = 500;
-/** Sorts before every uid. */
-const FIRST = "00000000-0000-0000-0000-000000000000";
 
 /**
  * Computes the gangs of jobs that a program of the version before has created or changed, and that have not ended. Each
@@ -16,7 +15,7 @@ const FIRST = "00000000-0000-0000-0000-000000000000";
  */
 export async function refreshGangs(db: Db, kinds: Registry): Promise<number> {
   let refreshed = 0;
-  let after: string | null = FIRST;
+  let after: string | null = FIRST_UID;
   while (after !== null) {
     const from: string = after;
     const batch: readonly string[] = await db.tx((tx) => refreshBatch(tx, from, kinds));

@@ -128,11 +128,11 @@ export class FleetState implements HashedEntities {
     return sum.text;
   }
 
-  /** Calls back with every entity that there is, its version and the hash of its facts. */
-  eachEntity(visit: (key: string, of: { readonly version: number; readonly hash: EntityHash }) => void): void {
+  /** Calls back with every entity that there is, and the hash of its facts. */
+  eachEntity(visit: (key: string, of: { readonly hash: EntityHash }) => void): void {
     for (const [key, record] of this.#records) {
       const hash = this.#hashOf(record);
-      if (hash !== NOTHING) visit(key, { version: record.version, hash });
+      if (hash !== NOTHING) visit(key, { hash });
     }
   }
 
